@@ -29,31 +29,69 @@ pub struct Report {
     pub failures: u64,
 }
 
-/// Measured times. Eight bytes each; quantiles are exact.
+/// Times that are kept one by one; from then on they are counted by size.
+const KEPT: usize = 16_384;
+
+/// Bits of a time behind its highest one that decide where it is counted.
+const BITS: u32 = 8;
+
+/// Measured times, in bounded memory.
+///
+/// Up to 16,384 of them quantiles are exact. With more they are too large by less than one
+/// part in 256, and never too small; count, mean and maximum stay exact.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Times {
-    nanos: Vec<u64>,
+    count: usize,
     sum: u128,
+    max: u64,
+    nanos: Vec<u64>,
+    /// Of more than are kept: how many there are of each size, see [`size_of`].
+    sizes: Vec<u64>,
+}
+
+/// Number of the size that times of `nanos` are counted under.
+fn size_of(nanos: u64) -> usize {
+    let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(BITS + 1);
+    ((shift as usize) << BITS) + (nanos >> shift) as usize
+}
+
+/// The longest time of the size with this number.
+fn longest_of(size: usize) -> u64 {
+    let shift = (size >> BITS).saturating_sub(1);
+    let first = (size - (shift << BITS)) as u64;
+    (first << shift) + ((1 << shift) - 1)
 }
 
 impl Times {
     /// Adds one.
     pub fn add(&mut self, time: Duration) {
-        self.nanos.push(time.as_nanos());
-        self.sum += u128::from(time.as_nanos());
+        let nanos = time.as_nanos();
+        self.count += 1;
+        self.sum += u128::from(nanos);
+        self.max = self.max.max(nanos);
+        if self.sizes.is_empty() && self.nanos.len() < KEPT {
+            self.nanos.push(nanos);
+            return;
+        }
+        if self.sizes.is_empty() {
+            self.sizes.resize(size_of(u64::MAX) + 1, 0);
+            for kept in core::mem::take(&mut self.nanos) {
+                self.sizes[size_of(kept)] += 1;
+            }
+        }
+        self.sizes[size_of(nanos)] += 1;
     }
 
     /// The number of them.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.nanos.len()
+        self.count
     }
 
     /// The mean; `None` without any.
     #[must_use]
     pub fn mean(&self) -> Option<Duration> {
-        let count = u128::from(self.nanos.len() as u64);
-        let mean = self.sum.checked_div(count)?;
+        let mean = self.sum.checked_div(self.count as u128)?;
         Some(Duration::from_nanos(
             u64::try_from(mean).unwrap_or(u64::MAX),
         ))
@@ -63,12 +101,26 @@ impl Times {
     /// `None` without any.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Duration> {
-        let mut sorted = self.nanos.clone();
-        sorted.sort_unstable();
-        let last = sorted.len().checked_sub(1)?;
-        let rank = libm::ceil(q.clamp(0.0, 1.0) * sorted.len() as f64) as usize;
-        let nanos = sorted[rank.saturating_sub(1).min(last)];
+        let last = self.count.checked_sub(1)?;
+        let rank = libm::ceil(q.clamp(0.0, 1.0) * self.count as f64) as usize;
+        let place = rank.saturating_sub(1).min(last);
+        let nanos = if self.sizes.is_empty() {
+            let mut sorted = self.nanos.clone();
+            *sorted.select_nth_unstable(place).1
+        } else {
+            self.counted(place as u64).min(self.max)
+        };
         Some(Duration::from_nanos(nanos))
+    }
+
+    /// The longest time of the size that holds the one at this place in order.
+    fn counted(&self, place: u64) -> u64 {
+        let mut below = 0;
+        let size = self.sizes.iter().position(|count| {
+            below += count;
+            below > place
+        });
+        size.map_or(self.max, longest_of)
     }
 
     /// The median.
@@ -106,5 +158,37 @@ mod tests {
         assert_eq!(times.max(), Some(Duration::from_millis(100)));
         assert_eq!(times.quantile(0.0), Some(Duration::from_millis(1)));
         assert_eq!(times.mean(), Some(Duration::from_micros(50_500)));
+    }
+
+    #[test]
+    fn sizes_cover_all_times_without_gaps_and_within_one_part_in_256() {
+        for size in 0..size_of(u64::MAX) {
+            let longest = longest_of(size);
+            assert_eq!((size_of(longest), size_of(longest + 1)), (size, size + 1));
+            let shortest = size.checked_sub(1).map_or(0, |below| longest_of(below) + 1);
+            assert!(
+                (longest - shortest) <= shortest / 256,
+                "{shortest} {longest}"
+            );
+        }
+        assert_eq!(longest_of(size_of(u64::MAX)), u64::MAX);
+    }
+
+    /// Times from 1 us to 100 ms, in an order that is not theirs.
+    #[test]
+    fn many_times_need_no_more_room_and_their_quantiles_stay_close() {
+        let mut times = Times::default();
+        for n in 0..100_000_u64 {
+            times.add(Duration::from_micros(n * 7919 % 100_000 + 1));
+        }
+        assert!(times.nanos.is_empty() && times.sizes.len() < 16_384);
+        for (q, exact) in [(0.5, 50_000), (0.99, 99_000), (1e-5, 1), (1.0, 100_000)] {
+            let exact = Duration::from_micros(exact);
+            let quantile = times.quantile(q).unwrap();
+            assert!(quantile >= exact && quantile <= exact + exact / 256, "{q}");
+        }
+        assert_eq!(times.max(), Some(Duration::from_millis(100)));
+        assert_eq!(times.mean(), Some(Duration::from_nanos(50_000_500)));
+        assert_eq!(times.count(), 100_000);
     }
 }

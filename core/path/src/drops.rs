@@ -88,6 +88,10 @@ drop_causes! {
     InputQueue = "input_queue", Host, "rx-ring-overrun";
     /// The receive buffer of a datagram socket was full.
     SocketBuffer = "socket_buffer", Host, "rx-ring-overrun";
+    /// A listening socket had no room for a handshake.
+    Backlog = "backlog", Host, "rx-ring-overrun";
+    /// The kernel's pool of clusters was empty.
+    Clusters = "clusters", Host, "rx-ring-overrun";
     /// Corrupted on the way: the checksum was wrong.
     Checksum = "checksum", Host, "random-loss";
 }

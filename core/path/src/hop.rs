@@ -231,6 +231,13 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
+    /// [`Hop::handle_fitting`] for what comes seldom: the usual way stays small.
+    #[cold]
+    #[inline(never)]
+    fn handle_seldom(&mut self, now: Instant, parcel: T, frames: Frames) {
+        self.handle_fitting(now, parcel, frames);
+    }
+
     /// Deals with wire packets of a size the element takes.
     #[inline(always)]
     fn handle_fitting(&mut self, now: Instant, parcel: T, frames: Frames) {
@@ -256,7 +263,7 @@ impl<T: Parcel> Hop<T> {
             } else if frames.largest() > self.mtu {
                 self.books.discard(now, DropCause::TooBig, piece, frames);
             } else {
-                self.handle_fitting(now, piece, frames);
+                self.handle_seldom(now, piece, frames);
             }
         }
     }
@@ -276,7 +283,7 @@ impl<T: Parcel> Hop<T> {
             let mut more = cut.tally();
             more.subtract(whole.tally());
             self.books.counters.fragmented.add(more);
-            self.handle_fitting(now, one, cut);
+            self.handle_seldom(now, one, cut);
         }
     }
 
@@ -410,6 +417,13 @@ impl<T: Parcel> Hop<T> {
     #[must_use]
     pub fn utilisation(&self, now: Instant) -> f64 {
         counters::utilisation(self.busy_time(now), now)
+    }
+
+    /// Returns the MTU that senders of larger packets are told. `None`: they are told
+    /// nothing.
+    #[must_use]
+    pub fn told_mtu(&self) -> Option<Bytes> {
+        self.config.mtu.filter(|_| self.config.tells_too_big)
     }
 
     /// What the hop was built from.

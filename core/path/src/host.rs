@@ -96,11 +96,13 @@ pub enum WorkKind {
     User,
     /// Checksums of data, in a loop of their own.
     Checksum,
+    /// Waiting for memory while the network card has it.
+    Dma,
 }
 
 impl WorkKind {
     /// All kinds, in the order of reports.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Send,
         Self::Receive,
         Self::Copy,
@@ -109,6 +111,7 @@ impl WorkKind {
         Self::Call,
         Self::User,
         Self::Checksum,
+        Self::Dma,
     ];
 }
 
@@ -228,6 +231,8 @@ pub struct CpuCosts {
     pub per_drop: Duration,
     /// Per read or write of an application, or piece of one.
     pub per_call: Duration,
+    /// Per connection that an application accepts, in addition to the call.
+    pub per_accept: Duration,
     /// Per byte copied to or from the application (1000 is 1 ns per byte,
     /// 8 Gbit/s of copying at most).
     pub per_byte_copied: Picoseconds,
@@ -244,6 +249,9 @@ pub struct CpuCosts {
     pub checksum: Checksum,
     /// Whether pages change hands in place of copies.
     pub zero_copy: bool,
+    /// Per byte of IP packet that the card reads from memory or writes to it, during which
+    /// the processor waits.
+    pub per_byte_dma: Picoseconds,
     /// Per byte that the application reads or writes, for its own work on it.
     pub per_byte_application: Picoseconds,
     /// Per entry walked in a list that grows with the window, such as the
@@ -261,7 +269,7 @@ pub struct CpuCosts {
 impl CpuCosts {
     /// Every cost under its name in plans, a byte's or a piece of work's.
     #[must_use]
-    pub fn named(&self) -> [(&'static str, Picoseconds); 17] {
+    pub fn named(&self) -> [(&'static str, Picoseconds); 19] {
         let span = |span: Duration| Picoseconds(span.as_nanos().saturating_mul(PICOS_PER_NANO));
         [
             ("per_segment_sent", span(self.per_segment_sent)),
@@ -274,10 +282,12 @@ impl CpuCosts {
             ("per_packet_interrupt", span(self.per_packet_interrupt)),
             ("per_drop", span(self.per_drop)),
             ("per_call", span(self.per_call)),
+            ("per_accept", span(self.per_accept)),
             ("per_byte_copied", self.per_byte_copied),
             ("per_byte_checksummed", self.per_byte_checksummed),
             ("per_byte_copied_summed", self.per_byte_copied_summed),
             ("per_page_mapped", span(self.per_page_mapped)),
+            ("per_byte_dma", self.per_byte_dma),
             ("per_byte_application", self.per_byte_application),
             ("per_entry_walked", span(self.per_entry_walked)),
             ("per_byte_queued", self.per_byte_queued),
@@ -350,6 +360,12 @@ impl CpuCosts {
             + Work::from_picos(WorkKind::User, own)
     }
 
+    /// Accepting a connection.
+    #[must_use]
+    pub fn accepted(&self) -> Work {
+        Work::new(WorkKind::Call, self.per_call) + Work::new(WorkKind::Call, self.per_accept)
+    }
+
     /// Moving `amount` to or from the application.
     #[must_use]
     pub const fn copied(&self, amount: Bytes) -> Work {
@@ -372,6 +388,12 @@ impl CpuCosts {
             Checksum::Card | Checksum::Copy => 0,
         };
         Work::from_picos(WorkKind::Checksum, picos)
+    }
+
+    /// The card's reading or writing of `ip_bytes`.
+    #[must_use]
+    pub const fn dma(&self, ip_bytes: u64) -> Work {
+        Work::from_picos(WorkKind::Dma, self.per_byte_dma.0.saturating_mul(ip_bytes))
     }
 
     /// Walking over the chain of a socket buffer in which `queued` wait, for each
@@ -606,7 +628,7 @@ mod tests {
         cpu.start(at(0), costs.data_sent(4) + costs.copied(Bytes::new(5792)));
         cpu.start(at(0), costs.ack_received() + costs.walked(3));
         let spent = WorkKind::ALL.map(|kind| cpu.accepted().of(kind).as_nanos());
-        assert_eq!(spent, [540, 200, 580, 15, 0, 0, 0, 0]);
+        assert_eq!(spent, [540, 200, 580, 15, 0, 0, 0, 0, 0]);
         assert_eq!(cpu.busy_until(), at(1335));
     }
 

@@ -4,8 +4,8 @@
 //!   of one link or emulator, built from a [`HopConfig`].
 //! * [`Cpu`]: the one serial processor of a host, with [`CpuCosts`] saying
 //!   what each piece of protocol work costs, and [`Steal`] when others have it.
-//! * [`SharedMedium`]: half-duplex Ethernet, which both directions share.
-//! * [`Network`]: hops as links, a route for each flow and direction, one schedule.
+//! * [`SharedMedium`]: half-duplex Ethernet, which several stations share.
+//! * [`Network`]: hops as links, media, a route for each flow and direction, one schedule.
 //! * [`ReceiveRings`]: what a network card can receive before the host runs
 //!   out of buffers.
 //!
@@ -50,6 +50,7 @@ extern crate alloc;
 
 mod ack_filter;
 mod closed;
+mod clusters;
 mod config;
 mod counters;
 mod describe;
@@ -82,6 +83,7 @@ mod steal;
 mod trace;
 
 pub use ack_filter::{AckFilter, PureAck};
+pub use clusters::{ClusterPool, ClustersConfig};
 pub use config::{
     Aggregate, ConfigError, HopConfig, Jitter, JitterLaw, MarkAbove, Period, RateSource, Release,
     Reorder, Shaper,

@@ -1,10 +1,14 @@
-//! Links joined to a network: a route for each flow and direction, one schedule.
+//! Links and shared media joined to a network: a route for each flow and direction, one
+//! schedule.
 //!
 //! Each parcel says which route it takes and how many of its links it has entered
 //! ([`Routed`]). The network hands it from link to link at the instant it comes out,
 //! and hands it out at the end of its route. A link that refuses a packet as too large
 //! may tell its sender ([`HopConfig::tells_too_big`]): the answer starts at that link
 //! and takes the other route ([`Route::back`]).
+//!
+//! A medium is an element of several routes, each of which enters it at its own station
+//! ([`NetworkConfig::media`]).
 //!
 //! **Time.** All that was due happens at the instant it was due, in the same order,
 //! however late the caller comes. Only a link that ends all its routes, gathers wire
@@ -22,15 +26,21 @@
 //!
 //! Out of scope: routes that change during a run.
 
+mod media;
+
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use gigatcp_units::Instant;
+use gigatcp_units::{Bytes, Instant};
 
 use crate::heap::Appointments;
 use crate::route::{NetworkConfig, Route, Routed, Ways};
-use crate::{ConfigError, Counters, DropCause, Hop, HopConfig, Parcel, Release, Sojourns, Tally};
+use crate::{
+    ConfigError, Counters, DropCause, Hop, HopConfig, Parcel, Release, SharedMedium,
+    SharedMediumConfig, Sojourns, Tally,
+};
+use media::Media;
 
 /// The last instant at which something can happen.
 const LAST: Instant = Instant::from_nanos(Instant::FAR_FUTURE.as_nanos() - 1);
@@ -47,7 +57,7 @@ pub struct Delivery<T> {
 /// A parcel that a link did not carry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dropped<T> {
-    /// Number of the link.
+    /// Number of the link; media have the numbers after those of the links.
     pub link: usize,
     /// The parcel.
     pub parcel: T,
@@ -103,25 +113,28 @@ impl<T> News<T> {
 #[derive(Debug)]
 pub struct Network<T> {
     links: Vec<Hop<T>>,
+    media: Media<T>,
     routes: Vec<Route>,
     ways: Ways,
     appointments: Appointments,
-    /// The link that acts next, and when.
+    /// The element that acts next, and when.
     first: (Instant, usize),
-    /// Whether that link has more to give at that instant, and so comes before others.
+    /// Whether that element has more to give at that instant, and so comes before others.
     is_serving: bool,
     /// When what was polled last was due.
     polled: Instant,
     news: News<T>,
     /// Whether what passes from link to link is kept.
     is_watched: bool,
-    /// Of a link that may give later what it has: the links upstream.
+    /// Of a link that may give later what it has: the elements upstream.
     upstream: Vec<Option<Box<[usize]>>>,
     /// Whether there is such a link.
     may_wait: bool,
+    /// Of each link and medium, whether it is a link that is the last of all its routes.
+    ends_routes: Vec<bool>,
     /// The largest backlog of each link so far, in wire packets.
     max_backlog: Vec<u64>,
-    /// What has entered each link as an answer.
+    /// What has entered each link or station as an answer.
     answers: Vec<Tally>,
     /// Handed from link to link.
     handed_on: Tally,
@@ -141,10 +154,16 @@ impl<T: Routed> Network<T> {
             may_wait.then(|| config.upstream(number))
         });
         let upstream: Vec<_> = upstream.collect();
+        let media = Media::new(&config, seed)?;
+        let numbers = 0..config.links.len();
+        let ends_routes = numbers.map(|link| config.ends_routes(link));
+        let ends_routes = ends_routes
+            .chain(config.media.iter().map(|_| false))
+            .collect();
         let links = config.links.into_iter().map(|link| Hop::new(link, seed));
         let links = links.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
-            appointments: Appointments::new(links.len()),
+            appointments: Appointments::new(links.len() + media.as_slice().len()),
             first: (Instant::FAR_FUTURE, 0),
             is_serving: false,
             polled: Instant::ZERO,
@@ -152,13 +171,15 @@ impl<T: Routed> Network<T> {
             news: News::default(),
             is_watched: false,
             may_wait: upstream.iter().any(Option::is_some),
+            ends_routes,
             upstream,
             max_backlog: alloc::vec![0; links.len()],
-            answers: alloc::vec![Tally::default(); links.len()],
+            answers: alloc::vec![Tally::default(); links.len() + media.stations()],
             handed_on: Tally::default(),
             straight: Tally::default(),
             routes: config.routes,
             links,
+            media,
         })
     }
 
@@ -327,10 +348,16 @@ impl<T: Routed> Network<T> {
         &self.links
     }
 
-    /// Returns the links, by their number.
+    /// Returns the shared media, in order.
     #[must_use]
-    pub fn into_links(self) -> Vec<Hop<T>> {
-        self.links
+    pub fn media(&self) -> &[SharedMedium<T>] {
+        self.media.as_slice()
+    }
+
+    /// Returns the links, by their number, and the media.
+    #[must_use]
+    pub fn into_elements(self) -> (Vec<Hop<T>>, Vec<SharedMedium<T>>) {
+        (self.links, self.media.into_vec())
     }
 
     /// Returns the routes, by their number.
@@ -345,13 +372,13 @@ impl<T: Routed> Network<T> {
         &self.max_backlog
     }
 
-    /// Returns what has entered each link as an answer to a sender.
+    /// Returns what has entered each link or station as an answer to a sender.
     #[must_use]
     pub fn answers(&self) -> &[Tally] {
         &self.answers
     }
 
-    /// Returns what has happened in all links together. Answers count as arrived; what
+    /// Returns what has happened in all elements together. Answers count as arrived; what
     /// passes from link to link is neither delivered nor arrived.
     #[must_use]
     pub fn counters(&self) -> Counters {
@@ -359,11 +386,24 @@ impl<T: Routed> Network<T> {
         for link in &self.links {
             sum.add(link.counters());
         }
+        for medium in self.media() {
+            sum.add(medium.counters());
+        }
         sum.arrived.subtract(self.handed_on);
         sum.delivered.subtract(self.handed_on);
         sum.arrived.add(self.straight);
         sum.delivered.add(self.straight);
         sum
+    }
+
+    /// Returns the MTU that senders of larger packets are told by a link or a medium,
+    /// by the number of [`Dropped::link`]. `None`: they are told nothing.
+    #[must_use]
+    pub fn told_mtu(&self, link: usize) -> Option<Bytes> {
+        match self.links.get(link) {
+            Some(hop) => hop.told_mtu(),
+            None => Some(SharedMediumConfig::MTU),
+        }
     }
 
     #[inline]
@@ -402,33 +442,57 @@ impl<T: Routed> Network<T> {
     /// returns it if it is at the end of its route.
     #[inline(always)]
     fn serve(&mut self, at: Instant, link: usize, now: Instant) -> Option<T> {
+        if !self.ends_routes[link] {
+            return self.serve_between(at, link, now);
+        }
+        self.polled = at;
+        self.poll_link(at, link, now)
+    }
+
+    /// [`Network::serve`] of what is not the last of all its routes. A function of
+    /// its own: a parcel that is looked at would be copied once more.
+    #[inline(never)]
+    fn serve_between(&mut self, at: Instant, link: usize, now: Instant) -> Option<T> {
+        let parcel = self.poll_link(at, link, now)?;
+        let Some(next_link) = self.next_link(&parcel) else {
+            self.polled = at;
+            return Some(parcel);
+        };
+        self.hand_on(at, next_link, parcel);
+        None
+    }
+
+    /// Takes what comes out next of a link or medium, and sets its next appointment.
+    #[inline(always)]
+    fn poll_link(&mut self, at: Instant, link: usize, now: Instant) -> Option<T> {
         let until = match self.may_wait {
             true => self.until(at, link, now),
             false => at,
         };
-        let hop = &mut self.links[link];
+        let Some(hop) = self.links.get_mut(link) else {
+            return self.serve_medium(at, link);
+        };
         let polled = hop.poll_delivery(until);
         let next = due_of(hop);
+        self.appoint(at, link, next);
+        polled
+    }
+
+    /// Notes when an element that was due at `at` is due next.
+    #[inline(always)]
+    fn appoint(&mut self, at: Instant, element: usize, next: Instant) {
         self.is_serving = next <= at;
         if !self.is_serving {
-            self.appointments.set(link, next);
+            self.appointments.set(element, next);
             self.first = self.appointments.first();
         }
-        let next_link = self.next_link(polled.as_ref()?);
-        let Some(next_link) = next_link else {
-            self.polled = at;
-            return polled;
-        };
-        let parcel = polled?;
-        self.hand_on(at, next_link, parcel);
-        None
     }
 
     /// Up to when a link that is due at `at` may be asked at once: all that comes out
     /// by `now`, but not after something may reach it.
     #[inline(never)]
     fn until(&self, at: Instant, link: usize, now: Instant) -> Instant {
-        let Some(upstream) = &self.upstream[link] else {
+        let Some(Some(upstream)) = self.upstream.get(link) else {
             return at;
         };
         if !self.links[link].is_closed_form() {
@@ -459,7 +523,10 @@ impl<T: Routed> Network<T> {
 
     #[inline(always)]
     fn enter(&mut self, at: Instant, link: usize, parcel: T) {
-        let hop = &mut self.links[link];
+        let Some(hop) = self.links.get_mut(link) else {
+            self.enter_medium(at, link, parcel);
+            return;
+        };
         hop.handle_arrival(at, parcel);
         if hop.backlog_at_most() > self.max_backlog[link] {
             let backlog = hop.backlog(at).packets;
@@ -477,8 +544,12 @@ impl<T: Routed> Network<T> {
     }
 
     #[inline(never)]
-    fn reschedule(&mut self, link: usize) {
-        self.appointments.set(link, due_of(&self.links[link]));
+    fn reschedule(&mut self, element: usize) {
+        let due = match self.links.get(element) {
+            Some(hop) => due_of(hop),
+            None => self.media.due(element - self.links.len()),
+        };
+        self.appointments.set(element, due);
         if !self.is_serving {
             self.first = self.appointments.first();
         }
@@ -530,8 +601,7 @@ impl<T: Routed> Network<T> {
 
     #[cold]
     fn answer(&self, dropped: &Dropped<T>) -> Option<T> {
-        let config = self.links[dropped.link].config();
-        let mtu = config.mtu.filter(|_| config.tells_too_big)?;
+        let mtu = self.told_mtu(dropped.link)?;
         let parcel = &dropped.parcel;
         let (back, left_out) = self.routes.get(parcel.route())?.back.as_ref()?;
         // It counts this link as entered.

@@ -1,12 +1,12 @@
-//! What a network is built from: links, and for each flow and direction a route over
-//! them.
+//! What a network is built from: links, media, and for each flow and direction a route
+//! over them.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use gigatcp_units::Bytes;
 
-use crate::{ConfigError, HopConfig, Parcel};
+use crate::{ConfigError, HopConfig, Parcel, SharedMediumConfig};
 
 /// A parcel that finds its way through a network.
 pub trait Routed: Parcel {
@@ -29,7 +29,7 @@ pub trait Routed: Parcel {
 /// The way of a flow in one direction.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Route {
-    /// Numbers of its links, in order.
+    /// Numbers of its links and stations, in order.
     pub links: Vec<usize>,
     /// The route that answers take, and for each of `links` how many links of that
     /// route an answer from there leaves out. `None`: senders are not told.
@@ -60,11 +60,14 @@ impl Route {
     }
 }
 
-/// Links and routes of a network.
+/// Links, media and routes of a network.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct NetworkConfig {
     /// All links; each has a name of its own.
     pub links: Vec<HopConfig>,
+    /// Media that routes share. Their stations have the numbers after those of the
+    /// links, in order; a route enters a medium at its own station.
+    pub media: Vec<SharedMediumConfig>,
     /// All routes.
     pub routes: Vec<Route>,
 }
@@ -83,18 +86,45 @@ impl NetworkConfig {
         );
         Self {
             links: forward.into_iter().chain(reverse).collect(),
+            media: Vec::new(),
             routes: routes.into(),
         }
     }
 
-    /// Returns the same network with its links numbered from the last to the first.
+    /// Returns the number of the link or station of that name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<usize> {
+        let link = self.links.iter().position(|link| link.name == name);
+        link.or_else(|| {
+            let mut number = self.links.len();
+            for medium in &self.media {
+                if let Some(station) = medium.find(name) {
+                    return Some(number + station);
+                }
+                number += medium.recoveries.len();
+            }
+            None
+        })
+    }
+
+    /// Returns the medium of every station and its number there.
+    pub(crate) fn stations(&self) -> impl Iterator<Item = (usize, usize)> {
+        let media = self.media.iter().enumerate();
+        media.flat_map(|(medium, config)| {
+            let stations = 0..config.recoveries.len();
+            stations.map(move |station| (medium, station))
+        })
+    }
+
+    /// Returns the same network with its links numbered from the last to the first;
+    /// stations keep their numbers.
     #[must_use]
     pub fn last_link_first(mut self) -> Self {
         self.links.reverse();
         let count = self.links.len();
         for link in self.routes.iter_mut().flat_map(|route| &mut route.links) {
             // A number that does not exist stays one.
-            *link = (count - 1).checked_sub(*link).unwrap_or(count);
+            *link = count.checked_sub(*link + 1).unwrap_or(*link);
         }
         self
     }
@@ -102,12 +132,15 @@ impl NetworkConfig {
     /// Checks that a network can be built from this.
     ///
     /// # Errors
-    /// What is wrong with a link ([`HopConfig::check`]); [`ConfigError::NoSuchLink`];
+    /// What is wrong with a link ([`HopConfig::check`]) or a medium
+    /// ([`SharedMediumConfig::check`]); [`ConfigError::NoSuchLink`];
     /// [`ConfigError::NoWayBack`].
     pub fn check(&self) -> Result<(), ConfigError> {
         self.links.iter().try_for_each(HopConfig::check)?;
+        self.media.iter().try_for_each(SharedMediumConfig::check)?;
+        let count = self.links.len() + self.stations().count();
         let mut links = self.routes.iter().flat_map(|route| &route.links);
-        if links.any(|link| *link >= self.links.len()) {
+        if links.any(|link| *link >= count) {
             return Err(ConfigError::NoSuchLink);
         }
         if !self.routes.iter().all(|route| self.has_sound_back(route)) {
@@ -133,7 +166,15 @@ impl NetworkConfig {
         })
     }
 
-    /// Returns the links from which something may come to `link`, over others too.
+    /// Returns the element behind a number of a route: links come first, then media.
+    fn element(&self, link: usize) -> usize {
+        let count = self.links.len();
+        let station = link.checked_sub(count);
+        let station = station.and_then(|station| self.stations().nth(station));
+        station.map_or(link, |(medium, _)| count + medium)
+    }
+
+    /// Returns the elements from which something may come to `link`, over others too.
     pub(crate) fn upstream(&self, link: usize) -> Box<[usize]> {
         let mut found: Vec<usize> = Vec::new();
         let mut open = alloc::vec![link];
@@ -148,16 +189,18 @@ impl NetworkConfig {
         found.into()
     }
 
-    /// Returns the links that hand on to `link`, or answer into it.
-    fn directly_before(&self, link: usize) -> impl Iterator<Item = usize> {
+    /// Returns the elements that hand on to `element`, or answer into it.
+    fn directly_before(&self, element: usize) -> impl Iterator<Item = usize> {
+        let is_it = move |link: &usize| self.element(*link) == element;
         self.routes.iter().flat_map(move |route| {
-            let pairs = route.links.windows(2).filter(move |pair| pair[1] == link);
+            let pairs = route.links.windows(2).filter(move |pair| is_it(&pair[1]));
             let back = route.back.iter().flat_map(move |(back, left_out)| {
                 let enters = move |stage: &usize| self.routes[*back].links.get(*stage);
                 let answers = route.links.iter().zip(left_out);
-                answers.filter(move |(_, stage)| enters(stage) == Some(&link))
+                answers.filter(move |(_, stage)| enters(stage).is_some_and(is_it))
             });
-            pairs.map(|pair| pair[0]).chain(back.map(|(from, _)| *from))
+            let before = pairs.map(|pair| pair[0]).chain(back.map(|(from, _)| *from));
+            before.map(|link| self.element(link))
         })
     }
 }

@@ -67,6 +67,8 @@ pub(crate) struct Service {
     not_before: Instant,
     /// Work done beyond the end of the last service.
     spare: u128,
+    /// Equation (2), which a division finds once and not at each question.
+    end: Instant,
 }
 
 impl Service {
@@ -86,6 +88,7 @@ impl Service {
             left: 0,
             not_before: Instant::ZERO,
             spare: 0,
+            end: Instant::FAR_FUTURE,
         }
     }
 
@@ -107,6 +110,11 @@ impl Service {
     /// Begins to serve `packets` with so many octets together at `now`; `at_once`
     /// after what was in service before.
     pub(crate) fn start(&mut self, now: Instant, packets: u64, octets: u64, at_once: bool) {
+        self.begin(now, packets, octets, at_once);
+        self.end = self.next_end();
+    }
+
+    fn begin(&mut self, now: Instant, packets: u64, octets: u64, at_once: bool) {
         self.is_busy = true;
         let spare = if at_once { self.spare } else { 0 };
         self.spare = 0;
@@ -145,7 +153,11 @@ impl Service {
     /// When what is in service has left; the far future where nothing is, or the link
     /// stands still.
     #[inline]
-    pub(crate) fn end(&self) -> Instant {
+    pub(crate) const fn end(&self) -> Instant {
+        self.end
+    }
+
+    fn next_end(&self) -> Instant {
         if !self.is_busy {
             return Instant::FAR_FUTURE;
         }
@@ -165,10 +177,10 @@ impl Service {
 
     /// What was in service has left: [`Service::end`] is now.
     pub(crate) fn finish(&mut self) {
-        let end = self.end();
-        self.spare = self.work_until(end).saturating_sub(self.left);
+        self.spare = self.work_until(self.end).saturating_sub(self.left);
         self.is_busy = false;
         self.left = 0;
+        self.end = Instant::FAR_FUTURE;
     }
 
     /// Work that is done between `since` and `until`.
@@ -206,6 +218,7 @@ impl Service {
         }
         self.spare = 0;
         self.rate = rate;
+        self.end = self.next_end();
     }
 
     /// From `now` on it serves as `after` says in place of `before`. A schedule or
@@ -257,5 +270,6 @@ impl Service {
             }
             None => self.not_before = now + Duration::from_nanos(nanos),
         }
+        self.end = self.next_end();
     }
 }

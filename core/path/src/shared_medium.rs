@@ -32,7 +32,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use gigatcp_units::random::Stream;
-use gigatcp_units::{Duration, Instant, Rate};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::random::{Purpose, stream};
 use crate::{ConfigError, Counters, DropCause, Parcel, Tally};
@@ -68,9 +68,29 @@ pub struct SharedMediumConfig {
     /// Frames each station's card queues, the one being sent included; one more
     /// is dropped. None: without limit.
     pub limit_packets: Option<u64>,
+    /// What the card of each station needs after a collision before its backoff; there
+    /// are as many stations.
+    pub recoveries: Vec<Duration>,
 }
 
 impl SharedMediumConfig {
+    /// The largest IP packet that fits into a frame (clause 4.4.2).
+    pub const MTU: Bytes = Bytes::new(MOST_PACKET);
+
+    /// Returns the name of a station.
+    #[must_use]
+    pub fn station(&self, number: usize) -> String {
+        format!("{}/{number}", self.name)
+    }
+
+    /// Returns the number of the station of that name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<usize> {
+        let number = name.strip_prefix(self.name.as_str())?.strip_prefix('/')?;
+        let number = number.parse().ok()?;
+        (number < self.recoveries.len()).then_some(number)
+    }
+
     /// Whether a medium can be built from this.
     ///
     /// # Errors
@@ -188,19 +208,15 @@ pub struct SharedMedium<T> {
 }
 
 impl<T: Parcel> SharedMedium<T> {
-    /// A medium of the run with this `seed`, with a station for each of
-    /// `recoveries`: what its card needs after a collision.
+    /// A medium of the run with this `seed`.
     ///
     /// # Errors
     /// What [`SharedMediumConfig::check`] finds wrong.
-    pub fn new(
-        config: SharedMediumConfig,
-        recoveries: &[Duration],
-        seed: u64,
-    ) -> Result<Self, ConfigError> {
+    pub fn new(config: SharedMediumConfig, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
-        let stations = recoveries.iter().enumerate().map(|(number, &recovery)| {
-            let name = format!("{}/{number}", config.name);
+        let stations = config.recoveries.iter().enumerate();
+        let stations = stations.map(|(number, &recovery)| {
+            let name = config.station(number);
             Station {
                 queue: VecDeque::new(),
                 phase: Phase::Quiet,
@@ -487,6 +503,8 @@ impl<T: Parcel> SharedMedium<T> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
     use crate::parcel::tests::Numbered;
 
@@ -496,8 +514,9 @@ mod tests {
             rate: Rate::from_bps(10_000_000),
             delay: Duration::ZERO,
             limit_packets: None,
+            recoveries: vec![Duration::ZERO; 2],
         };
-        SharedMedium::new(config, &[Duration::ZERO; 2], 1).expect("a medium")
+        SharedMedium::new(config, 1).expect("a medium")
     }
 
     #[test]

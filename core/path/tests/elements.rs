@@ -7,8 +7,8 @@ use common::{Numbered, Sent};
 use gigatcp_path::queue::{QueueConfig, REGISTRY};
 use gigatcp_path::{
     Aggregate, Counters, DropCause, Element, Hop, HopConfig, Jitter, JitterLaw, LossModel, Network,
-    NetworkConfig, Peak, Policer, Release, Reorder, Shaper, SharedMedium, SharedMediumConfig,
-    Yellow,
+    NetworkConfig, Peak, Policer, Release, Reorder, Route, Shaper, SharedMedium,
+    SharedMediumConfig, Yellow,
 };
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 use proptest::collection::vec;
@@ -22,10 +22,12 @@ enum Plan {
     Hop(Box<HopConfig>),
     /// One whose rate may change.
     Changeable(Box<HopConfig>),
-    /// Half-duplex Ethernet with so many stations.
-    Medium(usize, SharedMediumConfig),
+    /// Half-duplex Ethernet.
+    Medium(SharedMediumConfig),
     /// So many links there, the others back.
     Network(usize, Vec<HopConfig>),
+    /// The same, and before this place of either direction an Ethernet for both.
+    Joined(Vec<HopConfig>, Vec<HopConfig>, usize, SharedMediumConfig),
 }
 
 /// When a driver comes, other than for an arrival.
@@ -165,6 +167,11 @@ impl Plan {
                 link.tells_too_big = false;
             }
         }
+        if let Self::Joined(forward, reverse, ..) = &mut self {
+            for link in forward.iter_mut().chain(reverse) {
+                link.tells_too_big = false;
+            }
+        }
         self
     }
 
@@ -178,9 +185,8 @@ impl Plan {
                 let hop = Hop::changeable(HopConfig::clone(config), 5).expect("a hop");
                 drive(hop, traffic, comes)
             }
-            Self::Medium(stations, config) => {
-                let recoveries = vec![Duration::ZERO; *stations];
-                let medium = SharedMedium::new(config.clone(), &recoveries, 5);
+            Self::Medium(config) => {
+                let medium = SharedMedium::new(config.clone(), 5);
                 drive(medium.expect("a medium"), traffic, comes)
             }
             Self::Network(there, links) => {
@@ -188,8 +194,31 @@ impl Plan {
                 let config = NetworkConfig::path(there.to_vec(), back.to_vec());
                 drive(Network::new(config, 5).expect("a network"), traffic, comes)
             }
+            Self::Joined(forward, reverse, place, medium) => {
+                let config = joined(forward, reverse, *place, medium);
+                drive(Network::new(config, 5).expect("a network"), traffic, comes)
+            }
         }
     }
+}
+
+/// A path whose directions share a medium, each entering it at a station of its own.
+fn joined(
+    forward: &[HopConfig],
+    reverse: &[HopConfig],
+    place: usize,
+    medium: &SharedMediumConfig,
+) -> NetworkConfig {
+    let mut config = NetworkConfig::path(forward.to_vec(), reverse.to_vec());
+    let links = config.links.len();
+    let [forward, reverse] = [0, 1].map(|way| {
+        let mut route = config.routes[way].links.clone();
+        route.insert(place.min(route.len()), links + way);
+        route
+    });
+    config.media.push(medium.clone());
+    config.routes = Route::pair(0, forward, reverse).into();
+    config
 }
 
 fn nanos(most: u64) -> impl Strategy<Value = Duration> {
@@ -289,17 +318,17 @@ prop_compose! {
 
 prop_compose! {
     fn medium()(
-        stations in 1..6_usize,
+        stations in 2..6_usize,
         delay in 0..2_000_u64,
         limit_packets in option::of(1..20_u64),
-    ) -> Plan {
-        let config = SharedMediumConfig {
+    ) -> SharedMediumConfig {
+        SharedMediumConfig {
             name: "coax".into(),
             rate: Rate::from_bps(100_000_000),
             delay: Duration::from_nanos(delay),
             limit_packets,
-        };
-        Plan::Medium(stations, config)
+            recoveries: vec![Duration::ZERO; stations],
+        }
     }
 }
 
@@ -316,8 +345,15 @@ fn element() -> impl Strategy<Value = Plan> {
     prop_oneof![
         hop().prop_map(|hop| Plan::Hop(Box::new(hop))),
         hop().prop_map(|hop| Plan::Changeable(Box::new(hop))),
-        medium(),
+        medium().prop_map(Plan::Medium),
         network(),
+        (network(), medium(), 0..4_usize).prop_map(|(network, medium, place)| match network {
+            Plan::Network(there, mut links) => {
+                let reverse = links.split_off(there);
+                Plan::Joined(links, reverse, place, medium)
+            }
+            _ => unreachable!("a network"),
+        }),
     ]
 }
 

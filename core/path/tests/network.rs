@@ -193,7 +193,11 @@ fn network(release: impl Strategy<Value = Release>) -> impl Strategy<Value = Net
             }
         };
         let routes = routes.iter().enumerate().map(route).collect();
-        NetworkConfig { links, routes }
+        NetworkConfig {
+            links,
+            routes,
+            ..NetworkConfig::default()
+        }
     })
 }
 

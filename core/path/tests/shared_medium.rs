@@ -3,8 +3,11 @@
 #[allow(dead_code, reason = "each test file uses its part")]
 mod common;
 
-use common::Numbered;
-use gigatcp_path::{ConfigError, DropCause, SharedMedium, SharedMediumConfig};
+use common::{Numbered, Sent};
+use gigatcp_path::{
+    ConfigError, DropCause, HopConfig, Network, NetworkConfig, Route, SharedMedium,
+    SharedMediumConfig,
+};
 use gigatcp_units::{Duration, Instant, Rate};
 use proptest::prelude::*;
 
@@ -23,12 +26,16 @@ fn config(delay: u64) -> SharedMediumConfig {
         rate: Rate::from_bps(10_000_000),
         delay: Duration::from_nanos(delay),
         limit_packets: None,
+        recoveries: vec![Duration::ZERO; 2],
     }
 }
 
 fn medium(stations: usize, delay: u64, seed: u64) -> SharedMedium<Numbered> {
-    let recoveries = vec![Duration::ZERO; stations];
-    SharedMedium::new(config(delay), &recoveries, seed).expect("a medium")
+    let config = SharedMediumConfig {
+        recoveries: vec![Duration::ZERO; stations],
+        ..config(delay)
+    };
+    SharedMedium::new(config, seed).expect("a medium")
 }
 
 fn at(ns: u64) -> Instant {
@@ -132,8 +139,11 @@ fn a_sender_in_full_flight_collides_with_one_that_waited() {
 fn a_card_that_recovers_slowly_lets_the_other_go_first() {
     let slow = Duration::from_millis(5);
     for seed in 0..50 {
-        let recoveries = [slow, Duration::ZERO];
-        let mut medium = SharedMedium::new(config(0), &recoveries, seed).expect("a medium");
+        let config = SharedMediumConfig {
+            recoveries: vec![slow, Duration::ZERO],
+            ..config(0)
+        };
+        let mut medium = SharedMedium::new(config, seed).expect("a medium");
         medium.handle_arrival(at(0), 0, Numbered::one(0, 1500));
         medium.handle_arrival(at(0), 1, Numbered::one(1, 1500));
         let seen = run(&mut medium, u64::MAX);
@@ -182,7 +192,7 @@ fn what_finds_no_room_or_is_too_large_is_dropped_as_such() {
         limit_packets: Some(2),
         ..config(0)
     };
-    let mut medium = SharedMedium::new(limited, &[Duration::ZERO; 2], 1).expect("a medium");
+    let mut medium = SharedMedium::new(limited, 1).expect("a medium");
     medium.handle_arrival(at(0), 0, Numbered::one(0, 1501));
     medium.handle_arrival(
         at(0),
@@ -200,6 +210,68 @@ fn what_finds_no_room_or_is_too_large_is_dropped_as_such() {
     assert_eq!(dropped, [(0, DropCause::TooBig), (3, DropCause::QueueFull)]);
     assert_eq!(run(&mut medium, u64::MAX).len(), 2);
     assert_eq!(medium.max_backlog(), 2);
+}
+
+/// A parcel at the beginning of a route.
+fn sent(route: usize, packets: Numbered) -> Sent {
+    Sent {
+        packets,
+        route,
+        stage: 0,
+        is_error: false,
+    }
+}
+
+#[test]
+fn in_a_network_it_is_the_same_medium_and_each_route_has_its_station() {
+    let routes = Route::pair(0, vec![0], vec![1]).into();
+    let config = NetworkConfig {
+        media: vec![config(2_000)],
+        routes,
+        ..NetworkConfig::default()
+    };
+    let mut network = Network::new(config, 9).expect("a network");
+    let mut medium = medium(2, 2_000, 9);
+    for number in 0..200 {
+        for station in 0..2 {
+            let packet = Numbered::one(number, 1500 - 700 * station as u64);
+            network.handle_arrival(at(0), sent(station, packet));
+            medium.handle_arrival(at(0), station, packet);
+        }
+    }
+    let expected = run(&mut medium, u64::MAX);
+    let all = std::iter::from_fn(|| network.poll_delivery(Instant::FAR_FUTURE));
+    let seen = all.map(|one| {
+        let Sent { packets, route, .. } = one.parcel;
+        (one.due.as_nanos(), route, packets.first)
+    });
+    assert_eq!(seen.collect::<Vec<_>>(), expected);
+    let dropped = std::iter::from_fn(|| network.poll_dropped()).count() as u64;
+    assert_eq!(dropped, medium.counters().drops.total().packets);
+    assert_eq!(network.media()[0].counters(), medium.counters());
+}
+
+#[test]
+fn a_sender_behind_a_router_is_told_that_its_packet_does_not_fit_a_frame() {
+    let wire = |name: &str, ns| HopConfig {
+        name: name.into(),
+        one_way_delay: Duration::from_nanos(ns),
+        ..HopConfig::default()
+    };
+    // Links have the numbers 0 and 1, stations those behind them.
+    let config = NetworkConfig {
+        links: vec![wire("there", 1_000), wire("back", 2_000)],
+        media: vec![config(0)],
+        routes: Route::pair(0, vec![0, 2], vec![3, 1]).into(),
+    };
+    let mut network = Network::new(config, 1).expect("a network");
+    network.handle_arrival(at(0), sent(0, Numbered::one(7, 1501)));
+    let told = network.poll_delivery(at(u64::MAX / 2)).expect("an answer");
+    assert!(told.parcel.is_error);
+    assert_eq!((told.due, told.parcel.route), (at(3_000), 1));
+    let dropped = network.poll_dropped().expect("the packet");
+    assert_eq!((dropped.link, dropped.cause), (2, DropCause::TooBig));
+    assert_eq!(network.told_mtu(2), Some(SharedMediumConfig::MTU));
 }
 
 /// Clause 4.1.2.2: a collision is heard before the shortest frame is over.

@@ -8,6 +8,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
+use gigatcp_app::AppConfig;
 use gigatcp_tcp::profile::EcnMode;
 use gigatcp_tcp::{IpVersion, Profile};
 use gigatcp_units::Duration;
@@ -15,7 +16,7 @@ use gigatcp_units::Duration;
 use crate::diagnostic::{Diagnostic, Findings, Place};
 use crate::document::{Table, Value};
 use crate::keys::{self, KeyTable};
-use crate::model::{Flow, Host, Node, Record, Scenario, Stack, Tester};
+use crate::model::{Flow, FlowKind, Host, Node, Record, Scenario, Stack, Tester};
 use crate::reader::Reader;
 
 mod ethernet;
@@ -57,7 +58,11 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
         path = path::path(&reader, links, longest_mtu);
     }
     let Topology {
-        nodes, links, ends, ..
+        nodes,
+        links,
+        media,
+        ends,
+        ..
     } = topology.unwrap_or_default();
     check_marks(
         &path.marks,
@@ -84,6 +89,7 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
         ends,
     };
     let flows = flows.flows(&reader, &tables);
+    check_backlog(&receiver, &flows, findings);
     let duration = end.unwrap_or_else(|| flow::latest_end(&flows));
     Scenario {
         ip,
@@ -91,6 +97,7 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
         reverse: path.reverse,
         nodes: model_nodes(nodes, &flows, [&sender.host, &receiver.host]),
         links,
+        media,
         ethernet: path.ethernet,
         sender: host::with_link(sender.host, path.sender_link),
         receiver: host::with_link(receiver.host, path.receiver_link),
@@ -98,6 +105,20 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
         duration,
         tester: tester(&section(&reader, "tester", &keys::TESTER), duration),
         record: self::record(&record, duration),
+    }
+}
+
+/// A backlog for one connection only is hardly meant so.
+fn check_backlog(receiver: &host::Draft, flows: &[Flow], findings: &Findings) {
+    let shares = |flow: &Flow| {
+        let connections = flow.application.as_ref().map_or(1, AppConfig::connections);
+        flow.ends.is_some() || flow.kind() == FlowKind::Arrivals || connections > 1
+    };
+    if receiver.host.backlog.is_some() && !flows.iter().any(shares) {
+        let message = "`backlog` has no effect: each flow has a receiver of its own";
+        let finding = Diagnostic::warning(&receiver.backlog_place, message);
+        let hint = "[[link]] and a node that they share, or application = \"arrivals\"";
+        findings.add(finding.label("does nothing here").hint(hint));
     }
 }
 

@@ -1,12 +1,16 @@
 //! A plan that has been checked: everything typed, nothing left to decide.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use gigatcp_app::{AppConfig, Make};
-use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, Scheduling, SharedMediumConfig, StealConfig};
+use gigatcp_path::{
+    ClustersConfig, CpuCosts, HopConfig, RingsConfig, Scheduling, SharedMediumConfig, StealConfig,
+};
 use gigatcp_tcp::congestion::{Entry, SlowStart};
 use gigatcp_tcp::{IpVersion, Profile};
+use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use crate::Diagnostics;
@@ -49,6 +53,32 @@ pub struct Series {
     pub scenario: Scenario,
 }
 
+impl Series {
+    /// Returns the series with the starts of its flows drawn: each has a stream of its
+    /// own, so no flow's start depends on how many others there are.
+    #[must_use]
+    pub fn with_starts(&self, seed: u64) -> Cow<'_, Self> {
+        if self
+            .scenario
+            .flows
+            .iter()
+            .all(|flow| flow.start_jitter.is_zero())
+        {
+            return Cow::Borrowed(self);
+        }
+        let mut drawn = self.clone();
+        for flow in &mut drawn.scenario.flows {
+            let share = Stream::new(seed, &flow.name, START_JITTER).uniform();
+            let span = flow.start_jitter.as_nanos() as f64;
+            flow.start += Duration::from_nanos((share * span) as u64);
+        }
+        Cow::Owned(drawn)
+    }
+}
+
+/// The purpose of the random streams of [`Flow::start_jitter`].
+const START_JITTER: u64 = 0x73_7461_7274;
+
 /// One run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -65,6 +95,8 @@ pub struct Scenario {
     /// The links between them, each direction by itself; [`Flow::ends`] says which a
     /// flow takes.
     pub links: Vec<HopConfig>,
+    /// The media between them; their stations have the numbers after those of the links.
+    pub media: Vec<SharedMediumConfig>,
     /// The medium that all hosts send on, in place of hops.
     pub ethernet: Option<Ethernet>,
     /// The host that sends data.
@@ -90,6 +122,53 @@ impl Scenario {
             Some(ends) => [&self.nodes[ends.from].host, &self.nodes[ends.to].host],
             None => [&self.sender, &self.receiver],
         }
+    }
+
+    /// Returns name and delay of the link or station with this number of [`Ends`].
+    #[must_use]
+    pub fn link(&self, number: usize) -> (String, Duration) {
+        if let Some(link) = self.links.get(number) {
+            return (link.name.clone(), link.one_way_delay);
+        }
+        let mut stations = self.media.iter().flat_map(|medium| {
+            let stations = 0..medium.recoveries.len();
+            stations.map(move |station| (medium, station))
+        });
+        let station = stations.nth(number - self.links.len());
+        let station = station.map(|(medium, station)| (medium.station(station), medium.delay));
+        station.unwrap_or_default()
+    }
+
+    /// Returns the same with one path in place of nodes and links. `None`: they are not
+    /// one chain of links from one sender to one receiver.
+    #[must_use]
+    pub fn as_path(&self) -> Option<Self> {
+        let mut path = self.clone();
+        if self.nodes.is_empty() {
+            return Some(path);
+        }
+        let ends = self.flows.first()?.ends.as_ref()?;
+        let is_same = |flow: &Flow| flow.ends.as_ref() == Some(ends);
+        if !self.media.is_empty() || !self.flows.iter().all(is_same) {
+            return None;
+        }
+        let links = |numbers: &[usize]| {
+            let links = numbers.iter().map(|link| self.links[*link].clone());
+            links.collect()
+        };
+        (path.forward, path.reverse) = (links(&ends.forward), links(&ends.reverse));
+        [path.sender, path.receiver] =
+            [ends.from, ends.to].map(|node| self.nodes[node].host.clone());
+        path.nodes.clear();
+        path.links.clear();
+        path.flows.iter_mut().for_each(|flow| flow.ends = None);
+        Some(path)
+    }
+
+    /// Returns whether hosts send on a medium that they share.
+    #[must_use]
+    pub fn has_media(&self) -> bool {
+        self.ethernet.is_some() || !self.media.is_empty()
     }
 
     /// All hops from sender to receiver and back, the links of the hosts among
@@ -137,7 +216,8 @@ pub struct Ends {
     pub to: usize,
     /// The nodes that data pass, both ends included.
     pub nodes: Vec<usize>,
-    /// What data cross, by place in [`Scenario::links`].
+    /// What data cross, by place in [`Scenario::links`], with the stations of
+    /// [`Scenario::media`] behind them.
     pub forward: Vec<usize>,
     /// What ACKs cross.
     pub reverse: Vec<usize>,
@@ -146,12 +226,10 @@ pub struct Ends {
 /// A half-duplex Ethernet and the cards at it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ethernet {
-    /// The medium.
+    /// The medium, without stations.
     pub medium: SharedMediumConfig,
-    /// What a sender's card needs after a collision.
-    pub sender_recovery: Duration,
-    /// What a receiver's card needs.
-    pub receiver_recovery: Duration,
+    /// What the cards of senders and of receivers need after a collision.
+    pub recoveries: [Duration; 2],
 }
 
 /// The sum of the times, staying at the longest there is.
@@ -220,6 +298,11 @@ pub struct Host {
     /// Whether, where a packet finds no buffer, what lies beyond a hole is given
     /// back.
     pub reneges: bool,
+    /// Connections that may be half open at its listening socket, and as many that may
+    /// wait to be accepted. None: unlimited.
+    pub backlog: Option<u32>,
+    /// The kernel's pool for what is received and sent. None: unlimited.
+    pub clusters: Option<ClustersConfig>,
     /// How its application reads.
     pub application: Application,
     /// What everything it sends crosses before the path: its network card or
@@ -278,8 +361,10 @@ pub struct Flow {
     pub ends: Option<Ends>,
     /// What runs at both ends. None: one end sends, as `stop` and `supply` say.
     pub application: Option<AppConfig>,
-    /// When it opens, from the start of the run.
+    /// When it opens, from the start of the run; in [`Series::with_starts`] as drawn.
     pub start: Duration,
+    /// By how much later it opens at most, at random.
+    pub start_jitter: Duration,
     /// When its application stops.
     pub stop: Stop,
     /// How data becomes available to its application. None: everything at the start.

@@ -52,6 +52,13 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
             &format!("[[node]]\n{}{line}", required(key, "name", "a")),
             "node",
         ),
+        "[[link]]" if ["nodes", "ethernet"].contains(&key) => {
+            let nodes = [("nodes", "[\"client\", \"router\"]"), ("ethernet", "{}")];
+            let needs = nodes.into_iter().filter(|(name, _)| *name != key);
+            let needs = needs.map(|(name, value)| format!("{name} = {value}\n"));
+            let ends = "flow = { from = \"client\", to = \"router\" }\n";
+            format!("{head}{ends}[[link]]\n{}{line}", needs.collect::<String>())
+        }
         "[[link]]" => {
             let needs = [("from", "client"), ("to", "router"), ("rate", "")];
             let needs = needs.map(|(name, value)| match name {
@@ -68,14 +75,14 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
             };
             format!("{head}{ends}[[link]]\n{}{line}{back}", needs.concat())
         }
-        "[[flow]]" if ["from", "to", "via"].contains(&key) => {
+        "[[flow]]" if ["from", "to", "via", "via_reverse"].contains(&key) => {
             let ends = [("from", "client"), ("to", "server")];
             let ends = ends.map(|(name, value)| required(key, name, value));
             let links = "link = [{ from = \"client\", to = \"router\" }, \
                          { from = \"router\", to = \"server\" }]\n";
             format!("{head}{links}[[flow]]\n{}{line}", ends.concat())
         }
-        "[path.ethernet]" => format!("{head}[path.ethernet]\n{line}"),
+        "[path.ethernet], ethernet of [[link]]" => format!("{head}[path.ethernet]\n{line}"),
         "[path]" => {
             let others = [("rate", "\"1 Gbit/s\""), ("rtt", "\"20 ms\"")];
             let others = others

@@ -1,6 +1,6 @@
 //! What a plan becomes: defaults, expansion, units.
 
-use gigatcp_path::{AckFilter, LossModel, Yellow};
+use gigatcp_path::{AckFilter, HopConfig, LossModel, Yellow};
 use gigatcp_plan::{Plan, Scenario, Stop, parse};
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_tcp::{IpVersion, Profile};
@@ -291,6 +291,38 @@ fn a_flow_with_a_count_becomes_many() {
 }
 
 #[test]
+fn starts_are_drawn_uniformly_from_the_seed_and_for_each_flow_by_itself() {
+    let with_flows = |flow: &str| {
+        let path = "path = { rate = \"1 Gbit/s\", rtt = \"20 ms\" }\n";
+        let text = format!("{path}[flow]\nname = \"x\"\n{flow}");
+        plan(&text).series.remove(0)
+    };
+    let starts = |flow: &str, seed| {
+        let series = with_flows(flow);
+        let drawn = series.with_starts(seed);
+        let flows = drawn.scenario.flows.iter();
+        flows
+            .map(|flow| flow.start.as_secs_f64())
+            .collect::<Vec<_>>()
+    };
+    let many = "count = 1000\nstart = \"1 s\"\nstart_jitter = \"100 ms\"";
+    let first = starts(many, 1);
+    assert!(first.iter().all(|start| (1.0..1.1).contains(start)));
+    // The mean of 1000 has a deviation of 0.9 ms.
+    let mean = first.iter().sum::<f64>() / 1000.0;
+    assert!((mean - 1.05).abs() < 0.003, "{mean}");
+    let upper = first.iter().filter(|start| **start > 1.075).count();
+    assert!((200..300).contains(&upper), "{upper}");
+    assert_eq!(starts(many, 1), first, "the same with the same seed");
+    assert_ne!(starts(many, 2)[0], first[0]);
+    let two = "count = 2\nstart = \"1 s\"\nstart_jitter = \"100 ms\"";
+    assert_eq!(starts(two, 1), first[..2], "whatever others there are");
+    assert_eq!(starts("start = \"1 s\"", 1), [1.0]);
+    let late = with_flows("bytes = \"1 MB\"\nstart_jitter = \"2 h\"");
+    assert_eq!(late.scenario.duration, Duration::from_secs(3 * 3600));
+}
+
+#[test]
 fn flows_run_as_long_as_the_plan_unless_they_say_otherwise() {
     let run = run(r#"
         duration = "30 s"
@@ -342,8 +374,10 @@ fn an_ethernet_stands_in_place_of_hops() {
     let ethernet = run.ethernet.as_ref().expect("an Ethernet");
     assert_eq!(ethernet.medium.rate, Rate::from_bps(10_000_000));
     assert_eq!(ethernet.medium.limit_packets, Some(50));
-    assert_eq!(ethernet.sender_recovery, Duration::from_millis(1));
-    assert_eq!(ethernet.receiver_recovery, Duration::ZERO);
+    assert_eq!(
+        ethernet.recoveries,
+        [Duration::from_millis(1), Duration::ZERO]
+    );
     assert_eq!(run.base_rtt(), Duration::from_micros(10));
 }
 
@@ -381,4 +415,102 @@ fn flows_take_the_fewest_links_or_those_past_the_nodes_of_via() {
     assert_eq!(names(&around.reverse), ["a-r", "r-s", "s-b"]);
     let [sends, receives] = scenario.hosts_of(&scenario.flows[0]);
     assert_eq!((sends.mtu, receives.mtu), (1500, 9000));
+}
+
+#[test]
+fn acks_take_their_own_nodes_back_where_a_flow_says_so() {
+    let text = r#"
+        name = "x"
+        link = [
+            { from = "a", to = "r" },
+            { from = "r", to = "b" },
+            { from = "b", to = "s" },
+            { from = "s", to = "a" },
+        ]
+        [[flow]]
+        from = "a"
+        to = "b"
+        via = ["r"]
+        via_reverse = ["s"]
+    "#;
+    let plan = parse("plan.toml", text.as_bytes(), &[]).unwrap();
+    let scenario = &plan.series[0].scenario;
+    let ends = scenario.flows[0].ends.as_ref().unwrap();
+    let names = |links: &[usize]| -> Vec<String> {
+        let links = links.iter().map(|link| scenario.link(*link));
+        links.map(|(name, _)| name).collect()
+    };
+    assert_eq!(names(&ends.forward), ["a-r", "r-b"]);
+    assert_eq!(names(&ends.reverse), ["b-s", "s-a"]);
+}
+
+#[test]
+fn nodes_on_an_ethernet_reach_one_another_each_from_its_own_station() {
+    let text = r#"
+        name = "x"
+        [[link]]
+        name = "lan"
+        nodes = ["a", "b", "gateway"]
+        ethernet = { delay = "5 us", sender_recovery = "1 ms" }
+        [[link]]
+        from = "gateway"
+        to = "c"
+        delay = "1 ms"
+        [[flow]]
+        from = "a"
+        to = "b"
+        [[flow]]
+        from = "c"
+        to = "b"
+    "#;
+    let plan = parse("plan.toml", text.as_bytes(), &[]).unwrap();
+    let scenario = &plan.series[0].scenario;
+    let [lan] = &scenario.media[..] else {
+        panic!("one medium")
+    };
+    // Of those on the medium only `a` sends data.
+    let ms = Duration::from_millis(1);
+    assert_eq!(lan.recoveries, [ms, Duration::ZERO, Duration::ZERO]);
+    let routes = scenario.flows.iter().map(|flow| {
+        let ends = flow.ends.as_ref().unwrap();
+        [&ends.forward, &ends.reverse].map(|links| {
+            let links = links.iter().map(|link| scenario.link(*link));
+            links.map(|(name, _)| name).collect::<Vec<_>>()
+        })
+    });
+    let routes: Vec<_> = routes.collect();
+    assert_eq!(routes[0], [["lan/0"], ["lan/1"]]);
+    assert_eq!(routes[1], [["c-gateway", "lan/2"], ["lan/1", "gateway-c"]]);
+    let (_, delay) = scenario.link(scenario.flows[0].ends.as_ref().unwrap().forward[0]);
+    assert_eq!(delay, Duration::from_micros(5));
+}
+
+#[test]
+fn a_chain_of_links_between_two_hosts_is_a_path_and_a_fork_is_none() {
+    let links = r#"
+        name = "x"
+        link = [
+            { from = "r", to = "b", rate = "100 Mbit/s", delay = "10 ms", queue = "1 BDP" },
+            { from = "a", to = "r", delay = "1 ms" },
+        ]
+        node = [{ name = "b", mtu = 1400 }]
+    "#;
+    let flow = "[[flow]]\nfrom = \"a\"\nto = \"b\"\n";
+    let scenario = |flows: &str| {
+        let plan = parse("plan.toml", format!("{links}{flows}").as_bytes(), &[]).unwrap();
+        plan.series[0].scenario.clone()
+    };
+    let chain = scenario(&flow.repeat(2));
+    let path = chain.as_path().expect("a path");
+    let names =
+        |hops: &[HopConfig]| -> Vec<String> { hops.iter().map(|hop| hop.name.clone()).collect() };
+    assert_eq!(names(&path.forward), ["a-r", "r-b"]);
+    assert_eq!(names(&path.reverse), ["b-r", "r-a"]);
+    assert_eq!(path.forward[1], chain.links[0]);
+    assert_eq!((path.sender.mtu, path.receiver.mtu), (1500, 1400));
+    assert!(path.nodes.is_empty() && path.links.is_empty());
+    assert!(path.flows.iter().all(|flow| flow.ends.is_none()));
+    assert_eq!(path.base_rtt(), Duration::from_millis(22));
+    let fork = format!("{flow}[[flow]]\nfrom = \"r\"\nto = \"b\"\n");
+    assert!(scenario(&fork).as_path().is_none());
 }

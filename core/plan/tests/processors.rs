@@ -174,6 +174,29 @@ fn copies_checksums_and_pages_can_be_switched() {
 }
 
 #[test]
+fn a_host_has_no_backlog_and_no_pool_unless_it_says_so() {
+    let host = receiver("");
+    assert_eq!((host.backlog, host.clusters), (None, None));
+    let arrivals = "flow.application = \"arrivals, every 1 ms, size 10 kB\"\nduration = \"1 s\"";
+    let host = receiver(&format!(
+        "{arrivals}\nreceiver = {{ backlog = 128, clusters = 1024 }}"
+    ));
+    let clusters = host.clusters.map(|pool| (pool.count, pool.size));
+    assert_eq!((host.backlog, clusters), (Some(128), Some((1024, 2048))));
+    let host = receiver("receiver = { clusters = 1024, cluster_size = 8192 }");
+    assert_eq!(host.clusters.map(|pool| pool.size), Some(8192));
+    for (lines, place) in [
+        ("receiver.backlog = 16", "backlog"),
+        ("receiver.cluster_size = 4096", "cluster_size"),
+        ("receiver.cpu.per_accept = \"1 ms\"", "per_accept"),
+    ] {
+        let warnings = warnings(lines);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert_eq!(warnings[0].0, place);
+    }
+}
+
+#[test]
 fn a_delay_of_its_own_needs_a_sender_of_its_own() {
     let flow = "[[flow]]\nextra_delay = \"5 ms\"\napplication = \"datagrams\"";
     refused(flow, "extra_delay", "cannot stand beside `application`");

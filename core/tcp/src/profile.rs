@@ -283,6 +283,9 @@ pub struct Profile {
     /// (draft-ietf-tcpm-generalized-ecn; Linux). RFC 3168 sections 5.2 and
     /// 6.1.4 to 6.1.6 forbid it outside experiments (RFC 8311 section 4.3).
     pub ecn_everywhere: bool,
+    /// With accurate feedback and a scalable congestion control, ECT is ECT(1), the
+    /// identifier of L4S (RFC 9331 sections 4.1 to 4.3), in place of ECT(0).
+    pub l4s: bool,
     /// Acknowledgments of TIME-WAIT carry no counter of marks (Linux, which keeps
     /// little more than numbers in that state); RFC 9768 section 3.2.2 has all
     /// segments carry it.

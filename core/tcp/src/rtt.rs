@@ -12,6 +12,10 @@
 //! octets never come here. The gains are not divided by the number of samples
 //! per window (RFC 7323 appendix G): with one sample per ACK the estimate
 //! follows the last few ACKs, as in every kernel, and the floor guards it.
+//!
+//! After a spurious timeout RFC 4015 asks for a more careful estimate. Pacing does not
+//! rest on that but on what was measured: after an outage of seconds the sender would
+//! otherwise send a few segments per second.
 
 use gigatcp_units::Duration;
 
@@ -19,6 +23,9 @@ use gigatcp_units::Duration;
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     estimate: Option<Estimate>,
+    /// The estimate after a spurious timeout, until samples bring it near the measured
+    /// one.
+    careful: Option<Estimate>,
     initial: Duration,
     floor: Duration,
     ceiling: Duration,
@@ -34,11 +41,23 @@ struct Estimate {
     rttvar: Duration,
 }
 
+impl Estimate {
+    /// RFC 6298 section 2, (2.3).
+    fn with_sample(self, rtt: Duration) -> Self {
+        let Self { srtt, rttvar } = self;
+        Self {
+            rttvar: (rttvar * 3 + srtt.abs_diff(rtt)) / 4,
+            srtt: (srtt * 7 + rtt) / 8,
+        }
+    }
+}
+
 impl RttEstimator {
     /// An estimator without a sample.
     pub fn new(initial: Duration, floor: Duration, ceiling: Duration) -> Self {
         Self {
             estimate: None,
+            careful: None,
             initial,
             floor,
             ceiling: ceiling.max(floor),
@@ -58,26 +77,29 @@ impl RttEstimator {
     /// Takes a sample (RFC 6298 section 2, (2.2) and (2.3)); a valid sample
     /// also ends the backoff.
     pub fn on_sample(&mut self, rtt: Duration) {
-        self.estimate = Some(match self.estimate {
+        let estimate = match self.estimate {
             None => Estimate {
                 srtt: rtt,
                 rttvar: rtt / 2,
             },
-            Some(Estimate { srtt, rttvar }) => Estimate {
-                rttvar: (rttvar * 3 + srtt.abs_diff(rtt)) / 4,
-                srtt: (srtt * 7 + rtt) / 8,
-            },
-        });
+            Some(estimate) => estimate.with_sample(rtt),
+        };
+        self.estimate = Some(estimate);
         self.backoff = 0;
+        if let Some(careful) = self.careful {
+            let careful = careful.with_sample(rtt);
+            let is_near = careful.srtt <= estimate.srtt + estimate.srtt / 8;
+            self.careful = (!is_near).then_some(careful);
+        }
     }
 
     /// A timeout was spurious, and `rtt` is what it should have waited for:
     /// RFC 4015 section 3.2 steps (8) and (9) make the estimate careful.
     pub fn on_spurious_timeout(&mut self, rtt: Duration) {
-        if let Some(estimate) = &mut self.estimate {
-            estimate.srtt = estimate.srtt.max(rtt);
-            estimate.rttvar = estimate.rttvar.max(rtt / 2);
-        }
+        self.careful = self.careful.or(self.estimate).map(|estimate| Estimate {
+            srtt: estimate.srtt.max(rtt),
+            rttvar: estimate.rttvar.max(rtt / 2),
+        });
     }
 
     /// The timer expired: the timeout doubles, section 5 (5.5).
@@ -104,17 +126,26 @@ impl RttEstimator {
 
     /// SRTT.
     pub fn srtt(&self) -> Option<Duration> {
-        self.estimate.map(|estimate| estimate.srtt)
+        self.in_force().map(|estimate| estimate.srtt)
     }
 
     /// RTTVAR.
     pub fn rttvar(&self) -> Option<Duration> {
-        self.estimate.map(|estimate| estimate.rttvar)
+        self.in_force().map(|estimate| estimate.rttvar)
+    }
+
+    /// SRTT of the samples alone, for pacing.
+    pub fn measured_srtt(&self) -> Option<Duration> {
+        self.estimate.map(|estimate| estimate.srtt)
+    }
+
+    fn in_force(&self) -> Option<Estimate> {
+        self.careful.or(self.estimate)
     }
 
     /// RTO, with backoff.
     pub fn rto(&self) -> Duration {
-        let base = match self.estimate {
+        let base = match self.in_force() {
             None => self.initial,
             Some(Estimate { srtt, rttvar }) if self.floor_on_variance => {
                 srtt + (rttvar * 4).max(self.floor)
@@ -213,6 +244,23 @@ mod tests {
         rtt.on_sample(Duration::from_millis(100));
         rtt.on_spurious_timeout(Duration::from_millis(800));
         assert_eq!(rtt.rto(), Duration::from_millis(800 + 4 * 400));
+        assert_eq!(rtt.srtt(), Some(Duration::from_millis(800)));
+        assert_eq!(rtt.measured_srtt(), Some(Duration::from_millis(100)));
+    }
+
+    #[test]
+    fn samples_end_the_care_after_a_spurious_timeout() {
+        let mut rtt = estimator();
+        rtt.on_sample(Duration::from_millis(100));
+        rtt.on_spurious_timeout(Duration::from_millis(800));
+        for _ in 0..100 {
+            rtt.on_sample(Duration::from_millis(100));
+        }
+        let mut other = estimator();
+        for _ in 0..101 {
+            other.on_sample(Duration::from_millis(100));
+        }
+        assert_eq!(rtt.rto(), other.rto());
     }
 
     #[test]

@@ -67,7 +67,7 @@ mod trail;
 mod verdict;
 mod view;
 mod watcher;
-mod weights;
+pub mod weights;
 
 pub use account::Span;
 pub use between::{Between, Delay};

@@ -1,12 +1,17 @@
 # 20 flows through a queue in ns-2, as queues.toml has them.
 #
-# ns queues.tcl DropTail|RED SEED AGENT SINK
+# ns queues.tcl DropTail|RED SEED AGENT SINK [CONTROL [ACCESS]]
 #   AGENT: Linux, Sack1 or Newreno; SINK: TCPSink/Sack1, TCPSink/Sack1/DelAck or TCPSink
+#   CONTROL of AGENT Linux: reno (default), naive_reno or none, which is ns-2's own
+#   ACCESS: rate of the hosts' links, 1000Mb by default
 #
 # Prints what passed the queue from 20 s to 200 s. The queue is without the packet in
 # service, as ns-2 counts it.
 
-lassign $argv kind seed agent sink
+lassign [concat $argv {reno 1000Mb}] kind seed agent sink control access
+if {[llength $argv] == 5} {
+    set access 1000Mb
+}
 set ns [new Simulator]
 $defaultRNG seed $seed
 
@@ -30,7 +35,7 @@ $begin set max_ 2
 for {set i 0} {$i < 20} {incr i} {
     set host [$ns node]
     set peer [$ns node]
-    $ns duplex-link $host $near 1000Mb [expr {1.0 + $i}]ms DropTail
+    $ns duplex-link $host $near $access [expr {1.0 + $i}]ms DropTail
     $ns duplex-link $far $peer 1000Mb 1ms DropTail
     foreach {x y} [list $host $near $near $host $far $peer $peer $far] {
         $ns queue-limit $x $y 100000
@@ -42,8 +47,8 @@ for {set i 0} {$i < 20} {incr i} {
         $tcp($i) set $name $value
     }
     $tcp($i) set fid_ $i
-    if {$agent eq "Linux"} {
-        $ns at 0 "$tcp($i) select_ca reno"
+    if {$agent eq "Linux" && $control ne "none"} {
+        $ns at 0 "$tcp($i) select_ca $control"
     }
     set end [new Agent/$sink]
     $ns attach-agent $host $tcp($i)

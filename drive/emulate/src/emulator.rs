@@ -19,6 +19,7 @@ use gigatcp_path::{ConfigError, Histogram, HopConfig, Network, NetworkConfig, Re
 use gigatcp_units::{Duration, Instant};
 
 use crate::change::{Changed, Changes, HopChange, OrderError, Scheduled};
+use crate::contention::Contention;
 use crate::counters::Snapshot;
 use crate::device::{Device, DeviceConfig, NAME};
 use crate::engine::{AWAKE, EARLY, Engine, Shared, Side, Watch, takes_time};
@@ -214,6 +215,7 @@ impl Emulator {
             early,
             is_first: false,
             rest: Rest::new(),
+            contention: Contention::default(),
             vigil: None,
             awake_until: Instant::ZERO + AWAKE,
             reads: 0,

@@ -25,6 +25,7 @@ use gigatcp_path::{ConfigError, Delivery, Histogram, HopConfig, Network, Parcel}
 use gigatcp_units::{Duration, Instant};
 
 use crate::change::{Changed, Changes, HopChange, Order, Scheduled};
+use crate::contention::Contention;
 use crate::counters::Snapshot;
 use crate::device::{Device, Read};
 use crate::outbox::Outbox;
@@ -144,6 +145,8 @@ pub(crate) struct Engine {
     pub(crate) is_first: bool,
     /// What it leaves to others.
     pub(crate) rest: Rest,
+    /// What it gives up where paths compete for processors.
+    pub(crate) contention: Contention,
     /// Keeps processors awake.
     pub(crate) vigil: Option<Vigil>,
     /// How long it does.
@@ -184,6 +187,9 @@ impl Engine {
             }
             if now.saturating_since(looked) >= LOOK {
                 self.look(now);
+                if self.is_first {
+                    self.contention.look(now);
+                }
                 self.stay_awake(now);
                 looked = now;
             }
@@ -377,8 +383,11 @@ impl Engine {
 
     /// Sleeps until something can be read or is nearly due; says when it woke up.
     fn sleep(&mut self, now: Instant) -> io::Result<Instant> {
+        let grain = self.contention.grain();
         let due = self.network.poll_timeout();
-        let early = if self.is_first && self.rest.is_owing() {
+        let early = if !grain.is_zero() {
+            Duration::ZERO
+        } else if self.is_first && self.rest.is_owing() {
             self.early.min(SHARP)
         } else {
             self.early
@@ -386,7 +395,10 @@ impl Engine {
         let mut longest = due.map_or(LOOK, |due| {
             due.saturating_since(now).saturating_sub(early).min(LOOK)
         });
-        if longest.is_zero() {
+        if !grain.is_zero() {
+            clock::sleep_until(self.zero + (now + grain).as_nanos().cast_signed());
+            longest = longest.saturating_sub(grain);
+        } else if longest.is_zero() {
             std::hint::spin_loop();
             return Ok(now);
         }

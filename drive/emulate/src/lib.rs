@@ -56,6 +56,7 @@
 #![deny(missing_docs)]
 
 mod change;
+mod contention;
 mod counters;
 mod device;
 mod emulator;

@@ -5,8 +5,7 @@
 //! Told are senders of IPv4 packets that may not be fragmented, and of all of
 //! IPv6; never about an ICMP error (RFC 1122 section 3.2.2, RFC 4443 section
 //! 2.4 (e)), nor about a fragment but the first, nor to who is no single host.
-//! Deliberately not here: fragmenting what may be fragmented, which today's
-//! kernels let happen to hardly anything; it is dropped and counted.
+//! What may be fragmented is dropped and counted, unless the hop fragments it.
 
 use gigatcp_wire::{Checksum, IPV4_HEADER_LEN, IPV6_HEADER_LEN};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::fit::{Example, fit};
+use crate::fit::{Example, Prior, fit};
 
 /// The same examples, so that each cause counts about the same.
 #[must_use]
@@ -22,16 +22,17 @@ pub fn balanced(examples: &[&Example]) -> Vec<Example> {
 /// Probabilities of primary causes and whether they are right, of kernels' connections
 /// that were not used: each quarter of the seeds is asked with weights that were fitted to
 /// the other three. Simulated worlds are always fitted to, and are not asked about; changed
-/// captures are, where the change took the scale of windows.
+/// captures are, where the change took the scale of windows. A `prior` must not have been
+/// fitted to any of these seeds.
 #[must_use]
-pub fn fitted_apart(examples: &[&Example]) -> Vec<Answer> {
+pub fn fitted_apart(examples: &[&Example], prior: &Prior) -> Vec<Answer> {
     /// More of them come nearer to the weights in use, which are fitted to everything.
     const PARTS: u64 = 4;
     let is_in = |one: &Example, part: u64| one.kernel.is_some_and(|seed| seed % PARTS == part);
     let mut answers = Vec::new();
     for part in 0..PARTS {
         let others = examples.iter().copied().filter(|one| !is_in(one, part));
-        let fitted = fit(&others.collect::<Vec<_>>(), |_, _| ());
+        let fitted = fit(&others.collect::<Vec<_>>(), prior, |_, _| ());
         let asked = examples.iter().filter(|one| is_in(one, part));
         for one in asked.filter(|one| !one.is_changed || !one.knows_windows) {
             if let Some((said, probability)) = fitted.primary(&one.slices, one.is_away) {

@@ -8,9 +8,12 @@
 //! weights for being there at all (group lasso), so that a feature that says nothing about
 //! a cause has no weights for it.
 //!
+//! A fit begins at zero, or continues from the weights in use ([`Prior`]).
+//!
 //! Fitted numbers: all of `core/why/src/weights/`, and nothing else.
 
 use gigatcp_why::features::{FEATURES, Feature};
+use gigatcp_why::weights::fitted;
 use gigatcp_why::{CAUSES, STATES, Slice, State, position};
 use rayon::prelude::*;
 
@@ -109,16 +112,62 @@ pub struct Fitted {
     weights: Vec<f64>,
 }
 
+/// What the weights are where the examples say nothing.
+#[derive(Clone, Debug)]
+pub struct Prior {
+    /// Weights in the order of a [`Layout`], in nats.
+    weights: Vec<f64>,
+    /// Cost of the square of a distance from them.
+    strength: f64,
+}
+
+impl Prior {
+    /// Nothing was fitted before.
+    #[must_use]
+    pub fn zero() -> Self {
+        Self {
+            weights: vec![0.0; Layout::new().len],
+            strength: RIDGE,
+        }
+    }
+
+    /// The weights in use, which stand for all connections that they were fitted to.
+    ///
+    /// `strength` is what a distance from them costs; a row that they have pays nothing for
+    /// being there.
+    #[must_use]
+    pub fn in_use(is_away: bool, strength: f64) -> Self {
+        let layout = Layout::new();
+        let mut weights = vec![0.0; layout.len];
+        let nats = |hundredths: i16| f64::from(hundredths) / 100.0;
+        for (cause, (_, biases, rows)) in fitted(is_away).iter().enumerate() {
+            for (state, bias) in biases.iter().enumerate() {
+                weights[layout.biases[cause] + state] = nats(*bias);
+            }
+            for (feature, row) in *rows {
+                let known = layout.rows[cause].iter();
+                let Some((_, begin)) = known.clone().find(|one| one.0 == *feature as usize) else {
+                    continue;
+                };
+                for (knot, weight) in row.iter().enumerate() {
+                    weights[begin + knot] = nats(*weight);
+                }
+            }
+        }
+        Self { weights, strength }
+    }
+}
+
 /// Fits weights to the examples; `progress` is told the step and the loss of it.
 #[must_use]
-pub fn fit(examples: &[&Example], mut progress: impl FnMut(usize, f64)) -> Fitted {
+pub fn fit(examples: &[&Example], prior: &Prior, mut progress: impl FnMut(usize, f64)) -> Fitted {
     let layout = Layout::new();
     let prepared: Vec<Prepared> = examples.iter().flat_map(|one| prepare(one)).collect();
     let mut batches: Vec<Vec<Prepared>> = (0..BATCHES).map(|_| Vec::new()).collect();
     for (index, one) in prepared.into_iter().enumerate() {
         batches[index % BATCHES].push(one);
     }
-    let mut weights = vec![0.0; layout.len];
+    let mut weights = prior.weights.clone();
     let (mut mean, mut square) = (vec![0.0; layout.len], vec![0.0; layout.len]);
     for step in 1..=STEPS {
         let batch = &batches[step % BATCHES];
@@ -130,9 +179,10 @@ pub fn fit(examples: &[&Example], mut progress: impl FnMut(usize, f64)) -> Fitte
         );
         // Steps become smaller towards the end.
         let length = STEP * (1.0 - 0.97 * step as f64 / STEPS as f64);
-        let costs = row_costs(&layout, &weights);
+        let costs = row_costs(&layout, &weights, &prior.weights);
         for (index, weight) in weights.iter_mut().enumerate() {
-            let slope = gradient[index] / total + RIDGE * *weight + costs[index];
+            let distance = *weight - prior.weights[index];
+            let slope = gradient[index] / total + prior.strength * distance + costs[index];
             mean[index] = DECAY.0 * mean[index] + (1.0 - DECAY.0) * slope;
             square[index] = DECAY.1 * square[index] + (1.0 - DECAY.1) * slope * slope;
             *weight -= length * (mean[index] / rise) / ((square[index] / spread).sqrt() + 1e-6);
@@ -144,11 +194,15 @@ pub fn fit(examples: &[&Example], mut progress: impl FnMut(usize, f64)) -> Fitte
     Fitted { layout, weights }
 }
 
-/// By how much the loss grows with each weight for its row being there.
-fn row_costs(layout: &Layout, weights: &[f64]) -> Vec<f64> {
+/// By how much the loss grows with each weight for its row being there, where the prior
+/// has none.
+fn row_costs(layout: &Layout, weights: &[f64], prior: &[f64]) -> Vec<f64> {
     let mut costs = vec![0.0; weights.len()];
     for (feature, begin) in layout.rows.iter().flatten() {
         let row = *begin..begin + Feature::ALL[*feature].knots().len();
+        if prior[row.clone()].iter().any(|one| *one != 0.0) {
+            continue;
+        }
         let length = weights[row.clone()]
             .iter()
             .map(|one| one * one)

@@ -41,6 +41,20 @@ pub fn thread() -> i64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// Returns how long the calling thread was ready to run and did not, since it began.
+///
+/// # Errors
+/// Where `/proc` is not mounted, or the kernel does not count it (`CONFIG_SCHED_INFO`).
+pub fn thread_waited() -> io::Result<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    let waited = text
+        .split_whitespace()
+        .nth(1)
+        .and_then(|word| word.parse().ok());
+    let waited = waited.ok_or(io::ErrorKind::InvalidData)?;
+    Ok(Duration::from_nanos(waited))
+}
+
 /// The kernel's tick: the resolution of its coarse clock is one jiffy, and
 /// protocol timers run in jiffies.
 pub fn tick() -> Duration {

@@ -2,15 +2,15 @@
 //!
 //!     cargo run --release -p gigatcp-sim --example bench -- single-flow [SECONDS [untimed]]
 //!
-//! SECONDS (10 by default) is how long the flows of single-flow and dumbbell
-//! send, in virtual time. `untimed` reads no clock and says zero, so that every
-//! run takes the same instructions to the last.
+//! SECONDS (10 by default) is how long flows send, in virtual time, unless the
+//! name of the workload has their number. `untimed` reads no clock and says zero,
+//! so that every run takes the same instructions to the last.
 //!
 //! Prints one line of `key value` pairs, separated by single spaces, on
 //! standard output: `wall_s` (wall seconds of the run alone, without building
 //! the world), `packets` (wire packets delivered to hosts), `ns_per_packet`,
 //! `simulated_s`, `goodput_mbps`, `drops`, `jain` (Jain's fairness index of
-//! the flows' octets). Peak memory, processor time and several runs are the
+//! the flows' bytes), `resident_mib` (memory after the run). Peak memory, processor time and several runs are the
 //! caller's work. An unknown workload is exit code 2.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -20,10 +20,11 @@ use std::time::Instant as WallClock;
 mod common;
 
 use common::{flow, host, link, wire, world};
+use gigatcp_path::{Hop, HopConfig, Parcel, queue};
 use gigatcp_sim::{ArrivalsConfig, Observe, Stop, World, WorldConfig};
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::congestion::Counting;
-use gigatcp_units::Duration;
+use gigatcp_units::{Duration, Instant};
 
 /// One flow, 10 Gbit/s, 80 ms, MTU 9000, 60 MB, CUBIC.
 fn single_flow(span: Duration) -> WorldConfig {
@@ -61,6 +62,71 @@ fn dumbbell(span: Duration) -> WorldConfig {
     );
     config.end = span;
     config
+}
+
+/// One flow, 100 Gbit/s, 80 ms, MTU 9000, a window of one BDP, CUBIC.
+fn hundred_gigabit(span: Duration) -> WorldConfig {
+    let host = host(Profile::MODERN, 9000, "cubic", 1_000_000_000);
+    let delay = Duration::from_millis(40);
+    world(
+        link("forward", 100_000_000_000, delay, 20_000),
+        wire("reverse", delay),
+        vec![flow("one", &host, Stop::After(span))],
+    )
+}
+
+/// A packet of 1500 bytes of one of 16 flows.
+#[derive(Clone)]
+struct Packet(u32);
+
+impl Parcel for Packet {
+    fn wire_packets(&self) -> usize {
+        1
+    }
+
+    fn ip_bytes(&self) -> u64 {
+        1500
+    }
+
+    fn leading_ip_bytes(&self) -> u64 {
+        1500
+    }
+
+    fn split_front(&mut self, _: usize) -> Self {
+        self.clone()
+    }
+
+    fn flow(&self) -> u32 {
+        self.0
+    }
+}
+
+/// A hop alone: 10 Gbit/s, 1 ms, bursts of 8 packets at a load of 95 %. Returns the packets
+/// that came out.
+fn hop_alone(config: HopConfig, span: Duration) -> u64 {
+    let mut hop = Hop::new(config, 1).expect("a hop that can be built");
+    let burst = Duration::from_nanos(8 * 1200 * 100 / 95);
+    let end = Instant::ZERO + span;
+    let (mut next, mut number, mut out) = (Instant::ZERO, 0, 0);
+    while next < end {
+        while let Some(due) = hop.poll_timeout().filter(|due| *due <= next) {
+            out += u64::from(hop.poll_delivery(due).is_some());
+        }
+        for _ in 0..8 {
+            number += 1;
+            hop.handle_arrival(next, Packet(number % 16));
+        }
+        next += burst;
+    }
+    out
+}
+
+/// The hop of a workload's name: `hop-` and a discipline.
+fn hop_of(name: &str) -> Option<HopConfig> {
+    let discipline = queue::find(name.strip_prefix("hop-")?)?;
+    let mut config = link("hop", 10_000_000_000, Duration::from_millis(1), 1000);
+    config.queue.discipline = discipline;
+    Some(config)
 }
 
 /// One flow with about `segments` segments of 1448 octets in flight.
@@ -118,6 +184,28 @@ fn ten_hops(count: u64) -> WorldConfig {
     config
 }
 
+/// A workload for this virtual time: `dumbbell-` and a discipline has that as its queue.
+fn timed(name: &str, span: Duration) -> Option<WorldConfig> {
+    Some(match name {
+        "single-flow" => single_flow(span),
+        "hundred-gigabit" => hundred_gigabit(span),
+        "dumbbell" => dumbbell(span),
+        _ => {
+            let mut config = dumbbell(span);
+            config.forward[0].queue.discipline = queue::find(name.strip_prefix("dumbbell-")?)?;
+            config
+        }
+    })
+}
+
+/// Resident memory of this process, MiB; zero where the system does not tell.
+fn resident_mib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    kib.map_or(0.0, |kib: f64| kib / 1024.0)
+}
+
 /// A workload whose name ends with a number.
 fn numbered(name: &str) -> Option<WorldConfig> {
     let (kind, number) = name.rsplit_once('-')?;
@@ -138,23 +226,25 @@ fn main() {
         std::process::exit(2);
     };
     let span = Duration::from_secs(seconds);
-    let mut config = match name.as_str() {
-        "single-flow" => single_flow(span),
-        "dumbbell" => dumbbell(span),
-        other => match numbered(other) {
-            Some(config) => config,
-            None => {
-                eprintln!(
-                    "workloads: single-flow, dumbbell, in-flight-N, short-flows-N, ten-hops-N"
-                );
-                std::process::exit(2);
-            }
-        },
+    let is_timed = std::env::args().nth(3).as_deref() != Some("untimed");
+    if let Some(config) = hop_of(&name) {
+        let started = is_timed.then(WallClock::now);
+        let packets = hop_alone(config, span);
+        let wall = started.map_or(0.0, |started| started.elapsed().as_secs_f64());
+        let per_packet = wall * 1e9 / packets as f64;
+        println!("wall_s {wall:.4} packets {packets} ns_per_packet {per_packet:.1}");
+        return;
+    }
+    let Some(mut config) = timed(&name, span).or_else(|| numbered(&name)) else {
+        eprintln!(
+            "workloads: single-flow, hundred-gigabit, dumbbell, dumbbell-QUEUE, hop-QUEUE, \
+             in-flight-N, short-flows-N, ten-hops-N"
+        );
+        std::process::exit(2);
     };
     config.observe = Observe::NOTHING;
     let mut world = World::new(config).expect("a world that can be built");
-    let timed = std::env::args().nth(3).as_deref() != Some("untimed");
-    let started = timed.then(WallClock::now);
+    let started = is_timed.then(WallClock::now);
     world.run(&AtomicBool::new(false), &AtomicU64::new(0));
     let wall = started.map_or(0.0, |started| started.elapsed().as_secs_f64());
     let outcome = world.outcome();
@@ -163,8 +253,8 @@ fn main() {
         .iter()
         .map(|flow| flow.bytes().as_bits_f64())
         .collect();
-    let short = outcome.short_flows.iter();
-    let short: f64 = short.map(|flow| flow.size.as_bits_f64()).sum();
+    let short = outcome.arrivals.iter();
+    let short: f64 = short.map(|flows| flows.bytes.as_bits_f64()).sum();
     let total: f64 = bytes.iter().sum();
     // Without flows to compare nothing is unfair.
     let jain = |squares: f64| match bytes.len() {
@@ -178,11 +268,12 @@ fn main() {
         .map(|hop| hop.counters().drops.total().packets)
         .sum();
     println!(
-        "wall_s {wall:.4} packets {} ns_per_packet {:.1} simulated_s {:.3} goodput_mbps {:.2} drops {drops} jain {:.3}",
+        "wall_s {wall:.4} packets {} ns_per_packet {:.1} simulated_s {:.3} goodput_mbps {:.2} drops {drops} jain {:.3} resident_mib {:.1}",
         outcome.packets,
         wall * 1e9 / outcome.packets as f64,
         outcome.now.as_secs_f64(),
         (total + short) / outcome.now.as_secs_f64() / 1e6,
         jain(squares),
+        resident_mib(),
     );
 }

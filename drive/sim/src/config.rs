@@ -3,7 +3,9 @@
 use gigatcp_app::AppConfig;
 pub use gigatcp_app::{Reader, Stop, Supply};
 pub use gigatcp_path::Scheduling;
-use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig};
+use gigatcp_path::{
+    ClustersConfig, CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig,
+};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::{Bytes, Duration};
 
@@ -19,9 +21,9 @@ pub struct WorldConfig {
     pub reverse: Vec<HopConfig>,
     /// Further links for [`FlowConfig::via`], which may also name those above.
     pub links: Vec<HopConfig>,
-    /// A medium that all hosts send on, before the hops of their direction;
-    /// absent: each has the way to itself.
-    pub shared: Option<SharedSegment>,
+    /// Media that flows share: stations are links for [`FlowConfig::via`], by their
+    /// names ([`SharedMediumConfig::station`]).
+    pub media: Vec<SharedMediumConfig>,
     /// Hosts that flows share, by number.
     pub hosts: Vec<HostConfig>,
     /// The flows.
@@ -34,17 +36,6 @@ pub struct WorldConfig {
     pub end: Duration,
     /// What to record.
     pub observe: Observe,
-}
-
-/// A shared medium and the cards at it.
-#[derive(Clone, PartialEq, Debug)]
-pub struct SharedSegment {
-    /// The medium.
-    pub medium: SharedMediumConfig,
-    /// What the cards of the senders need after a collision.
-    pub sender_recovery: Duration,
-    /// What the cards of the receivers need.
-    pub receiver_recovery: Duration,
 }
 
 /// One connection, or the connections of one application, and its hosts.
@@ -88,7 +79,7 @@ pub struct FlowConfig {
 /// Flows that begin while the world runs, one after the other, and end.
 ///
 /// Each is a connection over which its sender writes the size that was drawn. A flow that
-/// has ended leaves a [`ShortFlow`](crate::ShortFlow) and gives back everything else.
+/// has ended is added to the [`ArrivalsOutcome`](crate::ArrivalsOutcome) and needs no memory.
 #[derive(Clone, Debug)]
 pub struct ArrivalsConfig {
     /// The flow that all of them are like. Its start is the start of the process; `stop`,
@@ -123,12 +114,12 @@ pub struct DatagramsConfig {
     pub receive_buffer: Bytes,
 }
 
-/// The links that a flow takes, by their names.
+/// The links and stations that a flow takes, by their names.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Via {
-    /// From sender to receiver, in order. None: a wire of a nanosecond.
+    /// From sender to receiver, in order. Without a link: a wire of a nanosecond.
     pub forward: Vec<String>,
-    /// From receiver to sender, in order. None: a wire of a nanosecond.
+    /// From receiver to sender, in order. Without a link: a wire of a nanosecond.
     pub reverse: Vec<String>,
 }
 
@@ -155,6 +146,11 @@ pub struct HostConfig {
     /// Whether, where a frame finds no buffer, connections give back what lies
     /// beyond holes.
     pub reneges: bool,
+    /// Connections that may be half open at its listening socket, and as many that may
+    /// wait to be accepted. None: unlimited. Only on a host with several sockets.
+    pub backlog: Option<u32>,
+    /// The kernel's pool for what is received and sent. None: unlimited.
+    pub clusters: Option<ClustersConfig>,
     /// How an application of this end reads; of a host that flows share, see the flow.
     pub reader: Reader,
     /// The network card and its cable; absent: straight into the path.
@@ -177,6 +173,42 @@ pub struct Observe {
 }
 
 impl WorldConfig {
+    /// Lets all hosts send on one medium, before the links of their routes. Stations have
+    /// the numbers of hosts: numbered ones first, then the sender and the receiver of each
+    /// flow. `recoveries` are those of even numbers and of odd ones.
+    pub fn share(&mut self, mut medium: SharedMediumConfig, recoveries: [Duration; 2]) {
+        let names = |links: &[HopConfig]| links.iter().map(|link| link.name.clone()).collect();
+        let path = Via {
+            forward: names(&self.forward),
+            reverse: names(&self.reverse),
+        };
+        let mut hosts = self.hosts.len();
+        let mut station = |numbered: Option<usize>| {
+            let number = numbered.unwrap_or(hosts);
+            hosts += usize::from(numbered.is_none());
+            medium.station(number)
+        };
+        let arrivals = self.arrivals.iter_mut().map(|one| &mut one.flow);
+        let flows = self.flows.iter_mut().chain(arrivals);
+        let flows = flows.map(|flow| (&mut flow.via, [flow.from, flow.to]));
+        let datagrams = self.datagrams.iter_mut();
+        let datagrams = datagrams.map(|one| (&mut one.via, [one.from, one.to]));
+        for (via, ends) in flows.chain(datagrams) {
+            let via = via.get_or_insert_with(|| path.clone());
+            let [from, to] = ends.map(&mut station);
+            via.forward.insert(0, from);
+            via.reverse.insert(0, to);
+        }
+        medium.recoveries = recoveries.into_iter().cycle().take(hosts).collect();
+        self.media.push(medium);
+    }
+
+    /// Returns whether links and not only stations are among `names`.
+    pub(crate) fn has_link(&self, names: &[String]) -> bool {
+        let is_station = |name: &String| self.media.iter().any(|one| one.find(name).is_some());
+        !names.iter().all(is_station)
+    }
+
     /// The links that each flow names: of the flows, the arrivals, the datagrams.
     pub(crate) fn vias(&self) -> impl Iterator<Item = Option<&Via>> {
         let flows = self.flows.iter().map(|flow| flow.via.as_ref());

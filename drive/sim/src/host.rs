@@ -12,6 +12,8 @@
 //! * `socket`: a connection and the application that uses it;
 //! * `processor`: whose turn it is, and the cost of work;
 //! * `card`: the receive side of the network card;
+//! * `clusters`: the kernel's pool for what is received and sent;
+//! * `listening`: the backlog of connections that clients open;
 //! * `transmit`: from the engine to the wire;
 //! * `datagram`: sockets without a connection.
 //!
@@ -19,7 +21,9 @@
 //! datagrams, keeps their timers in a heap: a thousand idle connections cost nothing.
 
 mod card;
+mod clusters;
 mod datagram;
+mod listening;
 mod processor;
 mod socket;
 mod transmit;
@@ -40,6 +44,7 @@ use crate::ledger::end_of;
 use crate::packet::{Content, Packet};
 use card::{Card, Frame, tally};
 pub use datagram::{DatagramSink, DatagramSource};
+use listening::Listening;
 pub use processor::CpuShares;
 use processor::{Second, Task};
 pub use socket::{Socket, SocketConfig};
@@ -133,6 +138,8 @@ pub struct Host {
     reads_datagram: bool,
     /// Of a host with several sockets.
     several: Several,
+    /// Where they listen, if that has a limit.
+    listening: Option<Box<Listening>>,
 }
 
 /// What a host with several sockets keeps of them.
@@ -144,6 +151,8 @@ struct Several {
     ready: VecDeque<u32>,
     /// Sockets that wait for the network card, in turn.
     held_back: VecDeque<u32>,
+    /// Sockets that wait for clusters to write into.
+    starved: Vec<u32>,
     /// Sockets that have acted since the last query.
     acted: Vec<u32>,
 }
@@ -200,8 +209,13 @@ impl Host {
                 timers: Appointments::new(0),
                 ready: VecDeque::new(),
                 held_back: VecDeque::new(),
+                starved: Vec::new(),
                 acted: Vec::new(),
             },
+            listening: config
+                .backlog
+                .filter(|_| is_shared)
+                .map(|backlog| Box::new(Listening::new(backlog, seed))),
         })
     }
 
@@ -260,7 +274,11 @@ impl Host {
     pub fn remove_socket(&mut self, number: u32) -> Option<Box<dyn Application>> {
         let socket = &mut self.sockets[number as usize];
         let (program, port) = (socket.program, socket.port);
+        if let Some(listening) = &mut self.listening {
+            listening.forget(socket.flow);
+        }
         socket.clear();
+        self.count_written(number as usize);
         self.card.release_all(number);
         if self.is_shared {
             self.several
@@ -387,7 +405,7 @@ impl Host {
             .flatten()
             .filter_map(|(_, task)| match task {
                 Task::Receive(frame) => Some(&frame.packet),
-                Task::Write(..) | Task::Read(..) | Task::ReadDatagram(_) => None,
+                Task::Write(..) | Task::Read(..) | Task::ReadDatagram(_) | Task::Accept => None,
             });
         let departing = self.departures.iter().map(|(_, packet)| packet);
         let on_link = self.link.iter().flat_map(Hop::parcels);
@@ -405,6 +423,9 @@ impl Host {
         let mut next = self.resume_at;
         if self.is_shared {
             next = next.min(self.several.timers.first().0).min(self.sources_at);
+            if let Some(listening) = &self.listening {
+                next = next.min(listening.poll_timeout());
+            }
         } else if let Some(socket) = self.sockets.first() {
             next = next.min(socket.poll_timeout());
         }
@@ -542,6 +563,7 @@ impl Host {
         if self.sources_at <= now {
             self.send_datagrams(now, out);
         }
+        self.handle_listening_timeout(now, out);
         self.release(now, out);
     }
 
@@ -575,9 +597,13 @@ impl Host {
     /// connection that never existed helps no peer here).
     #[inline(never)]
     fn listen(&mut self, now: Instant, socket: usize, received: &Received<Phantom>) {
-        let socket = &mut self.sockets[socket];
+        let number = socket;
+        let socket = &mut self.sockets[number];
         if socket.is_active {
             return;
+        }
+        if self.listening.is_some() {
+            return self.hear(now, number, received);
         }
         if let Heard::Opened(connection) = listener::handle_segment(now, &socket.tcp, received) {
             socket.connection = Some(connection);
@@ -595,6 +621,7 @@ impl Host {
     }
 
     fn act_alone(&mut self, now: Instant, socket: usize, out: &mut Vec<Packet>) {
+        self.count_written(socket);
         self.run_application(now, socket);
         self.send_all(now, socket, out);
     }
@@ -619,6 +646,9 @@ impl Host {
     #[inline(never)]
     fn after_acting(&mut self, now: Instant, socket: usize, out: &mut Vec<Packet>) {
         self.settle(now, socket);
+        if self.listening.is_some() {
+            self.serve_listening(now, out);
+        }
         let program = self.sockets[socket].program as usize;
         let count = self.programs[program].sockets.len();
         if count < 2 {
@@ -643,6 +673,10 @@ impl Host {
             if self.next_read(socket, at) > 0 || self.next_write(socket, at) > 0 {
                 self.sockets[socket].is_ready = true;
                 self.several.ready.push_back(socket as u32);
+            } else if self.is_starved(socket, at)
+                && !self.several.starved.contains(&(socket as u32))
+            {
+                self.several.starved.push(socket as u32);
             }
         }
         self.several.acted.push(socket as u32);
@@ -660,5 +694,6 @@ fn is_ideal(host: &HostConfig) -> bool {
         && host.steal.is_none()
         && host.coalesce.is_zero()
         && host.rings.is_none()
+        && host.clusters.is_none()
         && host.reader == Reader::default()
 }

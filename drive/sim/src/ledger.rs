@@ -1,7 +1,7 @@
 //! Keeps the [`Account`] of each sender of a world, which sees path and hosts exactly.
 
 use gigatcp_events::{Cause, State};
-use gigatcp_path::{DropCause, Hop, SharedMedium};
+use gigatcp_path::{DropCause, Hop, Network};
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Phantom;
@@ -13,16 +13,26 @@ use crate::packet::Packet;
 /// What a world shows to the account of one flow.
 pub(crate) struct Scene<'a> {
     pub(crate) now: Instant,
-    /// Of the whole network.
-    pub(crate) links: &'a [Hop<Packet>],
-    /// Numbers of those that the flow takes.
+    pub(crate) network: &'a Network<Packet>,
+    /// Numbers of the links that the flow takes.
     pub(crate) forward: &'a [usize],
     pub(crate) reverse: &'a [usize],
-    pub(crate) shared: Option<&'a SharedMedium<Packet>>,
     pub(crate) sender: End<'a>,
     pub(crate) receiver: End<'a>,
     /// IP bytes delivered so far to the receiver of this flow, and to all receivers.
     pub(crate) carried: [u64; 2],
+}
+
+impl Scene<'_> {
+    /// The links of ACKs alone: a medium that data cross too counts for data.
+    fn reverse_alone(&self) -> impl Iterator<Item = &usize> {
+        let medium = |link: &usize| self.network.medium_of(*link);
+        let is_shared = move |link: &&usize| {
+            let mut forward = self.forward.iter().filter_map(medium);
+            medium(link).is_some_and(|shared| forward.any(|other| other == shared))
+        };
+        self.reverse.iter().filter(move |link| !is_shared(link))
+    }
 }
 
 /// An end of a flow.
@@ -181,15 +191,13 @@ impl Readings {
     /// Reads all clocks.
     fn take(&mut self, scene: &Scene<'_>) {
         let now = scene.now;
-        let busy = |hop: &Hop<Packet>| hop.busy_time(now);
-        let busy_at = |link: &usize| busy(&scene.links[*link]);
+        let busy_at = |link: &usize| scene.network.busy_time(*link, now);
         self.forward.clear();
         self.forward.extend(scene.forward.iter().map(busy_at));
-        let medium = scene.shared.map(SharedMedium::busy_time);
-        self.forward.extend(medium);
         self.reverse.clear();
-        self.reverse.extend(scene.reverse.iter().map(busy_at));
-        self.local = scene.sender.host.link().map_or(Duration::ZERO, busy);
+        self.reverse.extend(scene.reverse_alone().map(busy_at));
+        let local = scene.sender.host.link();
+        self.local = local.map_or(Duration::ZERO, |link| link.busy_time(now));
         self.cpu = [scene.sender, scene.receiver].map(|end| end.host.cpu_occupied(now));
         self.unread = scene.receiver.unread_time(now);
         self.carried = scene.carried;
@@ -200,29 +208,27 @@ impl Readings {
         let now = scene.now;
         let [own, all] = [0, 1].map(|of| scene.carried[of] - self.carried[of]);
         let cpu = [scene.sender, scene.receiver].map(|end| end.host.cpu_occupied(now));
-        let busiest = |links: &[usize], before: &[Duration]| {
-            let uses = links.iter().zip(before);
-            let uses = uses.map(|(link, before)| use_of(&scene.links[*link], now, *before));
-            uses.max_by_key(|used| (used.busy, used.wait))
-                .unwrap_or_default()
+        let use_at = |(link, before): (&usize, &Duration)| Use {
+            busy: scene.network.busy_time(*link, now).saturating_sub(*before),
+            wait: scene.network.wait(*link, now),
         };
-        let mut path = busiest(scene.forward, &self.forward);
-        if let Some(medium) = scene.shared
-            && let Some(before) = self.forward.last()
-        {
-            path.busy = path.busy.max(medium.busy_time().saturating_sub(*before));
-        }
+        let busiest = |uses: &mut dyn Iterator<Item = Use>| {
+            let busiest = uses.max_by_key(|used| (used.busy, used.wait));
+            busiest.unwrap_or_default()
+        };
+        let forward = scene.forward.iter().zip(&self.forward);
+        let reverse = scene.reverse_alone().zip(&self.reverse);
         let state = scene.sender.connection().map(Connection::state);
         let is_open = matches!(state, Some(State::Established | State::CloseWait));
         Surroundings {
-            path,
+            path: busiest(&mut forward.map(use_at)),
             local: scene
                 .sender
                 .host
                 .link()
                 .map(|link| use_of(link, now, self.local))
                 .unwrap_or_default(),
-            reverse: busiest(scene.reverse, &self.reverse),
+            reverse: busiest(&mut reverse.map(use_at)),
             sender_cpu: cpu[0].saturating_sub(self.cpu[0]),
             receiver_cpu: cpu[1].saturating_sub(self.cpu[1]),
             unread: scene.receiver.unread_time(now).saturating_sub(self.unread),

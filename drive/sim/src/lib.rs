@@ -36,9 +36,9 @@ mod short_flows;
 pub mod world;
 
 pub use config::{
-    ArrivalsConfig, DatagramsConfig, FlowConfig, HostConfig, Observe, Reader, Scheduling,
-    SharedSegment, Stop, Supply, Via, WorldConfig,
+    ArrivalsConfig, DatagramsConfig, FlowConfig, HostConfig, Observe, Reader, Scheduling, Stop,
+    Supply, Via, WorldConfig,
 };
 pub use outcome::{DatagramsOutcome, FlowOutcome, Outcome};
-pub use short_flows::ShortFlow;
+pub use short_flows::ArrivalsOutcome;
 pub use world::{Ended, Tap, World};

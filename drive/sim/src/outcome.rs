@@ -15,7 +15,7 @@ use crate::host::{Host, Socket};
 use crate::meter::Meter;
 use crate::observe::{LinkSamples, Samples, Sequence};
 use crate::packet::Packet;
-use crate::short_flows::ShortFlow;
+use crate::short_flows::ArrivalsOutcome;
 
 /// What came out of a world.
 #[derive(Debug)]
@@ -24,9 +24,9 @@ pub struct Outcome {
     pub now: Instant,
     /// Per connection, in the order of the flows.
     pub flows: Vec<FlowOutcome>,
-    /// Flows that began while the world ran: those that ended, in that order, then others.
-    pub short_flows: Vec<ShortFlow>,
-    /// The largest number of these that were alive at a time.
+    /// Per process of arrivals, whose flows began while the world ran.
+    pub arrivals: Vec<ArrivalsOutcome>,
+    /// The largest number of these flows that were alive at a time.
     pub most_alive: usize,
     /// Per source of datagrams.
     pub datagrams: Vec<DatagramsOutcome>,
@@ -34,8 +34,8 @@ pub struct Outcome {
     pub hosts: Vec<Rc<Host>>,
     /// The shared hops, forward then reverse.
     pub hops: Vec<Hop<Packet>>,
-    /// The medium that hosts shared.
-    pub shared: Option<Box<SharedMedium<Packet>>>,
+    /// The shared media.
+    pub media: Vec<SharedMedium<Packet>>,
     /// Queues of each hop over time.
     pub link_samples: Vec<LinkSamples>,
     /// How long packets waited that left the queue of each hop.

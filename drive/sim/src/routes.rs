@@ -10,6 +10,10 @@ use crate::config::{Via, WorldConfig};
 /// The most links of a route: packets count them in an octet.
 const MAX_LINKS: usize = 255;
 
+/// Names of wires.
+const FORWARD: &str = "forward wire";
+const REVERSE: &str = "reverse wire";
+
 /// The network of a world and which of its routes each flow takes.
 pub(crate) struct Routes {
     pub(crate) network: NetworkConfig,
@@ -19,7 +23,8 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Returns the routes of a world. Links are numbered `forward`, `reverse`, `links`;
+    /// Returns the routes of a world. Links are numbered `forward`, `reverse`, `links`,
+    /// wires;
     /// routes 0 and 1 are those of flows without links of their own.
     ///
     /// # Errors
@@ -27,16 +32,26 @@ impl Routes {
     /// [`ConfigError::RouteTooLong`], [`ConfigError::TooManyRoutes`].
     pub(crate) fn new(config: &WorldConfig) -> Result<Self, ConfigError> {
         let is_taken = config.vias().any(|via| via.is_none());
-        let [forward, reverse] = [
-            (&config.forward, "forward wire"),
-            (&config.reverse, "reverse wire"),
-        ]
-        .map(|(links, wire)| match is_taken && links.is_empty() {
-            true => vec![shortest_wire(wire)],
-            false => links.clone(),
-        });
+        let [forward, reverse] =
+            [(&config.forward, FORWARD), (&config.reverse, REVERSE)].map(|(links, wire)| {
+                match is_taken && links.is_empty() {
+                    true => vec![shortest_wire(wire)],
+                    false => links.clone(),
+                }
+            });
         let mut network = NetworkConfig::path(forward, reverse);
         network.links.extend(config.links.iter().cloned());
+        network.media.clone_from(&config.media);
+        // Before anything is numbered: stations have the numbers after those of links.
+        let vias = || config.vias().flatten();
+        for (is_missing, wire) in [
+            (vias().any(|via| !config.has_link(&via.forward)), FORWARD),
+            (vias().any(|via| !config.has_link(&via.reverse)), REVERSE),
+        ] {
+            if is_missing && network.find(wire).is_none() {
+                network.links.push(shortest_wire(wire));
+            }
+        }
         let mut pairs: HashMap<&Via, u16> = HashMap::new();
         let mut of_flow = Vec::new();
         for via in config.vias() {
@@ -46,7 +61,7 @@ impl Routes {
             };
             let pair = match pairs.get(via) {
                 Some(pair) => *pair,
-                None => add(&mut network, via)?,
+                None => add(config, &mut network, via)?,
             };
             pairs.insert(via, pair);
             of_flow.push(pair);
@@ -59,34 +74,22 @@ impl Routes {
 }
 
 /// Adds the routes of a flow; returns the number of the first.
-fn add(network: &mut NetworkConfig, via: &Via) -> Result<u16, ConfigError> {
-    let mut links = |names: &[String], wire: &str| match names.is_empty() {
-        true => Ok(vec![find_or_add(network, shortest_wire(wire))]),
-        false => {
-            let numbers = names.iter().map(|name| find(network, name));
-            numbers
-                .collect::<Option<Vec<_>>>()
-                .ok_or(ConfigError::NoSuchLink)
-        }
+fn add(config: &WorldConfig, network: &mut NetworkConfig, via: &Via) -> Result<u16, ConfigError> {
+    let links = |names: &[String], wire: &str| {
+        let wire = (!config.has_link(names)).then_some(wire);
+        let names = names.iter().map(String::as_str).chain(wire);
+        let numbers = names.map(|name| network.find(name));
+        numbers
+            .collect::<Option<Vec<_>>>()
+            .ok_or(ConfigError::NoSuchLink)
     };
-    let forward = links(&via.forward, "forward wire")?;
-    let reverse = links(&via.reverse, "reverse wire")?;
+    let forward = links(&via.forward, FORWARD)?;
+    let reverse = links(&via.reverse, REVERSE)?;
     let first = u16::try_from(network.routes.len()).map_err(|_| ConfigError::TooManyRoutes)?;
     network
         .routes
         .extend(Route::pair(usize::from(first), forward, reverse));
     Ok(first)
-}
-
-fn find(network: &NetworkConfig, name: &str) -> Option<usize> {
-    network.links.iter().position(|link| link.name == name)
-}
-
-fn find_or_add(network: &mut NetworkConfig, link: HopConfig) -> usize {
-    find(network, &link.name).unwrap_or_else(|| {
-        network.links.push(link);
-        network.links.len() - 1
-    })
 }
 
 /// A direction without links: a wire that takes a nanosecond, so that no instant holds

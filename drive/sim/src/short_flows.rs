@@ -1,37 +1,37 @@
-//! Flows that begin while a world runs, and end: each leaves one line of results.
+//! Flows that begin while a world runs, and end.
 //!
 //! The number of such a flow, which its packets carry, is never used again, so that a
-//! packet that comes late finds no flow instead of another one. What a flow needs while
-//! it lives is in a slot, and slots are used again: the memory of a world is that of the
-//! flows that are alive, plus 40 bytes of results and 4 of index for each that was.
+//! packet that comes late finds no flow instead of another one. Only flows that are alive
+//! need memory: what has ended is added to the results of its process.
 //!
 //! A flow is over when its receiver has read everything. It goes when both connections
 //! are closed: the sender's may then wait for old duplicates (TIME-WAIT), of which none
 //! is left that would be answered.
 
+use std::collections::BTreeMap;
+
 use gigatcp_app::reader::Sink;
+use gigatcp_app::report::Times;
 use gigatcp_app::{Arrivals, Stop, Writer};
 use gigatcp_units::random::mix;
-use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::SeqNumber;
 
 use crate::config::{ArrivalsConfig, FlowConfig, WorldConfig};
 use crate::host::Host;
 use crate::populate::{Ends, Place, socket_config};
 
-/// The result of a flow that began while the world ran.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ShortFlow {
-    /// Number of its process in [`WorldConfig::arrivals`].
-    pub process: u32,
-    /// When it began.
-    pub began_at: Instant,
-    /// Bytes that it carried, or was to carry.
-    pub size: Bytes,
-    /// From then until its receiver had read everything. `None`: it has not, or failed.
-    pub completion_time: Option<Duration>,
-    /// Segments that its sender retransmitted.
-    pub retransmitted: u32,
+/// Results of the flows of one process of arrivals.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ArrivalsOutcome {
+    /// Flows that began.
+    pub flows: u64,
+    /// Bytes of those whose receiver had read everything.
+    pub bytes: Bytes,
+    /// Segments that the senders retransmitted.
+    pub retransmitted: u64,
+    /// From the start of each flow until its receiver had read everything.
+    pub completion_times: Times,
 }
 
 /// A process of arrivals.
@@ -45,6 +45,7 @@ struct Process {
     route: u16,
     /// Whether a world waits for its flows to end.
     is_awaited: bool,
+    outcome: ArrivalsOutcome,
 }
 
 impl Process {
@@ -58,25 +59,25 @@ impl Process {
 /// A flow that is alive.
 #[derive(Clone, Copy, Debug)]
 struct Live {
-    number: u32,
     ends: Ends,
-    result: ShortFlow,
+    /// Number of its process.
+    process: u32,
+    began_at: Instant,
+    size: Bytes,
+    is_complete: bool,
 }
 
 /// The flows of all processes.
 #[derive(Debug)]
 pub(crate) struct ShortFlows {
-    /// Number of the first flow.
-    first: u32,
+    /// Number of the next flow.
+    next: u32,
     seed: u64,
     /// Whether the world has other flows, which decide when it ends.
     has_others: bool,
     processes: Vec<Process>,
-    slots: Vec<Option<Live>>,
-    free: Vec<u32>,
-    /// The slot of each flow; `u32::MAX` once it has gone.
-    slot_of: Vec<u32>,
-    results: Vec<ShortFlow>,
+    /// The flows that are alive, by their numbers.
+    alive: BTreeMap<u32, Live>,
     /// Flows and processes that the world waits for.
     awaited: usize,
     most_alive: usize,
@@ -86,14 +87,11 @@ impl ShortFlows {
     /// No flows.
     pub(crate) fn new(has_others: bool) -> Self {
         Self {
-            first: u32::MAX,
+            next: u32::MAX,
             seed: 0,
             has_others,
             processes: Vec::new(),
-            slots: Vec::new(),
-            free: Vec::new(),
-            slot_of: Vec::new(),
-            results: Vec::new(),
+            alive: BTreeMap::new(),
             awaited: 0,
             most_alive: 0,
         }
@@ -106,7 +104,7 @@ impl ShortFlows {
         first: u32,
         processes: Vec<(&ArrivalsConfig, [u32; 2], u16)>,
     ) {
-        self.first = first;
+        self.next = first;
         self.seed = config.seed;
         for (arrivals, hosts, route) in processes {
             let name = &arrivals.flow.name;
@@ -120,6 +118,7 @@ impl ShortFlows {
                 hosts,
                 route,
                 is_awaited,
+                outcome: ArrivalsOutcome::default(),
             };
             process.advance();
             self.awaited += usize::from(is_awaited && process.next.is_some());
@@ -143,7 +142,8 @@ impl ShortFlows {
     pub(crate) fn begin_next(&mut self, now: Instant, hosts: &mut [Host]) -> Option<[u32; 2]> {
         let due = |process: &Process| process.next.is_some_and(|(at, _)| at <= now);
         let index = self.processes.iter().position(due)?;
-        let number = self.first + self.slot_of.len() as u32;
+        let number = self.next;
+        self.next += 1;
         let process = &mut self.processes[index];
         let (_, size) = process.next?;
         process.advance();
@@ -151,55 +151,41 @@ impl ShortFlows {
         if process.is_awaited {
             self.awaited += usize::from(process.next.is_some());
         }
-        let ends = open(process, (now, size), number, self.seed, hosts);
+        process.outcome.flows += 1;
         let live = Live {
-            number,
-            ends,
-            result: ShortFlow {
-                process: index as u32,
-                began_at: now,
-                size,
-                completion_time: None,
-                retransmitted: 0,
-            },
+            ends: open(process, (now, size), number, self.seed, hosts),
+            process: index as u32,
+            began_at: now,
+            size,
+            is_complete: false,
         };
         let hosts = process.hosts;
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() as u32 - 1
-        });
-        self.slots[slot as usize] = Some(live);
-        self.slot_of.push(slot);
-        let alive = self.slots.len() - self.free.len();
-        self.most_alive = self.most_alive.max(alive);
+        self.alive.insert(number, live);
+        self.most_alive = self.most_alive.max(self.alive.len());
         Some(hosts)
     }
 
     /// The ends of the flow with this number; `None` if it has gone.
     pub(crate) fn ends(&self, flow: u32) -> Option<Ends> {
-        Some(self.slots[self.slot(flow)?]?.ends)
-    }
-
-    fn slot(&self, flow: u32) -> Option<usize> {
-        let index = flow.checked_sub(self.first)? as usize;
-        let slot = *self.slot_of.get(index)?;
-        (slot != u32::MAX).then_some(slot as usize)
+        Some(self.alive.get(&flow)?.ends)
     }
 
     /// An end of the flow has acted at `now`: it may be over, or go.
     pub(crate) fn after(&mut self, now: Instant, flow: u32, hosts: &mut [Host]) {
-        let Some(slot) = self.slot(flow) else {
+        let Some(live) = self.alive.get_mut(&flow) else {
             return;
         };
-        let Some(live) = &mut self.slots[slot] else {
-            return;
-        };
+        let process = &mut self.processes[live.process as usize];
+        let outcome = &mut process.outcome;
         let places = live.ends.places;
         let [sender, receiver] =
             places.map(|place| hosts[place.host as usize].socket(place.socket));
         let has_failed = sender.has_failed() || receiver.has_failed();
-        if live.result.completion_time.is_none() && receiver.is_over() && !has_failed {
-            live.result.completion_time = Some(now.saturating_since(live.result.began_at));
+        if !live.is_complete && receiver.is_over() && !has_failed {
+            live.is_complete = true;
+            outcome.bytes += live.size;
+            let time = now.saturating_since(live.began_at);
+            outcome.completion_times.add(time);
         }
         let is_closed = sender.is_closed() && receiver.is_closed();
         if !(has_failed || is_closed) {
@@ -211,17 +197,12 @@ impl ShortFlows {
         }
         let counters = sender.connection().map(|connection| *connection.counters());
         let retransmitted = counters.map_or(0, |counters| counters.retransmitted_segments);
-        live.result.retransmitted = u32::try_from(retransmitted).unwrap_or(u32::MAX);
-        let (number, result) = (live.number, live.result);
+        outcome.retransmitted += retransmitted;
+        self.awaited -= usize::from(process.is_awaited);
         for place in places {
             hosts[place.host as usize].remove_socket(place.socket);
         }
-        self.slots[slot] = None;
-        self.free.push(slot as u32);
-        self.slot_of[(number - self.first) as usize] = u32::MAX;
-        let process = &self.processes[result.process as usize];
-        self.awaited -= usize::from(process.is_awaited);
-        self.results.push(result);
+        self.alive.remove(&flow);
     }
 
     /// The largest number of flows that were alive at a time.
@@ -229,11 +210,10 @@ impl ShortFlows {
         self.most_alive
     }
 
-    /// The results: of flows that have ended, in that order, then of all others.
-    pub(crate) fn into_results(self) -> Vec<ShortFlow> {
-        let mut results = self.results;
-        results.extend(self.slots.into_iter().flatten().map(|live| live.result));
-        results
+    /// The results of each process.
+    pub(crate) fn into_outcomes(self) -> Vec<ArrivalsOutcome> {
+        let processes = self.processes.into_iter();
+        processes.map(|process| process.outcome).collect()
     }
 }
 

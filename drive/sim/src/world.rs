@@ -1,7 +1,7 @@
 //! The loop around network and hosts.
 //!
 //! Elements are numbered: first the hosts (sender and receiver of each flow), then the
-//! sampler, the medium that hosts share, and flows that begin. The schedule says which
+//! sampler, and flows that begin. The schedule says which
 //! acts next; its own appointment and those of the elements it touched are then set
 //! anew. The network has its own schedule; at one instant it acts before all others.
 
@@ -11,11 +11,9 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gigatcp_events::EventHash;
-use gigatcp_path::{
-    Appointments, ConfigError, Delivery, DropCause, Hop, Network, Parcel, SharedMedium,
-};
+use gigatcp_path::{Appointments, ConfigError, Delivery, DropCause, Network, Parcel};
 use gigatcp_tcp::Connection;
-use gigatcp_units::{Duration, Instant};
+use gigatcp_units::Instant;
 use gigatcp_wire::{Phantom, Segment};
 
 use crate::config::WorldConfig;
@@ -84,11 +82,9 @@ pub struct World {
     packets: u64,
     out: Vec<Packet>,
     tap: Option<Box<dyn Tap + Send>>,
-    /// What all hosts send on, before the hops.
-    shared: Option<Box<SharedMedium<Packet>>>,
     /// Whether there is more than one connection, or others than `connections`.
     shares_path: bool,
-    /// Whether what hosts let go is looked at, or goes to the shared medium.
+    /// Whether what hosts let go is looked at.
     looks_at_departures: bool,
 }
 
@@ -105,8 +101,7 @@ impl World {
             datagrams,
             short_flows,
         } = Population::new(&config, &of_flow)?;
-        let shared = shared_medium(&config, hosts.len())?;
-        let elements = hosts.len() + 3;
+        let elements = hosts.len() + 2;
         let flows = connections.len();
         let links = network.links.len();
         let mut world = Self {
@@ -136,9 +131,7 @@ impl World {
             out: Vec::new(),
             tap: None,
             shares_path: flows > 1 || !datagrams.is_empty() || !config.arrivals.is_empty(),
-            looks_at_departures: shared.is_some()
-                || config.flows.iter().any(|flow| flow.time_sequence),
-            shared,
+            looks_at_departures: config.flows.iter().any(|flow| flow.time_sequence),
             hosts,
             connections,
             datagrams,
@@ -155,7 +148,7 @@ impl World {
             self.reschedule_host(host);
         }
         let first = self.short_flows.poll_timeout();
-        let element = self.sampler() + 2;
+        let element = self.sampler() + 1;
         self.schedule.set(element, first);
         if !self.config.observe.sample_step.is_zero() {
             self.next_sample = Instant::ZERO;
@@ -217,16 +210,7 @@ impl World {
     fn has_last_words(&self) -> bool {
         let mut all = self.connections.iter();
         all.any(|ends| self.socket(ends.places[0]).has_failed())
-            && (self.hosts.iter().any(Host::is_sending)
-                || self.links().any(|link| !link.counters().inside.is_zero())
-                || self
-                    .shared
-                    .as_ref()
-                    .is_some_and(|s| !s.counters().inside.is_zero()))
-    }
-
-    fn links(&self) -> impl Iterator<Item = &Hop<Packet>> {
-        self.network.links().iter()
+            && (self.hosts.iter().any(Host::is_sending) || self.network.is_occupied())
     }
 
     fn sampler(&self) -> usize {
@@ -242,28 +226,13 @@ impl World {
         }
     }
 
-    /// The sampler or the shared medium acts, or flows begin.
+    /// The sampler acts, or flows begin.
     #[inline(never)]
     fn act_seldom(&mut self, element: usize) {
         match element - self.sampler() {
             0 => self.sample(),
-            1 => self.serve_shared(),
             _ => self.begin_flows(),
         }
-    }
-
-    /// Takes what has come over the shared medium into the network.
-    fn serve_shared(&mut self) {
-        while let Some((_, packet)) = self.shared.as_mut().and_then(|s| s.poll_delivery(self.now)) {
-            self.enter_network(packet);
-        }
-        while let Some((packet, cause)) = self.shared.as_mut().and_then(|s| s.poll_dropped()) {
-            self.on_dropped(self.network.links().len(), &packet, cause);
-        }
-        let at = self.shared.as_ref().and_then(|s| s.poll_timeout());
-        let element = self.sampler() + 1;
-        self.schedule
-            .set(element, at.unwrap_or(Instant::FAR_FUTURE));
     }
 
     /// Does all that is due in the network, and delivers what comes to the end of its
@@ -326,8 +295,7 @@ impl World {
     }
 
     fn on_dropped(&mut self, link: usize, packet: &Packet, cause: DropCause) {
-        let config = self.network.links().get(link).map(Hop::config);
-        let tells_too_big = config.is_some_and(|config| config.tells_too_big);
+        let tells_too_big = self.network.told_mtu(link).is_some();
         if let Some(ledger) = self.ledgers.get_mut(packet.flow as usize)
             && !packet.reverse()
             && let Some(cause) = ledger::cause_of(cause, tells_too_big)
@@ -389,10 +357,23 @@ impl World {
 
     /// Sends what a host has let go on its way.
     #[inline]
-    fn dispatch(&mut self, host: usize) {
+    fn dispatch(&mut self) {
         if self.looks_at_departures {
-            self.show_departures(host);
+            self.show_departures();
         }
+        // Mostly it is one.
+        if self.out.len() == 1
+            && let Some(packet) = self.out.pop()
+        {
+            debug_assert_eq!(packet.stage, 0);
+            self.enter_network(packet);
+        } else {
+            self.dispatch_several();
+        }
+    }
+
+    #[inline(never)]
+    fn dispatch_several(&mut self) {
         let mut out = std::mem::take(&mut self.out);
         for packet in out.drain(..) {
             debug_assert_eq!(packet.stage, 0);
@@ -401,10 +382,9 @@ impl World {
         self.out = out;
     }
 
-    /// The tap and time-sequence data see what a host has let go; a shared medium takes
-    /// it.
+    /// The tap and time-sequence data see what a host has let go.
     #[inline(never)]
-    fn show_departures(&mut self, host: usize) {
+    fn show_departures(&mut self) {
         let out = std::mem::take(&mut self.out);
         for packet in &out {
             if !packet.reverse() {
@@ -417,12 +397,6 @@ impl World {
             }
         }
         self.out = out;
-        if let Some(shared) = &mut self.shared {
-            for packet in self.out.drain(..) {
-                shared.handle_arrival(self.now, host, packet);
-            }
-            self.serve_shared();
-        }
     }
 
     /// A host with rings sees what its driver has taken up, not what the card
@@ -482,7 +456,7 @@ impl World {
     fn after_host(&mut self, host: usize, heard: Option<u32>) {
         self.show_taken(host);
         if !self.out.is_empty() {
-            self.dispatch(host);
+            self.dispatch();
         }
         self.reschedule_host(host);
         while let Some(lost) = self.hosts[host].poll_lost() {
@@ -562,10 +536,9 @@ impl World {
         let [forward, reverse] = [route, route + 1].map(|at| &self.network.routes()[at].links);
         let scene = Scene {
             now: self.now,
-            links: self.network.links(),
+            network: &self.network,
             forward,
             reverse,
-            shared: self.shared.as_deref(),
             sender: end(&self.hosts, places[0]),
             receiver: end(&self.hosts, places[1]),
             carried: [self.carried[flow], self.carried_in_all],
@@ -616,12 +589,12 @@ impl World {
     /// # Panics
     /// When it does not hold.
     pub fn check(&self) {
-        for link in self.links() {
+        for link in self.network.links() {
             let counters = link.counters();
             assert!(counters.is_conserved(), "a link made or lost packets");
         }
-        if let Some(shared) = &self.shared {
-            let counters = shared.counters();
+        for medium in self.network.media() {
+            let counters = medium.counters();
             assert!(counters.is_conserved(), "a medium made or lost packets");
         }
     }
@@ -663,18 +636,20 @@ impl World {
         let sojourns = sojourns.collect();
         let datagrams = self.datagrams.iter();
         let datagrams = datagrams.map(|ends| others::outcome(ends, &hosts, &inside));
+        let max_backlog = self.network.max_backlog().to_vec();
+        let (hops, media) = self.network.into_elements();
         Outcome {
             now,
             datagrams: datagrams.collect(),
             most_alive: self.short_flows.most_alive(),
-            short_flows: self.short_flows.into_results(),
+            arrivals: self.short_flows.into_outcomes(),
             flows,
             hosts,
-            max_backlog: self.network.max_backlog().to_vec(),
+            max_backlog,
             link_samples: self.link_samples,
             sojourns,
-            hops: self.network.into_links(),
-            shared: self.shared,
+            hops,
+            media,
             event_hash: self.hash.finish(),
             packets: self.packets,
         }
@@ -704,18 +679,4 @@ fn numbers_of(segment: &Segment<Phantom>) -> (u64, u64) {
         | u64::from(segment.payload.len) << 16
         | u64::from(segment.wnd.0);
     (numbers, rest)
-}
-
-/// The medium that `hosts`, senders and receivers in turn, share.
-fn shared_medium(
-    config: &WorldConfig,
-    hosts: usize,
-) -> Result<Option<Box<SharedMedium<Packet>>>, ConfigError> {
-    let Some(shared) = &config.shared else {
-        return Ok(None);
-    };
-    let pair = [shared.sender_recovery, shared.receiver_recovery];
-    let recoveries: Vec<Duration> = pair.into_iter().cycle().take(hosts).collect();
-    let medium = SharedMedium::new(shared.medium.clone(), &recoveries, config.seed)?;
-    Ok(Some(Box::new(medium)))
 }

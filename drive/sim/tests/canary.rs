@@ -44,6 +44,9 @@ fn reasons(plant: Plant) -> &'static [&'static str] {
         Plant::Overfull => &["the listener keeps"],
         Plant::Credulous => &["believes that every packet is marked"],
         Plant::Haunted => &["read what this peer did not write"],
+        Plant::Leak | Plant::Detour => &["went in and", "let"],
+        Plant::Overlong => &["packets in a queue of"],
+        Plant::LostOctet => &["the world ended as"],
         Plant::Uncounted => &["the hosts took", "had arrived"],
     }
 }

@@ -159,14 +159,14 @@ fn flows_that_arrive_offer_their_load_and_end() {
     config.arrivals = vec![arrivals(text)];
     let (ended, outcome) = run(config);
     assert_eq!(ended, Ended::Finished);
-    let flows = &outcome.short_flows;
-    assert_eq!(flows.len(), 2000);
-    let octets: u64 = flows.iter().map(|flow| flow.size.as_u64()).sum();
-    let last = flows.iter().map(|flow| flow.began_at).max().unwrap();
-    let rate = octets as f64 * 8.0 / last.as_secs_f64();
+    let flows = &outcome.arrivals[0];
+    assert_eq!(flows.flows, 2000);
+    // The last one begins at most one mean time of completion before the end.
+    let rate = flows.bytes.as_bits_f64() / outcome.now.as_secs_f64();
     assert!((rate / 50e6 - 1.0).abs() < 0.1, "{rate}");
-    let times = flows.iter().map(|flow| flow.completion_time.unwrap());
-    let mean = times.map(|time| time.as_secs_f64()).sum::<f64>() / 2000.0;
+    let times = &flows.completion_times;
+    assert_eq!(times.count(), 2000);
+    let mean = times.mean().unwrap().as_secs_f64();
     // Two round trips of 20 ms for the smallest, four for the largest.
     assert!((0.04..0.10).contains(&mean), "{mean}");
     assert!(outcome.most_alive < 60, "{}", outcome.most_alive);
@@ -182,13 +182,8 @@ fn a_hundred_thousand_flows_need_the_room_of_those_that_are_alive() {
     config.observe.account = false;
     let (ended, outcome) = run(config);
     assert_eq!(ended, Ended::Finished);
-    assert_eq!(outcome.short_flows.len(), 100_000);
-    assert!(
-        outcome
-            .short_flows
-            .iter()
-            .all(|flow| flow.completion_time.is_some())
-    );
+    assert_eq!(outcome.arrivals[0].flows, 100_000);
+    assert_eq!(outcome.arrivals[0].completion_times.count(), 100_000);
     // Each lives for three round trips of 20 ms.
     assert!(outcome.most_alive < 130, "{}", outcome.most_alive);
     assert!(outcome.hosts[0].slots() <= outcome.most_alive);
@@ -204,7 +199,7 @@ fn flows_that_arrive_without_end_stop_with_the_flow_beside_them() {
     config.arrivals = vec![arrivals("arrivals, every 20 ms, size 20 kB")];
     let (ended, outcome) = run(config);
     assert_eq!(ended, Ended::Finished);
-    assert!((100..220).contains(&outcome.short_flows.len()));
+    assert!((100..220).contains(&outcome.arrivals[0].flows));
     assert!(outcome.now < Instant::ZERO + Duration::from_secs(5));
     let elephant = &outcome.flows[0];
     assert!(elephant.bytes() > Bytes::new(10_000_000));

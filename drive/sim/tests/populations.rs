@@ -5,7 +5,7 @@ mod common;
 
 use common::{flow, host, link, run, world};
 use gigatcp_app::read;
-use gigatcp_path::{CpuCosts, LossModel, Picoseconds};
+use gigatcp_path::{ClustersConfig, CpuCosts, LossModel, Picoseconds};
 use gigatcp_sim::{
     ArrivalsConfig, DatagramsConfig, Ended, FlowConfig, HostConfig, Outcome, Scheduling, Stop,
     WorldConfig,
@@ -60,6 +60,12 @@ fn random_host(draw: &mut Draw) -> HostConfig {
     if draw.one_in(2) {
         host.link = Some(link("card", 20_000_000, Duration::from_micros(10), 2000));
         host.tx_queue = 1 + draw.below(100);
+    }
+    host.backlog = draw.one_in(3).then(|| 1 + draw.below(10) as u32);
+    if draw.one_in(3) {
+        // A full receive buffer and one to send with always fit.
+        let count = 400 + draw.below(400) as u32;
+        host.clusters = Some(ClustersConfig { count, size: 2048 });
     }
     host
 }
@@ -137,8 +143,9 @@ fn audit(seed: u64, outcome: &Outcome) {
         );
         assert!(flow.finished_at.is_some(), "seed {seed}");
     }
-    for flow in &outcome.short_flows {
-        assert!(flow.completion_time.is_some(), "seed {seed}: {flow:?}");
+    for flows in &outcome.arrivals {
+        let completed = flows.completion_times.count() as u64;
+        assert_eq!(completed, flows.flows, "seed {seed}");
     }
     for one in &outcome.datagrams {
         let received = one.received;

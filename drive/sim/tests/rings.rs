@@ -164,7 +164,7 @@ fn run(case: &Case, octets: u64) -> (Outcome, Seen) {
         forward: wire("there"),
         reverse: wire("back"),
         links: Vec::new(),
-        shared: None,
+        media: Vec::new(),
         hosts: Vec::new(),
         arrivals: Vec::new(),
         datagrams: Vec::new(),

@@ -74,7 +74,7 @@ fn sources(scenario: &Scenario) -> Vec<String> {
     let of_flows = of_flows.map(|flow| format!("traffic of `{}`", flow.name));
     let steal = hosts.into_iter().any(|host| host.steal.is_some());
     let steal = steal.then(|| "CPU steal time".to_owned());
-    let collisions = scenario.ethernet.is_some();
+    let collisions = scenario.has_media();
     let collisions = collisions.then(|| "backoff after collisions".to_owned());
     let all = of_links.chain(of_flows).chain(steal).chain(collisions);
     let mut named: Vec<String> = Vec::new();

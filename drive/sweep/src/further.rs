@@ -195,7 +195,7 @@ fn run_world(
     stop: &AtomicBool,
     now: &AtomicU64,
 ) -> Result<SeriesRecord, RunError> {
-    let series = task.series;
+    let series = &*task.series.with_starts(task.seed);
     let config: WorldConfig = scenario::world(&series.scenario, task.seed);
     let mut world = World::new(config).map_err(|source| RunError::World {
         series: series.name.clone(),

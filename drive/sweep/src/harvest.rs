@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use gigatcp_app::AppConfig;
-use gigatcp_app::report::Times;
 use gigatcp_path::{
     Counters as HopCounters, DropCause, Drops, Histogram, Hop, ReceiveRings, Ring, SharedMedium,
     Tally,
@@ -16,7 +15,7 @@ use gigatcp_record::{
 use gigatcp_sim::observe::{LinkSample, Mark, Sample, Sequence};
 use gigatcp_sim::outcome::DatagramsOutcome;
 use gigatcp_sim::packet::Packet;
-use gigatcp_sim::{Ended, FlowOutcome, Outcome, ShortFlow};
+use gigatcp_sim::{ArrivalsOutcome, Ended, FlowOutcome, Outcome};
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
@@ -50,10 +49,9 @@ pub fn series(
         }
         record
     };
-    // An Ethernet stands in place of hops: what the world put there is wires.
-    let shared = outcome.shared.as_deref();
-    let hops = outcome.hops.iter().zip(&outcome.max_backlog);
-    let hops = hops.filter(|_| shared.is_none());
+    // Wires that the world has put in place of links are not the plan's.
+    let named = scenario.forward.len() + scenario.reverse.len() + scenario.links.len();
+    let hops = outcome.hops.iter().zip(&outcome.max_backlog).take(named);
     let hops = hops.zip(outcome.link_samples.iter().zip(&outcome.sojourns));
     let hops = hops.map(|((hop, backlog), (samples, sojourns))| {
         let never_queues = hop.config().never_queues();
@@ -72,15 +70,15 @@ pub fn series(
         packets: outcome.packets,
         flows: flows.map(flow_of).collect(),
         arrivals: flows_of(scenario, FlowKind::Arrivals)
-            .zip(0..)
-            .map(|((_, flow), process)| arrivals_record(flow, process, &outcome.short_flows))
+            .zip(&outcome.arrivals)
+            .map(|((_, flow), result)| arrivals_record(flow, result))
             .collect(),
         datagrams: flows_of(scenario, FlowKind::Datagrams)
             .zip(&outcome.datagrams)
             .map(|((_, flow), result)| datagrams_record(flow, result))
             .collect(),
         hops: hops
-            .chain(shared.map(|medium| medium_record(medium, outcome.now)))
+            .chain((outcome.media.iter()).map(|medium| medium_record(medium, outcome.now)))
             .collect(),
         hosts: hosts::records(scenario, outcome),
         ..found::head(series, repeat, seed)
@@ -163,22 +161,16 @@ fn text_of(flow: &Flow) -> String {
 }
 
 /// What became of the flows of a process.
-fn arrivals_record(flow: &Flow, process: u32, all: &[ShortFlow]) -> ArrivalsRecord {
-    let own = || all.iter().filter(|one| one.process == process);
-    let mut times = Times::default();
-    let mut bytes = 0;
-    for (time, size) in own().filter_map(|one| Some((one.completion_time?, one.size))) {
-        times.add(time);
-        bytes += size.as_u64();
-    }
+fn arrivals_record(flow: &Flow, outcome: &ArrivalsOutcome) -> ArrivalsRecord {
+    let times = &outcome.completion_times;
     let nanos = |time: Option<Duration>| time.map(Duration::as_nanos);
     ArrivalsRecord {
         name: flow.name.clone(),
         application: text_of(flow),
-        flows: own().count() as u64,
+        flows: outcome.flows,
         completed: times.count() as u64,
-        bytes,
-        retransmitted_segments: own().map(|one| u64::from(one.retransmitted)).sum(),
+        bytes: outcome.bytes.as_u64(),
+        retransmitted_segments: outcome.retransmitted,
         completion_mean_ns: nanos(times.mean()),
         completion_p50_ns: nanos(times.median()),
         completion_p99_ns: nanos(times.quantile(0.99)),

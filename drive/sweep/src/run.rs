@@ -324,7 +324,7 @@ fn run_world(
     stop: &AtomicBool,
     now: &AtomicU64,
 ) -> Result<SeriesRecord, RunError> {
-    let series = task.series;
+    let series = &*task.series.with_starts(task.seed);
     let config = scenario::world(&series.scenario, task.seed);
     let mut world = World::new(config).map_err(|source| RunError::World {
         series: series.name.clone(),
@@ -338,9 +338,7 @@ fn run_world(
         Some(folder) => Some(open_capture(folder, job, task).map_err(in_capture)?),
         None => None,
     };
-    let watch = job
-        .judge
-        .then(|| WatchTap::new(series.scenario.flows.len()));
+    let watch = job.judge.then(WatchTap::default);
     match (tap.clone(), watch.clone()) {
         (Some(tap), Some(watch)) => world.set_tap(Box::new(Both(tap, watch))),
         (Some(tap), None) => world.set_tap(Box::new(tap)),
@@ -378,5 +376,5 @@ fn open_capture(folder: &Path, job: &Job, task: &Task<'_>) -> Result<CaptureTap,
         "plan {}, series {}, seed {}",
         job.plan.name, series.name, task.seed
     );
-    CaptureTap::create(&folder.join(name), &comment, series.scenario.flows.len())
+    CaptureTap::create(&folder.join(name), &comment)
 }

@@ -7,7 +7,7 @@ use gigatcp_events::EventMask;
 use gigatcp_path::HopConfig;
 use gigatcp_plan::{Ends, Flow, FlowKind, Host, Plan, Scenario, Series, Stop};
 use gigatcp_sim::config::{ArrivalsConfig, DatagramsConfig, Via};
-use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, SharedSegment, WorldConfig, config};
+use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, WorldConfig, config};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
@@ -28,7 +28,7 @@ const PORT: u16 = 5001;
 pub fn world_of(plan: &Plan, series: Option<&str>, seed: u64) -> Option<WorldConfig> {
     let is_wanted = |one: &&Series| series.is_none_or(|name| one.name == name);
     let found = plan.series.iter().find(is_wanted)?;
-    Some(world(&found.scenario, seed))
+    Some(world(&found.with_starts(seed).scenario, seed))
 }
 
 /// The world of `scenario` with this seed.
@@ -40,16 +40,12 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
         to: ends_of(flow).map(|ends| numbers[&ends.to]),
         ..flow_config(scenario, number, flow, seed)
     };
-    WorldConfig {
+    let mut world = WorldConfig {
         seed,
         forward: scenario.forward.clone(),
         reverse: scenario.reverse.clone(),
         links: scenario.links.clone(),
-        shared: scenario.ethernet.as_ref().map(|ethernet| SharedSegment {
-            medium: ethernet.medium.clone(),
-            sender_recovery: ethernet.sender_recovery,
-            receiver_recovery: ethernet.receiver_recovery,
-        }),
+        media: scenario.media.clone(),
         hosts: shared_hosts(scenario, &numbers, seed),
         arrivals: flows_of(scenario, FlowKind::Arrivals)
             .filter_map(|(number, flow)| {
@@ -73,7 +69,11 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
             fingerprint: true,
             account: true,
         },
+    };
+    if let Some(ethernet) = &scenario.ethernet {
+        world.share(ethernet.medium.clone(), ethernet.recoveries);
     }
+    world
 }
 
 /// The flows of a kind, with their numbers among all.
@@ -85,7 +85,8 @@ pub(crate) fn flows_of(
     flows.filter(move |(_, flow)| flow.kind() == kind)
 }
 
-/// What the data of a flow cross, and what its ACKs do, the links of its hosts first.
+/// What the data of a flow cross, and what its ACKs do, the links of its hosts first;
+/// without media.
 pub(crate) fn links_of<'a>(scenario: &'a Scenario, flow: &Flow) -> [Vec<&'a HopConfig>; 2] {
     let hosts = scenario.hosts_of(flow);
     let shared = [&scenario.forward, &scenario.reverse];
@@ -95,7 +96,10 @@ pub(crate) fn links_of<'a>(scenario: &'a Scenario, flow: &Flow) -> [Vec<&'a HopC
         .map(|ends| [&ends.forward, &ends.reverse]);
     std::array::from_fn(|way| {
         let links: Vec<&HopConfig> = match own {
-            Some(own) => own[way].iter().map(|link| &scenario.links[*link]).collect(),
+            Some(own) => {
+                let links = own[way].iter();
+                links.filter_map(|link| scenario.links.get(*link)).collect()
+            }
             None => shared[way].iter().collect(),
         };
         hosts[way].link.iter().chain(links).collect()
@@ -181,8 +185,8 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
 /// The links of a flow, by name.
 fn via(scenario: &Scenario, ends: &Ends) -> Via {
     let names = |links: &[usize]| {
-        let links = links.iter().map(|link| &scenario.links[*link]);
-        links.map(|link| link.name.clone()).collect()
+        let links = links.iter().map(|link| scenario.link(*link));
+        links.map(|(name, _)| name).collect()
     };
     Via {
         forward: names(&ends.forward),
@@ -214,6 +218,8 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
         coalesce_packets: host.coalesce_packets,
         rings: host.rings,
         reneges: host.reneges,
+        backlog: host.backlog,
+        clusters: host.clusters,
         reader: Reader {
             read_size: host.application.read_size,
             pause: host.application.pause,

@@ -22,17 +22,15 @@ struct State {
     writer: Option<PcapngWriter<File>>,
     interface: InterfaceId,
     path: PathBuf,
-    /// IPv4 identification per flow and direction.
-    idents: Vec<[u16; 2]>,
     error: Option<CaptureError>,
 }
 
 impl CaptureTap {
-    /// Starts a capture of `flows` flows in the file at `path`.
+    /// Starts a capture in the file at `path`.
     ///
     /// # Errors
     /// When the file cannot be created or written.
-    pub fn create(path: &Path, comment: &str, flows: usize) -> Result<Self, CaptureError> {
+    pub fn create(path: &Path, comment: &str) -> Result<Self, CaptureError> {
         let file = File::create(path).map_err(|source| CaptureError::Write {
             what: format!("{}, the file", path.display()),
             source,
@@ -44,7 +42,6 @@ impl CaptureTap {
             writer: Some(writer),
             interface,
             path: path.to_path_buf(),
-            idents: vec![[0; 2]; flows],
             error: None,
         };
         Ok(Self {
@@ -89,10 +86,8 @@ impl State {
         let (Some(writer), Some(segment)) = (&mut self.writer, packet.segment()) else {
             return;
         };
-        let segments = segment.wire_segments() as u16;
-        let ident = ident_of(&mut self.idents, packet);
         let header = IpHeader {
-            ident: *ident,
+            ident: packet.ident,
             dont_fragment: packet.ip.is_whole(),
             ..IpHeader::new(endpoints(
                 packet.ip.version(),
@@ -100,23 +95,12 @@ impl State {
                 packet.reverse(),
             ))
         };
-        *ident = ident.wrapping_add(segments);
         if let Err(error) = writer.write_segment(self.interface, now, &header, segment) {
             // Nothing more is written; the run goes on and tells at its end.
             self.error = Some(error);
             self.writer = None;
         }
     }
-}
-
-/// The identification of the next packet of a flow in its direction. Flows that begin
-/// while a world runs are added to the table.
-pub(crate) fn ident_of<'a>(idents: &'a mut Vec<[u16; 2]>, packet: &Packet) -> &'a mut u16 {
-    let flow = packet.flow as usize;
-    if flow >= idents.len() {
-        idents.resize(flow + 1, [0; 2]);
-    }
-    &mut idents[flow][usize::from(packet.reverse())]
 }
 
 /// Addresses of a flow's hosts: senders in 10.1/16 or fd00:1::/32, receivers in

@@ -61,7 +61,7 @@ pub(crate) fn of_flow(
     let route = links_of(scenario, flow);
     let loss = loss_of(&route[0])?;
     let is_steady = route[1].iter().all(|link| is_plain(link, true))
-        && scenario.ethernet.is_none()
+        && !scenario.has_media()
         && is_greedy(flow)
         && spent.is_some_and(is_limited_by_loss);
     let all = &scenario.flows;

@@ -13,36 +13,21 @@ use gigatcp_sim::Tap;
 use gigatcp_sim::packet::Packet;
 use gigatcp_units::Instant;
 
-use crate::tap::{endpoints, ident_of};
+use crate::tap::endpoints;
 
 /// The first port of senders, in virtual time and live; each further flow has the
 /// next one.
 pub const FIRST_PORT: u16 = 40_000;
 
 /// Watches the senders' interfaces; the world and the caller share it.
-#[derive(Clone)]
-pub struct WatchTap(Arc<Mutex<State>>);
-
-struct State {
-    analyzer: Analyzer,
-    /// IPv4 identification per flow and direction.
-    idents: Vec<[u16; 2]>,
-}
+#[derive(Clone, Default)]
+pub struct WatchTap(Arc<Mutex<Analyzer>>);
 
 impl WatchTap {
-    /// Nothing seen yet of `flows` flows.
-    #[must_use]
-    pub fn new(flows: usize) -> Self {
-        Self(Arc::new(Mutex::new(State {
-            analyzer: Analyzer::new(),
-            idents: vec![[0; 2]; flows],
-        })))
-    }
-
     /// Puts the diagnosis of each flow into its record.
     pub fn judge(&self, flows: &mut [FlowRecord]) {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        judge(state.analyzer.connections(), flows);
+        let analyzer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        judge(analyzer.connections(), flows);
     }
 }
 
@@ -51,14 +36,13 @@ impl Tap for WatchTap {
         let (true, Some(segment)) = (at_sender, packet.segment()) else {
             return;
         };
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = &mut *state;
+        let mut analyzer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let endpoints = endpoints(packet.ip.version(), packet.flow, packet.reverse());
-        let ident = ident_of(&mut state.idents, packet);
+        let mut ident = packet.ident;
         let mut see = |segment: &_| {
-            let observed = Observed::of_segment(now, endpoints, *ident, segment);
-            *ident = ident.wrapping_add(1);
-            state.analyzer.handle_packet(&observed);
+            let observed = Observed::of_segment(now, endpoints, ident, segment);
+            ident = ident.wrapping_add(1);
+            analyzer.handle_packet(&observed);
         };
         if segment.wire_segments() == 1 {
             return see(segment);

@@ -133,6 +133,7 @@ fn notification(profile: &Profile) -> Vec<(&'static str, String)> {
         dctcp_receiver,
         ecn_option = profile.ecn_option.name(),
         ecn_everywhere,
+        l4s,
         time_wait_forgets_ecn,
         ecn_fallback,
         ecn_doubts,

@@ -370,7 +370,7 @@ fn whatever_a_plan_says_of_a_link_can_be_typed() {
             "codel, 1000 packets, target 9 ms",
         ),
     ];
-    let mut words = vec!["--rate", "10 Mbit/s", "--no-icmp"];
+    let mut words = vec!["--rate", "10 Mbit/s", "--no-icmp", "--fragment"];
     words.extend(typed.iter().flat_map(|(name, value, _)| [*name, *value]));
     words.extend(["--", "sleep", "60"]);
     let _all = site.start("all", &words);
@@ -379,6 +379,7 @@ fn whatever_a_plan_says_of_a_link_can_be_typed() {
         assert!(shown.contains(told), "{name}: {shown}");
     }
     assert!(shown.contains("icmp               false"), "{shown}");
+    assert!(shown.contains("fragments          true"), "{shown}");
     // And all of it anew: in bursts, at the rate of a trace, without the ECN field.
     let said = site.done(&[
         "--unset",

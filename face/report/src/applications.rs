@@ -5,9 +5,11 @@ use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
 use crate::number::{ABSENT, fixed, grouped, rate};
+use crate::published::PublishedSeries;
 
-/// Returns a line for each application of a series, in plan order by kind.
-pub(crate) fn lines(series: &SeriesRecord) -> Vec<String> {
+/// Returns a line for each application of a series, in plan order by kind, and one for
+/// what was published of its datagrams.
+pub(crate) fn lines(series: &SeriesRecord, published: Option<&PublishedSeries>) -> Vec<String> {
     let flows = series.flows.iter();
     let connections = flows.filter_map(|flow| {
         let line = of_connections(flow.application.as_ref()?);
@@ -17,7 +19,10 @@ pub(crate) fn lines(series: &SeriesRecord) -> Vec<String> {
     let arrivals = series.arrivals.iter();
     let arrivals = arrivals.map(|one| of_arrivals(one, series.duration_ns));
     let datagrams = series.datagrams.iter().map(of_datagrams);
-    connections.chain(arrivals).chain(datagrams).collect()
+    let published = series.datagrams.first().zip(published);
+    let published = published.and_then(|(ours, theirs)| beside_datagrams(ours, theirs));
+    let ours = connections.chain(arrivals).chain(datagrams);
+    ours.chain(published).collect()
 }
 
 fn time(nanos: Option<u64>) -> String {
@@ -92,4 +97,17 @@ fn of_datagrams(record: &DatagramsRecord) -> String {
         line.push_str(&format!("; {} {what}", grouped(count)));
     }
     line
+}
+
+/// What was published of datagrams, and the share that did not arrive here.
+fn beside_datagrams(ours: &DatagramsRecord, theirs: &PublishedSeries) -> Option<String> {
+    let (low, high) = theirs.lost_percent?;
+    let missing = 1.0 - ours.received as f64 / ours.sent.max(1) as f64;
+    let sent = theirs.mbps.map(|(_, sent)| format!("{sent} Mbit/s sent, "));
+    Some(format!(
+        "published ({}): {}{low} to {high} % lost; this run: {} % did not arrive",
+        theirs.id,
+        sent.unwrap_or_default(),
+        fixed(missing * 100.0, 1),
+    ))
 }

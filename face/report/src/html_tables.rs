@@ -475,7 +475,7 @@ fn drawn<'a>(report: &Report<'a>) -> impl Iterator<Item = &'a SeriesRecord> {
 pub(crate) fn applications(report: &Report<'_>) -> String {
     let mut out = String::new();
     for series in drawn(report) {
-        let lines = crate::applications::lines(series);
+        let lines = crate::applications::lines(series, report.published_for(series));
         if lines.is_empty() {
             continue;
         }

@@ -38,7 +38,8 @@
 //!
 //! Where only the lowest and the highest average of several runs were
 //! published, `mbps = [53.0, 53.5]` stands in place of `intervals` and
-//! `[series.total]`.
+//! `[series.total]`. Of datagrams, `lost_percent = [3.0, 4.0]` says how many were lost,
+//! with `mbps` as the rate at which they were sent, or alone.
 //!
 //! Every line must agree with itself to within its printed digits: that is how
 //! a slip in copying is found. Lines need not add up to the total, because
@@ -107,6 +108,8 @@ pub struct PublishedSeries {
     /// Lowest and highest average of several runs, Mbit/s, where nothing but
     /// these was published.
     pub mbps: Option<(f64, f64)>,
+    /// Of datagrams, the lowest and the highest share that was lost, %.
+    pub lost_percent: Option<(f64, f64)>,
 }
 
 /// A published number, or the extremes of several.
@@ -315,10 +318,16 @@ impl PublishedSeries {
             let place = format!("series \"{}\", interval line {}", self.name, index + 1);
             check_line(&place, line.mb, line.seconds, line.mbps)?;
         }
+        if let Some(lost) = self.lost_percent {
+            check_extremes(&self.name, "lost_percent", lost)?;
+            if self.total.is_none() && self.mbps.is_none() {
+                return Ok(());
+            }
+        }
         let total = match (&self.total, self.mbps) {
             (Some(total), None) => total,
             (None, Some(extremes)) if self.intervals.is_empty() => {
-                return check_extremes(&self.name, extremes);
+                return check_extremes(&self.name, "mbps", extremes);
             }
             _ => {
                 return Err(format!(
@@ -342,12 +351,12 @@ impl PublishedSeries {
 }
 
 /// Whether the two can be the lowest and the highest of something.
-fn check_extremes(name: &str, (low, high): (f64, f64)) -> Result<(), String> {
+fn check_extremes(name: &str, key: &str, (low, high): (f64, f64)) -> Result<(), String> {
     if low >= 0.0 && low <= high && high.is_finite() {
         return Ok(());
     }
     Err(format!(
-        "series \"{name}\": mbps = [{low}, {high}] is no range: expected the lowest first"
+        "series \"{name}\": {key} = [{low}, {high}] is no range: expected the lowest first"
     ))
 }
 

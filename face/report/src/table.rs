@@ -47,7 +47,7 @@ pub fn series(
         }
         flow_text(&mut out, flow, counterpart, detail);
     }
-    let applications = applications::lines(record);
+    let applications = applications::lines(record, published);
     if !applications.is_empty() {
         out.push_str("\napplications:\n");
         for line in applications {

@@ -175,10 +175,22 @@ fn a_range_upside_down_or_beside_a_total_is_refused_and_so_is_neither() {
             "mbps = [1.0, 2.0]\nintervals = [[1.0, 1.0, 8.3886]]",
             "and nothing else",
         ),
+        (
+            "lost_percent = [4.0, 3.0]",
+            "lost_percent = [4, 3] is no range",
+        ),
         ("", "expected either"),
     ] {
         let text = RANGE.replace("mbps = [53.0, 54.0]", wrong);
         let error = Published::parse(&text, "p.toml").expect_err("it cannot be");
         assert!(error.to_string().contains(why), "{error}");
     }
+}
+
+#[test]
+fn what_was_lost_of_datagrams_needs_no_rate() {
+    let lost = RANGE.replace("mbps = [53.0, 54.0]", "lost_percent = [60.0, 90.0]");
+    let published = Published::parse(&lost, "p.toml").expect("it can be");
+    assert_eq!(published.series[0].lost_percent, Some((60.0, 90.0)));
+    assert_eq!(published.series[0].average(), None);
 }

@@ -1,17 +1,53 @@
-//! Instructions per packet of workload A, counted under valgrind.
+//! Instructions per packet, counted under valgrind.
 //!
 //! Two runs of different length are counted and subtracted, so that starting
-//! the process and building the world cost nothing; each is counted twice,
+//! the process and building the world cost nothing. The first is counted twice,
 //! and must come out the same.
 
 use std::path::Path;
 use std::process::Command;
 
+use super::beside;
 use super::measure::Run;
+use super::networks::QUEUE_GOAL;
 use crate::{Failed, process};
 
-/// Virtual seconds of the two runs. In the first second the window opens.
-const SECONDS: [&str; 2] = ["1", "2"];
+/// A workload: name and argument of the shorter and of the longer run.
+type Pair = [(&'static str, &'static str); 2];
+
+/// Virtual seconds. In the first the window opens.
+const fn seconds(name: &'static str) -> Pair {
+    [(name, "1"), (name, "2")]
+}
+
+/// Workloads A and C, and many flows over ten hops.
+const WORKLOADS: [Pair; 3] = [
+    seconds("single-flow"),
+    seconds("dumbbell"),
+    [("ten-hops-100", "1"), ("ten-hops-200", "1")],
+];
+
+/// Managed queues compared with FIFO: a hop alone, and workload C.
+const QUEUES: [(Pair, [Pair; 4]); 2] = [
+    (
+        seconds("hop-fifo"),
+        [
+            seconds("hop-codel"),
+            seconds("hop-fq_codel"),
+            seconds("hop-red"),
+            seconds("hop-pie"),
+        ],
+    ),
+    (
+        seconds("dumbbell"),
+        [
+            seconds("dumbbell-codel"),
+            seconds("dumbbell-fq_codel"),
+            seconds("dumbbell-red"),
+            seconds("dumbbell-pie"),
+        ],
+    ),
+];
 
 /// Counts and prints.
 pub fn run(program: &Path) -> Result<(), Failed> {
@@ -19,38 +55,46 @@ pub fn run(program: &Path) -> Result<(), Failed> {
         let what = "--instructions needs valgrind: install the package valgrind";
         return Err(Failed::Usage(what.into()));
     }
-    let mut counts = Vec::new();
-    for seconds in SECONDS {
-        let first = count(program, seconds)?;
-        let again = count(program, seconds)?;
-        println!(
-            "single-flow, {seconds} s: {} instructions, {} packets{}",
-            first.0,
-            first.1,
-            if first == again {
-                ", the same when repeated".into()
-            } else {
-                format!("; REPEATED DIFFERENTLY: {}", again.0)
-            }
-        );
-        counts.push(first);
+    for workload in &WORKLOADS {
+        per_packet(program, workload)?;
     }
-    let instructions = counts[1].0.saturating_sub(counts[0].0);
-    let packets = counts[1].1.saturating_sub(counts[0].1).max(1);
-    println!(
-        "per packet: {:.1} instructions",
-        instructions as f64 / packets as f64
-    );
+    for (fifo, managed) in &QUEUES {
+        let fifo = per_packet(program, fifo)?;
+        for workload in managed {
+            let ratio = per_packet(program, workload)? / fifo;
+            println!("  to FIFO: {ratio:.2}{}", beside("", ratio, QUEUE_GOAL));
+        }
+    }
     Ok(())
 }
 
+/// Counts a workload, prints what a packet takes, and returns it.
+fn per_packet(program: &Path, workload: &Pair) -> Result<f64, Failed> {
+    let [shorter, longer] = *workload;
+    let first = count(program, shorter)?;
+    let again = count(program, shorter)?;
+    let second = count(program, longer)?;
+    let instructions = second.0.saturating_sub(first.0);
+    let packets = second.1.saturating_sub(first.1).max(1);
+    let per_packet = instructions as f64 / packets as f64;
+    let repeated = match first == again {
+        true => "the same when repeated".into(),
+        false => format!("REPEATED DIFFERENTLY: {} and {}", first.0, again.0),
+    };
+    println!(
+        "{}: {per_packet:.1} instructions per packet, {packets} packets, {repeated}",
+        longer.0
+    );
+    Ok(per_packet)
+}
+
 /// Instructions and packets of one run.
-fn count(program: &Path, seconds: &str) -> Result<(u64, u64), Failed> {
+fn count(program: &Path, (name, seconds): (&str, &str)) -> Result<(u64, u64), Failed> {
     let mut command = Command::new("valgrind");
     command
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(program)
-        .args(["single-flow", seconds, "untimed"]);
+        .args([name, seconds, "untimed"]);
     let output = command
         .output()
         .map_err(|error| process::cannot(&command, &error))?;

@@ -58,7 +58,7 @@ pub fn several(program: &Path, workload: &str, runs: usize) -> Result<Vec<Run>, 
 }
 
 /// One run, waited for with the kernel's account of it.
-fn once(program: &Path, workload: &str) -> Result<Run, Failed> {
+pub fn once(program: &Path, workload: &str) -> Result<Run, Failed> {
     let mut command = Command::new(program);
     command.arg(workload).stdout(Stdio::piped());
     run(command)

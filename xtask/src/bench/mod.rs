@@ -10,6 +10,9 @@
 //! valgrind instead, which is the same on every run and every machine of one
 //! kind; it finds regressions of a percent that wall time hides.
 //!
+//! Then networks (`networks`): 100 Gbit/s, ten hops, flows that come and go, managed
+//! queues compared with FIFO, and ns-2. `--networks` runs those alone.
+//!
 //! Then how fast captures are read (`captures`), by processor time, and how
 //! fast their connections are judged (`summary`, or `--why` alone), beside other
 //! programs.
@@ -22,6 +25,7 @@ mod captures;
 mod figures;
 mod instructions;
 mod measure;
+mod networks;
 mod summary;
 
 use std::path::Path;
@@ -71,12 +75,15 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     }
     let mut is_short = false;
     let mut count_instructions = false;
+    let mut only_networks = false;
     for word in words {
         match word.as_str() {
             "--short" => is_short = true,
             "--instructions" => count_instructions = true,
+            "--networks" => only_networks = true,
             _ => {
-                let known = "--short, --instructions; --goals, --grid and --why come first";
+                let known =
+                    "--short, --instructions, --networks; --goals, --grid and --why come first";
                 return Err(Failed::Usage(format!(
                     "bench: what is {word}? known: {known}"
                 )));
@@ -88,12 +95,16 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     if count_instructions {
         return instructions::run(&program);
     }
+    if only_networks {
+        return networks::run(&program, runs);
+    }
     for workload in &WORKLOADS {
         let measured = measure::several(&program, workload.name, runs)?;
         println!("{} ({})", workload.name, workload.what);
         show(&measured, workload.wall_goal, workload.memory_goal);
     }
     flat_cost(&program, runs)?;
+    networks::run(&program, runs)?;
     captures::run(is_short, runs)?;
     let words = if is_short {
         vec!["--short".into()]

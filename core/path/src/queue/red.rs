@@ -37,6 +37,8 @@
 //! * The idle time begins when the last packet has been sent, as in ns-2 and Linux.
 //!   Linux takes the power of (2) from a table; here it is computed.
 //! * Linux draws once per mark and not once per packet: the same distribution.
+//! * The average alone decides, as in the paper and Linux. ns-2 drops no packet that finds
+//!   fewer than two waiting, nor the first one above `min`.
 //! * Intervals of `adaptive` are those of a clock (Linux). What passes while no packet
 //!   arrives is made up for at the next arrival, before the average changes, so that
 //!   the result is that of a timer. ns-2 adapts at most once per arrival.

@@ -1,7 +1,9 @@
-//! `[path.ethernet]`: one medium in place of hops.
+//! `[path.ethernet]`, one medium in place of hops, and the media of `[[link]]`.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use gigatcp_path::SharedMediumConfig;
 use gigatcp_units::{Duration, Rate};
@@ -19,24 +21,8 @@ const MOST_PACKET: u32 = 1500;
 
 /// Reads the medium that `path` names, if it names one.
 pub(super) fn ethernet(path: &Reader, mtu: u32) -> Option<Ethernet> {
-    let value = path.value("ethernet")?;
+    path.value("ethernet")?;
     check_alone(path);
-    let reader = Reader::of_value(&keys::ETHERNET, value, path.findings())?;
-    let time = |key| reader.time(key).unwrap_or(Duration::ZERO);
-    let medium = SharedMediumConfig {
-        name: "ethernet".to_owned(),
-        rate: reader.rate("rate").unwrap_or(RATE),
-        delay: time("delay"),
-        limit_packets: reader.whole("queue"),
-    };
-    if let Err(error) = medium.check() {
-        let finding = Diagnostic::error(reader.place_of_value("delay"), format!("{error}"));
-        path.findings().add(
-            finding
-                .label(format!("two ways of {} at {}", medium.delay, medium.rate))
-                .hint("a shorter delay, or a lower rate"),
-        );
-    }
     if mtu > MOST_PACKET {
         let message = format!("an MTU of {mtu} bytes does not fit an Ethernet");
         let finding = Diagnostic::error(path.place_of("ethernet"), message);
@@ -46,10 +32,32 @@ pub(super) fn ethernet(path: &Reader, mtu: u32) -> Option<Ethernet> {
                 .hint(format!("mtu = {MOST_PACKET} for both hosts, or less")),
         );
     }
+    medium(path, "ethernet".to_owned())
+}
+
+/// Reads the medium that `ethernet` of a path or of a link says.
+pub(super) fn medium(parent: &Reader, name: String) -> Option<Ethernet> {
+    let value = parent.value("ethernet")?;
+    let reader = Reader::of_value(&keys::ETHERNET, value, parent.findings())?;
+    let time = |key| reader.time(key).unwrap_or(Duration::ZERO);
+    let medium = SharedMediumConfig {
+        name,
+        rate: reader.rate("rate").unwrap_or(RATE),
+        delay: time("delay"),
+        limit_packets: reader.whole("queue"),
+        recoveries: Vec::new(),
+    };
+    if let Err(error) = medium.check() {
+        let finding = Diagnostic::error(reader.place_of_value("delay"), format!("{error}"));
+        parent.findings().add(
+            finding
+                .label(format!("two ways of {} at {}", medium.delay, medium.rate))
+                .hint("a shorter delay, or a lower rate"),
+        );
+    }
     Some(Ethernet {
         medium,
-        sender_recovery: time("sender_recovery"),
-        receiver_recovery: time("receiver_recovery"),
+        recoveries: ["sender_recovery", "receiver_recovery"].map(time),
     })
 }
 

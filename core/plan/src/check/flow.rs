@@ -60,8 +60,8 @@ pub(crate) struct Buffer {
 /// When the run ends if the plan does not say: every flow has had its time.
 pub(crate) fn latest_end(flows: &[Flow]) -> Duration {
     let end = |flow: &Flow| match flow.stop {
-        Stop::Duration(time) => flow.start + time + GRACE,
-        Stop::Bytes(_) => flow.start + PATIENCE,
+        Stop::Duration(time) => flow.start + flow.start_jitter + time + GRACE,
+        Stop::Bytes(_) => flow.start + flow.start_jitter + PATIENCE,
     };
     flows.iter().map(end).max().unwrap_or(DURATION)
 }
@@ -145,6 +145,7 @@ impl Context {
             ends: None,
             application: application(reader),
             start,
+            start_jitter: reader.time("start_jitter").unwrap_or(Duration::ZERO),
             stop: self.rest_of_run(start),
             supply: supply(reader),
             congestion: control(reader, self.kernel_sends)?,
@@ -221,13 +222,12 @@ impl Context {
         let (Some(end), Some(last)) = (self.end, copies.last()) else {
             return;
         };
-        let place = reader.place_of_value(if reader.has("start") {
-            "start"
-        } else {
-            "start_step"
-        });
-        if last.start >= end {
-            let message = format!("a flow that starts at {} never runs", last.start);
+        let keys = ["start", "start_step", "start_jitter"];
+        let key = keys.into_iter().find(|key| reader.has(key));
+        let place = reader.place_of_value(key.unwrap_or("start"));
+        let last_start = last.start + last.start_jitter;
+        if last_start >= end {
+            let message = format!("a flow that starts at {last_start} never runs");
             reader.findings().add(
                 Diagnostic::error(place, message)
                     .label(format!("the run ends at {end}"))
@@ -235,12 +235,9 @@ impl Context {
             );
         } else if let Stop::Duration(time) = last.stop
             && reader.has("duration")
-            && last.start + time > end
+            && last_start + time > end
         {
-            let message = format!(
-                "a flow of {time} from {} on is cut off at {end}",
-                last.start
-            );
+            let message = format!("a flow of {time} from {last_start} on is cut off at {end}");
             reader.findings().add(
                 Diagnostic::warning(reader.place_of_value("duration"), message)
                     .label("longer than what is left of the run"),

@@ -5,7 +5,8 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use gigatcp_path::{
-    Checksum, CpuCosts, HopConfig, Picoseconds, RingConfig, RingsConfig, Scheduling, StealConfig,
+    Checksum, ClustersConfig, CpuCosts, HopConfig, Picoseconds, RingConfig, RingsConfig,
+    Scheduling, StealConfig,
 };
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::profile::{SETTINGS, Setting, SettingValue};
@@ -30,6 +31,8 @@ pub(crate) struct Draft {
     pub(crate) buffer: Option<Bytes>,
     /// Where that is said.
     pub(crate) buffer_place: Place,
+    /// Where the backlog is said.
+    pub(crate) backlog_place: Place,
 }
 
 /// Packets a network card queues where nobody says (Linux `txqueuelen`).
@@ -65,6 +68,8 @@ pub(crate) fn read(reader: &Reader, name: &str) -> Draft {
         stack: stack.unwrap_or_default(),
         rings: reader.has("rings").then(|| rings(&rings_table)).flatten(),
         reneges: rings_table.flag("reneges").unwrap_or(false),
+        backlog: reader.count("backlog"),
+        clusters: clusters(reader),
         application: application(&section(reader, "reader", &keys::READER)),
         mtu: reader.octets("mtu").unwrap_or(1500),
         profile,
@@ -79,12 +84,15 @@ pub(crate) fn read(reader: &Reader, name: &str) -> Draft {
     };
     let pools = host.rings.is_some();
     warn_idle(&cpu, "per_drop", pools, "the card has rings");
+    let listens = host.backlog.is_some();
+    warn_idle(&cpu, "per_accept", listens, "backlog is set");
     let moderates = !host.coalesce.is_zero();
     warn_idle(reader, "coalesce_packets", moderates, "coalesce is set");
     let buffer = reader.buffer("buffer").unwrap_or(Wish::Auto);
     Draft {
         buffer: buffer.requested(),
         buffer_place: reader.place_of_value("buffer").clone(),
+        backlog_place: reader.place_of("backlog").clone(),
         host,
         link,
     }
@@ -148,12 +156,14 @@ fn costs(reader: &Reader) -> CpuCosts {
         per_packet_interrupt: time("per_packet_interrupt"),
         per_drop: time("per_drop"),
         per_call: time("per_call"),
+        per_accept: time("per_accept"),
         per_byte_copied: reader.cost("per_byte_copied").unwrap_or_default(),
         per_byte_checksummed: reader.cost("per_byte_checksummed").unwrap_or_default(),
         per_byte_copied_summed: reader.cost("per_byte_copied_summed").unwrap_or_default(),
         per_page_mapped: time("per_page_mapped"),
         checksum,
         zero_copy,
+        per_byte_dma: reader.cost("per_byte_dma").unwrap_or_default(),
         per_byte_application: reader.cost("per_byte_application").unwrap_or_default(),
         per_entry_walked: time("per_entry_walked"),
         per_byte_queued: walks,
@@ -240,6 +250,17 @@ fn rings(reader: &Reader) -> Option<RingsConfig> {
         }),
         copy_break: reader.octets("copy_break").map_or(0, u64::from),
     })
+}
+
+/// Bytes in a cluster where nobody says (`MCLBYTES` of BSD).
+const CLUSTER_SIZE: u32 = 2048;
+
+/// The kernel's pool of clusters, if it has a limit.
+fn clusters(reader: &Reader) -> Option<ClustersConfig> {
+    let count = reader.count("clusters");
+    warn_idle(reader, "cluster_size", count.is_some(), "clusters is set");
+    let size = reader.octets("cluster_size").unwrap_or(CLUSTER_SIZE);
+    count.map(|count| ClustersConfig { count, size })
 }
 
 /// A pool that is no larger than its ring lets no packet through.

@@ -1,8 +1,9 @@
 //! `[[node]]` and `[[link]]`: who is joined to whom, and the route of each flow.
 //!
 //! A flow goes from node to node over the fewest links, past the nodes of its `via`;
-//! its ACKs take the same nodes back. Links stand one after the other as the plan has
-//! them, the two directions of one together, so that equal plans give equal runs.
+//! its ACKs take the same nodes back, or those of `via_reverse`. Links stand one after
+//! the other as the plan has them, the two directions of one together, and behind them
+//! the stations of media, so that equal plans give equal runs.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -11,14 +12,16 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use gigatcp_path::HopConfig;
+use gigatcp_path::{HopConfig, SharedMediumConfig};
 use gigatcp_units::Duration;
 
+use super::ethernet;
 use super::host::{self, Draft};
 use super::path::{self, Hop, Settling};
 use crate::diagnostic::{Diagnostic, Place};
+use crate::document::ValueKind;
 use crate::keys;
-use crate::model::{Ends, sum};
+use crate::model::{Ends, Ethernet, sum};
 use crate::nearest::nearest;
 use crate::reader::Reader;
 
@@ -29,6 +32,8 @@ pub(crate) struct Topology {
     pub(crate) nodes: Vec<Node>,
     /// Every link in each direction.
     pub(crate) links: Vec<HopConfig>,
+    /// Every medium, with a station for each node on it.
+    pub(crate) media: Vec<SharedMediumConfig>,
     /// Ends and routes of the flows of each `[[flow]]`; `None` where they are wrong.
     pub(crate) ends: Vec<Option<Ends>>,
     /// The longest round trip of an empty route.
@@ -44,17 +49,49 @@ pub(crate) struct Node {
     pub(crate) link: Option<HopConfig>,
 }
 
-/// One direction of a link.
+/// One direction of a link, or a station of a medium.
 struct Edge {
     from: usize,
-    to: usize,
-    hop: Hop,
+    /// Where it leads: from a station, to every other node on the medium.
+    to: Vec<usize>,
 }
+
+/// A medium and the nodes on it.
+struct Medium {
+    ethernet: Ethernet,
+    nodes: Vec<usize>,
+    name_place: Place,
+}
+
+/// A direction of a flow.
+#[derive(Clone, Copy)]
+struct Direction {
+    /// The key that says which nodes it passes.
+    key: &'static str,
+    name: &'static str,
+    /// What comes of it if the route does not arrive.
+    effect: &'static str,
+}
+
+const FORWARD: Direction = Direction {
+    key: "via",
+    name: "route",
+    effect: "nothing would ever be received",
+};
+
+const REVERSE: Direction = Direction {
+    key: "via_reverse",
+    name: "reverse route",
+    effect: "no ACK would ever be received",
+};
 
 /// The graph that plans describe.
 struct Graph<'a> {
     plan: &'a Reader<'a>,
     nodes: Vec<Node>,
+    hops: Vec<Hop>,
+    media: Vec<Medium>,
+    /// Those of hops, in their order; behind them those of stations.
     edges: Vec<Edge>,
 }
 
@@ -79,6 +116,8 @@ pub(crate) fn topology(plan: &Reader, flows: &[Reader], mtu: u32) -> Option<Topo
     let mut graph = Graph {
         plan,
         nodes: Vec::new(),
+        hops: Vec::new(),
+        media: Vec::new(),
         edges: Vec::new(),
     };
     graph.read_nodes();
@@ -119,30 +158,107 @@ impl Graph<'_> {
             let Some(reader) = Reader::of_value(&keys::LINK, value, findings) else {
                 continue;
             };
-            let (Some(from), Some(to)) = (reader.name("from"), reader.name("to")) else {
-                continue;
-            };
-            if from == to {
-                let message = format!("a link from `{from}` to itself");
-                let finding = Diagnostic::error(reader.place_of_value("to"), message);
-                findings.add(finding.label("the same node as `from`"));
-                continue;
+            if reader.has("nodes") || reader.has("ethernet") {
+                self.read_medium(&reader);
+            } else {
+                self.read_link(&reader);
             }
-            let [from, to] = [from, to].map(|name| self.node(name));
-            let named = reader.name("name");
-            let is_one_way = reader.flag("one_way").unwrap_or(false);
-            for (from, to, is_back) in [(from, to, false), (to, from, true)] {
-                if is_back && is_one_way {
-                    continue;
+        }
+        for medium in &self.media {
+            self.edges.extend(medium.nodes.iter().map(|from| {
+                Edge {
+                    from: *from,
+                    to: medium
+                        .nodes
+                        .iter()
+                        .copied()
+                        .filter(|to| to != from)
+                        .collect(),
                 }
-                let name = match &named {
-                    Some(name) if is_back => format!("{name}-reverse"),
-                    Some(name) => name.clone(),
-                    None => format!("{}-{}", self.nodes[from].name, self.nodes[to].name),
-                };
-                let hop = path::hop(&reader, &name).renamed(name);
-                self.edges.push(Edge { from, to, hop });
+            }));
+        }
+    }
+
+    /// Reads a link between two nodes.
+    fn read_link(&mut self, reader: &Reader) {
+        let [from, to] = ["from", "to"].map(|key| {
+            if !reader.has(key) {
+                reader.report_missing(keys::LINK.find(key)?);
             }
+            reader.name(key)
+        });
+        let (Some(from), Some(to)) = (from, to) else {
+            return;
+        };
+        if from == to {
+            let message = format!("a link from `{from}` to itself");
+            let finding = Diagnostic::error(reader.place_of_value("to"), message);
+            let finding = finding.label("the same node as `from`");
+            reader.findings().add(finding);
+            return;
+        }
+        let [from, to] = [from, to].map(|name| self.node(name));
+        let named = reader.name("name");
+        let is_one_way = reader.flag("one_way").unwrap_or(false);
+        for (from, to, is_back) in [(from, to, false), (to, from, true)] {
+            if is_back && is_one_way {
+                continue;
+            }
+            let name = match &named {
+                Some(name) if is_back => format!("{name}-reverse"),
+                Some(name) => name.clone(),
+                None => format!("{}-{}", self.nodes[from].name, self.nodes[to].name),
+            };
+            self.hops.push(path::hop(reader, &name).renamed(name));
+            self.edges.push(Edge { from, to: vec![to] });
+        }
+    }
+
+    /// Reads an Ethernet and the nodes on it.
+    fn read_medium(&mut self, reader: &Reader) {
+        let needs = ["nodes", "ethernet"].into_iter();
+        for key in needs.filter(|key| !reader.has(key)) {
+            if let Some(key) = keys::LINK.find(key) {
+                reader.report_missing(key);
+            }
+        }
+        let own = ["nodes", "ethernet", "name"];
+        let others = reader.entries().map(|entry| entry.key.as_str());
+        let others = others.filter(|key| keys::LINK.find(key).is_some() && !own.contains(key));
+        for other in others {
+            let why = "an Ethernet is the whole link, for all its nodes";
+            reader.report_conflict(other, "ethernet", why);
+        }
+        let names = reader.texts("nodes");
+        let listed = reader.value("nodes").map(|value| &value.kind);
+        if !matches!(listed, Some(ValueKind::Array(_))) {
+            return;
+        }
+        let place = reader.place_of_value("nodes");
+        let twice = (1..names.len()).find(|place| names[..*place].contains(&names[*place]));
+        if let Some(repeated) = twice {
+            let message = format!("`{}` is on the Ethernet twice", names[repeated]);
+            let finding = Diagnostic::error(place, message);
+            let finding = finding.label("a node has one station");
+            reader.findings().add(finding.hint("each node once"));
+            return;
+        }
+        if names.len() < 2 {
+            let finding = Diagnostic::error(place, "an Ethernet joins two nodes or more");
+            let finding = finding.label("nothing to send to");
+            reader
+                .findings()
+                .add(finding.hint("nodes = [\"a\", \"b\"]"));
+            return;
+        }
+        let name = reader.name("name").unwrap_or_else(|| names.join("-"));
+        let nodes = names.into_iter().map(|name| self.node(name)).collect();
+        if let Some(ethernet) = ethernet::medium(reader, name) {
+            self.media.push(Medium {
+                ethernet,
+                nodes,
+                name_place: reader.place_of_value("name").clone(),
+            });
         }
     }
 
@@ -162,8 +278,10 @@ impl Graph<'_> {
     /// Names select random streams, so links have one each.
     fn check_names(&self) {
         let mut seen: BTreeMap<&str, &Place> = BTreeMap::new();
-        for edge in &self.edges {
-            let (name, place) = (edge.hop.name(), edge.hop.name_place());
+        let hops = self.hops.iter().map(|hop| (hop.name(), hop.name_place()));
+        let media = self.media.iter();
+        let media = media.map(|one| (one.ethernet.medium.name.as_str(), &one.name_place));
+        for (name, place) in hops.chain(media) {
             if let Some(first) = seen.insert(name, place) {
                 let message = format!("two links are called `{name}`");
                 let finding = Diagnostic::error(place, message)
@@ -210,20 +328,29 @@ impl Graph<'_> {
             flow.findings().add(finding.hint("two different nodes"));
             return None;
         }
-        let past = flow.texts("via");
-        let past = past.iter().map(|name| self.known(flow, "via", name));
-        let past = past.collect::<Option<Vec<usize>>>()?;
-        let forward = self.route(flow, from, &past, to)?;
-        let back: Vec<usize> = past.into_iter().rev().collect();
-        let reverse = self.route(flow, to, &back, from)?;
-        let passed = forward.iter().map(|link| self.edges[*link].to);
+        let past = self.past(flow, FORWARD)?;
+        let (forward, nodes) = self.route(flow, FORWARD, from, &past, to)?;
+        let (back, direction) = match flow.has(REVERSE.key) {
+            true => (self.past(flow, REVERSE)?, REVERSE),
+            false => (past.into_iter().rev().collect(), FORWARD),
+        };
+        let (reverse, _) = self.route(flow, direction, to, &back, from)?;
         Some(Ends {
             from,
             to,
-            nodes: [from].into_iter().chain(passed).collect(),
+            nodes,
             forward,
             reverse,
         })
+    }
+
+    /// The nodes that a direction of a flow is to pass.
+    fn past(&self, flow: &Reader, direction: Direction) -> Option<Vec<usize>> {
+        let names = flow.texts(direction.key);
+        let nodes = names
+            .iter()
+            .map(|name| self.known(flow, direction.key, name));
+        nodes.collect()
     }
 
     /// The node of that name, which `key` of a flow says.
@@ -243,8 +370,16 @@ impl Graph<'_> {
         found
     }
 
-    /// The links from `from` past the nodes of `past` to `to`.
-    fn route(&self, flow: &Reader, from: usize, past: &[usize], to: usize) -> Option<Vec<usize>> {
+    /// The links from `from` past the nodes of `past` to `to`, and all nodes.
+    fn route(
+        &self,
+        flow: &Reader,
+        direction: Direction,
+        from: usize,
+        past: &[usize],
+        to: usize,
+    ) -> Option<(Vec<usize>, Vec<usize>)> {
+        let Direction { key, name, effect } = direction;
         let mut links = Vec::new();
         let mut visited = vec![from];
         let mut at = from;
@@ -252,38 +387,50 @@ impl Graph<'_> {
             let Some(leg) = self.fewest(at, next) else {
                 let [at, next] = [at, next].map(|node| self.nodes[node].name.as_str());
                 let message =
-                    format!("the route does not arrive: no links lead from `{at}` to `{next}`");
-                let finding = Diagnostic::error(flow.place_of("to"), message);
-                let finding = finding.label("nothing would ever be received");
+                    format!("the {name} does not arrive: no links lead from `{at}` to `{next}`");
+                let place = match direction.key == REVERSE.key {
+                    true => flow.place_of(key),
+                    false => flow.place_of("to"),
+                };
+                let finding = Diagnostic::error(place, message);
+                let finding = finding.label("no way there").effect(effect);
                 flow.findings().add(finding.hint("a [[link]] between them"));
                 return None;
             };
-            visited.extend(leg.iter().map(|link| self.edges[*link].to));
-            links.extend(leg);
+            for (link, to) in leg {
+                links.push(link);
+                visited.push(to);
+            }
             at = next;
         }
         let repeated =
             (1..visited.len()).find(|place| visited[..*place].contains(&visited[*place]));
         if let Some(place) = repeated {
-            let name = &self.nodes[visited[place]].name;
-            let message = format!("the route is a loop: it comes to `{name}` twice");
-            let finding = Diagnostic::error(flow.place_of("via"), message);
-            flow.findings()
-                .add(finding.label("nodes to go past, in their order"));
+            let node = &self.nodes[visited[place]].name;
+            let message = format!("the {name} is a loop: it comes to `{node}` twice");
+            let finding = Diagnostic::error(flow.place_of(key), message);
+            let finding = finding.label("nodes to go past, in their order");
+            let finding = finding.effect("packets would cross a link twice");
+            let hint = format!("{key} without `{node}`, or in another order");
+            flow.findings().add(finding.hint(hint));
             return None;
         }
-        Some(links)
+        Some((links, visited))
     }
 
-    /// The fewest links from one node to another; of equals those that stand first.
-    fn fewest(&self, from: usize, to: usize) -> Option<Vec<usize>> {
+    /// The fewest links from one node to another, each with the node it leads to; of
+    /// equals those that stand first, media last.
+    fn fewest(&self, from: usize, to: usize) -> Option<Vec<(usize, usize)>> {
         let mut reached: Vec<Option<usize>> = vec![None; self.nodes.len()];
         let mut open = VecDeque::from([from]);
         while let Some(node) = open.pop_front() {
-            for (number, edge) in self.edges.iter().enumerate() {
-                if edge.from == node && edge.to != from && reached[edge.to].is_none() {
-                    reached[edge.to] = Some(number);
-                    open.push_back(edge.to);
+            let edges = self.edges.iter().enumerate();
+            for (number, edge) in edges.filter(|(_, edge)| edge.from == node) {
+                for to in edge.to.iter().copied().filter(|to| *to != from) {
+                    if reached[to].is_none() {
+                        reached[to] = Some(number);
+                        open.push_back(to);
+                    }
                 }
             }
         }
@@ -291,17 +438,29 @@ impl Graph<'_> {
         let mut at = to;
         while at != from {
             let link = reached[at]?;
-            links.push(link);
+            links.push((link, at));
             at = self.edges[link].from;
         }
         links.reverse();
         Some(links)
     }
 
+    /// The delay of a link, or of the medium of a station.
+    fn delay(&self, link: usize) -> Duration {
+        let station = link.checked_sub(self.hops.len());
+        let Some(station) = station else {
+            return self.hops[link].delay();
+        };
+        let media = self.media.iter();
+        let mut stations = media.flat_map(|one| one.nodes.iter().map(move |_| one));
+        let medium = stations.nth(station);
+        medium.map_or(Duration::ZERO, |one| one.ethernet.medium.delay)
+    }
+
     /// The delays of a route there and back, with the links of its ends.
     fn round_trip(&self, ends: &Ends) -> Duration {
         let links = ends.forward.iter().chain(&ends.reverse);
-        let links = links.map(|link| self.edges[*link].hop.delay());
+        let links = links.map(|link| self.delay(*link));
         let own = [ends.from, ends.to].into_iter().filter_map(|node| {
             let draft = self.nodes[node].draft.as_ref()?;
             Some(draft.link.as_ref()?.delay())
@@ -324,17 +483,24 @@ impl Graph<'_> {
         let rtt = longest(&|_| true);
         let of_link =
             |link| longest(&|ends| ends.forward.contains(&link) || ends.reverse.contains(&link));
-        let of_links: Vec<Duration> = (0..self.edges.len()).map(of_link).collect();
+        let of_links: Vec<Duration> = (0..self.hops.len()).map(of_link).collect();
         let settling = |rtt| Settling {
             rtt,
             mtu,
             carries_data: true,
             findings: self.plan.findings(),
         };
-        let links = self.edges.into_iter().zip(of_links);
-        let links = links
-            .map(|(edge, rtt)| settling(rtt).settle(edge.hop))
-            .collect();
+        let links = self.hops.into_iter().zip(of_links);
+        let links = links.map(|(hop, rtt)| settling(rtt).settle(hop)).collect();
+        let begins = |node: &usize| ends.iter().flatten().any(|ends| ends.from == *node);
+        let media = self.media.into_iter().map(|one| {
+            let recovery = |node| one.ethernet.recoveries[usize::from(!begins(node))];
+            SharedMediumConfig {
+                recoveries: one.nodes.iter().map(recovery).collect(),
+                ..one.ethernet.medium
+            }
+        });
+        let media = media.collect();
         let nodes = self.nodes.into_iter().map(|mut node| {
             let link = node.draft.as_mut().and_then(|draft| draft.link.take());
             node.link = link.map(|link| settling(rtt).settle(link));
@@ -343,6 +509,7 @@ impl Graph<'_> {
         Topology {
             nodes: nodes.collect(),
             links,
+            media,
             ends: ends.clone(),
             rtt,
         }
@@ -352,7 +519,7 @@ impl Graph<'_> {
 /// Flows of a plan with one path have no ends to choose.
 pub(crate) fn check_no_ends(flows: &[Reader]) {
     for flow in flows {
-        for key in ["from", "to", "via"]
+        for key in ["from", "to", FORWARD.key, REVERSE.key]
             .into_iter()
             .filter(|key| flow.has(key))
         {

@@ -193,7 +193,7 @@ pub const PATH: KeyTable = KeyTable {
 
 /// A medium that all hosts send on.
 pub const ETHERNET: KeyTable = KeyTable {
-    heading: "[path.ethernet]",
+    heading: "[path.ethernet], ethernet of [[link]]",
     summary: "half-duplex Ethernet: who hears another waits, who collides tries again \
               (IEEE 802.3 clause 4)",
     groups: &[keys! {
@@ -205,7 +205,7 @@ pub const ETHERNET: KeyTable = KeyTable {
             Kind::Whole(1, 1_000_000), Is("no limit");
         sender_recovery = r#""1 ms""#, "what a sender's card needs after a collision before its backoff":
             COST, Is("0 s");
-        receiver_recovery = r#""1 ms""#, "what a receiver's card needs":
+        receiver_recovery = r#""1 ms""#, "what the card of a receiver, or of a node at which no flow begins, needs":
             COST, Is("0 s");
     }],
     has_settings: false,
@@ -265,6 +265,12 @@ const HOST_KEYS: &[Key] = keys! {
             Kind::Whole(1, 1_000_000), Is("1000");
         rings = "{ descriptors = 256, pool = 384 }", "what its network card can receive":
             Kind::Table("[receiver.rings]"), Is("everything");
+        backlog = "128", "connections half open at its listening socket, and as many to be accepted; further SYNs are dropped or get cookies":
+            Kind::Whole(1, 1_000_000), Is("unlimited");
+        clusters = "1024", "buffers of the kernel for what is received and sent; without one packets are dropped and writes wait":
+            Kind::Whole(1, 1_000_000_000), Is("unlimited");
+        cluster_size = "2048", "bytes in each (needs clusters)":
+            Kind::Octets(128, 65_535), Is("2048");
         reader = r#"{ read_size = "8 KiB" }"#, "how its application reads":
             Kind::Table("[receiver.reader]"), Is("{}");
         link = r#"{ rate = "10 Gbit/s" }"#, "what everything it sends crosses first":
@@ -304,6 +310,8 @@ pub const CPU: KeyTable = KeyTable {
             COST, Is("0 s");
         per_call = r#""2 us""#, "per read or write of an application, or piece of one":
             COST, Is("0 s");
+        per_accept = r#""200 us""#, "per connection accepted, in addition to the call: a process or thread for it (needs backlog)":
+            COST, Is("0 s");
         per_byte_copied = r#""450 ps""#, "per byte copied to or from the application":
             Kind::Cost, Is("0 s");
         checksum = r#""apart""#, "where checksums of data are computed: by the card, in a loop apart, in the copy":
@@ -316,6 +324,8 @@ pub const CPU: KeyTable = KeyTable {
             Kind::Flag, Is("false");
         per_page_mapped = r#""2 us""#, "per page of 4096 bytes, in place of per_byte_copied (needs zero_copy)":
             COST, Is("0 s");
+        per_byte_dma = r#""200 ps""#, "per byte of packet that the card reads or writes in memory, while the processor waits":
+            Kind::Cost, Is("0 s");
         per_byte_application = r#""100 ps""#, "per byte read or written, for the application's own work on it":
             Kind::Cost, Is("0 s");
         per_entry_walked = r#""20 ns""#, "per entry walked in a list that grows with the window":
@@ -392,13 +402,17 @@ pub const NODE: KeyTable = KeyTable {
 pub const LINK: KeyTable = KeyTable {
     heading: "[[link]]",
     summary: "a link between two nodes, alike in both directions: queue, serialiser, delay and \
-              impairments of each",
+              impairments of each; or an Ethernet that nodes share",
     groups: &[
         keys! {
             from = r#""client""#, "a node":
-                Kind::Name, Required;
+                Kind::Name, Is("required without nodes");
             to = r#""router""#, "another":
-                Kind::Name, Required;
+                Kind::Name, Is("required without nodes");
+            nodes = r#"["client", "server", "router"]"#, "all nodes on one Ethernet, in place of from and to (needs ethernet)":
+                Kind::Texts, Is("none");
+            ethernet = r#"{ rate = "10 Mbit/s" }"#, "a medium that all `nodes` send on, for packets of at most 1500 bytes":
+                Kind::Table("[path.ethernet]"), Is("none");
             one_way = "true", "whether there is no way from `to` to `from`; say that with a second link":
                 Kind::Flag, Is("false");
             name = r#""access""#, "unique; it selects random streams; the other direction is access-reverse":
@@ -421,8 +435,10 @@ pub const FLOW: KeyTable = KeyTable {
             Kind::Name, Is("required with [[link]]");
         to = r#""server""#, "the node that receives":
             Kind::Name, Is("required with [[link]]");
-        via = r#"["router"]"#, "nodes on its way, in order; ACKs take them back":
+        via = r#"["router"]"#, "nodes on its way, in order":
             Kind::Texts, Is("the fewest links");
+        via_reverse = r#"["router"]"#, "nodes on the way of its ACKs, in order; [] for the fewest links":
+            Kind::Texts, Is("those of via, in reverse order");
         application = r#""on-off, burst 4 MB, every 4 s""#, "what runs at both ends (`gigatcp list applications`)":
             Kind::Application, Is("one that sends as much as it can");
         start = r#""2 s""#, "when it opens, from the start of the run":
@@ -456,6 +472,8 @@ pub const FLOW: KeyTable = KeyTable {
         count = "100", "so many flows alike":
             Kind::Whole(1, MOST_FLOWS), Is("1");
         start_step = r#""10 ms""#, "each of them starts so much after the one before":
+            ANY_TIME, Is("0 s");
+        start_jitter = r#""20 ms""#, "and so much later at most, at random, uniformly":
             ANY_TIME, Is("0 s");
         extra_delay_step = r#""1 ms""#, "each of them has so much more extra_delay":
             ANY_TIME, Is("0 s");

@@ -16,6 +16,11 @@
 //! rules of section 3.2. With the classic echo (RFC 3168) every octet up to
 //! the next CWR counts as marked and alpha stays near 1: Reno. Over the
 //! Internet it takes more than its share from flows that halve (section 5).
+//!
+//! As in Linux the window does not grow in the round trip in which it is
+//! reduced. If single packets are marked with probability p (DualPI2), W settles
+//! near 0.73/p, where RFC 9332 appendix C counts on 2/p: with `l4s` it takes less
+//! than an equal share there (`drive/sim/tests/dctcp.rs`).
 
 use gigatcp_units::{Bytes, Instant};
 
@@ -109,6 +114,10 @@ impl CongestionControl for Dctcp {
 
     fn on_smss_change(&mut self, smss: u32) {
         self.reno.on_smss_change(smss);
+    }
+
+    fn is_scalable(&self) -> bool {
+        true
     }
 
     fn undo(&mut self, now: Instant) {

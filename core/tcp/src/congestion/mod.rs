@@ -325,6 +325,11 @@ pub trait CongestionControl: Debug + Send {
         false
     }
 
+    /// Returns whether marks per RTT stay the same at any rate (RFC 9331 section 4.3).
+    fn is_scalable(&self) -> bool {
+        false
+    }
+
     /// Rate at which to release segments; absent = no pacing asked for.
     fn pacing_rate(&self) -> Option<Rate> {
         None

@@ -105,7 +105,7 @@ impl<P: Payload> Connection<P> {
         // trips longer than any timeout: a retransmission must not wait for
         // its moment until the timer has asked for the next.
         let longest = self.profile.rto_max.max(self.profile.rto_min);
-        let srtt = self.rtt.srtt()?.min(longest);
+        let srtt = self.rtt.measured_srtt()?.min(longest);
         Pace::from_window(window, srtt, percent)
     }
 

@@ -38,7 +38,7 @@ impl<P: Payload> Connection<P> {
         let header = Header {
             seq,
             flags: Flags::ACK | counter,
-            ecn: ect_if(self.ecn.sends_ect_everywhere()),
+            ecn: self.ect_if(self.ecn.sends_ect_everywhere()),
             has_room: !forgets,
         };
         if !self.patience.tells() {
@@ -103,8 +103,19 @@ impl<P: Payload> Connection<P> {
         Header {
             seq: range.start,
             flags,
-            ecn: ect_if(ect),
+            ecn: self.ect_if(ect),
             has_room: self.has_room_for_accecn(range.start, len, fresh),
+        }
+    }
+
+    /// Returns the ECN field of a segment that is ECN-capable or not.
+    fn ect_if(&self, is_ect: bool) -> Ecn {
+        if !is_ect {
+            Ecn::NotEct
+        } else if self.ecn.is_l4s() && self.congestion.is_scalable() {
+            Ecn::Ect1
+        } else {
+            Ecn::Ect0
         }
     }
 
@@ -267,8 +278,4 @@ impl<P: Payload> Connection<P> {
             ..Segment::default()
         }
     }
-}
-
-const fn ect_if(is_ect: bool) -> Ecn {
-    if is_ect { Ecn::Ect0 } else { Ecn::NotEct }
 }

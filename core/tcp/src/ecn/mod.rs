@@ -15,10 +15,12 @@
 //!
 //! ECT(0) goes on new data alone: acknowledgments, retransmissions and window
 //! probes stay Not-ECT, as RFC 3168 sections 5.2 and 6.1.4 to 6.1.6 ask and RFC
-//! 9768 leaves it, unless `ecn_everywhere` has it otherwise. Not here: ECT on SYN
-//! and SYN-ACK (the rest of ECN++), which costs a mark on them a loss; ECT(1) and
-//! with it L4S; a new SYN without ECN after a reset (RFC 3168 section 6.1.1.1:
-//! MAY).
+//! 9768 leaves it, unless `ecn_everywhere` has it otherwise. With `l4s` a scalable
+//! congestion control sends ECT(1) in its place (RFC 9331). Not here: ECT on SYN
+//! and SYN-ACK (the rest of ECN++), which costs a mark on them a loss; detection of
+//! a queue that gives L4S packets classic marks (RFC 9331 section 4.3), at which
+//! such a control takes more than its share; a new SYN without ECN after a reset
+//! (RFC 3168 section 6.1.1.1: MAY).
 
 mod counters;
 mod doubt;
@@ -150,6 +152,8 @@ pub(crate) struct EcnState<P> {
     dctcp_receiver: bool,
     /// With accurate feedback every segment may carry ECT.
     everywhere: bool,
+    /// A scalable congestion control sends ECT(1).
+    l4s: bool,
     /// What a network does that does not bear ECN is answered by doing without.
     fallback: bool,
     feedback: EcnFeedback,
@@ -205,6 +209,7 @@ impl<P> EcnState<P> {
             has_asked: false,
             dctcp_receiver: profile.dctcp_receiver,
             everywhere: profile.ecn_everywhere,
+            l4s: profile.l4s,
             fallback: profile.ecn_fallback,
             feedback: EcnFeedback::None,
             sends_ect: false,
@@ -253,6 +258,13 @@ impl<P> EcnState<P> {
     #[inline]
     pub(crate) fn sends_ect_everywhere(&self) -> bool {
         self.everywhere && self.sends_ect && self.feedback == EcnFeedback::Accurate
+    }
+
+    /// Whether a scalable congestion control may send ECT(1): it takes feedback that
+    /// counts marks (RFC 9331 section 4.2).
+    #[inline]
+    pub(crate) fn is_l4s(&self) -> bool {
+        self.l4s && self.feedback == EcnFeedback::Accurate
     }
 
     /// Whether data segments are made smaller for AccECN options.

@@ -81,6 +81,7 @@ impl Profile {
         dctcp_receiver: false,
         ecn_option: EcnOption::Due,
         ecn_everywhere: false,
+        l4s: false,
         time_wait_forgets_ecn: false,
         ecn_fallback: true,
         ecn_doubts: true,

@@ -362,6 +362,7 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     switch!(ecn_everywhere),
+    switch!(l4s),
     switch!(time_wait_forgets_ecn),
     switch!(ecn_fallback),
     switch!(ecn_doubts),

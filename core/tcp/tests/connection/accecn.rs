@@ -657,3 +657,29 @@ fn what_sack_had_told_of_is_not_newly_acknowledged_when_its_marks_are_guessed() 
     assert_eq!(t.tcp.info().ecn.delivered_ce, 0);
     let _ = t.leaving();
 }
+
+#[test]
+fn ect1_leaves_with_a_scalable_control_accurate_feedback_and_the_switch_alone() {
+    let cases = [
+        ("dctcp", true, EcnMode::Accurate, Ecn::Ect1),
+        ("dctcp", false, EcnMode::Accurate, Ecn::Ect0),
+        ("dctcp", true, EcnMode::Classic, Ecn::Ect0),
+        ("reno", true, EcnMode::Accurate, Ecn::Ect0),
+    ];
+    for (control, l4s, ecn, expected) in cases {
+        let mut config = changed(|p| (p.l4s, p.ecn) = (l4s, ecn));
+        config.congestion = gigatcp_tcp::congestion::find(control).unwrap();
+        let mut t = Script::connect(&config);
+        let _ = t.leaving();
+        t.inject(if ecn == EcnMode::Accurate {
+            "SW. 0:0(0) ack 1 <mss 1000>"
+        } else {
+            "SE. 0:0(0) ack 1 <mss 1000>"
+        });
+        let acks = t.leaving();
+        assert!(acks.iter().all(|ack| ack.ecn == Ecn::NotEct));
+        t.write(3_000);
+        let fields: Vec<Ecn> = t.leaving().iter().map(|segment| segment.ecn).collect();
+        assert_eq!(fields, [expected; 3], "{control} {l4s} {ecn:?}");
+    }
+}

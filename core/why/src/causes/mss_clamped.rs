@@ -79,8 +79,9 @@ const MIN_FULL: u64 = 20;
 /// An MSS below this is smaller than what any path carries with IPv6 (RFC 8200 section 5).
 const MAX_SMALL: u64 = 1220;
 
-/// Segments of that size in rounds with several of them in flight that ACKs released:
-/// data was waiting, so the sender did not make them small for want of it.
+/// Segments of that size in rounds with several of them in flight, which ACKs released or
+/// which stood in a queue of the path: data was waiting, so the sender did not make them
+/// small for want of it.
 ///
 /// A packet of a plateau may follow larger ones (a path MTU that was learned later); any
 /// other size must be the largest that was sent.
@@ -90,14 +91,19 @@ fn in_flights(m: &Measures<'_>, size: &SegmentSize) -> u64 {
         SizeCause::Plateau => round.sent * 20 >= round.segments * octets * 19,
         _ => round.small * 8 <= round.segments,
     };
-    let is_waiting = |round: &&Round| {
+    // A sender that paces is released by its own clock.
+    let is_released = |index: usize, round: &Round| {
+        let queue = m.standing_queue(index).unwrap_or_default();
+        round.clocked * 2 >= round.sent || queue > m.queue_step
+    };
+    let is_waiting = |(index, round): &(usize, &Round)| {
         round.flight >= 4 * octets
             && is_full(round)
-            && round.clocked * 2 >= round.sent
+            && is_released(*index, round)
             && round.dry * 4 <= round.length()
     };
-    let sent = m.rounds.iter().filter(is_waiting).map(|round| round.sent);
-    sent.sum::<u64>() / octets
+    let rounds = m.rounds.iter().enumerate().filter(is_waiting);
+    rounds.map(|(_, round)| round.sent).sum::<u64>() / octets
 }
 
 fn note(m: &Measures<'_>) -> Option<f64> {

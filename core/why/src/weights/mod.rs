@@ -10,10 +10,10 @@ pub(crate) use away::AWAY;
 pub(crate) use near::NEAR;
 
 /// A feature and its weights at its knots, in hundredths of a nat.
-pub(crate) type Row = (Feature, &'static [i16]);
+pub type Row = (Feature, &'static [i16]);
 
 /// A cause by its id: its bias for each state, in hundredths of a nat, and its weights.
-pub(crate) type Fitted = (&'static str, [i16; STATES], &'static [Row]);
+pub type Fitted = (&'static str, [i16; STATES], &'static [Row]);
 
 /// Values, and what they stand for.
 pub(crate) type Curve = (&'static [f64], &'static [f64]);
@@ -27,4 +27,11 @@ pub(crate) struct Table {
     pub calibration: Curve,
     /// The same where the capture lacks the handshake or its options.
     pub calibration_cut: Curve,
+}
+
+/// Returns what is fitted for captures near the sender, or away from it, in the order of
+/// [`CAUSES`](crate::CAUSES).
+#[must_use]
+pub const fn fitted(is_away: bool) -> &'static [Fitted] {
+    if is_away { AWAY.causes } else { NEAR.causes }
 }

@@ -16,6 +16,7 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, Side, Snapshot};
+use gigatcp_linux::socket;
 use gigatcp_path::HopConfig;
 use gigatcp_units::Rate;
 
@@ -25,8 +26,8 @@ const PORT: u16 = 5003;
 const MBIT: u64 = 100;
 /// How far a path may be off, in percent.
 const BOUND: f64 = 1.0;
-/// Until every flow fills its path.
-const WARM_UP: StdDuration = StdDuration::from_secs(2);
+/// Until every flow fills its path, and every path has noticed the others.
+const WARM_UP: StdDuration = StdDuration::from_secs(4);
 
 /// More and more paths, up to a hundred.
 pub fn measure(effort: Effort) -> Result<(), Any> {
@@ -107,7 +108,7 @@ fn error((before, after): (&Snapshot, &Snapshot)) -> f64 {
     (bits / seconds / (MBIT as f64 * 1e6) - 1.0) * 100.0
 }
 
-/// A connection through a path, one of several.
+/// A CUBIC connection through a path, one of several.
 pub fn flow(emulator: &Emulator, number: u16) -> Result<(TcpStream, TcpStream), Any> {
     let server = (Addresses::of(Side::Server).v4, PORT + number);
     let listener = emulator
@@ -116,6 +117,8 @@ pub fn flow(emulator: &Emulator, number: u16) -> Result<(TcpStream, TcpStream), 
     let sender = emulator
         .namespace(Side::Client)
         .run(|| TcpStream::connect(server))??;
+    // The machine's default may be any, and a namespace takes no other.
+    socket::set_congestion(&sender, "cubic")?;
     let (receiver, _) = listener.accept()?;
     Ok((sender, receiver))
 }

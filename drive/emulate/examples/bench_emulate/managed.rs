@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration as StdDuration, Instant};
 
-use gigatcp_emulate::{Emulator, EmulatorConfig, Side};
-use gigatcp_linux::{settings, socket, tcp_info};
+use gigatcp_emulate::{Emulator, EmulatorConfig};
+use gigatcp_linux::{socket, tcp_info};
 use gigatcp_path::HopConfig;
 use gigatcp_path::queue::{self, QueueConfig, Settings};
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -67,10 +67,6 @@ fn run() -> Result<[f64; 3], Any> {
         ..EmulatorConfig::default()
     };
     let emulator = Emulator::start(&config, None)?;
-    for side in Side::ALL {
-        let set = || settings::write("net.ipv4.tcp_congestion_control", "cubic");
-        emulator.namespace(side).run(set)??;
-    }
     let flows = (0..FLOWS).map(|number| flow(&emulator, number as u16));
     let flows = flows.collect::<Result<Vec<_>, Any>>()?;
     let received = AtomicU64::new(0);

@@ -10,9 +10,11 @@
 //!   are changed in ways that mean nothing.
 //! * `grade --two [--seeds N] [--kernels DIR]`: connections with two causes.
 //! * `grade --next [--seeds N]`: what limits next once the first limit is lifted, in worlds.
-//! * `grade --fit [--seeds N] [--kernels DIR] --write DIR`: fits weights to worlds with
-//!   seeds below 1,000,000 and to the captures in DIR, and writes them to a directory
-//!   (`core/why/src/weights`).
+//! * `grade --fit [--seeds N] [--kernels DIR] [--continue STRENGTH] --write DIR`: fits weights
+//!   to worlds with seeds below 1,000,000 and to the captures in DIR, and writes them to a
+//!   directory (`core/why/src/weights`). With `--continue` the weights in use stand for the
+//!   connections that they were fitted to, and a distance from them costs STRENGTH times its
+//!   square: DIR then needs only captures of seeds that they have not seen.
 //!
 //! Worlds with seeds below 1,000,000 are for fitting; grade with others.
 
@@ -27,7 +29,7 @@ use gigatcp_grade::counterfactual::{Verdict, counterfactual, holds};
 use gigatcp_grade::dataset::{
     Observed, PLACES, changed_captures_of, of_cases, of_next_limit, of_two_causes, of_world,
 };
-use gigatcp_grade::fit::{Example, fit};
+use gigatcp_grade::fit::{Example, Prior, fit};
 use gigatcp_grade::kernels::corpus::{CaseDir, Corpus};
 use gigatcp_grade::matrix::Matrix;
 use gigatcp_grade::next::NextScore;
@@ -59,6 +61,8 @@ struct Request {
     mode: Mode,
     shows: bool,
     write: Option<PathBuf>,
+    /// What a distance from the weights in use costs, where a fit continues from them.
+    continues: Option<f64>,
 }
 
 impl Request {
@@ -87,6 +91,7 @@ fn request() -> Result<Request, String> {
         mode: Mode::Grade,
         shows: false,
         write: None,
+        continues: None,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -105,6 +110,11 @@ fn request() -> Result<Request, String> {
             "--two" => request.mode = Mode::Two,
             "--next" => request.mode = Mode::Next,
             "--show" => request.shows = true,
+            "--continue" => {
+                let strength = value()?;
+                let parsed = strength.parse().ok().filter(|one: &f64| *one > 0.0);
+                request.continues = Some(parsed.ok_or(format!("`{strength}` is no strength"))?);
+            }
             "--write" => request.write = Some(value()?.into()),
             _ => return Err(format!("unknown argument `{word}`")),
         }
@@ -350,6 +360,7 @@ fn fit_all(request: &Request) -> Result<(), String> {
         all.extend(worlds(request, from(1), Paths::Usual)?);
         all.extend(worlds(request, from(100_000), Paths::Shared)?);
         all.extend(worlds(request, from(200_000), Paths::Fat)?);
+        all.extend(worlds(request, from(300_000), Paths::Elements)?);
         let two = each_seed(1..4 * request.seeds + 1, of_two_causes)?;
         all.extend(two.into_iter().filter(is_timed));
     }
@@ -365,10 +376,13 @@ fn fit_all(request: &Request) -> Result<(), String> {
         let balanced = balanced(&seen);
         let examples: Vec<&Example> = balanced.iter().collect();
         eprintln!("{name}: {} examples", examples.len());
-        let fitted = fit(&examples, |step, loss| {
+        let prior = request
+            .continues
+            .map_or_else(Prior::zero, |strength| Prior::in_use(is_away, strength));
+        let fitted = fit(&examples, &prior, |step, loss| {
             eprintln!("step {step}, loss {loss:.4}")
         });
-        let answers = fitted_apart(&examples);
+        let answers = fitted_apart(&examples, &prior);
         let (whole, cut): (Vec<&Answer>, Vec<&Answer>) =
             answers.iter().partition(|one| one.knows_windows);
         report(&whole, request.shows);

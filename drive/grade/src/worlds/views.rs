@@ -1,6 +1,5 @@
 //! Captures of a simulated world at three capture points, as pcapng files.
 
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,7 +40,7 @@ impl CapturePoint {
         })
     }
 
-    fn write(&mut self, now: Instant, packet: &Packet, ident: u16) {
+    fn write(&mut self, now: Instant, packet: &Packet) {
         let Some(segment) = packet.segment() else {
             return;
         };
@@ -55,7 +54,7 @@ impl CapturePoint {
             endpoints
         };
         let header = IpHeader {
-            ident,
+            ident: packet.ident,
             dont_fragment: packet.ip.is_whole(),
             ..IpHeader::new(endpoints)
         };
@@ -69,73 +68,8 @@ impl CapturePoint {
     }
 }
 
-/// A segment that left, and the identification it got.
-struct Given {
-    left: Instant,
-    ident: u16,
-    /// The points that it has passed.
-    was_at: [bool; 3],
-}
-
-/// IPv4 identification as the hosts give it: one more for each packet that leaves,
-/// whatever becomes of it on the way.
-struct Idents {
-    /// The next one of the sender of data.
-    next: u16,
-    /// Transmissions of each sequence number; those with data stand apart.
-    given: BTreeMap<(u32, bool), Vec<Given>>,
-    /// What comes back is never out of order: counted at each point.
-    back: [u16; 3],
-    /// When the latest segment had left that has passed each point: what passes in
-    /// order left later.
-    front: [Instant; 3],
-}
-
-impl Idents {
-    fn of(&mut self, place: usize, now: Instant, packet: &Packet) -> u16 {
-        let Some(segment) = packet.segment() else {
-            return 0;
-        };
-        let segments = segment.wire_segments();
-        if packet.reverse() {
-            let ident = self.back[place];
-            self.back[place] = ident.wrapping_add(segments as u16);
-            return ident;
-        }
-        let (seq, has_data) = (segment.seq.as_u32(), segment.payload.len > 0);
-        if place == 0 {
-            let ident = self.next;
-            for each in 0..segments as u32 {
-                let seq = seq.wrapping_add(each * u32::from(segment.segment_size));
-                let given = self.given.entry((seq, has_data)).or_default();
-                given.push(Given {
-                    left: now,
-                    ident: self.next,
-                    was_at: [false; 3],
-                });
-                self.next = self.next.wrapping_add(1);
-            }
-            return ident;
-        }
-        // Of several transmissions the first that is in order; else it is late.
-        let front = &mut self.front[place];
-        let given = self.given.get_mut(&(seq, has_data));
-        let given = given.map_or(&mut [][..], Vec::as_mut_slice);
-        let is_in_order = |one: &Given| !one.was_at[place] && one.left >= *front;
-        let found = given.iter().position(is_in_order);
-        let late = || given.iter().rposition(|one| !one.was_at[place]);
-        let Some(one) = found.or_else(late).and_then(|found| given.get_mut(found)) else {
-            return 0;
-        };
-        one.was_at[place] = true;
-        *front = (*front).max(one.left);
-        one.ident
-    }
-}
-
 struct CapturePoints {
     points: [Option<CapturePoint>; 3],
-    idents: Idents,
 }
 
 #[derive(Clone)]
@@ -148,10 +82,8 @@ impl Shared {
             return;
         }
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let shared = &mut *shared;
-        let ident = shared.idents.of(place, now, packet);
         if let Some(point) = &mut shared.points[place] {
-            point.write(now, packet, ident);
+            point.write(now, packet);
         }
     }
 }
@@ -184,12 +116,6 @@ pub(crate) fn captures(
     };
     let shared = Shared(Arc::new(Mutex::new(CapturePoints {
         points: [point(1)?, point(2)?, point(3)?],
-        idents: Idents {
-            next: 0,
-            given: BTreeMap::new(),
-            back: [0; 3],
-            front: [Instant::ZERO; 3],
-        },
     })));
     let mut world = World::new(config).map_err(|error| error.to_string())?;
     world.set_tap(Box::new(shared.clone()));

@@ -3,12 +3,15 @@
 //!
 //! A buffer comes back when the stack is done with its frame: at once where the
 //! frame brought nothing new, else when the application has read its last
-//! octet. On a host without rings nothing of this is kept.
+//! octet. So do clusters of the kernel's pool. On a host without rings and pool nothing
+//! of this is kept.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use gigatcp_events::Cause;
-use gigatcp_path::{DropCause, Drops, Parcel, ReceiveRings, Ring, RingDrop, Tally, Work};
+use gigatcp_path::{
+    ClusterPool, DropCause, Drops, Parcel, ReceiveRings, Ring, RingDrop, Tally, Work,
+};
 use gigatcp_tcp::Received;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Payload;
@@ -26,8 +29,15 @@ pub(super) struct Frame {
     /// The socket that it is for.
     pub(super) socket: u32,
     pub(super) packet: Packet,
-    /// The buffer it lies in, if buffers are counted.
-    buffer: Option<Ring>,
+    /// What it lies in, where that is counted.
+    pub(super) held: Held,
+}
+
+/// Buffers that a packet takes until it is read.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Held {
+    ring: Option<Ring>,
+    pub(super) clusters: u32,
 }
 
 /// The receive side of a card and its driver.
@@ -48,6 +58,11 @@ pub(super) struct Card {
     is_polled: bool,
     interrupts: u64,
     buffers: Option<Buffers>,
+    /// The kernel's clusters, where they have a limit.
+    pub(super) pool: Option<ClusterPool>,
+    /// What waits until the application of a socket has read up to the given offset of
+    /// the stream.
+    pinned: BTreeMap<(u32, u64), Vec<Held>>,
     /// Segments that found no descriptor since the last interrupt.
     overrun: Vec<Lost>,
 }
@@ -57,9 +72,6 @@ pub(super) struct Card {
 struct Buffers {
     rings: ReceiveRings,
     reneges: bool,
-    /// Rings whose buffers wait until the application of a socket has read up to the
-    /// given offset of the stream.
-    pinned: BTreeMap<(u32, u64), Vec<Ring>>,
     /// What the driver has taken up since somebody last asked: what a capture
     /// on this host sees.
     taken: VecDeque<Packet>,
@@ -81,9 +93,10 @@ impl Card {
             buffers: host.rings.map(|rings| Buffers {
                 rings: ReceiveRings::new(rings),
                 reneges: host.reneges,
-                pinned: BTreeMap::new(),
                 taken: VecDeque::new(),
             }),
+            pool: host.clusters.map(ClusterPool::new),
+            pinned: BTreeMap::new(),
             overrun: Vec::new(),
         }
     }
@@ -105,7 +118,7 @@ impl Card {
         mut packet: Packet,
         drops: &mut Drops,
     ) {
-        if self.buffers.is_some() {
+        if self.counts() {
             while packet.wire_packets() > 1 {
                 let front = packet.split_front(1);
                 self.handle_wire_packet(now, socket, front, drops);
@@ -126,7 +139,7 @@ impl Card {
             at: now,
             socket,
             packet,
-            buffer: None,
+            held: Held::default(),
         });
         if self.is_polled || self.is_handling {
             return;
@@ -146,15 +159,33 @@ impl Card {
     /// has emptied come back.
     #[inline]
     pub(super) fn release_read(&mut self, socket: u32, offset: u64) {
-        if let Some(buffers) = &mut self.buffers {
-            buffers.release((socket, 0), (socket, offset));
+        if self.counts() {
+            self.release_range((socket, 0), (socket, offset));
+        }
+    }
+
+    /// Whether it keeps count of what packets lie in.
+    #[inline]
+    fn counts(&self) -> bool {
+        self.buffers.is_some() || self.pool.is_some()
+    }
+
+    /// Releases what is pinned from `first` to `last`.
+    fn release_range(&mut self, first: (u32, u64), last: (u32, u64)) {
+        while let Some((&key, _)) = self.pinned.range(first..=last).next() {
+            for held in self.pinned.remove(&key).unwrap_or_default() {
+                self.release(held);
+            }
         }
     }
 
     /// What lay in a buffer has been read, or dropped.
-    pub(super) fn release(&mut self, buffer: Option<Ring>) {
-        if let (Some(ring), Some(buffers)) = (buffer, &mut self.buffers) {
+    pub(super) fn release(&mut self, held: Held) {
+        if let (Some(ring), Some(buffers)) = (held.ring, &mut self.buffers) {
             buffers.rings.release(ring);
+        }
+        if let Some(pool) = &mut self.pool {
+            pool.release(held.clusters);
         }
     }
 
@@ -171,17 +202,6 @@ impl Card {
     /// Whether a packet for a socket waits for an interrupt.
     pub(super) fn holds(&self, socket: u32) -> bool {
         self.waiting.iter().any(|frame| frame.socket == socket)
-    }
-}
-
-impl Buffers {
-    /// Releases what is pinned from `first` to `last`.
-    fn release(&mut self, first: (u32, u64), last: (u32, u64)) {
-        while let Some((&key, _)) = self.pinned.range(first..=last).next() {
-            for ring in self.pinned.remove(&key).unwrap_or_default() {
-                self.rings.release(ring);
-            }
-        }
     }
 }
 
@@ -222,7 +242,7 @@ impl Host {
         self.card.interrupt_at = Instant::FAR_FUTURE;
         self.card.last_interrupt = Some(now);
         self.card.interrupts += 1;
-        if self.card.buffers.is_none() && self.scheduling.input_queue.is_none() {
+        if !self.card.counts() && self.scheduling.input_queue.is_none() {
             self.inbox.append(&mut self.card.waiting);
             return;
         }
@@ -295,15 +315,19 @@ impl Host {
         }
     }
 
-    /// A frame waits for the processor, if there is room.
-    fn queue_frame(&mut self, frame: Frame) {
+    /// A frame waits for the processor, if there is room in the queue and in the pool.
+    fn queue_frame(&mut self, mut frame: Frame) {
         let limit = self.scheduling.input_queue;
-        if limit.is_none_or(|limit| self.inbox.len() < limit as usize) {
+        let cause = if limit.is_some_and(|limit| self.inbox.len() >= limit as usize) {
+            DropCause::InputQueue
+        } else if self.card.take_clusters(&mut frame) {
             self.inbox.push_back(frame);
             return;
-        }
-        self.card.release(frame.buffer);
-        self.drop_frame(&frame, DropCause::InputQueue);
+        } else {
+            DropCause::Clusters
+        };
+        self.card.release(frame.held);
+        self.drop_frame(&frame, cause);
     }
 
     /// A frame does not reach the stack. A socket that waited for it has nothing more to
@@ -336,7 +360,7 @@ impl Host {
         };
         match buffers.rings.take_up(ip_bytes) {
             Ok(buffer) => {
-                frame.buffer = buffer;
+                frame.held.ring = buffer;
                 buffers.taken.push_back(frame.packet.clone());
                 self.queue_frame(frame);
             }
@@ -355,15 +379,13 @@ impl Host {
     /// the frame that found none is lost, the next will find one.
     #[cold]
     fn renege(&mut self) {
-        let Some(buffers) = &mut self.card.buffers else {
-            return;
-        };
         for (number, socket) in (0..).zip(&mut self.sockets) {
             if let Some(connection) = &mut socket.connection
                 && connection.renege() > 0
             {
                 let kept = socket.read_offset + connection.readable();
-                buffers.release((number, kept + 1), (number, u64::MAX));
+                let beyond = ((number, kept + 1), (number, u64::MAX));
+                self.card.release_range(beyond.0, beyond.1);
             }
         }
     }
@@ -379,13 +401,11 @@ impl Host {
         let at = frame.at;
         self.handle_segment(now, number, Received { at, segment });
         let after = self.received_and_held(number);
-        if let (Some(ring), Some(buffers)) = (frame.buffer, &mut self.card.buffers) {
-            if after > before {
-                let key = (frame.socket, end);
-                buffers.pinned.entry(key).or_default().push(ring);
-            } else {
-                buffers.rings.release(ring);
-            }
+        if after > before && self.card.counts() {
+            let key = (frame.socket, end);
+            self.card.pinned.entry(key).or_default().push(frame.held);
+        } else {
+            self.card.release(frame.held);
         }
     }
 
@@ -398,7 +418,7 @@ impl Host {
                     at: frame.at,
                     sent_at,
                     datagram,
-                    buffer: frame.buffer,
+                    held: frame.held,
                 };
                 if self.queue_datagram(frame.socket, waiting) {
                     return;
@@ -409,7 +429,7 @@ impl Host {
             Content::Corrupted(_) => self.drop_corrupted(frame.socket, &frame.packet),
             Content::Segment(_) | Content::Icmp { .. } | Content::Fragments(_) => {}
         }
-        self.card.release(frame.buffer);
+        self.card.release(frame.held);
     }
 
     fn received_and_held(&self, socket: usize) -> u64 {

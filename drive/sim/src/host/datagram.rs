@@ -11,10 +11,11 @@
 use std::collections::VecDeque;
 
 use gigatcp_app::datagrams::{Datagram, Sink, Source};
-use gigatcp_path::Ring;
+use gigatcp_path::Parcel;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::Host;
+use super::card::Held;
 use crate::packet::{Content, Ip, Packet};
 
 /// Number of the first datagram socket of a host.
@@ -52,8 +53,8 @@ pub(super) struct Waiting {
     pub(super) at: Instant,
     pub(super) sent_at: Instant,
     pub(super) datagram: Datagram,
-    /// The buffer of the card in which it lies.
-    pub(super) buffer: Option<Ring>,
+    /// What it lies in.
+    pub(super) held: Held,
 }
 
 impl DatagramSink {
@@ -182,6 +183,7 @@ impl Host {
                 flow: one.flow,
                 route: one.route,
                 stage: 0,
+                ident: datagram.seq as u16,
                 content: Content::Datagram {
                     datagram,
                     sent_at: now,
@@ -189,7 +191,8 @@ impl Host {
             };
             let called = self.costs.called(Bytes::new(u64::from(datagram.size)));
             let summed = self.costs.checksummed(u64::from(datagram.size));
-            let work = self.costs.data_sent(1) + summed + called;
+            let dma = self.costs.dma(packet.ip_bytes());
+            let work = self.costs.data_sent(1) + summed + called + dma;
             self.set_in_call(true);
             self.send_packet(now, packet, work, out);
             self.set_in_call(false);
@@ -262,7 +265,7 @@ impl Host {
             // Stamped on arrival, as testers and kernels do.
             sink.sink
                 .handle_datagram(read.at, read.sent_at, read.datagram);
-            self.card.release(read.buffer);
+            self.card.release(read.held);
         }
     }
 }

@@ -13,6 +13,7 @@ use gigatcp_wire::{Payload, Phantom, Segment};
 
 use super::Host;
 use super::card::Frame;
+use super::listening::ACCEPTING;
 use crate::packet::Packet;
 
 /// Work of the processor.
@@ -26,6 +27,8 @@ pub(super) enum Task {
     Read(u32, u64),
     /// Copying of a datagram out of the receive buffer of a socket.
     ReadDatagram(u32),
+    /// Accepting a connection.
+    Accept,
 }
 
 impl Second {
@@ -41,6 +44,7 @@ impl Task {
         match self {
             Self::Receive(frame) => frame.socket,
             Self::Write(socket, _) | Self::Read(socket, _) | Self::ReadDatagram(socket) => *socket,
+            Self::Accept => ACCEPTING,
         }
     }
 }
@@ -233,6 +237,7 @@ impl Host {
         if self.second.is_some() {
             self.work_for_applications(now, out);
         }
+        self.wake_starved(now);
     }
 
     /// The same for the processor of the applications.
@@ -251,7 +256,7 @@ impl Host {
             let Some((task, len)) = self.next_copy(now) else {
                 return;
             };
-            let finish = self.spend_in_call(now, self.costs.called(Bytes::new(len)));
+            let finish = self.begin_call(now, &task, len);
             if let Some(two) = &mut self.second {
                 two.task = Some((finish, task));
             }
@@ -276,7 +281,7 @@ impl Host {
             None => self.next_copy(now),
         };
         if let Some((task, len)) = copy {
-            let finish = self.spend_in_call(now, self.costs.called(Bytes::new(len)));
+            let finish = self.begin_call(now, &task, len);
             self.task = Some((finish, task));
             return true;
         }
@@ -287,10 +292,22 @@ impl Host {
         true
     }
 
+    /// Begins a call of an application; returns when it is done.
+    fn begin_call(&mut self, now: Instant, task: &Task, len: u64) -> Instant {
+        let work = match task {
+            Task::Accept => self.costs.accepted(),
+            _ => self.costs.called(Bytes::new(len)),
+        };
+        if let Task::Write(..) = task {
+            self.card.reserve_clusters(len);
+        }
+        self.spend_in_call(now, work)
+    }
+
     /// Begins protocol work on a frame.
     fn receive(&mut self, now: Instant, frame: Frame) {
         self.in_a_row += 1;
-        let mut work = self.receive_work(&frame);
+        let mut work = self.receive_work(&frame) + self.costs.dma(frame.packet.ip_bytes());
         if self.scheduling.polls {
             let dropped = std::mem::take(&mut self.drop_work);
             work = work + self.costs.taken(frame.packet.wire_packets()) + dropped;
@@ -312,6 +329,13 @@ impl Host {
             return Some((Task::ReadDatagram(socket), len));
         }
         while let Some(socket) = self.several.ready.pop_front() {
+            if socket == ACCEPTING {
+                if self.may_accept() {
+                    self.several.ready.push_back(ACCEPTING);
+                    return Some((Task::Accept, 0));
+                }
+                continue;
+            }
             if let Some(copy) = self.copy_of(socket as usize, now) {
                 self.several.ready.push_back(socket);
                 return Some(copy);
@@ -339,6 +363,12 @@ impl Host {
         let socket = task.socket() as usize;
         match task {
             Task::ReadDatagram(socket) => return self.finish_datagram(socket),
+            Task::Accept => {
+                self.in_call = true;
+                self.accept(now, out);
+                self.in_call = false;
+                return;
+            }
             Task::Receive(frame) if frame.packet.segment().is_none() => {
                 return self.take_other_frame(frame);
             }

@@ -38,6 +38,8 @@ pub struct SocketConfig<'a> {
 pub struct Socket {
     pub(super) flow: u32,
     pub(super) route: u16,
+    /// IPv4 identification of the next wire packet.
+    pub(super) ident: u16,
     /// The IP of what it sends.
     pub(super) ip: Ip,
     pub(super) tcp: TcpConfig,
@@ -70,6 +72,8 @@ pub struct Socket {
     /// Octets that the call at hand still takes without asking for room again.
     batch: u64,
     written: u64,
+    /// Clusters that its send buffer takes.
+    pub(super) clusters: u32,
     /// What the application has read, as a stream offset: integrity.
     pub(super) read_offset: u64,
     pub(super) checksum_errors: u64,
@@ -86,6 +90,7 @@ impl Socket {
         Self {
             flow: config.flow,
             route: config.route,
+            ident: 0,
             ip: Ip::new(config.tcp.ip, config.tcp.profile.pmtud),
             tcp: config.tcp.clone(),
             connection: None,
@@ -105,6 +110,7 @@ impl Socket {
             write_chunk: u64::from(config.tcp.profile.write_chunk),
             batch: 0,
             written: 0,
+            clusters: 0,
             read_offset: 0,
             checksum_errors: 0,
             meter: Meter::new(config.interval),
@@ -255,7 +261,7 @@ impl Socket {
     }
 
     /// Octets the application would write now, in one write of a size.
-    fn next_call(&self, now: Instant, program: &dyn Application) -> u64 {
+    pub(super) fn next_call(&self, now: Instant, program: &dyn Application) -> u64 {
         let Some(connection) = self.connection.as_ref().filter(|_| self.may_write()) else {
             return 0;
         };
@@ -406,13 +412,19 @@ impl Socket {
     }
 
     /// On a host with a processor the application's calls wait for their turn; what it
-    /// does without copying it does here. `copying` is whether its write is in progress.
-    fn run_in_turn(&mut self, now: Instant, program: &mut dyn Application, copying: bool) {
+    /// does without copying it does here. `copying` is whether its write is in progress,
+    /// `has_memory` whether there are clusters for one.
+    fn run_in_turn(
+        &mut self,
+        now: Instant,
+        program: &mut dyn Application,
+        (copying, has_memory): (bool, bool),
+    ) {
         let mut limit = Limit::Application;
         if self.opened && !self.closed {
             if program.poll_write(now, self.port) > 0 {
                 // If there is room, only the processor keeps the data away.
-                let has_room = copying || self.next_call(now, program) > 0;
+                let has_room = copying || has_memory && self.next_call(now, program) > 0;
                 limit = if has_room {
                     Limit::HostCpu
                 } else {
@@ -442,7 +454,8 @@ impl Host {
         let socket = &self.sockets[socket];
         let program = &*self.programs[socket.program as usize].application;
         if !self.ideal {
-            return socket.next_call(now, program);
+            let len = socket.next_call(now, program);
+            return len.min(self.card.free_bytes());
         }
         match &socket.connection {
             Some(connection) if socket.may_write() => {
@@ -457,6 +470,7 @@ impl Host {
     #[inline]
     pub(super) fn run_application(&mut self, now: Instant, number: usize) {
         let copying = !self.ideal && self.is_copying(number as u32);
+        let has_memory = self.card.free_bytes() > 0;
         let socket = &mut self.sockets[number];
         let program = &mut *self.programs[socket.program as usize].application;
         if socket.connection.is_none() {
@@ -467,7 +481,7 @@ impl Host {
             return;
         }
         socket.tell(now, program);
-        socket.run_in_turn(now, program, copying);
+        socket.run_in_turn(now, program, (copying, has_memory));
         socket.wake_at = program.poll_timeout();
     }
 
@@ -502,6 +516,7 @@ impl Host {
     pub(super) fn finish_write(&mut self, now: Instant, number: usize, len: u64) {
         let socket = &mut self.sockets[number];
         let program = &mut *self.programs[socket.program as usize].application;
+        self.card.unreserve_clusters(len);
         if socket.write_chunk > 0 {
             socket.write_piece(now, program, len);
         } else {

@@ -1,10 +1,10 @@
 //! From the engine to the wire: the processor prepares a segment, the network
 //! card queues it, and holds the host back when it is full.
 
-use gigatcp_path::{DropCause, Work};
+use gigatcp_path::{DropCause, Parcel, Routed, Work};
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
-use gigatcp_wire::{Flags, IcmpError, IcmpKind, Payload, Phantom, Segment};
+use gigatcp_wire::{Flags, Payload, Phantom, Segment};
 
 use super::{Host, Lost, Socket};
 use crate::ledger::{cause_of, end_of};
@@ -86,7 +86,7 @@ impl Host {
     }
 
     #[inline(always)]
-    fn send(
+    pub(super) fn send(
         &mut self,
         now: Instant,
         socket: usize,
@@ -94,20 +94,31 @@ impl Host {
         out: &mut Vec<Packet>,
     ) {
         if self.ideal && self.link.is_none() {
-            out.push(self.packet(socket, segment));
+            let packet = self.numbered(socket, segment);
+            out.push(packet);
         } else {
             self.send_at_cost(now, socket, segment, out);
         }
     }
 
+    /// The packet of a segment, which takes its identifications.
     #[inline(always)]
-    fn packet(&self, socket: usize, segment: Segment<Phantom>) -> Packet {
+    fn numbered(&mut self, number: usize, segment: Segment<Phantom>) -> Packet {
+        let count = segment.wire_segments() as u16;
+        let packet = self.packet(number, segment);
+        self.sockets[number].ident = packet.ident.wrapping_add(count);
+        packet
+    }
+
+    #[inline(always)]
+    pub(super) fn packet(&self, socket: usize, segment: Segment<Phantom>) -> Packet {
         let socket = &self.sockets[socket];
         Packet {
             ip: socket.ip,
             flow: socket.flow,
             route: socket.route,
             stage: 0,
+            ident: socket.ident,
             content: Content::Segment(segment),
         }
     }
@@ -121,11 +132,12 @@ impl Host {
         segment: Segment<Phantom>,
         out: &mut Vec<Packet>,
     ) {
-        let work = match self.ideal {
+        let mut work = match self.ideal {
             true => Work::NONE,
             false => self.send_work(socket, &segment),
         };
-        let packet = self.packet(socket, segment);
+        let packet = self.numbered(socket, segment);
+        work = work + self.costs.dma(packet.ip_bytes());
         self.send_packet(now, packet, work, out);
     }
 
@@ -189,10 +201,9 @@ impl Host {
         while let Some(link) = &mut self.link
             && let Some((packet, cause)) = link.poll_dropped()
         {
-            let config = link.config();
-            let (mtu, tells_too_big) = (config.mtu, config.tells_too_big);
+            let told = link.told_mtu();
             if let Some(end) = end_of(&packet)
-                && let Some(cause) = cause_of(cause, tells_too_big)
+                && let Some(cause) = cause_of(cause, told.is_some())
             {
                 self.lost.push(Lost {
                     flow: packet.flow,
@@ -201,26 +212,24 @@ impl Host {
                     cause,
                 });
             }
-            if let (DropCause::TooBig, Some(mtu), true) = (cause, mtu, tells_too_big) {
-                self.take_too_big(now, &packet, mtu);
+            if let (DropCause::TooBig, Some(mtu)) = (cause, told)
+                && let Some(answer) = packet.too_big(mtu, packet.route(), 0)
+            {
+                self.take_answer(now, answer);
             }
         }
     }
 
-    /// The engine whose packet is larger than the `mtu` of the host's own link learns it.
+    /// The engine whose packet is too large for the host's own link learns that before it
+    /// sends another: what a router would answer has no way to go.
     #[cold]
-    fn take_too_big(&mut self, now: Instant, packet: &Packet, mtu: Bytes) {
-        let is_of = |socket: &Socket| socket.flow == packet.flow && socket.route == packet.route;
+    fn take_answer(&mut self, now: Instant, answer: Packet) {
+        let is_of = |socket: &Socket| socket.flow == answer.flow && socket.route == answer.route;
         let number = self.sockets.iter().position(is_of);
-        if let Some(number) = number
+        if let Content::Icmp { error, .. } = answer.content
+            && let Some(number) = number
             && let Some(connection) = &mut self.sockets[number].connection
-            && let Some(segment) = packet.segment()
         {
-            let mtu = u32::try_from(mtu.as_u64()).unwrap_or(u32::MAX);
-            let error = IcmpError {
-                kind: IcmpKind::TooBig { mtu },
-                seq: segment.seq,
-            };
             connection.handle_icmp(now, error);
             self.resume_at = now + Duration::from_nanos(1);
             self.wait_for_card(number);

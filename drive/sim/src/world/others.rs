@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use gigatcp_path::{Hop, Parcel};
+use gigatcp_path::{Hop, Parcel, SharedMedium};
 
 use super::World;
 use crate::host::Host;
@@ -19,7 +19,7 @@ impl World {
                 self.reschedule_host(host as usize);
             }
         }
-        let element = self.sampler() + 2;
+        let element = self.sampler() + 1;
         self.schedule.set(element, self.short_flows.poll_timeout());
     }
 
@@ -40,8 +40,7 @@ impl World {
     /// Whether packets are in the network or at a host, in a world of datagrams.
     fn has_datagrams_inside(&self) -> bool {
         !self.datagrams.is_empty()
-            && (self.hosts.iter().any(Host::is_working)
-                || self.links().any(|link| !link.counters().inside.is_zero()))
+            && (self.hosts.iter().any(Host::is_working) || self.network.is_occupied())
     }
 
     /// Flow and number of each datagram in the network or at a host, receive buffers apart.
@@ -50,7 +49,8 @@ impl World {
             return BTreeSet::new();
         }
         let on_links = self.network.links().iter().flat_map(Hop::parcels);
-        let on_medium = self.shared.iter().flat_map(|medium| medium.parcels());
+        let media = self.network.media().iter();
+        let on_medium = media.flat_map(SharedMedium::parcels);
         let at_hosts = self.hosts.iter().flat_map(Host::packets);
         let all = on_links.chain(on_medium).chain(at_hosts);
         let number = |packet: &Packet| Some((packet.flow, packet.sent_datagram()?));

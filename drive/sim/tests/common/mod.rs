@@ -39,6 +39,8 @@ pub fn host(profile: Profile, mtu: u16, control: &str, buffer: u64) -> HostConfi
         tx_queue: 1000,
         rings: None,
         reneges: false,
+        backlog: None,
+        clusters: None,
         reader: Reader::default(),
     }
 }
@@ -86,7 +88,7 @@ pub fn world(forward: HopConfig, reverse: HopConfig, flows: Vec<FlowConfig>) -> 
         forward: vec![forward],
         reverse: vec![reverse],
         links: Vec::new(),
-        shared: None,
+        media: Vec::new(),
         hosts: Vec::new(),
         arrivals: Vec::new(),
         datagrams: Vec::new(),

@@ -21,8 +21,8 @@ use gigatcp_path::{
 };
 use gigatcp_sim::packet::{Content, Packet};
 use gigatcp_sim::{
-    Ended, FlowConfig, FlowOutcome, HostConfig, Observe, Outcome, Reader, Scheduling,
-    SharedSegment, Stop, Tap, World, WorldConfig,
+    Ended, FlowConfig, FlowOutcome, HostConfig, Observe, Outcome, Reader, Scheduling, Stop, Tap,
+    World, WorldConfig,
 };
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
@@ -43,7 +43,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20_000);
 const LONGEST: Duration = Duration::from_secs(4);
 
 /// The most wire packets a world may need, as they leave and as they arrive.
-const PACKETS: u64 = 8_000_000;
+pub const PACKETS: u64 = 8_000_000;
 
 /// Builds and runs the world of `seed`; returns the hash of its events.
 pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
@@ -52,7 +52,8 @@ pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
 
 /// Runs a world; returns the hash of its events.
 pub fn run_world(config: &WorldConfig, plant: Option<Plant>) -> Result<u64, String> {
-    let mut world = World::new(config.clone()).map_err(|error| error.to_string())?;
+    let built = World::new(plant::routes(plant, config.clone()));
+    let mut world = built.map_err(|error| error.to_string())?;
     let stop = Arc::new(AtomicBool::new(false));
     let watch = Arc::new(Mutex::new(Watch::new(config, plant, Arc::clone(&stop))));
     world.set_tap(Box::new(Door(Arc::clone(&watch))));
@@ -107,7 +108,7 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
         forward,
         reverse,
         links: Vec::new(),
-        shared: None,
+        media: Vec::new(),
         hosts: Vec::new(),
         arrivals: Vec::new(),
         datagrams: Vec::new(),
@@ -123,13 +124,15 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
     // From a stream of their own: what came later shifts no older world.
     let more = &mut Draw::new(seed, "dumbbell, more");
     make_chains_cost(more, &mut world);
-    world.shared = shared(more, &world);
+    let medium = shared(more, &world);
     let links = &mut Draw::new(seed, "dumbbell, links");
     for hop in world.forward.iter_mut().chain(&mut world.reverse) {
         links::change(links, hop);
     }
     if draw.chance(1) {
         long::lengthen(draw, &mut world);
+    } else if let Some((medium, recoveries)) = medium {
+        world.share(medium, recoveries);
     }
     world
 }
@@ -148,27 +151,26 @@ fn make_chains_cost(draw: &mut Draw, world: &mut WorldConfig) {
     }
 }
 
-/// An Ethernet that all hosts send on, where their packets fit.
-fn shared(draw: &mut Draw, world: &WorldConfig) -> Option<SharedSegment> {
+/// An Ethernet that all hosts send on, where their packets fit, and what the cards of
+/// senders and receivers need after a collision.
+fn shared(draw: &mut Draw, world: &WorldConfig) -> Option<(SharedMediumConfig, [Duration; 2])> {
     let is_wanted = draw.chance(10);
     let mbps = draw.pick(&[10, 10, 100]);
-    let segment = SharedSegment {
-        medium: SharedMediumConfig {
-            name: "coax".into(),
-            rate: Rate::from_bps(mbps * 1_000_000),
-            // As far as a collision is heard within the slot.
-            delay: draw.span(Duration::ZERO, Duration::from_nanos(240_000 / mbps)),
-            limit_packets: draw.chance(50).then(|| draw.magnitude(50, 2_000)),
-        },
-        sender_recovery: Duration::from_nanos(draw.magnitude(0, 1_000_000)),
-        receiver_recovery: Duration::from_nanos(draw.magnitude(0, 1_000_000)),
+    let medium = SharedMediumConfig {
+        name: "coax".into(),
+        rate: Rate::from_bps(mbps * 1_000_000),
+        // As far as a collision is heard within the slot.
+        delay: draw.span(Duration::ZERO, Duration::from_nanos(240_000 / mbps)),
+        limit_packets: draw.chance(50).then(|| draw.magnitude(50, 2_000)),
+        recoveries: Vec::new(),
     };
+    let recoveries = [(); 2].map(|()| Duration::from_nanos(draw.magnitude(0, 1_000_000)));
     let hosts = world.flows.iter().flat_map(|f| [&f.sender, &f.receiver]);
     let fits = hosts.map(|host| &host.tcp).all(|tcp| {
         let headers = tcp.ip.header_len() + 20;
         u32::from(tcp.mss) + headers <= 1500
     });
-    (is_wanted && fits).then_some(segment)
+    (is_wanted && fits).then_some((medium, recoveries))
 }
 
 fn hops(draw: &mut Draw, direction: &str) -> Vec<HopConfig> {
@@ -332,7 +334,7 @@ fn stop(draw: &mut Draw, octets: u64, share: Option<Rate>) -> Stop {
     }
 }
 
-fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
+pub fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
     let tcp = hosts::config(draw, ip);
     let cost = |draw: &mut Draw| Duration::from_nanos(draw.magnitude(0, 5_000));
     let costs = if draw.chance(60) {
@@ -369,6 +371,8 @@ fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
         // rings have that, and this swarm asks that every octet arrives.
         rings: None,
         reneges: false,
+        backlog: None,
+        clusters: None,
         reader: Reader {
             read_size: Bytes::new(draw.magnitude(1_000, 1_000_000)),
             pause: draw.chance(20).then(|| {
@@ -410,6 +414,10 @@ impl Tap for Door {
 
     fn on_way(&mut self, _: Instant, packet: &Packet, link: usize) {
         let mut watch = self.0.lock().expect("one thread per world");
+        if watch.plant == Some(Plant::Leak) {
+            watch.plant = None;
+            return;
+        }
         watch.crossed.on_way(packet, link);
     }
 }
@@ -502,7 +510,7 @@ fn check_phantom(
     Ok(())
 }
 
-fn check_end(config: &WorldConfig, ended: Ended, outcome: &Outcome) -> Result<(), String> {
+pub fn check_end(config: &WorldConfig, ended: Ended, outcome: &Outcome) -> Result<(), String> {
     if ended == Ended::Finished {
         return Ok(());
     }
@@ -534,7 +542,8 @@ fn check_end(config: &WorldConfig, ended: Ended, outcome: &Outcome) -> Result<()
 fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<(), String> {
     let (forward, others) = outcome.hops.split_at(config.forward.len());
     let (reverse, _) = others.split_at(config.reverse.len());
-    if let Some(shared) = &outcome.shared {
+    let shared = outcome.media.first();
+    if let Some(shared) = shared {
         let sum = |tallies: [Tally; 2]| Tally {
             packets: tallies[0].packets + tallies[1].packets,
             bytes: tallies[0].bytes + tallies[1].bytes,
@@ -557,7 +566,7 @@ fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<
         if !config.links.is_empty() {
             continue;
         }
-        let mut before = match &outcome.shared {
+        let mut before = match shared {
             Some(_) => ("the medium", hops[0].counters().arrived),
             None => ("the hosts", watch.departed[direction]),
         };
@@ -572,6 +581,15 @@ fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<
         }
         expect_same(before, ("the hosts", watch.arrived[direction]))?;
     }
+    check_queues(outcome)?;
+    if shared.is_none() {
+        watch.crossed.check(outcome)?;
+    }
+    Ok(())
+}
+
+/// No queue was longer than its limit.
+pub fn check_queues(outcome: &Outcome) -> Result<(), String> {
     for (hop, most) in outcome.hops.iter().zip(&outcome.max_backlog) {
         let config = hop.config();
         // Only a FIFO counts what is in service.
@@ -584,9 +602,6 @@ fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<
         if *most > limit {
             return Err(format!("{most} packets in a queue of {limit}"));
         }
-    }
-    if outcome.shared.is_none() {
-        watch.crossed.check(outcome)?;
     }
     Ok(())
 }

@@ -20,7 +20,6 @@ const BUFFER: u64 = 64 << 20;
 /// Makes the world one of a single flow of more than 4 GiB.
 pub fn lengthen(draw: &mut Draw, world: &mut WorldConfig) {
     world.flows.truncate(1);
-    world.shared = None;
     let few = Probability::try_new(1e-5).unwrap_or(Probability::NEVER);
     for hop in world.forward.iter_mut().chain(&mut world.reverse) {
         hop.rate = Some(Rate::from_bps(draw.between(1, 100) * 1_000_000_000));

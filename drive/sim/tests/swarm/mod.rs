@@ -1,7 +1,7 @@
 //! The swarm: random worlds, and what must hold in each of them.
 //!
 //! A seed stands for four worlds: one of the simulator with one path ([`dumbbell`]), one
-//! of many paths ([`network`]), one of two engines face to face over real packets
+//! of many paths ([`network`], half of them with applications: [`traffic`]), one of two engines face to face over real packets
 //! ([`pair`]), and one in which a host loses its memory and comes back ([`restart`]). Each is run twice,
 //! at different times, on whichever thread is free while other worlds run on
 //! the others; both runs must give the same hash of events. A world that fails
@@ -33,6 +33,7 @@ pub mod pair;
 pub mod plant;
 pub mod restart;
 pub mod signing;
+pub mod traffic;
 pub mod way;
 
 use std::cell::RefCell;
@@ -95,6 +96,7 @@ pub fn run(task: Task, plant: Option<Plant>) -> Verdict {
     IN_WORLD.with_borrow_mut(|place| *place = Some(String::new()));
     let verdict = catch_unwind(AssertUnwindSafe(|| match task.kind {
         Kind::Dumbbell => dumbbell::run(task.seed, plant),
+        Kind::Network if traffic::is_drawn(task.seed) => traffic::run(task.seed, plant),
         Kind::Network => dumbbell::run_world(&network::world(task.seed, plant), plant),
         Kind::Pair => pair::run(task.seed, plant),
         Kind::Restart => restart::run(task.seed, plant),

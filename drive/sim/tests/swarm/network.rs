@@ -77,7 +77,7 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
         forward: Vec::new(),
         reverse: Vec::new(),
         links: all,
-        shared: None,
+        media: Vec::new(),
         hosts: Vec::new(),
         flows,
         arrivals: Vec::new(),

@@ -1,13 +1,18 @@
 //! Bugs to plant: the canary that shows that the swarm would notice.
 //!
 //! A check that never fails proves nothing. Each of these breaks one promise,
-//! in front of an engine, inside it or in what is measured of it, and must
-//! make the swarm fail.
+//! in front of an engine, inside it or in what is measured of it, in a link's queue, a
+//! route or an application, and must make the swarm fail. Those of links, routes and
+//! applications are in [`elements`].
+
+mod elements;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gigatcp_tcp::congestion::{self, Ack, Config, Congestion, CongestionControl, Entry, find};
 use gigatcp_units::{Bytes, Duration, Instant};
+
+pub use elements::{application, links, routes};
 
 /// A bug that can be planted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,11 +67,19 @@ pub enum Plant {
     Credulous,
     /// Who comes back says what was said before it went.
     Haunted,
+    /// A packet passes from a link to the next one and reaches it without having been seen.
+    Leak,
+    /// A flow takes other links than its route says.
+    Detour,
+    /// A discipline lets in what its limit forbids.
+    Overlong,
+    /// A server does not count one octet of those it has read.
+    LostOctet,
 }
 
 impl Plant {
     /// Every bug there is.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 28] = [
         Self::Swallow,
         Self::Repeat,
         Self::Corrupt,
@@ -91,6 +104,10 @@ impl Plant {
         Self::Overfull,
         Self::Credulous,
         Self::Haunted,
+        Self::Leak,
+        Self::Detour,
+        Self::Overlong,
+        Self::LostOctet,
     ];
 
     /// Name on the command line.
@@ -120,6 +137,10 @@ impl Plant {
             Self::Overfull => "overfull",
             Self::Credulous => "credulous",
             Self::Haunted => "haunted",
+            Self::Leak => "leak",
+            Self::Detour => "detour",
+            Self::Overlong => "overlong",
+            Self::LostOctet => "lost-octet",
         }
     }
 

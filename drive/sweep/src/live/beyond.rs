@@ -14,7 +14,6 @@ const MOST_FLOWS: usize = 256;
 
 /// Why the series cannot be run in real time, if it cannot.
 pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
-    let scenario = &series.scenario;
     let no = |what: String, hint: &str| {
         Some(Refusal {
             message: format!(
@@ -24,12 +23,13 @@ pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
             hint: hint.to_owned(),
         })
     };
-    if !scenario.links.is_empty() {
+    let Some(scenario) = series.scenario.as_path() else {
         return no(
-            "it has nodes and links, and a path in real time is one path".to_owned(),
+            "its nodes and links are not one chain from one sender to one receiver".to_owned(),
             "run it in virtual time, without `--on live`",
         );
-    }
+    };
+    let scenario = &scenario;
     if let Some(flow) = (scenario.flows.iter()).find(|flow| flow.application.is_some()) {
         return no(
             format!(
@@ -74,18 +74,16 @@ pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
             "run it in virtual time, without `--on live`",
         );
     }
-    missing_control_refusal(series)
+    missing_control_refusal(&series.name, scenario)
 }
 
 /// The same for a congestion control that the kernel of this machine has not.
-fn missing_control_refusal(series: &Series) -> Option<Refusal> {
-    let scenario = &series.scenario;
+fn missing_control_refusal(series: &str, scenario: &Scenario) -> Option<Refusal> {
     let known = gigatcp_meter::congestion_controls();
     let missing = missing_control(scenario, &known)?;
     let is_ours = ENGINES_OWN.contains(&missing);
     let message = format!(
-        "series `{}` asks a kernel for the congestion control `{missing}`, which {}; this one has {}",
-        series.name,
+        "series `{series}` asks a kernel for the congestion control `{missing}`, which {}; this one has {}",
         if is_ours {
             "the engine alone has"
         } else {
@@ -168,6 +166,12 @@ fn of_machine(name: &str, host: &Host, flows: usize, left_out: &mut Vec<String>)
             "cpu.steal",
             "this machine's processor is taken away when it is",
         );
+    }
+    if host.backlog.is_some() {
+        say("backlog", "each flow has a listening socket of its own");
+    }
+    if host.clusters.is_some() {
+        say("clusters", "this machine has the memory that it has");
     }
     let card = "there is no network card";
     if !host.coalesce.is_zero() {

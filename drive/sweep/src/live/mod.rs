@@ -130,6 +130,15 @@ pub(crate) fn run(
     stop: &AtomicBool,
     progress: &AtomicU64,
 ) -> Result<SeriesRecord, LiveError> {
+    let started = series.with_starts(seed);
+    // What is not one path was refused.
+    let series = &Series {
+        scenario: started
+            .scenario
+            .as_path()
+            .unwrap_or_else(|| started.scenario.clone()),
+        ..started.into_owned()
+    };
     let scenario = &series.scenario;
     // Before there are any threads: they keep off it, too.
     let apart = Apart::set();

@@ -355,6 +355,10 @@ struct Link {
     #[arg(long, requires = "link_mtu")]
     no_icmp: bool,
 
+    /// Cut larger IPv4 packets without DF into fragments
+    #[arg(long, requires = "link_mtu")]
+    fragment: bool,
+
     /// Largest packet of both ends [default: 1500]
     #[arg(long, value_name = "BYTES", value_parser = values::octets)]
     mtu: Option<Bytes>,

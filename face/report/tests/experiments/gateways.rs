@@ -112,6 +112,31 @@ fn a_flood_starves_all_others_but_under_fq_codel() {
     }
 }
 
+/// Datagrams at a fixed rate lose what all lose and slow down for nothing; beyond the
+/// rate of the link they leave the others at most a tenth of it.
+#[test]
+fn datagrams_at_a_fixed_rate_keep_it_but_under_fq_codel() {
+    let kept = |series: &str| {
+        let one = &experiment().record_of(series).datagrams[0];
+        one.received as f64 / one.sent as f64
+    };
+    for discipline in ["fifo", "red", "codel", "pie"] {
+        let calm = kept(&format!("datagrams-{discipline}"));
+        assert!(calm > 0.94, "{discipline}: {calm:.3}");
+        let others = rate(&format!("datagrams-{discipline}"), "fair");
+        assert!((4.5..5.7).contains(&others), "{discipline}: {others:.2}");
+        let others = rate(&format!("datagram-flood-{discipline}"), "fair");
+        assert!(others < 0.1 * LINK * 0.9, "{discipline}: {others:.2}");
+    }
+    for (series, lost) in [
+        ("datagrams-fq-codel", 0.6),
+        ("datagram-flood-fq-codel", 0.85),
+    ] {
+        assert!(rate(series, "fair") > 8.0, "{series}");
+        assert!(1.0 - kept(series) > lost, "{series}");
+    }
+}
+
 /// "Will improve things even if no endnode is modified": not goodput.
 #[test]
 fn without_congestion_control_no_discipline_carries_more_than_tail_drop() {

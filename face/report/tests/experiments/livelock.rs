@@ -131,17 +131,20 @@ fn tcp_alone_has_no_livelock_and_in_a_flood_it_starves() {
     assert!((0.5..2.0).contains(&flood), "{flood}");
 }
 
+/// Share of the datagrams that did not arrive, those still on the way left out.
+fn missing(series: &str) -> f64 {
+    let record = experiment().record_of(series);
+    let one = &record.datagrams[0];
+    let on_the_way = 0.02915 * one.sent as f64 * 1e9 / record.duration_ns as f64;
+    (one.sent as f64 - one.received as f64 - on_the_way).max(0.0) / one.sent as f64
+}
+
 /// A drop that costs more than a delivery keeps itself going while the interrupts of all
 /// packets and the messages about all drops fill the processor: from
 /// 4096 x 8 / 65.3 us = 502 Mbit/s on.
 #[test]
 fn the_receiver_of_2001_jumps_above_502_mbit_per_second_and_stays_there() {
-    let lost = |series: &str| {
-        let record = experiment().record_of(series);
-        let one = &record.datagrams[0];
-        let on_the_way = (0.02915 * one.sent as f64 / 5.0) as u64;
-        (one.lost.max(one.sent - one.received) - on_the_way) as f64 / one.sent as f64
-    };
+    let lost = missing;
     assert!(lost("sox-650-undisturbed") < 0.001);
     assert!(lost("sox-450") < 0.1);
     for above in ["sox-528", "sox-560", "sox-650"] {
@@ -159,6 +162,30 @@ fn the_receiver_of_2001_jumps_above_502_mbit_per_second_and_stays_there() {
     ] {
         assert!((ours - published).abs() < 0.005, "{ours} {published}");
     }
+}
+
+/// One number, fitted: a drop that costs between 33.6 and 45.3 us gives both directions,
+/// 3 to 4 % of 528 Mbit/s sustained and a jump at 650. How deep it falls is not met.
+#[test]
+fn a_cheaper_drop_sustains_528_with_a_small_loss_and_still_jumps_at_650() {
+    let lost = missing("sox-528-drop-35");
+    assert!((0.03..0.04).contains(&lost), "{lost:.4}");
+    let between = missing("sox-600-drop-35");
+    assert!((0.05..0.2).contains(&between), "{between:.4}");
+    let jumped = missing("sox-650-drop-35");
+    assert!(jumped > 0.9, "published as 0.6 to 0.9: {jumped:.3}");
+    let is_fitted = |series: &str| series.ends_with("drop-35");
+    experiment().assert_fitted(is_fitted, &["receiver.cpu.per_drop"]);
+}
+
+#[test]
+fn what_was_published_of_datagrams_stands_beside_them() {
+    let experiment = experiment();
+    experiment.assert_published_series_are_run();
+    let text = experiment.series_text("sox-528-drop-35");
+    let line = "published (E23): 528 Mbit/s sent, 3 to 4 % lost; this run: 3.5 %";
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(line), "{text}");
 }
 
 #[test]

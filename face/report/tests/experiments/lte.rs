@@ -73,6 +73,26 @@ fn no_control_keeps_a_deep_queue_short() {
 }
 
 #[test]
+fn limited_slow_start_takes_longest_to_fill_a_deep_queue_and_hystart_of_linux_does_not_help() {
+    let others = [
+        "deep-cubic-search",
+        "deep-cubic-hystart",
+        "deep-cubic-linux",
+    ];
+    let median = |series: &str| delays(series, "bulk").0;
+    let limited = median("deep-cubic-limited");
+    assert!(others.map(median).iter().all(|other| *other > limited));
+    assert_eq!(
+        experiment()
+            .flow("deep-cubic-limited")
+            .retransmitted_segments,
+        0
+    );
+    assert!(median("deep-cubic-linux") > 0.9 * median("deep-cubic"));
+    assert!(median("codel-cubic-linux") < 60.0);
+}
+
+#[test]
 fn the_shorter_the_delay_the_lower_the_throughput() {
     let order = [
         "deep-cubic",

@@ -26,6 +26,13 @@ impl Experiment {
         }
     }
 
+    /// What a terminal shows of one series.
+    pub(crate) fn series_text(&self, series: &str) -> String {
+        let record = self.record();
+        let report = Report::new(&record, self.published.as_ref());
+        report.text_series(self.record_of(series))
+    }
+
     /// The whole output is as it was.
     pub(crate) fn assert_output(&self) {
         let record = self.record();

@@ -93,6 +93,32 @@ fn the_same_receiver_makes_no_plateau_and_does_not_combine_with_the_sender_that_
     assert_within(experiment(), "sox-2M-both", 0.05);
 }
 
+/// Three numbers, for nine rows: seven are met.
+#[test]
+fn a_sender_that_pays_for_acks_has_both_the_bursts_and_the_plateau() {
+    for window in ["512K", "1M", "1166000", "4M", "8M", "16M"] {
+        assert_within(experiment(), &format!("sox-{window}-host"), 0.04);
+    }
+    // Published as 106 to 158.
+    let rate = experiment().rate("sox-1457500-host");
+    assert!((104.0..158.0).contains(&rate), "{rate:.1}");
+    // Not a success: the bursts last to 2 MiB.
+    for (window, missed) in [("1536K", 0.69), ("2M", 0.79)] {
+        let ratio = experiment().ratio(&format!("sox-{window}-host"));
+        assert!((ratio - missed).abs() < 0.02, "{window}: {ratio:.3}");
+    }
+}
+
+/// Not a success: while a burst is at the interrupts no ACK leaves either.
+#[test]
+fn a_cost_at_interrupts_delays_acks_as_well_and_is_too_slow() {
+    for window in ["512K", "1457500", "2M"] {
+        let ratio = experiment().ratio(&format!("sox-{window}-interrupts"));
+        assert!(ratio < 0.86, "{window}: {ratio:.3}");
+    }
+    assert_within(experiment(), "sox-16M-interrupts", 0.03);
+}
+
 #[test]
 fn what_is_fitted_is_named() {
     let experiment = experiment();
@@ -102,6 +128,16 @@ fn what_is_fitted_is_named() {
             Some("latency") => &["receiver.link.delay"],
             Some("cpu") => &["sender.cpu.per_packet_sent"],
             Some("receiver") => &["receiver.cpu.per_packet_received"],
+            Some("host") => &[
+                "sender.cpu.per_packet_sent",
+                "sender.cpu.per_ack_received",
+                "receiver.cpu.per_packet_received",
+            ],
+            Some("interrupts") => &[
+                "sender.cpu.per_packet_sent",
+                "sender.cpu.per_ack_received",
+                "receiver.cpu.per_packet_interrupt",
+            ],
             Some("both") => &[
                 "sender.cpu.per_packet_sent",
                 "receiver.cpu.per_packet_received",

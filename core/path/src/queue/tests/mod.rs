@@ -3,6 +3,7 @@
 mod closed_loop;
 mod conservation;
 mod fq_codel;
+mod models;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

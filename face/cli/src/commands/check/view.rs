@@ -1,13 +1,14 @@
 //! A checked plan as it is shown: the same facts as text and as JSON.
 
-use gigatcp_path::{
-    AckFilter, CpuCosts, HopConfig, LossModel, Middlebox, Policer, RateSource, WindowScale,
-};
-use gigatcp_plan::{Ethernet, Flow, Host, Node, Plan, Scenario, Series, Stop};
+mod hop;
+
+use gigatcp_path::CpuCosts;
+use gigatcp_plan::{Flow, Host, Node, Plan, Scenario, Series, Stop};
 use gigatcp_tcp::congestion::SlowStart;
-use gigatcp_units::{Bytes, Duration, Rate};
+use gigatcp_units::{Bytes, Duration};
 use serde::Serialize;
 
+use self::hop::HopView;
 use super::processor;
 use crate::grid::{Align, grid, line};
 use crate::output::counted;
@@ -95,20 +96,6 @@ struct RouteView {
     reverse_links: Vec<String>,
     /// Delays of all of them.
     base_rtt_ns: u64,
-}
-
-/// A hop, link or emulator.
-#[derive(Serialize, Clone, PartialEq, Debug)]
-struct HopView {
-    name: String,
-    rate_bps: Option<u64>,
-    per_packet_ns: u64,
-    delay_ns: u64,
-    limit_packets: Option<u64>,
-    limit_bytes: Option<u64>,
-    hold_limit_packets: Option<u64>,
-    /// In words, as the plan says them.
-    impairments: Vec<String>,
 }
 
 /// A host.
@@ -231,7 +218,9 @@ impl SeriesView {
             data_path: data.map(HopView::of).chain(shared.clone()).collect(),
             ack_path: acks.map(HopView::of).chain(shared).collect(),
             nodes: NodeView::all(scenario),
-            links: scenario.links.iter().map(HopView::of).collect(),
+            links: (scenario.links.iter().map(HopView::of))
+                .chain(scenario.media.iter().map(HopView::of_shared))
+                .collect(),
             routes: scenario
                 .flows
                 .iter()
@@ -382,12 +371,12 @@ impl RouteView {
     fn of(scenario: &Scenario, flow: &Flow) -> Option<Self> {
         let ends = flow.ends.as_ref()?;
         let names = |links: &[usize]| -> Vec<String> {
-            let links = links.iter().map(|link| &scenario.links[*link]);
-            links.map(|link| link.name.clone()).collect()
+            let links = links.iter().map(|link| scenario.link(*link));
+            links.map(|(name, _)| name).collect()
         };
         let node = |number: &usize| scenario.nodes[*number].name.clone();
         let both = ends.forward.iter().chain(&ends.reverse);
-        let delays = both.map(|link| scenario.links[*link].one_way_delay.as_nanos());
+        let delays = both.map(|link| scenario.link(*link).1.as_nanos());
         Some(Self {
             flow: flow.name.clone(),
             nodes: ends.nodes.iter().map(node).collect(),
@@ -454,113 +443,6 @@ fn buffer_text(requested: Option<u64>) -> String {
         || "auto".to_owned(),
         |octets| Bytes::new(octets).to_string(),
     )
-}
-
-impl HopView {
-    fn of(hop: &HopConfig) -> Self {
-        let losses = hop.loss.iter().map(|loss| harm_text(loss, "lost"));
-        let mut impairments: Vec<String> = losses.collect();
-        impairments.extend(hop.loss_period.map(|period| {
-            let (from, until) = (period.from, period.until);
-            match until.as_nanos() {
-                u64::MAX => format!("losses from {from}"),
-                _ => format!("losses from {from} until {until}"),
-            }
-        }));
-        let corruptions = hop.corrupt.iter();
-        impairments.extend(corruptions.map(|harm| harm_text(harm, "corrupted")));
-        impairments.extend(hop.reorder.map(|reorder| {
-            let (chance, delay) = (reorder.probability, reorder.extra_delay);
-            format!("{chance} reordered by {delay}")
-        }));
-        impairments.extend(hop.duplicate.map(|chance| format!("{chance} duplicated")));
-        impairments.extend(hop.policer.map(|policer| {
-            let Policer { rate, burst, peak } = policer;
-            match peak {
-                None => format!("dropped beyond {rate}, bursts of {burst}"),
-                Some(peak) => format!(
-                    "dropped beyond {}, bursts of {}; {} beyond {rate}, bursts of {burst}",
-                    peak.rate,
-                    peak.burst,
-                    peak.yellow.name(),
-                ),
-            }
-        }));
-        impairments.extend(changes(hop));
-        impairments.extend(hop.mtu.map(|mtu| {
-            let told = match (hop.fragments, hop.tells_too_big) {
-                (true, _) => "fragments",
-                (false, true) => "told",
-                (false, false) => "silent",
-            };
-            format!("packets of at most {} octets, {told}", mtu.as_u64())
-        }));
-        Self {
-            name: hop.name.clone(),
-            rate_bps: hop.rate.map(Rate::as_bps),
-            per_packet_ns: hop.per_packet.as_nanos(),
-            delay_ns: hop.one_way_delay.as_nanos(),
-            limit_packets: hop.limit_packets,
-            limit_bytes: hop.limit_bytes.map(Bytes::as_u64),
-            hold_limit_packets: hop.hold_limit,
-            impairments,
-        }
-    }
-
-    /// The medium that both ways share.
-    fn of_ethernet(ethernet: &Ethernet) -> Self {
-        let medium = &ethernet.medium;
-        let recoveries = [
-            ("sender's", ethernet.sender_recovery),
-            ("receiver's", ethernet.receiver_recovery),
-        ];
-        let recoveries = recoveries.into_iter().filter(|(_, span)| !span.is_zero());
-        let recoveries =
-            recoveries.map(|(whose, span)| format!("{span} after a collision of the {whose}"));
-        Self {
-            name: medium.name.clone(),
-            rate_bps: Some(medium.rate.as_bps()),
-            per_packet_ns: 0,
-            delay_ns: medium.delay.as_nanos(),
-            limit_packets: medium.limit_packets,
-            limit_bytes: None,
-            hold_limit_packets: None,
-            impairments: std::iter::once("half-duplex, shared".to_owned())
-                .chain(recoveries)
-                .collect(),
-        }
-    }
-
-    fn cells(&self, way: &str) -> Vec<String> {
-        let hold = self.hold_limit_packets;
-        let mut besides: Vec<String> = hold
-            .map(|packets| format!("holds {packets} packets"))
-            .into_iter()
-            .collect();
-        besides.extend(self.impairments.iter().cloned());
-        vec![
-            way.to_owned(),
-            self.name.clone(),
-            self.rate_bps
-                .map_or_else(|| NONE.to_owned(), |bps| Rate::from_bps(bps).to_string()),
-            time_text(self.per_packet_ns),
-            time_text(self.delay_ns),
-            self.queue_text(),
-            besides.join(", "),
-        ]
-    }
-
-    fn queue_text(&self) -> String {
-        let packets = self
-            .limit_packets
-            .map(|packets| format!("{packets} packets"));
-        let bytes = self.limit_bytes.map(|bytes| Bytes::new(bytes).to_string());
-        let limits: Vec<String> = packets.into_iter().chain(bytes).collect();
-        if limits.is_empty() {
-            return "unlimited".to_owned();
-        }
-        limits.join(", ")
-    }
 }
 
 impl HostView {
@@ -644,96 +526,6 @@ fn time_text(ns: u64) -> String {
         0 => NONE.to_owned(),
         ns => Duration::from_nanos(ns).to_string(),
     }
-}
-
-/// Which packets are `harmed`: lost, or corrupted.
-fn harm_text(model: &LossModel, harmed: &str) -> String {
-    /// More packets than this are counted, not listed.
-    const LISTED: usize = 4;
-    match model {
-        LossModel::Bernoulli(chance) => format!("{chance} {harmed}"),
-        LossModel::GilbertElliott(chain) => format!(
-            "{:.4} % {harmed} in bursts of {:.1}",
-            100.0 * chain.mean_loss(),
-            1.0 / chain.to_good.as_f64()
-        ),
-        LossModel::Periodic { every } => format!("every {every}. packet {harmed}"),
-        LossModel::Listed(packets) if packets.len() > LISTED => {
-            format!("{} listed packets {harmed}", packets.len())
-        }
-        LossModel::Listed(packets) => {
-            let words: Vec<String> = packets.iter().map(u64::to_string).collect();
-            format!("{harmed}: packet {}", words.join(", "))
-        }
-    }
-}
-
-/// What of a hop is no queue and no impairment of single packets.
-fn changes(hop: &HopConfig) -> Vec<String> {
-    let mut said = Vec::new();
-    if !hop.queue.is_fifo() {
-        let mut queue = hop.queue.discipline.name.to_owned();
-        for setting in hop.queue.settings.iter() {
-            queue.push_str(&format!(", {} {}", setting.name, setting.value));
-        }
-        said.push(queue);
-    }
-    if let Some(RateSource::Schedule(schedule)) = &hop.rate_source {
-        said.push(format!("rate changes {} times", schedule.steps.len()));
-    }
-    if let Some(RateSource::Trace(trace)) = &hop.rate_source {
-        let rate = Rate::from_bps(trace.mean_bps());
-        said.push(format!("trace of {rate} on average"));
-    }
-    if let Some(schedule) = &hop.delay_schedule {
-        said.push(format!("delay changes {} times", schedule.steps.len()));
-    }
-    if let Some(jitter) = hop.jitter {
-        said.push(format!("jitter {}", jitter.spread));
-    }
-    said.extend(hop.middlebox.iter().flat_map(rewritten));
-    match hop.ack_filter {
-        Some(AckFilter::Queue) => said.push("ACKs filtered in the queue".to_owned()),
-        Some(AckFilter::Every(n)) => said.push(format!("ACKs filtered to 1 of {n}")),
-        None => {}
-    }
-    if let Some(shaper) = hop.shaper {
-        said.push(format!(
-            "shaped to {}, bursts of {}",
-            shaper.rate, shaper.burst
-        ));
-    }
-    if let Some(group) = hop.aggregate {
-        let (packets, overhead) = (group.packets, group.overhead);
-        said.push(format!("groups of {packets}, {overhead} each"));
-    }
-    said
-}
-
-/// What a middlebox does to segments with SYN.
-fn rewritten(middlebox: &Middlebox) -> Vec<String> {
-    let Middlebox {
-        mss,
-        window_scale,
-        clears_sack,
-        clears_timestamps,
-        clears_ecn,
-    } = middlebox;
-    let mut said: Vec<String> = Vec::new();
-    said.extend(mss.map(|most| format!("MSS clamped to {most}")));
-    match window_scale {
-        WindowScale::Pass => {}
-        WindowScale::Clamp(most) => said.push(format!("window scale clamped to {most}")),
-        WindowScale::Clear => said.push("window scale cleared".to_owned()),
-    }
-    let cleared = [
-        (clears_sack, "SACK"),
-        (clears_timestamps, "timestamps"),
-        (clears_ecn, "ECN"),
-    ];
-    let cleared = cleared.into_iter().filter(|(is_cleared, _)| **is_cleared);
-    said.extend(cleared.map(|(_, what)| format!("{what} cleared")));
-    said
 }
 
 fn indented(text: &str) -> String {

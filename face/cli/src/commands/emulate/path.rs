@@ -191,25 +191,29 @@ fn series<'a>(plan: &'a Plan, wanted: Option<&str>, is_quiet: bool) -> Result<&'
 }
 
 fn same_path(one: &Scenario, other: &Scenario) -> bool {
-    let ends = |scenario: &Scenario| {
-        let host = |host: &gigatcp_plan::Host| (host.mtu, host.link.clone());
-        (host(&scenario.sender), host(&scenario.receiver))
+    let path = |scenario: &Scenario| {
+        let path = scenario.as_path()?;
+        let host = |host: gigatcp_plan::Host| (host.mtu, host.link);
+        let ends = [host(path.sender), host(path.receiver)];
+        Some((path.forward, path.reverse, ends))
     };
-    one.forward == other.forward && one.reverse == other.reverse && ends(one) == ends(other)
+    path(one) == path(other)
 }
 
 fn found(scenario: &Scenario, seed: u64) -> Result<Found, Failure> {
-    let [forward, reverse] = scenario.path();
     let mtu = |mtu: u32| {
         let mtu = u16::try_from(mtu);
         mtu.map_err(|_| Failure::new("an MTU is 65535 at most").effect("nothing was run"))
     };
-    if !scenario.links.is_empty() {
-        let failure = Failure::new("the plan has nodes and links, and the emulator has one path");
+    let Some(scenario) = scenario.as_path() else {
+        let failure = Failure::new(
+            "the nodes and links of the plan are not one chain from one sender to one receiver",
+        );
         return Err(failure
             .effect("nothing was run")
-            .hint("`gigatcp run` simulates it; a plan with [path] can be emulated"));
-    }
+            .hint("`gigatcp run` simulates it; one path, or one chain of links, can be emulated"));
+    };
+    let [forward, reverse] = scenario.path();
     if scenario.ethernet.is_some() {
         let failure = Failure::new("the path is an Ethernet, which the emulator does not have");
         return Err(failure

@@ -1,5 +1,7 @@
 //! Every mistake is found at its place, and says what to type instead.
 
+mod topology;
+
 use gigatcp_plan::{Diagnostic, Diagnostics, Files, Severity, Source, parse, parse_with};
 
 /// A plan in which only `lines` can be wrong.
@@ -780,59 +782,6 @@ fn a_trace_that_goes_nowhere_is_refused_with_its_line() {
         "[path]\nrate = \"1 Gbit/s\"\nrtt = \"1 ms\"\nrate_trace = \"a\"",
         "rate_trace",
         "cannot stand beside `rate`",
-    );
-}
-
-/// Findings in a plan of links and flows.
-#[track_caller]
-fn assert_topology(lines: &str, place: &str, words: &str) {
-    let findings = refused(&format!("name = \"x\"\n{lines}\n"));
-    let [finding] = &findings.list[..] else {
-        panic!("not one finding:\n{findings}")
-    };
-    let place_of = &finding.place;
-    let text = &findings.text_of(place_of.source)[place_of.span.clone()];
-    assert_eq!(text, place, "{finding:#?}");
-    assert!(finding.message.contains(words), "{finding:#?}");
-}
-
-const LINKS: &str = "link = [{ from = \"a\", to = \"r\" }, { from = \"r\", to = \"b\" }, \
-     { from = \"c\", to = \"d\" }]\n";
-
-#[test]
-fn routes_that_do_not_arrive_loops_and_own_peers_are_found() {
-    let with = |flow: &str| format!("{LINKS}flow = {{ {flow} }}");
-    let no_way = with("from = \"a\", to = \"d\"");
-    assert_topology(&no_way, "to", "no links lead from `a` to `d`");
-    let own_peer = with("from = \"a\", to = \"a\"");
-    assert_topology(&own_peer, "\"a\"", "its own peer");
-    let around = with("from = \"a\", to = \"b\", via = [\"b\", \"r\"]");
-    assert_topology(&around, "via", "comes to `r` twice");
-    let unknown = with("from = \"a\", to = \"bb\"");
-    assert_topology(&unknown, "\"bb\"", "no node `bb`");
-}
-
-#[test]
-fn links_that_join_nothing_or_have_the_same_name_are_found() {
-    let flow = "flow = { from = \"a\", to = \"b\" }";
-    let itself =
-        format!("{LINKS}{flow}").replace("from = \"c\", to = \"d\"", "from = \"c\", to = \"c\"");
-    assert_topology(&itself, "\"c\"", "to itself");
-    let twice = format!("{LINKS}{flow}").replace(
-        "from = \"c\", to = \"d\"",
-        "from = \"a\", to = \"r\", one_way = true",
-    );
-    assert_topology(
-        &twice,
-        "{ from = \"a\", to = \"r\", one_way = true }",
-        "two links are called `a-r`",
-    );
-    let both = format!("path = {{ rate = \"1 Gbit/s\", rtt = \"1 ms\" }}\n{LINKS}{flow}");
-    assert_topology(&both, "path", "cannot stand beside `link`");
-    assert_found(
-        "flow = { from = \"a\" }",
-        "from",
-        "no meaning in a plan without [[link]]",
     );
 }
 

@@ -1,0 +1,130 @@
+//! The kernel's pool of clusters: buffers of one size for what is received and sent.
+//!
+//! A BSD kernel keeps packets and socket buffers in *clusters* of `MCLBYTES`, of which
+//! there are `NMBCLUSTERS`. A packet of `n` bytes takes
+//!
+//! ```text
+//! clusters = ceil(n / size), none if n < MINCLSIZE                      (1)
+//! ```
+//!
+//! until the application has read its last byte, and what is written takes as many until
+//! it is acknowledged. Where there is none left, a packet that arrives is dropped and a
+//! write waits. Small packets lie in mbufs, which are not counted: ACKs and small pings
+//! pass when nothing else does.
+//!
+//! Source: 4.4BSD and FreeBSD 2 to 4, `sys/mbuf.h`; Villamizar, FreeBSD kern/6032, 1998,
+//! had 1024 clusters of 2048 bytes.
+
+/// Bytes below which a packet needs no cluster: `MINCLSIZE` of FreeBSD 2 to 4.
+const SMALL: u64 = 208;
+
+/// How many clusters there are, and how large each is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClustersConfig {
+    /// Clusters in all (`NMBCLUSTERS`).
+    pub count: u32,
+    /// Bytes in each (`MCLBYTES`).
+    pub size: u32,
+}
+
+/// The clusters of a host.
+#[derive(Clone, Copy, Debug)]
+pub struct ClusterPool {
+    config: ClustersConfig,
+    used: u32,
+    max_used: u32,
+}
+
+impl ClusterPool {
+    /// A pool of which nothing is in use.
+    #[must_use]
+    pub const fn new(config: ClustersConfig) -> Self {
+        Self {
+            config,
+            used: 0,
+            max_used: 0,
+        }
+    }
+
+    /// Returns the clusters that a packet takes, equation (1).
+    #[must_use]
+    pub fn of_packet(&self, ip_bytes: u64) -> u32 {
+        match ip_bytes < SMALL {
+            true => 0,
+            false => self.of_buffer(ip_bytes),
+        }
+    }
+
+    /// Returns the clusters that so many bytes of a send buffer take.
+    #[must_use]
+    pub fn of_buffer(&self, bytes: u64) -> u32 {
+        let clusters = bytes.div_ceil(u64::from(self.config.size.max(1)));
+        u32::try_from(clusters).unwrap_or(u32::MAX)
+    }
+
+    /// Takes clusters, if there are enough; returns whether there were.
+    #[must_use]
+    pub fn take(&mut self, clusters: u32) -> bool {
+        let used = self.used.saturating_add(clusters);
+        let is_enough = used <= self.config.count || clusters == 0;
+        if is_enough {
+            self.used = used;
+            self.max_used = self.max_used.max(used);
+        }
+        is_enough
+    }
+
+    /// Gives clusters back.
+    pub fn release(&mut self, clusters: u32) {
+        debug_assert!(clusters <= self.used, "clusters that nobody took");
+        self.used = self.used.saturating_sub(clusters);
+    }
+
+    /// Returns the bytes for which a write finds clusters.
+    #[must_use]
+    pub fn free_bytes(&self) -> u64 {
+        u64::from(self.config.count.saturating_sub(self.used)) * u64::from(self.config.size)
+    }
+
+    /// Returns the clusters in use.
+    #[must_use]
+    pub const fn used(&self) -> u32 {
+        self.used
+    }
+
+    /// Returns the largest number that was in use at a time.
+    #[must_use]
+    pub const fn max_used(&self) -> u32 {
+        self.max_used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_of_fddi_takes_three_clusters_and_an_ack_none() {
+        let pool = ClusterPool::new(ClustersConfig {
+            count: 1024,
+            size: 2048,
+        });
+        let sizes = [52, 207, 208, 2048, 2049, 4352];
+        let taken = sizes.map(|size| pool.of_packet(size));
+        assert_eq!(taken, [0, 0, 1, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_pool_gives_what_it_has_and_no_more() {
+        let mut pool = ClusterPool::new(ClustersConfig {
+            count: 4,
+            size: 2048,
+        });
+        assert!(pool.take(3));
+        assert!(!pool.take(2), "one is left");
+        assert!(pool.take(0) && pool.take(1) && pool.take(0));
+        assert_eq!((pool.free_bytes(), pool.max_used()), (0, 4));
+        pool.release(3);
+        assert_eq!((pool.free_bytes(), pool.used()), (3 * 2048, 1));
+    }
+}

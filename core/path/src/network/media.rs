@@ -1,0 +1,126 @@
+//! Shared media as elements of a network.
+//!
+//! To routes a station is a link like others. What enters at one of several stations of
+//! a medium comes out for the next link of its route; one appointment is that of the
+//! whole medium.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use gigatcp_units::{Duration, Instant};
+
+use super::{Dropped, Network};
+use crate::route::{NetworkConfig, Routed};
+use crate::{ConfigError, Hop, Parcel, SharedMedium};
+
+/// The media of a network.
+#[derive(Debug)]
+pub(super) struct Media<T> {
+    media: Vec<SharedMedium<T>>,
+    /// The medium of each station and its number there.
+    stations: Box<[(usize, usize)]>,
+}
+
+impl<T: Parcel> Media<T> {
+    pub(super) fn new(config: &NetworkConfig, seed: u64) -> Result<Self, ConfigError> {
+        let media = config.media.iter().cloned();
+        let media = media.map(|medium| SharedMedium::new(medium, seed));
+        Ok(Self {
+            media: media.collect::<Result<_, _>>()?,
+            stations: config.stations().collect(),
+        })
+    }
+
+    /// Returns when a medium is due next; the far future if it is not.
+    pub(super) fn due(&self, medium: usize) -> Instant {
+        let due = self.media[medium].poll_timeout();
+        due.unwrap_or(Instant::FAR_FUTURE)
+    }
+}
+
+impl<T> Media<T> {
+    pub(super) fn as_slice(&self) -> &[SharedMedium<T>] {
+        &self.media
+    }
+
+    pub(super) fn into_vec(self) -> Vec<SharedMedium<T>> {
+        self.media
+    }
+
+    /// Returns the number of stations of all media.
+    pub(super) fn stations(&self) -> usize {
+        self.stations.len()
+    }
+}
+
+impl<T: Routed> Network<T> {
+    /// Returns the medium whose station has this number in routes. `None`: it is a link.
+    #[must_use]
+    pub fn medium_of(&self, link: usize) -> Option<usize> {
+        let station = link.checked_sub(self.links.len())?;
+        Some(self.media.stations.get(station)?.0)
+    }
+
+    /// Returns the time from zero to `now` in which a link, or the medium of a station,
+    /// carried something.
+    #[must_use]
+    pub fn busy_time(&self, link: usize, now: Instant) -> Duration {
+        match self.medium_of(link) {
+            Some(medium) => self.media.media[medium].busy_time(),
+            None => self.links[link].busy_time(now),
+        }
+    }
+
+    /// Returns how long a packet that arrives at `now` would wait at a link. Zero for a
+    /// station: that depends on what others will send.
+    #[must_use]
+    pub fn wait(&self, link: usize, now: Instant) -> Duration {
+        let link = self.links.get(link);
+        link.map_or(Duration::ZERO, |hop| hop.wait(now))
+    }
+
+    /// Returns whether a parcel is inside.
+    #[must_use]
+    pub fn is_occupied(&self) -> bool {
+        let links = self.links.iter().map(Hop::counters);
+        let media = self.media.media.iter().map(SharedMedium::counters);
+        let mut all = links.chain(media);
+        all.any(|counters| !counters.inside.is_zero())
+    }
+
+    /// Lets happen what is due on a medium at `at`; returns what has come out of it.
+    #[inline(never)]
+    pub(super) fn serve_medium(&mut self, at: Instant, element: usize) -> Option<T> {
+        let number = element - self.links.len();
+        let polled = self.media.media[number].poll_delivery(at);
+        let polled = polled.map(|(_, parcel)| parcel);
+        let next = self.media.due(number);
+        self.appoint(at, element, next);
+        self.collect_dropped_on_medium(at, element);
+        polled
+    }
+
+    /// Takes in a parcel at the station with this number.
+    #[inline(never)]
+    pub(super) fn enter_medium(&mut self, at: Instant, link: usize, parcel: T) {
+        let (number, station) = self.media.stations[link - self.links.len()];
+        self.media.media[number].handle_arrival(at, station, parcel);
+        let element = self.links.len() + number;
+        self.reschedule(element);
+        self.collect_dropped_on_medium(at, element);
+    }
+
+    /// Takes what a medium has dropped; frames are given up at any time.
+    fn collect_dropped_on_medium(&mut self, at: Instant, element: usize) {
+        let medium = &mut self.media.media[element - self.links.len()];
+        while let Some((parcel, cause)) = medium.poll_dropped() {
+            let dropped = Dropped {
+                link: element,
+                parcel,
+                cause,
+            };
+            self.news
+                .update(|news| news.unanswered.push_back((at, dropped)));
+        }
+    }
+}

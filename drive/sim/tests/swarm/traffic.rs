@@ -1,0 +1,316 @@
+//! Worlds of many paths whose hosts run applications: requests and calls, bursts, pieces,
+//! data both ways, flows that begin at random, datagrams.
+//!
+//! What is random: links and routes as in [`super::network`]; on top of them links with an
+//! MTU of their own, policers with two rates, and middleboxes that change what a handshake
+//! agrees on; hosts that flows share; an application for most flows.
+//!
+//! What is checked: both ends of each application agree on the bytes, every request is
+//! answered, connections end without failure, limit times add up, links conserve packets,
+//! queues keep their limits, and all packets that leave hosts and links reach another one.
+//!
+//! What is kept survivable beyond [`super::network`]: a router that drops a packet as too
+//! large says so, or cuts it; senders by IPv6 discover the MTU; all links have the same
+//! middlebox, so that a SYN and its answer lose the same options.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use gigatcp_app::read;
+use gigatcp_path::{HopConfig, Middlebox, Parcel, Peak, Policer, Tally, WindowScale, Yellow};
+use gigatcp_sim::packet::Packet;
+use gigatcp_sim::{
+    ArrivalsConfig, DatagramsConfig, FlowConfig, FlowOutcome, Outcome, Stop, Tap, World,
+    WorldConfig,
+};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_wire::IpVersion;
+
+use super::draw::Draw;
+use super::plant::{self, Plant};
+use super::{dumbbell, hosts, network};
+
+/// Segments of the larger of two directions: applications need many round trips.
+const SEGMENTS: u64 = 300;
+
+/// Whether the network world of a seed runs applications.
+pub fn is_drawn(seed: u64) -> bool {
+    Draw::new(seed, "applications").chance(50)
+}
+
+/// Builds and runs the world of `seed`; returns the hash of its events.
+pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
+    let config = world(seed, plant);
+    let mut world = World::new(config.clone()).map_err(|error| error.to_string())?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let departed = Arc::new(Mutex::new(Tally::default()));
+    world.set_tap(Box::new(Door {
+        departed: Arc::clone(&departed),
+        stop: Arc::clone(&stop),
+    }));
+    let ended = world.run(&stop, &AtomicU64::new(0));
+    world.check();
+    let outcome = world.outcome();
+    dumbbell::check_end(&config, ended, &outcome)?;
+    dumbbell::check_queues(&outcome)?;
+    let departed = departed.lock().map_err(|_| "the tap panicked")?;
+    check_links(&config, &outcome, departed.packets)?;
+    for flow in &outcome.flows {
+        let configured = &config.flows[flow.flow];
+        check_flow(configured, flow, &outcome, plant)
+            .map_err(|what| format!("{}: {what}", configured.name))?;
+    }
+    check_others(&outcome)?;
+    Ok(outcome.event_hash)
+}
+
+/// The world of a seed.
+fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
+    let draw = &mut Draw::new(seed, "traffic");
+    let ip = hosts::ip(seed);
+    let mut world = network::world(seed, plant);
+    elements(draw, &mut world, ip);
+    world.hosts = (0..2).map(|_| dumbbell::host(draw, ip)).collect();
+    let budgets: Vec<u64> = world.flows.iter().map(budget).collect();
+    for (flow, budget) in world.flows.iter_mut().zip(&budgets) {
+        if draw.chance(30) {
+            (flow.from, flow.to) = (Some(0), Some(1));
+            flow.extra_delay = Duration::ZERO;
+        }
+        if matches!(flow.stop, Stop::Bytes(_)) && draw.chance(80) {
+            let application = read(&application(draw, *budget)).expect("a known application");
+            flow.application = Some(plant::application(plant, application));
+        }
+    }
+    let first = world.flows[0].clone();
+    if draw.chance(40) {
+        world.arrivals = vec![arrivals(draw, first.clone(), budgets[0])];
+    }
+    if draw.chance(40) {
+        world.datagrams = vec![datagrams(draw, first)];
+    }
+    plant::links(plant, &mut world.links);
+    world
+}
+
+/// Bytes that a flow may carry in each direction.
+fn budget(flow: &FlowConfig) -> u64 {
+    let [sender, receiver] = [&flow.sender.tcp, &flow.receiver.tcp];
+    let there = hosts::most_octets(sender, receiver, SEGMENTS);
+    let back = hosts::most_octets(receiver, sender, SEGMENTS);
+    let planned = match flow.stop {
+        Stop::Bytes(bytes) => bytes.as_u64(),
+        Stop::After(_) => 1000,
+    };
+    planned.min(there).min(back).max(2)
+}
+
+/// Any application that carries about so many bytes in each direction.
+fn application(draw: &mut Draw, budget: u64) -> String {
+    let count = draw.between(1, 12.min(budget));
+    let each = budget / count;
+    let every = draw.magnitude(1, 300);
+    let asks = draw.magnitude(1, each);
+    let mut text = match draw.between(0, 5) {
+        0 => format!("amount, size {budget} B"),
+        1 => format!("amount, size {} B, two_way", budget / 2),
+        2 => format!("paced, piece {each} B, every {every} ms, size {budget} B"),
+        3 => format!("on-off, burst {each} B, every {every} ms, count {count}"),
+        4 => format!(
+            "request-response, request {asks} B, answer {each} B, think {every} ms, count {count}"
+        ),
+        _ => {
+            let (connections, depth) = (draw.between(1, 4), draw.between(1, 5));
+            format!(
+                "rpc, connections {connections}, depth {depth}, every {every} ms, \
+                 request {asks} B, answer {each} B, count {count}"
+            )
+        }
+    };
+    if text.starts_with('r') {
+        for flag in ["exponential_sizes", "exponential_work, work 3 ms"] {
+            if draw.chance(40) {
+                write!(text, ", {flag}").expect("a string takes all");
+            }
+        }
+    }
+    text
+}
+
+/// Flows like this one that begin at random.
+fn arrivals(draw: &mut Draw, flow: FlowConfig, budget: u64) -> ArrivalsConfig {
+    let (every, count) = (draw.magnitude(1, 500), draw.between(1, 12));
+    let size = draw.magnitude(1, budget / 8 + 1);
+    let law = draw.pick(&["exponential", "fixed", "pareto 3"]);
+    let text = format!("arrivals, every {every} ms, size {size} B, {law}, count {count}");
+    ArrivalsConfig {
+        flow: FlowConfig {
+            name: "mice".into(),
+            application: None,
+            ..flow
+        },
+        arrivals: read(&text).expect("arrivals"),
+    }
+}
+
+/// Datagrams that take the way of this flow.
+fn datagrams(draw: &mut Draw, flow: FlowConfig) -> DatagramsConfig {
+    let (rate, size) = (draw.magnitude(50, 1000), draw.magnitude(1, 1400));
+    let (burst, span) = (draw.between(1, 20), draw.magnitude(1, 2000));
+    let text =
+        format!("datagrams, rate {rate} kbit/s, size {size} B, burst {burst}, for {span} ms");
+    DatagramsConfig {
+        name: "datagrams".into(),
+        start: flow.start,
+        application: read(&text).expect("datagrams"),
+        via: flow.via,
+        from: None,
+        to: None,
+        sender: flow.sender,
+        receiver: flow.receiver,
+        receive_buffer: Bytes::new(draw.magnitude(2_000, 1_000_000)),
+    }
+}
+
+/// Elements that networks do not have.
+fn elements(draw: &mut Draw, world: &mut WorldConfig, ip: IpVersion) {
+    if draw.chance(35) {
+        let mtu = draw.magnitude(u64::from(ip.least_mtu()).max(576), 4352);
+        for _ in 0..2 {
+            let link = any(draw, &mut world.links);
+            link.mtu = Some(Bytes::new(mtu));
+            (link.tells_too_big, link.fragments) = (true, true);
+        }
+        for flow in &mut world.flows {
+            for host in [&mut flow.sender, &mut flow.receiver] {
+                let profile = &mut host.tcp.profile;
+                profile.pmtud |= ip == IpVersion::V6;
+                profile.pmtu_min = profile.pmtu_min.min(mtu as u32);
+            }
+        }
+    }
+    if draw.chance(25) {
+        let rate = draw.magnitude(1_000_000, 1_000_000_000);
+        let [burst, peak_burst] = [0; 2].map(|_| Bytes::new(draw.magnitude(70_000, 8_000_000)));
+        any(draw, &mut world.links).policer = Some(Policer {
+            rate: Rate::from_bps(rate),
+            burst,
+            peak: Some(Peak {
+                rate: Rate::from_bps(rate * draw.between(1, 4)),
+                burst: peak_burst,
+                yellow: draw.pick(&[Yellow::Pass, Yellow::Mark, Yellow::Drop]),
+            }),
+        });
+    }
+    if draw.chance(40) {
+        let middlebox = Middlebox {
+            mss: draw.chance(30).then(|| draw.magnitude(536, 1460) as u16),
+            window_scale: draw.pick(&[
+                WindowScale::Pass,
+                WindowScale::Clear,
+                WindowScale::Clamp(12),
+            ]),
+            clears_sack: draw.chance(30),
+            clears_timestamps: draw.chance(50),
+            clears_ecn: draw.chance(30),
+        };
+        for link in &mut world.links {
+            link.middlebox = Some(middlebox);
+        }
+    }
+}
+
+fn any<'a>(draw: &mut Draw, links: &'a mut [HopConfig]) -> &'a mut HopConfig {
+    let last = links.len() as u64 - 1;
+    &mut links[draw.between(0, last) as usize]
+}
+
+/// Counts segments that leave hosts, as wire packets.
+struct Door {
+    departed: Arc<Mutex<Tally>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Tap for Door {
+    fn on_packet(&mut self, _: Instant, packet: &Packet, at_sender: bool) {
+        if at_sender == packet.reverse() {
+            return;
+        }
+        let mut departed = self.departed.lock().expect("one thread per world");
+        departed.packets += packet.wire_packets() as u64;
+        if departed.packets > dumbbell::PACKETS {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What leaves a host or a link enters another one. Datagrams and ICMP errors are not shown
+/// as they leave, and a router that cuts packets makes more of them.
+fn check_links(config: &WorldConfig, outcome: &Outcome, departed: u64) -> Result<(), String> {
+    let cuts = config.links.iter().any(|link| link.mtu.is_some());
+    if cuts || !config.datagrams.is_empty() {
+        return Ok(());
+    }
+    let counters = || outcome.hops.iter().map(|hop| hop.counters());
+    let out_of: u64 = counters().map(|one| one.delivered.packets).sum();
+    let into: u64 = counters().map(|one| one.arrived.packets).sum();
+    if departed + out_of != into + outcome.packets {
+        return Err(format!(
+            "{departed} packets left hosts and {out_of} links, {into} entered links and {} hosts",
+            outcome.packets
+        ));
+    }
+    Ok(())
+}
+
+fn check_flow(
+    flow: &FlowConfig,
+    result: &FlowOutcome,
+    outcome: &Outcome,
+    plant: Option<Plant>,
+) -> Result<(), String> {
+    for end in [&result.sender, &result.receiver] {
+        let connection = end.connection().ok_or("finished without a connection")?;
+        if let Some(failure) = connection.failure() {
+            return Err(format!("failed: {failure:?}, {:?}", connection.info()));
+        }
+        dumbbell::check_limits("connection", connection, outcome.now, plant)?;
+    }
+    let [sender, receiver] = [&result.sender, &result.receiver].map(|end| end.report(outcome.now));
+    if sender.written != receiver.read || receiver.written != sender.read {
+        return Err(format!(
+            "{:?} and {:?} written, {:?} and {:?} read",
+            sender.written, receiver.written, receiver.read, sender.read
+        ));
+    }
+    if sender.requests != sender.answered {
+        let (requests, answered) = (sender.requests, sender.answered);
+        return Err(format!("{requests} requests and {answered} answers"));
+    }
+    match (flow.stop, &flow.application) {
+        (Stop::Bytes(bytes), None) if bytes != receiver.read => {
+            Err(format!("{bytes:?} to write and {:?} read", receiver.read))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Flows that began later have ended, and sinks counted no more than sources sent.
+fn check_others(outcome: &Outcome) -> Result<(), String> {
+    for flows in &outcome.arrivals {
+        let completed = flows.completion_times.count() as u64;
+        if completed != flows.flows {
+            return Err(format!("{completed} of {} flows ended", flows.flows));
+        }
+    }
+    for one in &outcome.datagrams {
+        let received = one.received;
+        if received.received + one.overflows > one.sent + received.duplicates
+            || received.received + received.lost > one.sent
+        {
+            return Err(format!("more datagrams counted than sent: {one:?}"));
+        }
+    }
+    Ok(())
+}

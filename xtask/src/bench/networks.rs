@@ -1,0 +1,124 @@
+//! Workloads of networks: managed queues against FIFO, many flows and hops, 100 Gbit/s,
+//! and workload C against ns-2.
+//!
+//! Processes that are compared run in turn, and the median of the ratios of pairs is shown:
+//! what else the machine does then meets both.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::measure::{self, Run};
+use super::{beside, middle, show};
+use crate::{Failed, process, top};
+
+/// Disciplines that are compared with FIFO.
+const QUEUES: [&str; 4] = ["codel", "fq_codel", "red", "pie"];
+
+/// How much more a packet may cost with a managed queue.
+pub const QUEUE_GOAL: f64 = 1.3;
+
+/// Nanoseconds per packet at 100 Gbit/s.
+const HUNDRED_GIGABIT_NS: f64 = 200.0;
+
+/// How much more memory ten times as many flows that have ended may need.
+const FLAT_MEMORY: f64 = 1.1;
+
+/// How many times as long as ours the same in ns-2 should take.
+const NS2_GOAL: f64 = 5.0;
+
+/// Workload C for ns-2.
+const NS2_SCRIPT: &str = "docs/notes/ns-2/dumbbell.tcl";
+
+/// Measures them all.
+pub fn run(program: &Path, runs: usize) -> Result<(), Failed> {
+    let measured = measure::several(program, "hundred-gigabit", runs)?;
+    println!("hundred-gigabit (one flow, 100 Gbit/s, 80 ms, MTU 9000, 10 s, CUBIC)");
+    show(&measured, None, None);
+    let per_packet = middle(&measured, |run| run.number("ns_per_packet"));
+    println!(
+        "  packets     {per_packet:.0} ns each{}",
+        beside(" ns", per_packet, HUNDRED_GIGABIT_NS)
+    );
+    let measured = measure::several(program, "ten-hops-1000", runs)?;
+    println!("ten-hops-1000 (1000 flows of web search, Poisson arrivals, 10 hops of 10 Gbit/s)");
+    show(&measured, None, None);
+    short_flows(program, runs)?;
+    queues(program, runs)?;
+    ns2(program, runs)
+}
+
+/// 10,000 and 100,000 flows that end: the memory of the process must not tell them apart.
+fn short_flows(program: &Path, runs: usize) -> Result<(), Failed> {
+    let mut memory = Vec::new();
+    for count in [10_000, 100_000] {
+        let measured = measure::several(program, &format!("short-flows-{count}"), runs)?;
+        println!("short-flows-{count} (flows of 3 kB that begin 1 ms apart and end)");
+        show(&measured, None, None);
+        let after = middle(&measured, |run| run.number("resident_mib"));
+        println!("  after all flows have ended: {after:.1} MiB");
+        memory.push(after);
+    }
+    let ratio = memory[1] / memory[0];
+    println!(
+        "flat memory: 100,000 flows that have ended, to 10,000: {ratio:.2}{}",
+        beside("", ratio, FLAT_MEMORY)
+    );
+    Ok(())
+}
+
+/// A hop alone, then workload C, with each discipline and with FIFO in turn.
+fn queues(program: &Path, runs: usize) -> Result<(), Failed> {
+    for (kind, fifo) in [("hop", "hop-fifo"), ("dumbbell", "dumbbell")] {
+        for queue in QUEUES {
+            let name = format!("{kind}-{queue}");
+            let ratio = pairs(
+                || measure::once(program, &name),
+                || measure::once(program, fifo),
+                Run::cpu_per_packet,
+                runs,
+            )?;
+            println!(
+                "{name}: processor time per packet, to {fifo}: {ratio:.2}{}",
+                beside("", ratio, QUEUE_GOAL)
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Workload C here and in ns-2, whole processes in turn.
+fn ns2(program: &Path, runs: usize) -> Result<(), Failed> {
+    if !process::has("ns") {
+        println!("dumbbell against ns-2: `ns` is not installed (Debian: ns2)");
+        return Ok(());
+    }
+    let script = || {
+        let mut command = Command::new("ns");
+        command.arg(top().join(NS2_SCRIPT)).stdout(Stdio::piped());
+        measure::run(command)
+    };
+    let ratio = pairs(
+        script,
+        || measure::once(program, "dumbbell"),
+        |run| run.user_s + run.system_s,
+        runs,
+    )?;
+    let verdict = if ratio >= NS2_GOAL { "met" } else { "missed" };
+    println!("dumbbell: processor time in ns-2, to here: {ratio:.2}; goal {NS2_GOAL} {verdict}");
+    Ok(())
+}
+
+/// The median ratio of what two commands, run in turn, cost by `of`.
+fn pairs(
+    first: impl Fn() -> Result<Run, Failed>,
+    second: impl Fn() -> Result<Run, Failed>,
+    of: impl Fn(&Run) -> f64,
+    runs: usize,
+) -> Result<f64, Failed> {
+    let mut ratios = Vec::new();
+    for _ in 0..runs {
+        ratios.push(of(&first()?) / of(&second()?));
+    }
+    ratios.sort_by(f64::total_cmp);
+    Ok(ratios[ratios.len() / 2])
+}
