@@ -188,7 +188,8 @@ impl ShortFlows {
             outcome.completion_times.add(time);
         }
         let is_closed = sender.is_closed() && receiver.is_closed();
-        if !(has_failed || is_closed) {
+        // A reader that pauses may have something to read from a closed connection.
+        if !(has_failed || is_closed && live.is_complete) {
             return;
         }
         let is_busy = |place: &Place| hosts[place.host as usize].is_busy_with(place.socket);

@@ -86,6 +86,10 @@ fn profile(draw: &mut Draw) -> Profile {
             assert!(taken, "no value for the setting {}", setting.name);
         }
     }
+    // One write per RTT of some bytes would take longer than any world lasts.
+    if profile.write_chunk > 0 {
+        profile.write_chunk = profile.write_chunk.max(64);
+    }
     let mut patient = PATIENT as u32;
     if !profile.backoff {
         // Patience is then a number of timeouts, and a queue of others'

@@ -181,12 +181,10 @@ impl Crossed {
             .chain(&config.reverse)
             .chain(&config.links);
         let names: Vec<&String> = all.map(|link| &link.name).collect();
+        // Stations of a shared medium are no links: their frames are counted elsewhere.
         let numbers = |route: &[String]| {
             let place = |name| names.iter().position(|other| *other == name);
-            route
-                .iter()
-                .map(|name| place(name).expect("a link"))
-                .collect()
+            route.iter().filter_map(place).collect()
         };
         let own = config.forward.len()..config.forward.len() + config.reverse.len();
         let routes = config.flows.iter().map(|flow| match &flow.via {
@@ -205,7 +203,10 @@ impl Crossed {
 
     fn count(&mut self, link: usize, is_out: bool, packet: &Packet) {
         let packets = packet.wire_packets() as u64;
-        self.links[link][usize::from(is_out)].add(Tally {
+        let Some(crossed) = self.links.get_mut(link) else {
+            return;
+        };
+        crossed[usize::from(is_out)].add(Tally {
             packets,
             bytes: Bytes::new(packet.ip_bytes()),
         });
@@ -222,7 +223,10 @@ impl Crossed {
 
     /// A packet passes from the link at this place of its route to the next one.
     pub fn on_way(&mut self, packet: &Packet, place: usize) {
-        let (out_of, into) = (self.route(packet)[place], self.route(packet)[place + 1]);
+        let route = self.route(packet);
+        let (Some(&out_of), Some(&into)) = (route.get(place), route.get(place + 1)) else {
+            return;
+        };
         self.count(out_of, true, packet);
         self.count(into, false, packet);
     }
