@@ -74,7 +74,7 @@ impl HopView {
             None => self.queueing_delay,
         };
         self.left = left;
-        sojourns.read_into(&mut self.sojourns);
+        self.sojourns.clone_from(sojourns.histogram());
     }
 }
 

@@ -632,7 +632,7 @@ impl World {
             });
         }
         let links = 0..self.network.links().len();
-        let sojourns = links.map(|link| self.network.queue_at(now, link).1.histogram());
+        let sojourns = links.map(|link| self.network.queue_at(now, link).1.histogram().clone());
         let sojourns = sojourns.collect();
         let datagrams = self.datagrams.iter();
         let datagrams = datagrams.map(|ends| others::outcome(ends, &hosts, &inside));
