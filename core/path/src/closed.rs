@@ -81,7 +81,7 @@ impl<T: Parcel> Closed<T> {
     /// Hands out the next parcel that has arrived at the far end by `now`, in
     /// order of arrival. Of two arriving at the same instant the displaced one
     /// comes first: it left earlier.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll_delivery(&mut self, now: Instant, books: &mut Books<T>) -> Option<T> {
         loop {
             let late_due = self.late_due();

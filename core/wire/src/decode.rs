@@ -130,6 +130,7 @@ pub fn decode_header<P: Payload>(octets: &[u8]) -> Result<(Segment<P>, usize), D
         urgent: word(18),
         segment_size: 0,
         ecn: Ecn::NotEct,
+        ident: 0,
         ace: false,
         options: decode_options(options)?,
         payload: P::default(),

@@ -32,6 +32,9 @@ pub struct Segment<P> {
     pub segment_size: u16,
     /// ECN field of the packet, of each one in a super-segment.
     pub ecn: Ecn,
+    /// IPv4 identification of the packet, of the first one of a super-segment, where a
+    /// simulated host has numbered it; else zero.
+    pub ident: u16,
     /// Whether AE, CWR and ECE are one counter, the ACE field of RFC 9768: then
     /// every piece of a super-segment carries all three (section 3.3.4).
     /// Otherwise CWR belongs to the first. Not a part of the wire format.
@@ -90,6 +93,8 @@ impl<P: Payload> Segment<P> {
             Flags::CWR | Flags::SYN
         };
         self.flags = flags.without(of_the_first);
+        let ident = self.ident;
+        self.ident = ident.wrapping_add(n as u16);
         // The urgent pointer counts from SEG.SEQ: the mark stays where it is.
         self.urgent = urgent.saturating_sub(cut.min(usize::from(u16::MAX)) as u16);
         if self.urgent == 0 {
@@ -97,6 +102,7 @@ impl<P: Payload> Segment<P> {
         }
         Self {
             seq,
+            ident,
             flags: flags.without(Flags::FIN | Flags::PSH),
             urgent,
             payload,

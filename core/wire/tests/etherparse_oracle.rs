@@ -43,6 +43,7 @@ fn segment(options: Options) -> Segment<Bytes> {
         urgent: 0,
         segment_size: 0,
         ecn: Ecn::Ect0,
+        ident: 0,
         ace: false,
         options,
         payload: Bytes::from_static(b"seven o"),

@@ -131,6 +131,7 @@ prop_compose! {
             urgent,
             segment_size: 0,
             ecn: Ecn::NotEct,
+            ident: 0,
             ace: false,
             options,
             payload: Bytes::new(),

@@ -33,9 +33,6 @@ pub struct Packet {
     pub route: u16,
     /// How many links of its route it has entered.
     pub stage: u8,
-    /// IPv4 identification of its first wire packet: a host counts what it sends for a
-    /// flow, whatever becomes of it. A super-segment has one for each wire packet.
-    pub ident: u16,
     /// What is inside.
     pub content: Content,
 }
@@ -239,7 +236,6 @@ impl Routed for Packet {
             flow: self.flow,
             route: back as u16,
             stage: stage as u8,
-            ident: 0,
             content: Content::Icmp {
                 error: IcmpError {
                     kind: IcmpKind::TooBig { mtu },
@@ -311,11 +307,7 @@ impl Parcel for Packet {
             Content::Fragments(fragments) => Content::Fragments(Box::new(fragments.split_front(n))),
             _ => panic!("a datagram or an ICMP error is one packet"),
         };
-        let front = Self { content, ..*self };
-        if !matches!(self.content, Content::Fragments(_)) {
-            self.ident = self.ident.wrapping_add(n as u16);
-        }
-        front
+        Self { content, ..*self }
     }
 
     /// The flow and its direction.

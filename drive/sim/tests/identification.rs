@@ -24,7 +24,7 @@ impl Tap for Seen {
         };
         let mut seen = self.0.lock().unwrap();
         for number in 0..segment.wire_segments() as u64 {
-            let ident = packet.ident + number as u16;
+            let ident = segment.ident + number as u16;
             let offset = segment.payload.offset + number * u64::from(segment.segment_size);
             let twice = seen[usize::from(!at_sender)].insert(ident, offset);
             assert_eq!(twice, None, "one packet, one identification");

@@ -87,7 +87,7 @@ impl State {
             return;
         };
         let header = IpHeader {
-            ident: packet.ident,
+            ident: segment.ident,
             dont_fragment: packet.ip.is_whole(),
             ..IpHeader::new(endpoints(
                 packet.ip.version(),

@@ -12,6 +12,7 @@ use gigatcp_record::{FlowRecord, WhyRecord, WhyVerdict};
 use gigatcp_sim::Tap;
 use gigatcp_sim::packet::Packet;
 use gigatcp_units::Instant;
+use gigatcp_wire::{Phantom, Segment};
 
 use crate::tap::endpoints;
 
@@ -38,10 +39,8 @@ impl Tap for WatchTap {
         };
         let mut analyzer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let endpoints = endpoints(packet.ip.version(), packet.flow, packet.reverse());
-        let mut ident = packet.ident;
-        let mut see = |segment: &_| {
-            let observed = Observed::of_segment(now, endpoints, ident, segment);
-            ident = ident.wrapping_add(1);
+        let mut see = |segment: &Segment<Phantom>| {
+            let observed = Observed::of_segment(now, endpoints, segment.ident, segment);
             analyzer.handle_packet(&observed);
         };
         if segment.wire_segments() == 1 {

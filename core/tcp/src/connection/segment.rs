@@ -171,6 +171,7 @@ impl<P: Payload> Connection<P> {
             urgent: 0,
             segment_size: self.smss as u16,
             ecn: header.ecn,
+            ident: 0,
             ace: false,
             options: Options {
                 timestamps: self.timestamps.as_ref().map(|clock| clock.stamp(now)),

@@ -54,7 +54,7 @@ impl CapturePoint {
             endpoints
         };
         let header = IpHeader {
-            ident: packet.ident,
+            ident: segment.ident,
             dont_fragment: packet.ip.is_whole(),
             ..IpHeader::new(endpoints)
         };

@@ -183,7 +183,6 @@ impl Host {
                 flow: one.flow,
                 route: one.route,
                 stage: 0,
-                ident: datagram.seq as u16,
                 content: Content::Datagram {
                     datagram,
                     sent_at: now,

@@ -101,13 +101,14 @@ impl Host {
         }
     }
 
-    /// The packet of a segment, which takes its identifications.
+    /// The packet of a segment, which takes its identifications: a host counts what it
+    /// sends on a connection, whatever becomes of it.
     #[inline(always)]
-    fn numbered(&mut self, number: usize, segment: Segment<Phantom>) -> Packet {
-        let count = segment.wire_segments() as u16;
-        let packet = self.packet(number, segment);
-        self.sockets[number].ident = packet.ident.wrapping_add(count);
-        packet
+    fn numbered(&mut self, number: usize, mut segment: Segment<Phantom>) -> Packet {
+        let next = &mut self.sockets[number].ident;
+        segment.ident = *next;
+        *next = next.wrapping_add(segment.wire_segments() as u16);
+        self.packet(number, segment)
     }
 
     #[inline(always)]
@@ -118,7 +119,6 @@ impl Host {
             flow: socket.flow,
             route: socket.route,
             stage: 0,
-            ident: socket.ident,
             content: Content::Segment(segment),
         }
     }
