@@ -23,6 +23,7 @@ pub fn lengthen(draw: &mut Draw, world: &mut WorldConfig) {
     let few = Probability::try_new(1e-5).unwrap_or(Probability::NEVER);
     for hop in world.forward.iter_mut().chain(&mut world.reverse) {
         hop.rate = Some(Rate::from_bps(draw.between(1, 100) * 1_000_000_000));
+        (hop.rate_source, hop.shaper, hop.aggregate) = (None, None, None);
         hop.per_packet = Duration::ZERO;
         hop.one_way_delay = draw.span(Duration::from_micros(1), Duration::from_millis(5));
         hop.limit_packets = Some(draw.between(1000, 10_000));
