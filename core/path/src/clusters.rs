@@ -55,7 +55,7 @@ impl ClusterPool {
         }
     }
 
-    /// Returns the clusters that so many bytes of a send buffer take.
+    /// Returns the clusters that `bytes` of a send buffer take.
     #[must_use]
     pub fn of_buffer(&self, bytes: u64) -> u32 {
         let clusters = bytes.div_ceil(u64::from(self.config.size.max(1)));
@@ -76,7 +76,7 @@ impl ClusterPool {
 
     /// Gives clusters back.
     pub fn release(&mut self, clusters: u32) {
-        debug_assert!(clusters <= self.used, "clusters that nobody took");
+        debug_assert!(clusters <= self.used, "more clusters than were taken");
         self.used = self.used.saturating_sub(clusters);
     }
 

@@ -14,7 +14,7 @@ enum Place {
     Host,
 }
 
-/// Makes [`DropCause`] of a table: what is said of a cause, its name (with what it carries,
+/// Makes [`DropCause`] of a table: the description of a cause, its name (with what it carries,
 /// and any value of that), its id in JSON, its place, and the id that `gigatcp why` has for
 /// what such drops make a connection limited by.
 macro_rules! drop_causes {

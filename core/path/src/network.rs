@@ -396,8 +396,8 @@ impl<T: Routed> Network<T> {
         sum
     }
 
-    /// Returns the MTU that senders of larger packets are told by a link or a medium,
-    /// by the number of [`Dropped::link`]. `None`: they are told nothing.
+    /// Returns the MTU that a link or a medium reports to senders of larger packets,
+    /// by the number of [`Dropped::link`]. `None`: it reports nothing.
     #[must_use]
     pub fn told_mtu(&self, link: usize) -> Option<Bytes> {
         match self.links.get(link) {

@@ -257,8 +257,8 @@ impl Service {
         }
     }
 
-    /// Goes on with what another server `began`: its end is `nanos` and so many
-    /// `parts` of 1/rate ns after `now`.
+    /// Goes on with what another server `began`: its end is `nanos` ns and
+    /// `parts` parts of 1/rate ns after `now`.
     pub(crate) fn take_over(&mut self, now: Instant, nanos: u64, parts: u64, began: Instant) {
         self.is_busy = true;
         self.began = began;

@@ -1,6 +1,10 @@
 //! Super-packets through every discipline that judges wire packets: each of them fares as it
 //! would alone.
 
+#[allow(dead_code, reason = "each test file uses its part")]
+mod common;
+
+use common::Numbered;
 use gigatcp_path::queue::{self, QueueConfig, Settings, Value};
 use gigatcp_path::{Counters, DropCause, Hop, HopConfig, Parcel, Release};
 use gigatcp_units::{Duration, Instant, Rate};
@@ -15,52 +19,38 @@ enum Field {
     Ce,
 }
 
-/// Wire packets of one flow, numbered from `first`, all of `size` IP bytes but the last.
+/// Wire packets of one flow, all with the same ECN field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Super {
-    first: u64,
-    count: usize,
-    size: u64,
-    last: u64,
+    packets: Numbered,
     flow: u32,
     field: Field,
 }
 
 impl Super {
     /// Its wire packets, each a parcel.
-    fn singles(mut self) -> Vec<Self> {
-        let count = self.count;
-        let mut singles: Vec<_> = (1..count).map(|_| self.split_front(1)).collect();
-        singles.push(self);
-        singles
+    fn singles(self) -> impl Iterator<Item = Self> {
+        let singles = self.packets.singles();
+        singles.map(move |packets| Self { packets, ..self })
     }
 }
 
 impl Parcel for Super {
     fn wire_packets(&self) -> usize {
-        self.count
+        self.packets.wire_packets()
     }
 
     fn ip_bytes(&self) -> u64 {
-        self.size * (self.count as u64 - 1) + self.last
+        self.packets.ip_bytes()
     }
 
     fn leading_ip_bytes(&self) -> u64 {
-        self.size
+        self.packets.leading_ip_bytes()
     }
 
     fn split_front(&mut self, n: usize) -> Self {
-        let front = Self {
-            count: n,
-            last: self.size,
-            ..*self
-        };
-        self.first += n as u64;
-        self.count -= n;
-        if self.count == 1 {
-            self.size = self.last;
-        }
-        front
+        let packets = self.packets.split_front(n);
+        Self { packets, ..*self }
     }
 
     fn flow(&self) -> u32 {
@@ -86,11 +76,8 @@ impl Parcel for Super {
     const JOINS: bool = true;
 
     fn join(&mut self, next: &Self) {
-        assert_eq!(self.first + self.count as u64, next.first);
         assert_eq!((self.flow, self.field), (next.flow, next.field));
-        assert!(self.last == self.size && next.last <= self.size);
-        self.count += next.count;
-        self.last = next.last;
+        self.packets.join(&next.packets);
     }
 }
 
@@ -186,7 +173,7 @@ impl Outcome {
     fn collect(&mut self, hop: &mut Hop<Super>, until: Instant) {
         while let Some(now) = hop.poll_timeout().filter(|now| *now <= until) {
             while let Some(parcel) = hop.poll_delivery(now) {
-                let numbers = parcel.first..parcel.first + parcel.count as u64;
+                let numbers = parcel.packets.numbers();
                 self.delivered
                     .extend(numbers.map(|n| (now, n, parcel.field)));
             }
@@ -196,7 +183,7 @@ impl Outcome {
 
     fn collect_dropped(&mut self, hop: &mut Hop<Super>) {
         while let Some((parcel, cause)) = hop.poll_dropped() {
-            let numbers = parcel.first..parcel.first + parcel.count as u64;
+            let numbers = parcel.packets.numbers();
             self.dropped.extend(numbers.map(|number| (number, cause)));
         }
     }
@@ -233,11 +220,14 @@ fn traffic() -> impl Strategy<Value = Vec<(Instant, Super)>> {
             ns += gap;
             let last = if count == 1 { size } else { last.min(size) };
             let fields = [Field::NotEct, Field::Ect0, Field::Ect1, Field::Ce];
-            let parcel = Super {
+            let packets = Numbered {
                 first,
                 count,
                 size,
                 last,
+            };
+            let parcel = Super {
+                packets,
                 flow,
                 field: fields[field],
             };
@@ -259,7 +249,7 @@ proptest! {
         for (name, set) in disciplines() {
             let link = |release| link(name, &set, limit, release);
             let singles = arrivals.iter().flat_map(|(now, parcel)| {
-                parcel.singles().into_iter().map(|single| (*now, single))
+                parcel.singles().map(|single| (*now, single))
             });
             let alone = run(link(Release::PerPacket), singles);
             let cut = run(link(Release::PerPacket), arrivals.iter().copied());
@@ -280,10 +270,12 @@ fn each_discipline_marks_or_drops_part_of_a_super_packet() {
     for (name, set) in disciplines() {
         let arrivals = (0..40).map(|n| {
             let parcel = Super {
-                first: 45 * n,
-                count: 45,
-                size: 1500,
-                last: 1500,
+                packets: Numbered {
+                    first: 45 * n,
+                    count: 45,
+                    size: 1500,
+                    last: 1500,
+                },
                 flow: 0,
                 field: if n % 2 == 0 {
                     Field::NotEct

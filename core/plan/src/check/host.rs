@@ -252,7 +252,7 @@ fn rings(reader: &Reader) -> Option<RingsConfig> {
     })
 }
 
-/// Bytes in a cluster where nobody says (`MCLBYTES` of BSD).
+/// Default size of a cluster (`MCLBYTES` of BSD).
 const CLUSTER_SIZE: u32 = 2048;
 
 /// The kernel's pool of clusters, if it has a limit.

@@ -18,7 +18,7 @@ impl Card {
         self.pool.as_ref().map_or(u64::MAX, ClusterPool::free_bytes)
     }
 
-    /// A frame takes the clusters that it needs; returns whether there were so many.
+    /// A frame takes the clusters that it needs; returns whether the pool had them.
     pub(super) fn take_clusters(&mut self, frame: &mut Frame) -> bool {
         let Some(pool) = &mut self.pool else {
             return true;
