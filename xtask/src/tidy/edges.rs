@@ -13,7 +13,7 @@ use super::tree::File;
 const OURS: &str = "gigatcp-";
 
 /// The core: each crate and what it may depend on, transitively closed.
-const CORE: [(&str, &[&str]); 12] = [
+const CORE: [(&str, &[&str]); 14] = [
     ("units", &[]),
     ("record", &[]),
     ("wire", &["units"]),
@@ -30,6 +30,8 @@ const CORE: [(&str, &[&str]); 12] = [
         &["units", "wire", "events", "tcp", "path", "flows", "script"],
     ),
     ("theory", &["units"]),
+    ("protocol", &["units"]),
+    ("doctor", &["units", "theory"]),
     ("plan", &["units", "tcp", "path", "app"]),
 ];
 

@@ -1,0 +1,12 @@
+//! Protocols of throughput testers as state machines: bytes in, bytes out.
+//!
+//! | directory | what |
+//! |---|---|
+//! | `iperf3/` | iperf3's control protocol and datagrams, client and server |
+//!
+//! Out of scope: sockets, clocks, the data itself. `gigatcp-meter` owns them.
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+extern crate alloc;
