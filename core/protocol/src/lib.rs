@@ -10,3 +10,5 @@
 #![deny(missing_docs)]
 
 extern crate alloc;
+
+pub mod iperf3;

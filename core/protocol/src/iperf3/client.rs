@@ -1,0 +1,317 @@
+//! The client's side of the control connection.
+
+use alloc::collections::VecDeque;
+use core::fmt;
+
+use gigatcp_units::{Duration, Instant};
+
+use super::message::{Inbox, State, Violation, json_block};
+use super::results::{self, Results};
+use super::{Cookie, ErrorCode, Output, Parameters};
+
+/// Longest wait for each answer of the server.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What the caller is to do, or to know.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ClientEvent {
+    /// Connect the streams, those that the client sends on first: each TCP connection begins
+    /// with the cookie, each UDP stream with an exchange of four bytes.
+    OpenStreams,
+    /// Clocks start.
+    Start,
+    /// Data may be sent.
+    Run,
+    /// Call [`Client::send_results`].
+    ExchangeResults,
+    /// The server's results.
+    PeerResults(Results),
+    /// The test is complete; close the control connection.
+    Done,
+    /// The test ended otherwise.
+    Failed(ClientFailure),
+}
+
+/// Why a test failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ClientFailure {
+    /// The server runs another test (ACCESS_DENIED).
+    Busy,
+    /// The server gave up: it was interrupted (SERVER_TERMINATE).
+    ServerTerminated,
+    /// The server reported an error.
+    ServerError {
+        /// iperf3's number.
+        code: ErrorCode,
+        /// The server's `errno`; `None` if the server did not send it.
+        errno: Option<i32>,
+    },
+    /// The server did what the protocol does not allow, or vanished.
+    Violation(Violation),
+}
+
+impl fmt::Display for ClientFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy => f.write_str("the server is busy running a test"),
+            Self::ServerTerminated => f.write_str("the server has terminated"),
+            Self::ServerError { code, errno } => {
+                write!(f, "the server reported: {code}")?;
+                match errno {
+                    Some(errno) if *errno != 0 => write!(f, ", errno {errno}"),
+                    _ => Ok(()),
+                }
+            }
+            Self::Violation(violation) => violation.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ClientFailure {}
+
+/// What is expected next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// PARAM_EXCHANGE: a server with a queue may let a client wait.
+    ParamExchange,
+    CreateStreams,
+    TestStart,
+    TestRunning,
+    /// Data flows; the caller ends the test.
+    Running,
+    /// EXCHANGE_RESULTS, after TEST_END.
+    ExchangeResults,
+    /// The caller's results.
+    OwnResults,
+    /// The server's results.
+    PeerResults,
+    DisplayResults,
+    /// Two numbers after SERVER_ERROR.
+    ErrorNumbers,
+    Ended,
+}
+
+impl Phase {
+    const fn expected(self) -> &'static str {
+        match self {
+            Self::ParamExchange => "PARAM_EXCHANGE",
+            Self::CreateStreams => "CREATE_STREAMS",
+            Self::TestStart => "TEST_START",
+            Self::TestRunning => "TEST_RUNNING",
+            Self::Running => "nothing before TEST_END",
+            Self::ExchangeResults => "EXCHANGE_RESULTS",
+            Self::OwnResults => "nothing before the client's results",
+            Self::PeerResults => "the server's results",
+            Self::DisplayResults => "DISPLAY_RESULTS",
+            Self::ErrorNumbers => "the numbers of SERVER_ERROR",
+            Self::Ended => "nothing",
+        }
+    }
+}
+
+/// A client of one test.
+#[derive(Debug)]
+pub struct Client {
+    parameters: Parameters,
+    phase: Phase,
+    inbox: Inbox,
+    outbox: VecDeque<Output<ClientEvent>>,
+    /// The error number that came before its `errno`.
+    code: Option<ErrorCode>,
+    deadline: Option<Instant>,
+}
+
+impl Client {
+    /// Begins a test on a connection that is established. A server with a queue may let it
+    /// wait: there is no deadline until the server asks for the parameters.
+    #[must_use]
+    pub fn new(cookie: Cookie, parameters: Parameters) -> Self {
+        Self {
+            parameters,
+            phase: Phase::ParamExchange,
+            inbox: Inbox::default(),
+            outbox: VecDeque::from([Output::Send(cookie.as_bytes().to_vec())]),
+            code: None,
+            deadline: None,
+        }
+    }
+
+    /// Whether the server has not yet asked for the parameters.
+    #[must_use]
+    pub fn is_queued(&self) -> bool {
+        self.phase == Phase::ParamExchange
+    }
+
+    /// What to send or to do next.
+    pub fn poll_output(&mut self) -> Option<Output<ClientEvent>> {
+        self.outbox.pop_front()
+    }
+
+    /// When to call [`Self::handle_timeout`]; `None`: nothing is waited for.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Time passes.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            let expected = self.phase.expected();
+            self.fail(ClientFailure::Violation(Violation::TimedOut { expected }));
+        }
+    }
+
+    /// Bytes of the server arrive.
+    pub fn handle_bytes(&mut self, now: Instant, bytes: &[u8]) {
+        if self.phase == Phase::Ended {
+            return;
+        }
+        self.inbox.extend(bytes);
+        if let Err(violation) = self.handle_inbox(now) {
+            self.fail(ClientFailure::Violation(violation));
+        }
+    }
+
+    /// The server closed the control connection.
+    pub fn handle_closed(&mut self) {
+        match (self.phase, self.code) {
+            (Phase::Ended, _) => {}
+            (Phase::ErrorNumbers, Some(code)) => {
+                self.fail(ClientFailure::ServerError { code, errno: None });
+            }
+            (phase, _) => {
+                let expected = phase.expected();
+                self.fail(ClientFailure::Violation(Violation::Closed { expected }));
+            }
+        }
+    }
+
+    /// The caller has sent what it was to send, or its time is over.
+    pub fn end_test(&mut self, now: Instant) {
+        if self.phase == Phase::Running {
+            self.send_state(State::TestEnd);
+            self.expect(now, Phase::ExchangeResults);
+        }
+    }
+
+    /// The caller's results, after [`ClientEvent::ExchangeResults`].
+    pub fn send_results(&mut self, now: Instant, results: &Results) {
+        if self.phase == Phase::OwnResults {
+            let block = json_block(&results.to_json());
+            self.outbox.push_back(Output::Send(block));
+            self.expect(now, Phase::PeerResults);
+            if let Err(violation) = self.handle_inbox(now) {
+                self.fail(ClientFailure::Violation(violation));
+            }
+        }
+    }
+
+    /// Gives up the test: tells the server.
+    pub fn terminate(&mut self) {
+        if self.phase != Phase::Ended {
+            self.send_state(State::ClientTerminate);
+            self.phase = Phase::Ended;
+            self.deadline = None;
+        }
+    }
+
+    fn send_state(&mut self, state: State) {
+        let bytes = [state.to_byte()].to_vec();
+        self.outbox.push_back(Output::Send(bytes));
+    }
+
+    fn emit(&mut self, event: ClientEvent) {
+        self.outbox.push_back(Output::Event(event));
+    }
+
+    fn expect(&mut self, now: Instant, phase: Phase) {
+        self.phase = phase;
+        self.deadline = Some(now + ANSWER_TIMEOUT);
+    }
+
+    /// Expects nothing: the caller acts next.
+    fn rest(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.deadline = None;
+    }
+
+    fn fail(&mut self, failure: ClientFailure) {
+        self.rest(Phase::Ended);
+        self.inbox = Inbox::default();
+        self.emit(ClientEvent::Failed(failure));
+    }
+
+    /// Understands what is in the inbox, as far as it goes.
+    fn handle_inbox(&mut self, now: Instant) -> Result<(), Violation> {
+        loop {
+            match self.phase {
+                Phase::Ended => return Ok(()),
+                Phase::PeerResults => {
+                    let streams = self.parameters.streams() as usize;
+                    let block = self.inbox.json("results", results::MAX_OF_SERVER)?;
+                    let Some(value) = block else { return Ok(()) };
+                    let results = Results::from_json(&value, streams)?;
+                    self.emit(ClientEvent::PeerResults(results));
+                    self.expect(now, Phase::DisplayResults);
+                }
+                Phase::ErrorNumbers => {
+                    let Some(number) = self.inbox.i32() else {
+                        return Ok(());
+                    };
+                    match self.code {
+                        None => self.code = Some(ErrorCode(number)),
+                        Some(code) => {
+                            let errno = Some(number);
+                            self.fail(ClientFailure::ServerError { code, errno });
+                        }
+                    }
+                }
+                _ => {
+                    let Some(byte) = self.inbox.byte() else {
+                        return Ok(());
+                    };
+                    self.handle_state(now, byte)?;
+                }
+            }
+        }
+    }
+
+    fn handle_state(&mut self, now: Instant, byte: u8) -> Result<(), Violation> {
+        let expected = self.phase.expected();
+        let unexpected = Violation::UnexpectedState { byte, expected };
+        let state = State::from_byte(byte).ok_or_else(|| unexpected.clone())?;
+        match (state, self.phase) {
+            (State::AccessDenied, _) => self.fail(ClientFailure::Busy),
+            (State::ServerTerminate, _) => self.fail(ClientFailure::ServerTerminated),
+            (State::ServerError, _) => self.expect(now, Phase::ErrorNumbers),
+            (State::ParamExchange, Phase::ParamExchange) => {
+                let block = json_block(&self.parameters.to_json());
+                self.outbox.push_back(Output::Send(block));
+                self.expect(now, Phase::CreateStreams);
+            }
+            (State::CreateStreams, Phase::CreateStreams) => {
+                self.emit(ClientEvent::OpenStreams);
+                self.expect(now, Phase::TestStart);
+            }
+            (State::TestStart, Phase::TestStart) => {
+                self.emit(ClientEvent::Start);
+                self.expect(now, Phase::TestRunning);
+            }
+            (State::TestRunning, Phase::TestRunning) => {
+                self.emit(ClientEvent::Run);
+                self.rest(Phase::Running);
+            }
+            (State::ExchangeResults, Phase::ExchangeResults) => {
+                self.emit(ClientEvent::ExchangeResults);
+                self.rest(Phase::OwnResults);
+            }
+            (State::DisplayResults, Phase::DisplayResults) => {
+                self.send_state(State::IperfDone);
+                self.emit(ClientEvent::Done);
+                self.rest(Phase::Ended);
+            }
+            _ => return Err(unexpected),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,329 @@
+//! Cookies, state bytes and JSON blocks of the control connection.
+
+use alloc::collections::VecDeque;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde_json::Value;
+
+/// Bytes of a cookie, with the zero at its end.
+pub const COOKIE_LENGTH: usize = 37;
+
+/// Characters of a cookie.
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+/// Identifies a test: the first bytes of its control connection and of each data connection.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Cookie([u8; COOKIE_LENGTH]);
+
+impl Cookie {
+    /// A cookie of 36 random bytes.
+    #[must_use]
+    pub fn from_random(random: [u8; COOKIE_LENGTH - 1]) -> Self {
+        let mut bytes = [0; COOKIE_LENGTH];
+        for (byte, random) in bytes.iter_mut().zip(random) {
+            *byte = ALPHABET[usize::from(random) % ALPHABET.len()];
+        }
+        Self(bytes)
+    }
+
+    /// A cookie as it was read. Any bytes are one: a server compares them, no more.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; COOKIE_LENGTH]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes to send.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; COOKIE_LENGTH] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Cookie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.split(|byte| *byte == 0).next().unwrap_or_default();
+        text.iter()
+            .flat_map(|byte| byte.escape_ascii())
+            .try_for_each(|byte| write!(f, "{}", char::from(byte)))
+    }
+}
+
+/// State byte of the control connection (`iperf_api.h`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// The streams are connected; clocks start.
+    TestStart,
+    /// Data may flow.
+    TestRunning,
+    /// The client has sent what it was to send.
+    TestEnd,
+    /// The server expects the parameters.
+    ParamExchange,
+    /// The server expects the data connections.
+    CreateStreams,
+    /// The server gives up the test.
+    ServerTerminate,
+    /// The client gives up the test.
+    ClientTerminate,
+    /// The server expects the client's results, and sends its own.
+    ExchangeResults,
+    /// The results are complete.
+    DisplayResults,
+    /// The client has finished.
+    IperfDone,
+    /// The server runs another test, or does not know the cookie.
+    AccessDenied,
+    /// The server failed: two numbers follow.
+    ServerError,
+}
+
+/// States by their byte. Bytes 3, 5 to 8 and 15 are declared by iperf3 and never sent.
+const STATES: [(State, i8, &str); 12] = [
+    (State::TestStart, 1, "TEST_START"),
+    (State::TestRunning, 2, "TEST_RUNNING"),
+    (State::TestEnd, 4, "TEST_END"),
+    (State::ParamExchange, 9, "PARAM_EXCHANGE"),
+    (State::CreateStreams, 10, "CREATE_STREAMS"),
+    (State::ServerTerminate, 11, "SERVER_TERMINATE"),
+    (State::ClientTerminate, 12, "CLIENT_TERMINATE"),
+    (State::ExchangeResults, 13, "EXCHANGE_RESULTS"),
+    (State::DisplayResults, 14, "DISPLAY_RESULTS"),
+    (State::IperfDone, 16, "IPERF_DONE"),
+    (State::AccessDenied, -1, "ACCESS_DENIED"),
+    (State::ServerError, -2, "SERVER_ERROR"),
+];
+
+impl State {
+    fn entry(self) -> &'static (Self, i8, &'static str) {
+        let entry = STATES.iter().find(|(state, ..)| *state == self);
+        entry.expect("every state has an entry")
+    }
+
+    /// The byte on the wire.
+    #[must_use]
+    pub fn to_byte(self) -> u8 {
+        self.entry().1.cast_unsigned()
+    }
+
+    /// Reads a byte; `None` if no state has it.
+    #[must_use]
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        let byte = byte.cast_signed();
+        let entry = STATES.iter().find(|(_, known, _)| *known == byte)?;
+        Some(entry.0)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.entry().2)
+    }
+}
+
+/// What a peer sent that the protocol does not allow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Violation {
+    /// A byte that is no state, or one that cannot come now.
+    UnexpectedState {
+        /// The byte.
+        byte: u8,
+        /// What could have come.
+        expected: &'static str,
+    },
+    /// A JSON block longer than what is accepted.
+    TooLong {
+        /// What its length says.
+        length: u64,
+        /// The most that is accepted.
+        limit: usize,
+    },
+    /// A JSON block that cannot be parsed.
+    BadJson {
+        /// What it was to hold.
+        what: &'static str,
+        /// Why, and where in it.
+        reason: String,
+    },
+    /// A JSON block without a required value.
+    Missing {
+        /// What the block was to hold.
+        what: &'static str,
+        /// The key.
+        key: &'static str,
+    },
+    /// Results of a stream that was not opened (IESTREAMID).
+    UnknownStream {
+        /// Its id.
+        id: u64,
+    },
+    /// The connection was closed before the test ended.
+    Closed {
+        /// What was expected from the peer.
+        expected: &'static str,
+    },
+    /// Nothing came for too long.
+    TimedOut {
+        /// What was expected from the peer.
+        expected: &'static str,
+    },
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnexpectedState { byte, expected } => match State::from_byte(*byte) {
+                Some(state) => write!(f, "read {state}, expected {expected}"),
+                None => write!(f, "read byte {byte:#04x}, expected {expected}"),
+            },
+            Self::TooLong { length, limit } => {
+                write!(
+                    f,
+                    "a JSON block of {length} bytes, at most {limit} are accepted"
+                )
+            }
+            Self::BadJson { what, reason } => write!(f, "{what} cannot be parsed: {reason}"),
+            Self::Missing { what, key } => write!(f, "{what} without `{key}`"),
+            Self::UnknownStream { id } => write!(f, "results of stream {id}, which was not opened"),
+            Self::Closed { expected } => {
+                write!(f, "the control connection was closed, expected {expected}")
+            }
+            Self::TimedOut { expected } => write!(f, "no answer, expected {expected}"),
+        }
+    }
+}
+
+impl core::error::Error for Violation {}
+
+/// A JSON block as it is sent: its length in four bytes, then the text.
+pub(super) fn json_block(value: &Value) -> Vec<u8> {
+    let text = value.to_string();
+    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    [&length.to_be_bytes(), text.as_bytes()].concat()
+}
+
+/// Bytes that were read and not yet understood.
+///
+/// Holds at most one JSON block of the limit it is read with, and what one read brought.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Inbox(VecDeque<u8>);
+
+impl Inbox {
+    pub(super) fn extend(&mut self, bytes: &[u8]) {
+        self.0.extend(bytes);
+    }
+
+    /// The next byte.
+    pub(super) fn byte(&mut self) -> Option<u8> {
+        self.0.pop_front()
+    }
+
+    fn peek_u32(&self) -> Option<u32> {
+        let mut bytes = [0; 4];
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            *byte = *self.0.get(index)?;
+        }
+        Some(u32::from_be_bytes(bytes))
+    }
+
+    /// The next four bytes as a number.
+    pub(super) fn i32(&mut self) -> Option<i32> {
+        let number = self.peek_u32()?;
+        self.0.drain(..4);
+        Some(number.cast_signed())
+    }
+
+    /// The next JSON block, once all of it is there. A length above `limit` is refused before
+    /// its bytes are kept.
+    pub(super) fn json(
+        &mut self,
+        what: &'static str,
+        limit: usize,
+    ) -> Result<Option<Value>, Violation> {
+        let Some(length) = self.peek_u32() else {
+            return Ok(None);
+        };
+        let Some(size) = usize::try_from(length).ok().filter(|size| *size <= limit) else {
+            let length = u64::from(length);
+            return Err(Violation::TooLong { length, limit });
+        };
+        if self.0.len() < 4 + size {
+            return Ok(None);
+        }
+        self.0.drain(..4);
+        let text: Vec<u8> = self.0.drain(..size).collect();
+        // cJSON of an old peer counts the zero at the end of its text.
+        let end = text
+            .iter()
+            .rposition(|byte| *byte != 0)
+            .map_or(0, |last| last + 1);
+        let parsed = serde_json::from_slice(&text[..end]);
+        parsed.map(Some).map_err(|error| Violation::BadJson {
+            what,
+            reason: error.to_string(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_have_the_bytes_of_iperf3() {
+        assert_eq!(State::ParamExchange.to_byte(), 9);
+        assert_eq!(State::AccessDenied.to_byte(), 0xff);
+        assert_eq!(State::ServerError.to_byte(), 0xfe);
+        for (state, ..) in STATES {
+            assert_eq!(State::from_byte(state.to_byte()), Some(state));
+        }
+        assert_eq!(State::from_byte(3), None);
+    }
+
+    #[test]
+    fn a_cookie_is_36_characters_of_iperf3s_alphabet_and_a_zero() {
+        let cookie = Cookie::from_random(core::array::from_fn(|index| (index * 7) as u8));
+        let (text, end) = cookie.as_bytes().split_at(36);
+        assert!(text.iter().all(|byte| ALPHABET.contains(byte)));
+        assert_eq!(end, [0]);
+        assert_eq!(cookie.to_string().len(), 36);
+    }
+
+    #[test]
+    fn a_block_is_read_once_all_of_it_is_there() {
+        let block = json_block(&serde_json::json!({"time": 10}));
+        let mut inbox = Inbox::default();
+        for byte in &block[..block.len() - 1] {
+            inbox.extend(&[*byte]);
+            assert_eq!(inbox.json("parameters", 100), Ok(None));
+        }
+        inbox.extend(&[*block.last().unwrap(), 9]);
+        let value = inbox.json("parameters", 100).unwrap().unwrap();
+        assert_eq!(value["time"], 10);
+        assert_eq!(inbox.byte(), Some(9));
+    }
+
+    #[test]
+    fn a_length_of_4_gib_is_refused_at_its_fourth_byte() {
+        let mut inbox = Inbox::default();
+        inbox.extend(&[0xff; 4]);
+        let refused = inbox.json("parameters", 8192).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "a JSON block of 4294967295 bytes, at most 8192 are accepted"
+        );
+    }
+
+    #[test]
+    fn nested_arrays_do_not_exhaust_the_stack() {
+        let text = "[".repeat(8000);
+        let mut inbox = Inbox::default();
+        inbox.extend(&8000_u32.to_be_bytes());
+        inbox.extend(text.as_bytes());
+        assert!(matches!(
+            inbox.json("parameters", 8192),
+            Err(Violation::BadJson { .. })
+        ));
+    }
+}

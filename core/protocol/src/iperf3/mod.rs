@@ -1,0 +1,70 @@
+//! iperf3's protocol, 3.1 to 3.21: one control connection, data connections to the same port.
+//!
+//! The client sends a [`Cookie`] of 37 bytes. Everything on the control connection after it is
+//! either one signed byte, a [`State`], or JSON behind its length in four bytes, most
+//! significant first:
+//!
+//! ```text
+//! client                                   server
+//! cookie                            ->
+//!                                   <-     PARAM_EXCHANGE
+//! JSON: Parameters                  ->
+//!                                   <-     CREATE_STREAMS
+//! data connections, each a cookie   ->
+//!                                   <-     TEST_START TEST_RUNNING
+//! TEST_END                          ->                       (the client owns the clock)
+//!                                   <-     EXCHANGE_RESULTS
+//! JSON: Results                     ->
+//!                                   <-     JSON: Results, DISPLAY_RESULTS
+//! IPERF_DONE                        ->
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `message.rs` | cookie, state bytes, and the bytes that were read and not yet understood |
+//! | `parameters.rs` | what the client requests |
+//! | `results.rs` | what each end counted |
+//! | `error_code.rs` | error numbers of iperf3 with their names |
+//! | `client.rs`, `server.rs` | the two roles |
+//! | `datagram.rs` | UDP: first message of a stream, header, the receiver's counts |
+//! | `auth.rs` | text and digest of a user's name and password; RSA is the caller's |
+//!
+//! Contract: `handle_*` takes what happened, `poll_output` returns what to send and what to do
+//! until there is none, `poll_timeout` says when to call `handle_timeout`.
+//!
+//! Private keys: two ends of this project put a value under [`PRIVATE`] into parameters and
+//! results. A stock iperf3 ignores it.
+
+pub mod auth;
+mod client;
+pub mod datagram;
+mod error_code;
+mod json;
+mod message;
+mod parameters;
+mod results;
+mod server;
+
+pub use client::{Client, ClientEvent, ClientFailure};
+pub use error_code::ErrorCode;
+pub use message::{COOKIE_LENGTH, Cookie, State, Violation};
+pub use parameters::{Direction, Limits, Parameters, Transport};
+pub use results::{Cpu, Results, ServerOutput, StreamResults, stream_id};
+pub use server::{ServerEnd, ServerEvent, Session};
+
+use alloc::vec::Vec;
+
+/// TCP and UDP port of a server.
+pub const PORT: u16 = 5201;
+
+/// Key of what two ends of this project tell each other in parameters and results.
+pub const PRIVATE: &str = "gigatcp";
+
+/// What a state machine wants from its caller.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Output<E> {
+    /// Bytes for the control connection.
+    Send(Vec<u8>),
+    /// Something to do, or to know.
+    Event(E),
+}

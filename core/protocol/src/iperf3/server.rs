@@ -1,0 +1,309 @@
+//! The server's side of a control connection, once its cookie is read.
+//!
+//! The caller reads the cookie, which tells a control connection from a data connection, and
+//! decides who waits, who is refused and who is served; a [`Session`] is one test that is
+//! served. A peer that stops answering ends it: no phase lasts longer than its deadline.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::fmt;
+
+use gigatcp_units::{Duration, Instant};
+
+use super::message::{Inbox, State, Violation, json_block};
+use super::results::{self, Results};
+use super::{ErrorCode, Output, Parameters, parameters};
+
+/// Longest wait for parameters, streams, results and the end.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How much longer than its parameters a test may last: ten state changes of 4 s each.
+const GRACE: Duration = Duration::from_secs(40);
+
+/// What the caller is to do, or to know.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ServerEvent {
+    /// What the client requests: call [`Session::create_streams`] or [`Session::refuse`].
+    Parameters(Parameters),
+    /// Data may be sent.
+    Run,
+    /// The client has finished: close the streams, then call [`Session::exchange_results`].
+    EndTest,
+    /// The client's results.
+    PeerResults(Results),
+    /// The test is over; close the control connection.
+    Ended(ServerEnd),
+}
+
+/// How a test ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ServerEnd {
+    /// With results of both ends.
+    Done,
+    /// The client gave up (CLIENT_TERMINATE).
+    ClientTerminated,
+    /// The caller refused the test.
+    Refused(ErrorCode),
+    /// The server gave up.
+    Terminated,
+    /// The client did what the protocol does not allow, or vanished.
+    Violation(Violation),
+}
+
+impl fmt::Display for ServerEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done => f.write_str("done"),
+            Self::ClientTerminated => f.write_str("the client has terminated"),
+            Self::Refused(code) => write!(f, "refused: {code}"),
+            Self::Terminated => f.write_str("the server has terminated"),
+            Self::Violation(violation) => violation.fmt(f),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Parameters,
+    /// The caller checks the parameters.
+    Checking,
+    /// The caller accepts the streams.
+    Streams,
+    Running,
+    /// The caller closes the streams.
+    Closing,
+    PeerResults,
+    /// The caller's results.
+    OwnResults,
+    Done,
+    Ended,
+}
+
+impl Phase {
+    const fn expected(self) -> &'static str {
+        match self {
+            Self::Parameters => "parameters",
+            Self::Checking => "nothing before CREATE_STREAMS",
+            Self::Streams => "data connections",
+            Self::Running => "TEST_END",
+            Self::Closing => "nothing before EXCHANGE_RESULTS",
+            Self::PeerResults => "the client's results",
+            Self::OwnResults => "nothing before DISPLAY_RESULTS",
+            Self::Done => "IPERF_DONE",
+            Self::Ended => "nothing",
+        }
+    }
+}
+
+/// One test of a server.
+#[derive(Debug)]
+pub struct Session {
+    phase: Phase,
+    inbox: Inbox,
+    outbox: VecDeque<Output<ServerEvent>>,
+    deadline: Option<Instant>,
+    streams: usize,
+    /// How long the test may run.
+    longest: Option<Duration>,
+}
+
+impl Session {
+    /// Serves a client whose cookie was read: asks for its parameters.
+    #[must_use]
+    pub fn new(now: Instant) -> Self {
+        let mut session = Self {
+            phase: Phase::Parameters,
+            inbox: Inbox::default(),
+            outbox: VecDeque::new(),
+            deadline: Some(now + ANSWER_TIMEOUT),
+            streams: 0,
+            longest: None,
+        };
+        session.send_state(State::ParamExchange);
+        session
+    }
+
+    /// What a server that serves nobody else now sends in place of a session.
+    #[must_use]
+    pub fn denial() -> [u8; 1] {
+        [State::AccessDenied.to_byte()]
+    }
+
+    /// What to send or to do next.
+    pub fn poll_output(&mut self) -> Option<Output<ServerEvent>> {
+        self.outbox.pop_front()
+    }
+
+    /// When to call [`Self::handle_timeout`].
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Time passes.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.deadline.is_none_or(|deadline| now < deadline) {
+            return;
+        }
+        if self.phase == Phase::Running {
+            self.send_error(ErrorCode::DURATION_EXPIRED, 0);
+        }
+        let expected = self.phase.expected();
+        self.end(ServerEnd::Violation(Violation::TimedOut { expected }));
+    }
+
+    /// Bytes of the client arrive.
+    pub fn handle_bytes(&mut self, now: Instant, bytes: &[u8]) {
+        if self.phase == Phase::Ended {
+            return;
+        }
+        self.inbox.extend(bytes);
+        if let Err(violation) = self.handle_inbox(now) {
+            if matches!(self.phase, Phase::Parameters | Phase::Checking) {
+                self.send_error(ErrorCode::RECEIVE_PARAMETERS, 0);
+            }
+            self.end(ServerEnd::Violation(violation));
+        }
+    }
+
+    /// The client closed the control connection.
+    pub fn handle_closed(&mut self) {
+        match self.phase {
+            Phase::Ended => {}
+            // The results are with both: a client that closes before IPERF_DONE is done.
+            Phase::Done => self.end(ServerEnd::Done),
+            phase => {
+                let expected = phase.expected();
+                self.end(ServerEnd::Violation(Violation::Closed { expected }));
+            }
+        }
+    }
+
+    /// The parameters are accepted, and the caller is ready for the streams.
+    pub fn create_streams(&mut self, now: Instant) {
+        if self.phase == Phase::Checking {
+            self.send_state(State::CreateStreams);
+            self.expect(now, Phase::Streams);
+        }
+    }
+
+    /// The test is refused, or it failed with `errno`.
+    pub fn refuse(&mut self, code: ErrorCode, errno: i32) {
+        if self.phase != Phase::Ended {
+            self.send_error(code, errno);
+            self.end(ServerEnd::Refused(code));
+        }
+    }
+
+    /// All streams are connected.
+    pub fn start(&mut self, now: Instant) {
+        if self.phase == Phase::Streams {
+            self.send_state(State::TestStart);
+            self.send_state(State::TestRunning);
+            self.emit(ServerEvent::Run);
+            self.phase = Phase::Running;
+            self.deadline = self.longest.map(|longest| now + longest);
+        }
+    }
+
+    /// The streams are closed, after [`ServerEvent::EndTest`].
+    pub fn exchange_results(&mut self, now: Instant) {
+        if self.phase == Phase::Closing {
+            self.send_state(State::ExchangeResults);
+            self.expect(now, Phase::PeerResults);
+        }
+    }
+
+    /// The caller's results, after [`ServerEvent::PeerResults`].
+    pub fn send_results(&mut self, now: Instant, results: &Results) {
+        if self.phase == Phase::OwnResults {
+            let block = json_block(&results.to_json());
+            self.outbox.push_back(Output::Send(block));
+            self.send_state(State::DisplayResults);
+            self.expect(now, Phase::Done);
+        }
+    }
+
+    /// Gives up the test: tells the client.
+    pub fn terminate(&mut self) {
+        if self.phase != Phase::Ended {
+            self.send_state(State::ServerTerminate);
+            self.end(ServerEnd::Terminated);
+        }
+    }
+
+    fn send_state(&mut self, state: State) {
+        let bytes = [state.to_byte()].to_vec();
+        self.outbox.push_back(Output::Send(bytes));
+    }
+
+    fn send_error(&mut self, code: ErrorCode, errno: i32) {
+        let mut bytes: Vec<u8> = [State::ServerError.to_byte()].to_vec();
+        bytes.extend(code.0.to_be_bytes());
+        bytes.extend(errno.to_be_bytes());
+        self.outbox.push_back(Output::Send(bytes));
+    }
+
+    fn emit(&mut self, event: ServerEvent) {
+        self.outbox.push_back(Output::Event(event));
+    }
+
+    fn expect(&mut self, now: Instant, phase: Phase) {
+        self.phase = phase;
+        self.deadline = Some(now + ANSWER_TIMEOUT);
+    }
+
+    fn end(&mut self, end: ServerEnd) {
+        self.phase = Phase::Ended;
+        self.deadline = None;
+        self.inbox = Inbox::default();
+        self.emit(ServerEvent::Ended(end));
+    }
+
+    fn handle_inbox(&mut self, now: Instant) -> Result<(), Violation> {
+        loop {
+            match self.phase {
+                Phase::Ended => return Ok(()),
+                Phase::Parameters => {
+                    let block = self.inbox.json("parameters", parameters::MAX_LENGTH)?;
+                    let Some(value) = block else { return Ok(()) };
+                    let parameters = Parameters::from_json(&value)?;
+                    self.streams = parameters.streams() as usize;
+                    let seconds = u64::from(parameters.time) + u64::from(parameters.omit);
+                    let longest = Duration::from_secs(seconds) + GRACE;
+                    self.longest = (parameters.time > 0).then_some(longest);
+                    self.emit(ServerEvent::Parameters(parameters));
+                    // The caller answers without waiting for anything.
+                    self.expect(now, Phase::Checking);
+                }
+                Phase::PeerResults => {
+                    let block = self.inbox.json("results", results::MAX_OF_CLIENT)?;
+                    let Some(value) = block else { return Ok(()) };
+                    let results = Results::from_json(&value, self.streams)?;
+                    self.emit(ServerEvent::PeerResults(results));
+                    self.expect(now, Phase::OwnResults);
+                }
+                _ => {
+                    let Some(byte) = self.inbox.byte() else {
+                        return Ok(());
+                    };
+                    self.handle_state(now, byte)?;
+                }
+            }
+        }
+    }
+
+    fn handle_state(&mut self, now: Instant, byte: u8) -> Result<(), Violation> {
+        let expected = self.phase.expected();
+        match (State::from_byte(byte), self.phase) {
+            (Some(State::ClientTerminate), _) => self.end(ServerEnd::ClientTerminated),
+            (Some(State::TestEnd), Phase::Running) => {
+                self.emit(ServerEvent::EndTest);
+                self.expect(now, Phase::Closing);
+            }
+            (Some(State::IperfDone), Phase::Done) => self.end(ServerEnd::Done),
+            _ => return Err(Violation::UnexpectedState { byte, expected }),
+        }
+        Ok(())
+    }
+}

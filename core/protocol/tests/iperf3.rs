@@ -1,0 +1,363 @@
+//! Whole tests of both roles: against each other byte by byte, and against scripted peers.
+
+use gigatcp_protocol::iperf3::{
+    Client, ClientEvent, ClientFailure, Cookie, Cpu, Direction, ErrorCode, Output, Parameters,
+    Results, ServerEnd, ServerEvent, Session, State, StreamResults, Violation, stream_id,
+};
+use gigatcp_units::{Duration, Instant};
+use proptest::prelude::*;
+
+const COOKIE: [u8; 36] = [7; 36];
+
+fn parameters() -> Parameters {
+    Parameters {
+        time: 10,
+        parallel: 2,
+        client_version: "3.12".into(),
+        ..Parameters::default()
+    }
+}
+
+fn results(streams: usize) -> Results {
+    Results {
+        cpu: Cpu::default(),
+        sender_has_retransmits: Some(true),
+        streams: (0..streams)
+            .map(|place| StreamResults {
+                id: stream_id(place),
+                bytes: 1000,
+                ..StreamResults::default()
+            })
+            .collect(),
+        ..Results::default()
+    }
+}
+
+fn block(value: &serde_json::Value) -> Vec<u8> {
+    let text = value.to_string();
+    let length = u32::try_from(text.len()).unwrap();
+    [&length.to_be_bytes(), text.as_bytes()].concat()
+}
+
+/// A client and the server's answers of a script.
+struct Scripted(Client);
+
+impl Scripted {
+    fn new() -> Self {
+        let mut client = Client::new(Cookie::from_random(COOKIE), parameters());
+        let first = client.poll_output();
+        assert!(matches!(first, Some(Output::Send(cookie)) if cookie.len() == 37));
+        Self(client)
+    }
+
+    /// What the client wants after the server has sent `bytes`.
+    fn after(&mut self, bytes: &[u8]) -> Vec<Output<ClientEvent>> {
+        self.0.handle_bytes(Instant::ZERO, bytes);
+        std::iter::from_fn(|| self.0.poll_output()).collect()
+    }
+
+    fn failure_after(&mut self, bytes: &[u8]) -> ClientFailure {
+        match self.after(bytes).pop() {
+            Some(Output::Event(ClientEvent::Failed(failure))) => failure,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Goes on until data flows.
+    fn running() -> Self {
+        let mut client = Self::new();
+        client.after(&[9]);
+        client.after(&[10]);
+        let run = client.after(&[1, 2]);
+        assert_eq!(
+            run,
+            [
+                Output::Event(ClientEvent::Start),
+                Output::Event(ClientEvent::Run)
+            ]
+        );
+        client
+    }
+}
+
+#[test]
+fn a_test_goes_through_with_every_message_cut_into_single_bytes() {
+    let now = Instant::ZERO;
+    let mut client = Client::new(Cookie::from_random(COOKIE), parameters());
+    let mut session = Session::new(now);
+    let mut cookie_bytes_left = 37;
+    let (mut from_peers, mut is_done) = (Vec::new(), (false, false));
+    for _ in 0..100 {
+        while let Some(output) = client.poll_output() {
+            match output {
+                Output::Send(bytes) => {
+                    for byte in bytes {
+                        if cookie_bytes_left > 0 {
+                            cookie_bytes_left -= 1;
+                        } else {
+                            session.handle_bytes(now, &[byte]);
+                        }
+                    }
+                }
+                Output::Event(ClientEvent::OpenStreams) => session.start(now),
+                Output::Event(ClientEvent::Run) => client.end_test(now),
+                Output::Event(ClientEvent::ExchangeResults) => {
+                    client.send_results(now, &results(2));
+                }
+                Output::Event(ClientEvent::PeerResults(results)) => from_peers.push(results),
+                Output::Event(ClientEvent::Done) => is_done.0 = true,
+                Output::Event(ClientEvent::Start) => {}
+                Output::Event(ClientEvent::Failed(failure)) => panic!("{failure}"),
+            }
+        }
+        while let Some(output) = session.poll_output() {
+            match output {
+                Output::Send(bytes) => {
+                    for byte in bytes {
+                        client.handle_bytes(now, &[byte]);
+                    }
+                }
+                Output::Event(ServerEvent::Parameters(read)) => {
+                    assert_eq!(read, parameters());
+                    session.create_streams(now);
+                }
+                Output::Event(ServerEvent::Run) => {}
+                Output::Event(ServerEvent::EndTest) => session.exchange_results(now),
+                Output::Event(ServerEvent::PeerResults(theirs)) => {
+                    from_peers.push(theirs);
+                    session.send_results(now, &results(2));
+                }
+                Output::Event(ServerEvent::Ended(end)) => is_done.1 = end == ServerEnd::Done,
+            }
+        }
+    }
+    assert_eq!(is_done, (true, true));
+    assert_eq!(from_peers, [results(2), results(2)]);
+}
+
+#[test]
+fn display_results_may_come_glued_to_the_results() {
+    let mut client = Scripted::running();
+    client.0.end_test(Instant::ZERO);
+    client.after(&[13]);
+    client.0.send_results(Instant::ZERO, &results(2));
+    let glued = [block(&results(2).to_json()), vec![14]].concat();
+    let last = client.after(&glued);
+    assert!(last.contains(&Output::Event(ClientEvent::Done)), "{last:?}");
+    let done = State::IperfDone.to_byte();
+    assert!(last.contains(&Output::Send(vec![done])));
+}
+
+#[test]
+fn a_busy_server_is_no_violation() {
+    assert_eq!(Scripted::new().failure_after(&[0xff]), ClientFailure::Busy);
+}
+
+#[test]
+fn a_queued_client_waits_without_a_deadline_and_an_accepted_one_does_not() {
+    let mut client = Scripted::new();
+    assert!(client.0.is_queued());
+    assert_eq!(client.0.poll_timeout(), None);
+    client.after(&[9]);
+    assert!(!client.0.is_queued());
+    let deadline = client.0.poll_timeout().unwrap();
+    client.0.handle_timeout(deadline);
+    let failed = client.after(&[]).pop();
+    let expected = "CREATE_STREAMS";
+    let violation = ClientFailure::Violation(Violation::TimedOut { expected });
+    assert_eq!(failed, Some(Output::Event(ClientEvent::Failed(violation))));
+}
+
+#[test]
+fn an_error_of_the_server_is_read_with_both_numbers_or_with_one() {
+    let code = ErrorCode::AUTHORIZATION;
+    let numbers = [
+        &[0xfe_u8][..],
+        &142_i32.to_be_bytes(),
+        &13_i32.to_be_bytes(),
+    ]
+    .concat();
+    let mut client = Scripted::new();
+    client.after(&[9]);
+    let errno = Some(13);
+    let failure = client.failure_after(&numbers);
+    assert_eq!(failure, ClientFailure::ServerError { code, errno });
+
+    // iperf3 3.12 closes after the first number if the authorization fails.
+    let mut client = Scripted::new();
+    client.after(&[9]);
+    client.after(&numbers[..5]);
+    client.0.handle_closed();
+    let failure = client.failure_after(&[]);
+    let errno = None;
+    assert_eq!(failure, ClientFailure::ServerError { code, errno });
+    assert_eq!(
+        failure.to_string(),
+        "the server reported: test authorization failed (IEAUTHTEST 142)"
+    );
+}
+
+#[test]
+fn misbehaving_servers_are_told_apart() {
+    let text = |failure: ClientFailure| failure.to_string();
+    let mut client = Scripted::new();
+    let wrong = text(client.failure_after(b"HTTP/1.1 400"));
+    assert_eq!(wrong, "read byte 0x48, expected PARAM_EXCHANGE");
+    let mut client = Scripted::new();
+    let early = text(client.failure_after(&[2]));
+    assert_eq!(early, "read TEST_RUNNING, expected PARAM_EXCHANGE");
+    let mut client = Scripted::running();
+    client.0.handle_closed();
+    assert!(text(client.failure_after(&[])).starts_with("the control connection was closed"));
+    assert_eq!(
+        Scripted::running().failure_after(&[11]),
+        ClientFailure::ServerTerminated
+    );
+    let mut client = Scripted::running();
+    client.0.end_test(Instant::ZERO);
+    client.after(&[13]);
+    client.0.send_results(Instant::ZERO, &results(2));
+    let huge = text(client.failure_after(&[0x06, 0x40, 0, 0]));
+    assert_eq!(
+        huge,
+        "a JSON block of 104857600 bytes, at most 33554432 are accepted"
+    );
+}
+
+/// What a session sends, and how it ended.
+fn served(session: &mut Session) -> (Vec<u8>, Vec<ServerEvent>) {
+    let (mut sent, mut events) = (Vec::new(), Vec::new());
+    while let Some(output) = session.poll_output() {
+        match output {
+            Output::Send(bytes) => sent.extend(bytes),
+            Output::Event(event) => events.push(event),
+        }
+    }
+    (sent, events)
+}
+
+#[test]
+fn a_client_that_says_nothing_is_dropped_after_its_deadline() {
+    let mut session = Session::new(Instant::ZERO);
+    let deadline = session.poll_timeout().unwrap();
+    session.handle_timeout(deadline);
+    let (_, events) = served(&mut session);
+    let expected = "parameters";
+    let end = ServerEnd::Violation(Violation::TimedOut { expected });
+    assert_eq!(events, [ServerEvent::Ended(end)]);
+    assert_eq!(session.poll_timeout(), None);
+}
+
+#[test]
+fn parameters_of_100_mb_are_refused_at_their_length() {
+    let mut session = Session::new(Instant::ZERO);
+    session.handle_bytes(Instant::ZERO, &(100_u32 << 20).to_be_bytes());
+    let (sent, events) = served(&mut session);
+    assert_eq!(sent, [9, 0xfe, 0, 0, 0, 114, 0, 0, 0, 0]);
+    assert!(matches!(
+        events[..],
+        [ServerEvent::Ended(ServerEnd::Violation(
+            Violation::TooLong { .. }
+        ))]
+    ));
+}
+
+#[test]
+fn a_test_that_does_not_end_is_ended_40_seconds_after_its_time() {
+    let now = Instant::ZERO;
+    let mut session = Session::new(now);
+    let mut wanted = parameters();
+    wanted.direction = Direction::Reverse;
+    session.handle_bytes(now, &block(&wanted.to_json()));
+    session.create_streams(now);
+    session.start(now);
+    assert_eq!(session.poll_timeout(), Some(now + Duration::from_secs(50)));
+    served(&mut session);
+    session.handle_timeout(now + Duration::from_secs(50));
+    let (sent, _) = served(&mut session);
+    assert_eq!(sent, [0xfe, 0, 0, 0, 160, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_client_that_interrupts_ends_the_test_in_every_phase() {
+    let now = Instant::ZERO;
+    for phases in 1..4 {
+        let mut session = Session::new(now);
+        session.handle_bytes(now, &block(&parameters().to_json()));
+        if phases > 1 {
+            session.create_streams(now);
+        }
+        if phases > 2 {
+            session.start(now);
+        }
+        served(&mut session);
+        session.handle_bytes(now, &[12]);
+        let (_, events) = served(&mut session);
+        assert_eq!(events, [ServerEvent::Ended(ServerEnd::ClientTerminated)]);
+    }
+}
+
+#[test]
+fn a_client_that_closes_after_the_results_is_done() {
+    let now = Instant::ZERO;
+    let mut session = Session::new(now);
+    session.handle_bytes(now, &block(&parameters().to_json()));
+    session.create_streams(now);
+    session.start(now);
+    session.handle_bytes(now, &[4]);
+    session.exchange_results(now);
+    session.handle_bytes(now, &block(&results(2).to_json()));
+    session.send_results(now, &results(2));
+    served(&mut session);
+    session.handle_closed();
+    assert_eq!(
+        served(&mut session).1,
+        [ServerEvent::Ended(ServerEnd::Done)]
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_a_client_panic_or_go_on_after_its_end(
+        chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..20)
+    ) {
+        let mut client = Client::new(Cookie::from_random(COOKIE), parameters());
+        let mut ends = 0;
+        for chunk in chunks {
+            client.handle_bytes(Instant::ZERO, &chunk);
+            client.end_test(Instant::ZERO);
+            client.send_results(Instant::ZERO, &results(2));
+            while let Some(output) = client.poll_output() {
+                let is_end = matches!(
+                    output,
+                    Output::Event(ClientEvent::Done | ClientEvent::Failed(_))
+                );
+                ends += usize::from(is_end);
+            }
+        }
+        prop_assert!(ends <= 1);
+    }
+
+    #[test]
+    fn no_bytes_make_a_session_panic_or_end_twice(
+        chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..20),
+        steps in prop::collection::vec(0_u8..5, 20),
+    ) {
+        let now = Instant::ZERO;
+        let mut session = Session::new(now);
+        let mut ends = 0;
+        for (chunk, step) in chunks.iter().zip(steps) {
+            session.handle_bytes(now, chunk);
+            match step {
+                0 => session.create_streams(now),
+                1 => session.start(now),
+                2 => session.exchange_results(now),
+                3 => session.send_results(now, &results(2)),
+                _ => session.handle_bytes(now, &block(&parameters().to_json())),
+            }
+            let (_, events) = served(&mut session);
+            ends += events.iter().filter(|event| matches!(event, ServerEvent::Ended(_))).count();
+        }
+        prop_assert!(ends <= 1);
+    }
+}
