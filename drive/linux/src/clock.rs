@@ -41,6 +41,22 @@ pub fn thread() -> i64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// CPU time of the calling thread: user and system.
+#[must_use]
+pub fn thread_split() -> (Duration, Duration) {
+    // SAFETY: `rusage` is integers; the kernel fills it in.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+        usage
+    };
+    let span = |time: libc::timeval| {
+        let micros = time.tv_sec * 1_000_000 + time.tv_usec;
+        Duration::from_micros(micros.unsigned_abs())
+    };
+    (span(usage.ru_utime), span(usage.ru_stime))
+}
+
 /// Returns how long the calling thread was ready to run and did not, since it began.
 ///
 /// # Errors

@@ -16,6 +16,7 @@
 //! | `namespace.rs` | a network namespace that nothing outlives |
 //! | `orphans.rs` | connections nobody owns any more, ended |
 //! | `batch.rs` | several packets written by one system call |
+//! | `datagrams.rs` | several datagrams by one system call; bytes discarded in the kernel |
 //! | `written.rs` | what became of the packets that were written to a device |
 //! | `device.rs` | a TUN device and its interface: made, addressed, routed, brought up |
 //! | `virtio.rs` | what stands before a packet: segmentation and checksums left to others |
@@ -43,6 +44,7 @@ pub mod address;
 mod apart;
 pub mod batch;
 pub mod clock;
+pub mod datagrams;
 pub mod device;
 pub mod enclosure;
 mod error;

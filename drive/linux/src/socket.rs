@@ -245,3 +245,19 @@ pub fn reset_on_close(socket: &impl AsRawFd) -> io::Result<()> {
     set_option(socket.as_raw_fd(), level, option, &on_and_no_time)?;
     Ok(())
 }
+
+/// Limits the rate at which the kernel lets a socket send (`SO_MAX_PACING_RATE`), in bytes a
+/// second.
+///
+/// # Errors
+/// What the kernel says.
+pub fn set_pacing_rate(socket: &impl AsRawFd, bytes_per_second: u64) -> io::Result<()> {
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE);
+    set_option(
+        socket.as_raw_fd(),
+        level,
+        option,
+        &bytes_per_second.to_ne_bytes(),
+    )?;
+    Ok(())
+}

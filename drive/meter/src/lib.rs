@@ -17,6 +17,7 @@
 
 mod ends;
 mod limits;
+pub mod tester;
 mod view;
 
 pub use ends::{

@@ -1,0 +1,363 @@
+//! A whole test as client.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::time::{Duration, Instant};
+
+use gigatcp_protocol::iperf3::datagram::{CONNECT, is_reply};
+use gigatcp_protocol::iperf3::{
+    Client, ClientEvent, Cookie, Direction, Output, Results, Transport, stream_id,
+};
+use socket2::{Domain, SockRef, Socket as RawSocket, Type};
+
+use super::options;
+use super::outcome::{Outcome, TestError};
+use super::request::{self, Request};
+use super::stream::{Role, Socket, Stream};
+use super::traffic::{Progress, Traffic};
+use super::wire::{Arrival, Wire};
+
+/// Longest step of the loop: how soon it hears that the caller wants it to stop.
+const STEP: Duration = Duration::from_millis(50);
+
+/// Longest wait for the answer to the first message of a UDP stream, and between two tries.
+const UDP_ANSWER: (Duration, Duration) = (Duration::from_secs(10), Duration::from_millis(500));
+
+/// Runs a test. `report` hears what happens; `stops` says that the user wants it to end.
+///
+/// A test that ends early keeps what was measured: [`Outcome::cut_short`] says why.
+///
+/// # Errors
+/// [`TestError`] if no data flowed.
+pub fn run(
+    request: &Request,
+    stops: &dyn Fn() -> bool,
+    report: &mut dyn FnMut(Progress<'_>),
+) -> Result<Outcome, TestError> {
+    let mut test = Test::connect(request)?;
+    loop {
+        while let Some(output) = test.client.poll_output() {
+            if let Some(end) = test.handle_output(output, report)? {
+                return Ok(end);
+            }
+        }
+        if stops() {
+            return test.stop(report);
+        }
+        test.step(report)?;
+    }
+}
+
+/// A test in progress.
+struct Test<'a> {
+    request: &'a Request,
+    client: Client,
+    cookie: Cookie,
+    wire: Wire,
+    server: SocketAddr,
+    control_mss: u32,
+    traffic: Traffic,
+    peer: Option<Results>,
+    /// When the last byte was received, and how many had been.
+    last_data: (Instant, u64),
+    is_running: bool,
+    has_told_queue: bool,
+}
+
+impl<'a> Test<'a> {
+    fn connect(request: &'a Request) -> Result<Self, TestError> {
+        let (stream, server) = control_connection(request)?;
+        let action = || "set up the control connection".to_owned();
+        let failed = |cause| TestError::Socket {
+            action: action(),
+            cause,
+        };
+        options::apply_to_control(SockRef::from(&stream)).map_err(failed)?;
+        let control_mss = SockRef::from(&stream).tcp_mss().unwrap_or(0);
+        let mut parameters = request.parameters.clone();
+        let block = request::block_size(&parameters, control_mss);
+        parameters.len = Some(block as u32);
+        let cookie = Cookie::from_random(random());
+        Ok(Self {
+            request,
+            client: Client::new(cookie, parameters.clone()),
+            cookie,
+            wire: Wire::new(stream).map_err(failed)?,
+            server,
+            control_mss,
+            traffic: Traffic::new(parameters, block, request.interval),
+            peer: None,
+            last_data: (Instant::now(), 0),
+            is_running: false,
+            has_told_queue: false,
+        })
+    }
+
+    /// Sends or does what the protocol wants; the outcome if the test is over.
+    fn handle_output(
+        &mut self,
+        output: Output<ClientEvent>,
+        report: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Option<Outcome>, TestError> {
+        match output {
+            Output::Send(bytes) => {
+                // A server that closed has said why, or its closing is said next.
+                let _ = self.wire.send(&bytes);
+            }
+            Output::Event(ClientEvent::OpenStreams) => self.open_streams()?,
+            Output::Event(ClientEvent::Start) => {}
+            Output::Event(ClientEvent::Run) => {
+                self.traffic.start();
+                self.is_running = true;
+                self.last_data.0 = Instant::now();
+                report(Progress::Started(&self.traffic.outcomes()));
+            }
+            Output::Event(ClientEvent::ExchangeResults) => {
+                let results = self.outcome(None).to_results();
+                self.client.send_results(self.wire.now(), &results);
+            }
+            Output::Event(ClientEvent::PeerResults(results)) => self.peer = Some(results),
+            Output::Event(ClientEvent::Done) => return Ok(Some(self.outcome(None))),
+            Output::Event(ClientEvent::Failed(failure)) => {
+                if self.traffic.started_at.is_none() {
+                    return Err(TestError::Protocol(failure));
+                }
+                self.end_traffic(report);
+                return Ok(Some(self.outcome(Some(failure.to_string()))));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Waits for what comes next: bytes of the server, or the end of something.
+    fn step(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
+        let now = Instant::now();
+        let protocol = self.client.poll_timeout().map(|at| self.wire.instant(at));
+        let due = [
+            protocol,
+            self.traffic.poll_timeout(),
+            self.traffic.deadline(),
+        ];
+        let due = due.into_iter().flatten().filter(|at| *at > now).min();
+        let until = due.map_or(now + STEP, |due| due.min(now + STEP));
+        let arrival = self.wire.receive(until, None);
+        match arrival {
+            Ok(Arrival::Bytes(bytes)) => self.client.handle_bytes(self.wire.now(), &bytes),
+            Ok(Arrival::Nothing) => {}
+            Ok(Arrival::Closed) | Err(_) => self.client.handle_closed(),
+        }
+        self.client.handle_timeout(self.wire.now());
+        if self.client.is_queued() && !self.has_told_queue && self.wire.now().as_secs_f64() > 0.5 {
+            self.has_told_queue = true;
+            report(Progress::Queued);
+        }
+        if self.is_running {
+            self.look(report)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at the streams while data flows.
+    fn look(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
+        let now = Instant::now();
+        self.traffic.handle_time(now, report);
+        let bytes = self.traffic.bytes();
+        if bytes > self.last_data.1 {
+            self.last_data = (now, bytes);
+        }
+        let is_over = self.traffic.is_time_over(now) || self.traffic.is_amount_done();
+        if is_over {
+            self.end_traffic(report);
+            self.client.end_test(self.wire.now());
+        } else if let Some((id, cause)) = self.traffic.failure() {
+            self.end_traffic(report);
+            self.client.terminate();
+            return Err(TestError::Stream { id, cause });
+        } else if now > self.last_data.0 + self.request.receive_timeout {
+            let timeout = self.request.receive_timeout;
+            self.end_traffic(report);
+            self.client.terminate();
+            return Err(TestError::Silent { timeout });
+        }
+        Ok(())
+    }
+
+    fn end_traffic(&mut self, report: &mut dyn FnMut(Progress<'_>)) {
+        if self.is_running {
+            self.is_running = false;
+            self.traffic.stop(report);
+        }
+    }
+
+    /// The user wants the test to end: what was measured is kept.
+    fn stop(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, TestError> {
+        self.end_traffic(report);
+        self.client.terminate();
+        while let Some(output) = self.client.poll_output() {
+            if let Output::Send(bytes) = output {
+                let _ = self.wire.send(&bytes);
+            }
+        }
+        match self.traffic.started_at {
+            Some(_) => Ok(self.outcome(Some("interrupted".into()))),
+            None => Err(TestError::Stopped),
+        }
+    }
+
+    fn outcome(&self, cut_short: Option<String>) -> Outcome {
+        let started_at = self.traffic.started_at.map(|(_, started_at)| started_at);
+        Outcome {
+            parameters: self.traffic.parameters().clone(),
+            host: self.request.host.clone(),
+            port: self.request.port,
+            cookie: self.cookie,
+            started_at: started_at.unwrap_or(std::time::UNIX_EPOCH),
+            block: self.traffic.shared.block,
+            control_mss: self.control_mss,
+            measured: self.traffic.measured(),
+            streams: self.traffic.outcomes(),
+            intervals: self.traffic.intervals.clone(),
+            cpu: self.traffic.cpu(),
+            peer: self.peer.clone(),
+            cut_short,
+        }
+    }
+
+    /// Connects the streams, those that this end sends on first.
+    fn open_streams(&mut self) -> Result<(), TestError> {
+        let parameters = self.traffic.parameters().clone();
+        let directions = match parameters.direction {
+            Direction::Forward => &[Role::Sender][..],
+            Direction::Reverse => &[Role::Receiver],
+            Direction::Bidirectional => &[Role::Sender, Role::Receiver],
+        };
+        let mut place = 0;
+        for role in directions {
+            for _ in 0..parameters.parallel.max(1) {
+                let socket = match parameters.transport {
+                    Transport::Udp => self.open_udp(place).map(Socket::Udp),
+                    _ => self.open_tcp(place).map(Socket::Tcp),
+                };
+                let to = self.server;
+                let socket = socket.map_err(|cause| TestError::Connect { to, cause })?;
+                let (id, shared) = (stream_id(place), &self.traffic.shared);
+                let stream = Stream::spawn(id, *role, socket, shared);
+                let stream = stream.map_err(|cause| TestError::Stream { id, cause })?;
+                self.traffic.streams.push(stream);
+                place += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// A socket of a stream, bound where the user wants it.
+    fn stream_socket(&self, place: usize) -> io::Result<RawSocket> {
+        let domain = Domain::for_address(self.server);
+        let socket = options::socket(domain, self.traffic.parameters())?;
+        let port = self.request.client_port.map(|port| port + place as u16);
+        bind(&socket, self.request, self.server, port)?;
+        Ok(socket)
+    }
+
+    fn open_tcp(&self, place: usize) -> io::Result<TcpStream> {
+        let socket = self.stream_socket(place)?;
+        socket.connect_timeout(&self.server.into(), self.request.connect_timeout)?;
+        let mut stream = TcpStream::from(socket);
+        stream.write_all(self.cookie.as_bytes())?;
+        Ok(stream)
+    }
+
+    /// Connects a UDP stream: four bytes there and back, repeated if they are lost.
+    fn open_udp(&self, place: usize) -> io::Result<UdpSocket> {
+        let socket = UdpSocket::from(self.stream_socket(place)?);
+        socket.connect(self.server)?;
+        let (longest, between) = UDP_ANSWER;
+        socket.set_read_timeout(Some(between))?;
+        let deadline = Instant::now() + longest;
+        let mut answer = [0; 65_536];
+        while Instant::now() < deadline {
+            socket.send(&CONNECT)?;
+            // In a reverse test the first datagrams may overtake the answer.
+            for _ in 0..16 {
+                match socket.recv(&mut answer) {
+                    Ok(4) if is_reply(&answer[..4]) => {
+                        socket.set_read_timeout(None)?;
+                        return Ok(socket);
+                    }
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        let text = "no answer to the first datagram: is UDP of this port filtered?";
+        Err(io::Error::new(io::ErrorKind::TimedOut, text))
+    }
+}
+
+/// Resolves the server and connects to the first address that answers.
+fn control_connection(request: &Request) -> Result<(TcpStream, SocketAddr), TestError> {
+    let unresolved = |cause| TestError::Unresolved {
+        host: request.host.clone(),
+        cause,
+    };
+    let addresses = (request.host.as_str(), request.port).to_socket_addrs();
+    let addresses = addresses.map_err(|cause| unresolved(Some(cause)))?;
+    let mut last = unresolved(None);
+    for to in addresses.filter(|address| request.allows(address)) {
+        match connect_control(request, to) {
+            Ok(stream) => return Ok((stream, to)),
+            Err(cause) => last = TestError::Connect { to, cause },
+        }
+    }
+    Err(last)
+}
+
+fn connect_control(request: &Request, to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = RawSocket::new(Domain::for_address(to), Type::STREAM, None)?;
+    bind(&socket, request, to, None)?;
+    socket.connect_timeout(&to.into(), request.connect_timeout)?;
+    Ok(socket.into())
+}
+
+/// Binds a socket to the address, port and interface that the user wants, if any.
+fn bind(
+    socket: &RawSocket,
+    request: &Request,
+    to: SocketAddr,
+    port: Option<u16>,
+) -> io::Result<()> {
+    if let Some(device) = &request.bind_dev {
+        socket.bind_device(Some(device.as_bytes()))?;
+    }
+    let any = SocketAddr::new(
+        match to {
+            SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+        },
+        port.unwrap_or(0),
+    );
+    let from = match request.bind {
+        Some(address) => SocketAddr::new(address, port.unwrap_or(0)),
+        None if port.is_some() => any,
+        None => return Ok(()),
+    };
+    socket.set_reuse_address(true)?;
+    socket.bind(&from.into())
+}
+
+/// Bytes for a cookie, from the system's random source.
+fn random() -> [u8; 36] {
+    let mut bytes = [0; 36];
+    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    if read.is_err() {
+        // Two tests must not share a cookie; nothing else depends on it.
+        let seed = std::process::id() as u64 ^ gigatcp_linux::clock::realtime().unsigned_abs();
+        let mut state = seed;
+        for byte in &mut bytes {
+            state = gigatcp_units::random::mix(state.wrapping_add(1));
+            *byte = state as u8;
+        }
+    }
+    bytes
+}

@@ -1,0 +1,43 @@
+//! A throughput tester between two hosts: iperf3's protocol over the kernel's sockets.
+//!
+//! | file | what |
+//! |---|---|
+//! | `request.rs` | what a test is to do |
+//! | `options.rs` | socket options: requested, granted, and what they are good for |
+//! | `switch.rs` | starts and stops all threads of a test |
+//! | `budget.rs` | bytes or blocks that a test is limited to |
+//! | `stream.rs` | one stream: its socket, its counters, its thread |
+//! | `tcp.rs`, `udp.rs` | what the thread of a stream does |
+//! | `traffic.rs` | all streams of a test, and what each interval brought |
+//! | `outcome.rs` | what a test found |
+//! | `wire.rs` | a control connection that is read without waiting |
+//! | `client.rs` | a whole test as client |
+//! | `server.rs`, `hello.rs`, `admission.rs`, `session.rs` | a server of many clients |
+//!
+//! Data is sent by one blocking thread per stream. The thread of the control connection keeps
+//! time, reads `tcp_info` and closes intervals; streams only count.
+
+//ADM
+mod budget;
+mod client;
+
+mod options;
+mod outcome;
+mod request;
+
+mod stream;
+mod switch;
+mod tcp;
+mod traffic;
+mod udp;
+mod wire;
+
+pub use client::run;
+pub use options::{Effective, Override};
+pub use outcome::{
+    CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError, UdpCounts,
+};
+pub use request::Request;
+
+pub use stream::Role;
+pub use traffic::Progress;

@@ -1,0 +1,243 @@
+//! Socket options of a stream: requested before it is connected, read back after it.
+//!
+//! Linux grants twice the buffer that is requested, up to twice a limit of the system, and
+//! stops fitting it to the path (`tcp(7)`, `socket(7)`): about half of what is granted is
+//! usable as a window. A route's `congctl` replaces a congestion control that is set before
+//! `connect`; set again after it, the request holds.
+
+use std::io;
+use std::time::Duration;
+
+use gigatcp_protocol::iperf3::{Parameters, Transport};
+use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
+
+/// An option that is not as it was requested.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Override {
+    /// The option, by its usual name.
+    pub option: &'static str,
+    /// What was requested.
+    pub requested: String,
+    /// What is in effect.
+    pub effective: String,
+    /// What decided otherwise, with the setting and its value.
+    pub cause: String,
+}
+
+/// Options in effect for a stream.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Effective {
+    /// Send buffer, in bytes of the kernel's memory.
+    pub send_buffer: u64,
+    /// Receive buffer, in bytes of the kernel's memory.
+    pub receive_buffer: u64,
+    /// Congestion control; `None`: not TCP, or unknown.
+    pub congestion: Option<String>,
+    /// Maximum segment size that is sent; `None`: not TCP.
+    pub mss: Option<u32>,
+    /// What is not as requested.
+    pub overrides: Vec<Override>,
+}
+
+impl Effective {
+    /// About how much of the receive buffer is usable as a window.
+    #[must_use]
+    pub fn usable_receive_window(&self) -> u64 {
+        self.receive_buffer / 2
+    }
+}
+
+/// Makes a socket for streams with what must be set before it is bound or connected.
+pub(super) fn socket(domain: Domain, parameters: &Parameters) -> io::Result<Socket> {
+    let kind = match parameters.transport {
+        Transport::Udp => Type::DGRAM,
+        _ => Type::STREAM,
+    };
+    let socket = Socket::new(domain, kind, None)?;
+    apply_before(SockRef::from(&socket), parameters)?;
+    Ok(socket)
+}
+
+/// Sets what a listener passes on to what it accepts, or a socket needs before `connect`.
+pub(super) fn apply_before(socket: SockRef<'_>, parameters: &Parameters) -> io::Result<()> {
+    if let Some(window) = parameters.window {
+        let bytes = usize::try_from(window)
+            .unwrap_or(usize::MAX)
+            .min(i32::MAX as usize);
+        socket.set_send_buffer_size(bytes)?;
+        socket.set_recv_buffer_size(bytes)?;
+    }
+    if let Some(tos) = parameters.tos {
+        set_tos(&socket, tos)?;
+    }
+    if parameters.transport == Transport::Tcp {
+        if let Some(mss) = parameters.mss {
+            socket.set_tcp_mss(mss)?;
+        }
+        set_congestion(&socket, parameters)?;
+    }
+    Ok(())
+}
+
+/// Sets what holds for a connected socket only.
+pub(super) fn apply_after(socket: SockRef<'_>, parameters: &Parameters) -> io::Result<()> {
+    if let Some(tos) = parameters.tos {
+        set_tos(&socket, tos)?;
+    }
+    if parameters.transport == Transport::Tcp {
+        socket.set_tcp_nodelay(parameters.nodelay)?;
+        if effective_congestion(&socket) != parameters.congestion {
+            set_congestion(&socket, parameters)?;
+        }
+    }
+    #[cfg(target_os = "linux")]
+    if let Some(rate) = parameters.fqrate {
+        gigatcp_linux::socket::set_pacing_rate(&*socket, rate / 8)?;
+    }
+    Ok(())
+}
+
+/// A control connection: no delay, and kept alive through address translators.
+pub(super) fn apply_to_control(socket: SockRef<'_>) -> io::Result<()> {
+    socket.set_tcp_nodelay(true)?;
+    let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(60));
+    socket.set_tcp_keepalive(&keepalive)
+}
+
+fn set_tos(socket: &SockRef<'_>, tos: u32) -> io::Result<()> {
+    let is_v6 = socket.domain()? == Domain::IPV6;
+    if is_v6 {
+        socket.set_tclass_v6(tos)
+    } else {
+        socket.set_tos_v4(tos)
+    }
+}
+
+fn set_congestion(socket: &SockRef<'_>, parameters: &Parameters) -> io::Result<()> {
+    match &parameters.congestion {
+        Some(name) => socket.set_tcp_congestion(name.as_bytes()),
+        None => Ok(()),
+    }
+}
+
+fn effective_congestion(socket: &SockRef<'_>) -> Option<String> {
+    let bytes = socket.tcp_congestion().ok()?;
+    let name = bytes.split(|byte| *byte == 0).next()?;
+    Some(String::from_utf8_lossy(name).into_owned())
+}
+
+/// Reads back what is in effect, and names what is not as requested.
+///
+/// # Errors
+/// What the system says.
+pub(super) fn effective(socket: SockRef<'_>, parameters: &Parameters) -> io::Result<Effective> {
+    let is_tcp = parameters.transport == Transport::Tcp;
+    let mut effective = Effective {
+        send_buffer: socket.send_buffer_size()? as u64,
+        receive_buffer: socket.recv_buffer_size()? as u64,
+        congestion: is_tcp.then(|| effective_congestion(&socket)).flatten(),
+        mss: is_tcp.then(|| socket.tcp_mss().ok()).flatten(),
+        overrides: Vec::new(),
+    };
+    let mut overrides = Vec::new();
+    if let Some(requested) = parameters.window {
+        let buffers = [
+            (
+                "send buffer (-w)",
+                effective.send_buffer,
+                "net.core.wmem_max",
+            ),
+            (
+                "receive buffer (-w)",
+                effective.receive_buffer,
+                "net.core.rmem_max",
+            ),
+        ];
+        for (option, granted, setting) in buffers {
+            if granted < requested.saturating_mul(2) {
+                overrides.push(Override {
+                    option,
+                    requested: format!("{requested} bytes"),
+                    effective: format!("{} bytes", granted / 2),
+                    cause: limit(setting),
+                });
+            }
+        }
+    }
+    if let (Some(requested), Some(name)) = (&parameters.congestion, &effective.congestion)
+        && requested != name
+    {
+        overrides.push(Override {
+            option: "congestion control (-C)",
+            requested: requested.clone(),
+            effective: name.clone(),
+            cause: "the route's `congctl`".into(),
+        });
+    }
+    if let (Some(requested), Some(mss)) = (parameters.mss, effective.mss)
+        && mss < requested
+    {
+        overrides.push(Override {
+            option: "maximum segment size (-M)",
+            requested: format!("{requested} bytes"),
+            effective: format!("{mss} bytes"),
+            cause: "the peer's MSS option, the path MTU, or TCP options in each segment".into(),
+        });
+    }
+    effective.overrides = overrides;
+    Ok(effective)
+}
+
+/// A limit of the system with its value.
+fn limit(setting: &str) -> String {
+    #[cfg(target_os = "linux")]
+    if let Ok(value) = gigatcp_linux::settings::read(setting) {
+        return format!("{setting} = {}", value.trim());
+    }
+    setting.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// kern/6032 in one line: what was requested, what holds, and which setting decided.
+    #[test]
+    fn a_buffer_above_the_systems_limit_names_the_limit() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let parameters = Parameters {
+            window: Some(1 << 30),
+            ..Parameters::default()
+        };
+        let socket = SockRef::from(&stream);
+        apply_before(SockRef::from(&stream), &parameters).unwrap();
+        let found = effective(socket, &parameters).unwrap().overrides;
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[1].requested, "1073741824 bytes");
+        assert!(
+            found[1].cause.starts_with("net.core.rmem_max = "),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_granted_request_is_no_override() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let parameters = Parameters {
+            window: Some(64 << 10),
+            congestion: Some("reno".into()),
+            ..Parameters::default()
+        };
+        let socket = socket(Domain::IPV4, &parameters).unwrap();
+        socket
+            .connect(&listener.local_addr().unwrap().into())
+            .unwrap();
+        let effective = effective(SockRef::from(&socket), &parameters).unwrap();
+        assert_eq!(effective.overrides, []);
+        assert_eq!(effective.congestion.as_deref(), Some("reno"));
+        assert_eq!(effective.usable_receive_window(), 64 << 10);
+    }
+}

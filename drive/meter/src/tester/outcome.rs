@@ -1,0 +1,262 @@
+//! What a test found.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, SystemTime};
+
+use gigatcp_app::datagrams::SinkReport;
+use gigatcp_protocol::iperf3::datagram::StockCounts;
+use gigatcp_protocol::iperf3::{
+    ClientFailure, Cookie, Cpu, Parameters, Results, StreamResults, Transport,
+};
+
+use super::options::Effective;
+use super::stream::Role;
+use crate::View;
+
+/// CPU time of this end's threads of the test, as shares of the elapsed time.
+pub type CpuShares = Cpu;
+
+/// What a receiver of datagrams counted.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct UdpCounts {
+    /// As iperf3 counts.
+    pub stock: StockCounts,
+    /// Exactly.
+    pub report: SinkReport,
+    /// Datagrams that the socket dropped because its buffer was full.
+    pub socket_drops: u64,
+}
+
+/// One stream in one interval.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct StreamInterval {
+    /// Bytes of payload.
+    pub bytes: u64,
+    /// Retransmitted segments; `None`: not the sender, or not TCP.
+    pub retransmits: Option<u64>,
+    /// `tcp_info` at the end of the interval; `None`: not TCP.
+    pub view: Option<View>,
+    /// Datagrams sent, or received once each.
+    pub datagrams: u64,
+    /// Counts of a receiver of datagrams since the beginning, at the end of the interval.
+    pub udp: UdpCounts,
+    /// Datagrams lost in the interval, as iperf3 counts.
+    pub lost: i64,
+    /// Growth of the largest sequence number in the interval.
+    pub expected: u64,
+}
+
+/// One interval of a test.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Interval {
+    /// From the start of what is measured (or of what is omitted) to the interval's start.
+    pub start: Duration,
+    /// The same to its end.
+    pub end: Duration,
+    /// Whether it is left out of the totals (`-O`).
+    pub omitted: bool,
+    /// Streams in the order of their ids.
+    pub streams: Vec<StreamInterval>,
+}
+
+/// One stream of a test.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StreamOutcome {
+    /// iperf3's number of the stream.
+    pub id: u64,
+    /// Which way its data went, from this end.
+    pub role: Role,
+    /// Address of this end.
+    pub local: SocketAddr,
+    /// Address of the peer.
+    pub peer: SocketAddr,
+    /// Socket options in effect at its start.
+    pub options: Effective,
+    /// What was counted without what was omitted, over [`Outcome::measured`].
+    pub total: StreamInterval,
+    /// Largest congestion window, in bytes.
+    pub max_cwnd: u64,
+    /// Largest window that the peer advertised, in bytes.
+    pub max_snd_wnd: u64,
+    /// Smallest, mean and largest smoothed RTT at the ends of intervals.
+    pub rtt: Option<[Duration; 3]>,
+}
+
+/// A test at one end.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was requested.
+    pub parameters: Parameters,
+    /// Name or address of the server as it was typed; at a server, of the client.
+    pub host: String,
+    /// Port of the server.
+    pub port: u16,
+    /// Cookie of the test.
+    pub cookie: Cookie,
+    /// When data began to flow.
+    pub started_at: SystemTime,
+    /// Bytes of a block.
+    pub block: usize,
+    /// Maximum segment size of the control connection.
+    pub control_mss: u32,
+    /// Time that is measured, without what was omitted.
+    pub measured: Duration,
+    /// Streams in the order of their ids.
+    pub streams: Vec<StreamOutcome>,
+    /// Intervals, those omitted first.
+    pub intervals: Vec<Interval>,
+    /// CPU time of this end.
+    pub cpu: CpuShares,
+    /// What the peer counted; `None`: the test ended before it told.
+    pub peer: Option<Results>,
+    /// Why the test ended early; `None`: it did not.
+    pub cut_short: Option<String>,
+}
+
+impl Outcome {
+    /// The peer's counts of a stream.
+    #[must_use]
+    pub fn peer_of(&self, stream: &StreamOutcome) -> Option<&StreamResults> {
+        let streams = &self.peer.as_ref()?.streams;
+        streams.iter().find(|theirs| theirs.id == stream.id)
+    }
+
+    /// Bytes that the senders of one direction counted; `role` is this end's. The peer's
+    /// count if this end received, which is `None` if the peer has not told.
+    #[must_use]
+    pub fn sent(&self, role: Role) -> Option<u64> {
+        self.sum(role, role == Role::Sender)
+    }
+
+    /// The same for what receivers counted.
+    #[must_use]
+    pub fn received(&self, role: Role) -> Option<u64> {
+        self.sum(role, role == Role::Receiver)
+    }
+
+    fn sum(&self, role: Role, is_ours: bool) -> Option<u64> {
+        let streams = self.streams.iter().filter(|stream| stream.role == role);
+        streams
+            .map(|stream| match is_ours {
+                true => Some(stream.total.bytes),
+                false => Some(self.peer_of(stream)?.bytes),
+            })
+            .sum()
+    }
+
+    /// Results as this end sends them.
+    #[must_use]
+    pub fn to_results(&self) -> Results {
+        let is_tcp = self.parameters.transport == Transport::Tcp;
+        let sends = self
+            .streams
+            .iter()
+            .any(|stream| stream.role == Role::Sender);
+        let first = self.streams.first();
+        Results {
+            cpu: self.cpu,
+            sender_has_retransmits: sends.then_some(is_tcp),
+            congestion_used: first.and_then(|stream| stream.options.congestion.clone()),
+            server_output: None,
+            streams: self
+                .streams
+                .iter()
+                .map(|it| self.stream_results(it))
+                .collect(),
+            private: None,
+        }
+    }
+
+    fn stream_results(&self, stream: &StreamOutcome) -> StreamResults {
+        let total = &stream.total;
+        let is_receiver = stream.role == Role::Receiver;
+        let packets = if is_receiver {
+            total.expected
+        } else {
+            total.datagrams
+        };
+        let is_udp = self.parameters.transport == Transport::Udp;
+        StreamResults {
+            id: stream.id,
+            bytes: total.bytes,
+            retransmits: total.retransmits,
+            jitter: total.udp.report.jitter.as_secs_f64(),
+            errors: total.lost,
+            packets: if is_udp { packets } else { 0 },
+            omitted_errors: Some(0),
+            omitted_packets: Some(0),
+            start_time: Some(0.0),
+            end_time: Some(self.measured.as_secs_f64()),
+        }
+    }
+}
+
+/// Why there was no test, or no complete one.
+#[derive(Debug)]
+pub enum TestError {
+    /// The name has no address of the family requested.
+    Unresolved {
+        /// The name.
+        host: String,
+        /// What the resolver said; `None`: only addresses of another family.
+        cause: Option<io::Error>,
+    },
+    /// A connection was not established.
+    Connect {
+        /// The server's addresses, the last one tried.
+        to: SocketAddr,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// A socket could not be made, or an option not be set.
+    Socket {
+        /// What was being done, to follow "cannot".
+        action: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The protocol ended the test.
+    Protocol(ClientFailure),
+    /// A stream failed.
+    Stream {
+        /// Its id.
+        id: u64,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// No data came for too long.
+    Silent {
+        /// How long.
+        timeout: Duration,
+    },
+    /// The caller wanted it to stop before data flowed.
+    Stopped,
+}
+
+impl fmt::Display for TestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unresolved {
+                host,
+                cause: Some(cause),
+            } => {
+                write!(f, "`{host}` cannot be resolved: {cause}")
+            }
+            Self::Unresolved { host, cause: None } => {
+                write!(f, "`{host}` has no address of the family requested")
+            }
+            Self::Connect { to, cause } => write!(f, "cannot connect to {to}: {cause}"),
+            Self::Socket { action, cause } => write!(f, "cannot {action}: {cause}"),
+            Self::Protocol(failure) => failure.fmt(f),
+            Self::Stream { id, cause } => write!(f, "stream {id} failed: {cause}"),
+            Self::Silent { timeout } => {
+                write!(f, "no data came for {} s", timeout.as_secs())
+            }
+            Self::Stopped => f.write_str("stopped before data flowed"),
+        }
+    }
+}
+
+impl std::error::Error for TestError {}

@@ -1,0 +1,88 @@
+//! What a test is to do.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use gigatcp_protocol::iperf3::{Parameters, Transport};
+
+/// A test as its user requests it.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The server, by name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// What both ends need to know.
+    pub parameters: Parameters,
+    /// Time between two reports; `None`: only the whole.
+    pub interval: Option<Duration>,
+    /// Time between two looks at the sockets.
+    pub sampling: Duration,
+    /// Longest wait for a connection.
+    pub connect_timeout: Duration,
+    /// Address to send from; `None`: the system's choice.
+    pub bind: Option<IpAddr>,
+    /// Interface to send through (`SO_BINDTODEVICE`).
+    pub bind_dev: Option<String>,
+    /// First local port of the streams; `None`: the system's choice.
+    pub client_port: Option<u16>,
+    /// Only IPv4 (`Some(true)`) or only IPv6 (`Some(false)`) addresses of the server.
+    pub only_v4: Option<bool>,
+    /// Longest time without data from the server, in reverse tests.
+    pub receive_timeout: Duration,
+}
+
+/// Time between two looks at the sockets.
+pub const SAMPLING: Duration = Duration::from_millis(10);
+
+impl Request {
+    /// A test of iperf3's defaults: TCP, one stream, 10 s, reports each second.
+    #[must_use]
+    pub fn new(host: impl Into<String>) -> Self {
+        Self {
+            host: host.into(),
+            port: gigatcp_protocol::iperf3::PORT,
+            parameters: Parameters {
+                time: 10,
+                parallel: 1,
+                udp_counters_64bit: true,
+                client_version: concat!("gigatcp ", env!("CARGO_PKG_VERSION")).into(),
+                ..Parameters::default()
+            },
+            interval: Some(Duration::from_secs(1)),
+            sampling: SAMPLING,
+            connect_timeout: Duration::from_secs(30),
+            bind: None,
+            bind_dev: None,
+            client_port: None,
+            only_v4: None,
+            receive_timeout: Duration::from_secs(120),
+        }
+    }
+
+    /// Whether an address of the server may be used.
+    pub(super) fn allows(&self, address: &SocketAddr) -> bool {
+        self.only_v4
+            .is_none_or(|only_v4| only_v4 == address.is_ipv4())
+    }
+}
+
+/// Bytes of a block where none was requested: 128 KiB for TCP; for UDP what one packet of
+/// `mss` carries.
+pub(super) fn block_size(parameters: &Parameters, mss: u32) -> usize {
+    let default = match parameters.transport {
+        Transport::Udp if mss > 0 => mss,
+        Transport::Udp => 1460,
+        _ => 128 << 10,
+    };
+    parameters.len.unwrap_or(default) as usize
+}
+
+/// Bytes that all senders of a test may send together; `None`: unlimited.
+pub(super) fn budget(parameters: &Parameters, block: usize) -> Option<u64> {
+    match (parameters.num, parameters.blockcount) {
+        (0, 0) => None,
+        (0, blocks) => Some(blocks.saturating_mul(block as u64)),
+        (bytes, _) => Some(bytes),
+    }
+}

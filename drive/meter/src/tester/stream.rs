@@ -1,0 +1,187 @@
+//! One stream of a test: its socket, its counters, and the thread that moves its data.
+
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use gigatcp_protocol::iperf3::Parameters;
+use socket2::SockRef;
+
+use super::budget::Budget;
+use super::options::{self, Effective};
+use super::outcome::UdpCounts;
+use super::switch::Switch;
+use super::{tcp, udp};
+use crate::View;
+
+/// Which way a stream's data goes, from this end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// This end sends.
+    Sender,
+    /// This end receives.
+    Receiver,
+}
+
+/// What the thread of a stream counts, on cache lines of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(super) struct Counters {
+    /// Bytes of payload sent or received.
+    pub(super) bytes: AtomicU64,
+    /// Datagrams sent.
+    pub(super) datagrams: AtomicU64,
+    /// What a receiver of datagrams knows.
+    pub(super) udp: Mutex<UdpCounts>,
+    /// CPU time of the thread, in microseconds: user and system, once it has ended.
+    pub(super) cpu: [AtomicU64; 2],
+    /// Why it ended before the test.
+    pub(super) error: Mutex<Option<io::Error>>,
+    /// Whether it has ended.
+    pub(super) is_ended: AtomicBool,
+}
+
+impl Counters {
+    pub(super) fn fail(&self, error: io::Error) {
+        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    pub(super) fn add(&self, bytes: usize) {
+        // One thread writes: a load and a store cost less than an atomic addition.
+        let before = self.bytes.load(Ordering::Relaxed);
+        self.bytes.store(before + bytes as u64, Ordering::Release);
+    }
+}
+
+/// The socket of a stream.
+#[derive(Debug)]
+pub(super) enum Socket {
+    Tcp(TcpStream),
+    Udp(UdpSocket),
+}
+
+/// What the threads of a test share.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    pub(super) parameters: Arc<Parameters>,
+    pub(super) switch: Arc<Switch>,
+    pub(super) budget: Arc<Budget>,
+    /// Bytes of a write, or of a datagram.
+    pub(super) block: usize,
+}
+
+/// A connected stream with its thread, which waits for the start of the test.
+#[derive(Debug)]
+pub(super) struct Stream {
+    /// iperf3's number of the stream.
+    pub(super) id: u64,
+    pub(super) role: Role,
+    pub(super) socket: Arc<Socket>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) options: Effective,
+    pub(super) local: SocketAddr,
+    pub(super) peer: SocketAddr,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Stream {
+    /// Begins the thread of a connected socket.
+    pub(super) fn spawn(id: u64, role: Role, socket: Socket, shared: &Shared) -> io::Result<Self> {
+        let (local, peer) = match &socket {
+            Socket::Tcp(socket) => (socket.local_addr()?, socket.peer_addr()?),
+            Socket::Udp(socket) => (socket.local_addr()?, socket.peer_addr()?),
+        };
+        let reference = socket.reference();
+        options::apply_after(socket.reference(), &shared.parameters)?;
+        let options = options::effective(reference, &shared.parameters)?;
+        let (socket, counters) = (Arc::new(socket), Arc::new(Counters::default()));
+        let job = (socket.clone(), counters.clone(), shared.clone());
+        let thread = std::thread::Builder::new()
+            .name(format!("stream {id}"))
+            .spawn(move || work(role, &job.0, &job.1, &job.2))?;
+        Ok(Self {
+            id,
+            role,
+            socket,
+            counters,
+            options,
+            local,
+            peer,
+            thread: Some(thread),
+        })
+    }
+
+    /// What `tcp_info` says now; `None`: not TCP.
+    pub(super) fn view(&self) -> Option<View> {
+        match &*self.socket {
+            Socket::Tcp(socket) => View::of(socket).ok(),
+            Socket::Udp(_) => None,
+        }
+    }
+
+    /// Wakes the thread from a call that waits.
+    pub(super) fn interrupt(&self) {
+        match (&*self.socket, self.role) {
+            (Socket::Tcp(socket), Role::Sender) => {
+                // It fails if the peer has reset the connection, which wakes the thread too.
+                let _ = socket.shutdown(Shutdown::Write);
+            }
+            (Socket::Tcp(socket), Role::Receiver) => {
+                let _ = socket.shutdown(Shutdown::Read);
+            }
+            (Socket::Udp(socket), Role::Receiver) => {
+                let _ = SockRef::from(socket).shutdown(Shutdown::Read);
+            }
+            (Socket::Udp(_), Role::Sender) => {}
+        }
+    }
+
+    /// Waits for the end of the thread.
+    pub(super) fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+
+    /// CPU time of the thread: user and system.
+    pub(super) fn cpu(&self) -> [Duration; 2] {
+        let micros = |index: usize| self.counters.cpu[index].load(Ordering::Acquire);
+        [0, 1].map(|index| Duration::from_micros(micros(index)))
+    }
+
+    /// Whether its thread has ended by itself.
+    pub(super) fn is_ended(&self) -> bool {
+        self.counters.is_ended.load(Ordering::Acquire)
+    }
+}
+
+impl Socket {
+    pub(super) fn reference(&self) -> SockRef<'_> {
+        match self {
+            Self::Tcp(socket) => SockRef::from(socket),
+            Self::Udp(socket) => SockRef::from(socket),
+        }
+    }
+}
+
+/// What the thread of a stream does.
+fn work(role: Role, socket: &Socket, counters: &Counters, shared: &Shared) {
+    let result = match (socket, role) {
+        (Socket::Tcp(socket), Role::Sender) => tcp::send(socket, counters, shared),
+        (Socket::Tcp(socket), Role::Receiver) => tcp::receive(socket, counters, shared),
+        (Socket::Udp(socket), Role::Sender) => udp::send(socket, counters, shared),
+        (Socket::Udp(socket), Role::Receiver) => udp::receive(socket, counters, shared),
+    };
+    match result {
+        Err(error) if !shared.switch.is_stopped() => counters.fail(error),
+        _ => {}
+    }
+    let (user, system) = gigatcp_linux::clock::thread_split();
+    for (place, time) in counters.cpu.iter().zip([user, system]) {
+        place.store(time.as_micros() as u64, Ordering::Release);
+    }
+    counters.is_ended.store(true, Ordering::Release);
+}

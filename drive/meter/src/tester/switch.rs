@@ -1,0 +1,50 @@
+//! Starts and stops the threads of a test.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+const WAITING: u8 = 0;
+const RUNNING: u8 = 1;
+const STOPPED: u8 = 2;
+
+/// A switch that many threads look at before each block.
+#[derive(Debug, Default)]
+pub(super) struct Switch {
+    state: AtomicU8,
+    lock: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Switch {
+    fn set(&self, state: u8) {
+        let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.state.fetch_max(state, Ordering::Release);
+        self.changed.notify_all();
+    }
+
+    /// Data may flow.
+    pub(super) fn start(&self) {
+        self.set(RUNNING);
+    }
+
+    /// The test is over.
+    pub(super) fn stop(&self) {
+        self.set(STOPPED);
+    }
+
+    /// Whether the test is over.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.state.load(Ordering::Acquire) == STOPPED
+    }
+
+    /// Waits until data may flow, or the test is over.
+    pub(super) fn wait(&self) {
+        let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.state.load(Ordering::Acquire) == WAITING {
+            held = self
+                .changed
+                .wait(held)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What the thread of a TCP stream does: write blocks, or read them.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use super::stream::{Counters, Shared};
+
+/// Longest sleep of a paced sender: it looks at the switch as often.
+const MAX_SLEEP: Duration = Duration::from_millis(100);
+
+/// Sends blocks until the test is over, the budget is spent, or the connection fails.
+pub(super) fn send(mut socket: &TcpStream, counters: &Counters, shared: &Shared) -> io::Result<()> {
+    let block = payload(shared.block);
+    let burst = u64::from(shared.parameters.burst.unwrap_or(1).max(1));
+    let pace = shared.parameters.bandwidth;
+    shared.switch.wait();
+    let start = Instant::now();
+    let mut sent: u64 = 0;
+    let mut blocks: u64 = 0;
+    while !shared.switch.is_stopped() {
+        if let Some(rate) = pace
+            && blocks.is_multiple_of(burst)
+            && !wait_until(start + time_for(sent, rate), shared)
+        {
+            break;
+        }
+        blocks += 1;
+        let allowed = shared.budget.take(block.len());
+        if allowed == 0 {
+            break;
+        }
+        match socket.write(&block[..allowed]) {
+            Ok(written) => {
+                shared.budget.give_back(allowed - written);
+                sent += written as u64;
+                counters.add(written);
+            }
+            Err(error) => {
+                shared.budget.give_back(allowed);
+                if error.kind() != ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads until the test is over or the sender closes. Bytes that wait when the test is over are
+/// not counted: the peer may still be sending.
+pub(super) fn receive(
+    mut socket: &TcpStream,
+    counters: &Counters,
+    shared: &Shared,
+) -> io::Result<()> {
+    shared.switch.wait();
+    let mut buffer = vec![0; shared.block];
+    while !shared.switch.is_stopped() {
+        let read = if shared.parameters.skip_rx_copy {
+            gigatcp_linux::datagrams::discard(socket, shared.block)
+        } else {
+            socket.read(&mut buffer)
+        };
+        match read {
+            Ok(0) => break,
+            Ok(read) => counters.add(read),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// A block of bytes that does not compress.
+fn payload(size: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut block = vec![0; size];
+    for chunk in block.chunks_mut(8) {
+        state = gigatcp_units::random::mix(state);
+        chunk.copy_from_slice(&state.to_le_bytes()[..chunk.len()]);
+    }
+    block
+}
+
+fn time_for(bytes: u64, rate: u64) -> Duration {
+    let nanos = u128::from(bytes) * 8_000_000_000 / u128::from(rate.max(1));
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// Sleeps until `due`; returns whether the test goes on.
+fn wait_until(due: Instant, shared: &Shared) -> bool {
+    loop {
+        let left = due.saturating_duration_since(Instant::now());
+        if left.is_zero() || shared.switch.is_stopped() {
+            return !shared.switch.is_stopped();
+        }
+        std::thread::sleep(left.min(MAX_SLEEP));
+    }
+}

@@ -1,0 +1,380 @@
+//! All streams of a test: started, looked at, stopped; what each interval brought.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use gigatcp_protocol::iperf3::{Cpu, Parameters};
+
+use super::budget::Budget;
+use super::outcome::{Interval, StreamInterval, StreamOutcome};
+use super::request;
+use super::stream::{Role, Shared, Stream};
+use super::switch::Switch;
+use crate::View;
+
+/// What happens while a test runs.
+#[derive(Clone, Debug)]
+pub enum Progress<'a> {
+    /// The server lets this client wait.
+    Queued,
+    /// Data flows.
+    Started(&'a [StreamOutcome]),
+    /// An interval has ended.
+    Interval(&'a Interval),
+}
+
+/// Counts of a stream at one moment.
+#[derive(Clone, Copy, Default, Debug)]
+struct Mark(StreamInterval);
+
+/// Statistics of a stream at the ends of intervals.
+#[derive(Clone, Copy, Default, Debug)]
+struct Extremes {
+    max_cwnd: u64,
+    max_snd_wnd: u64,
+    rtt: Option<[Duration; 2]>,
+    rtt_sum: Duration,
+    rtt_count: u32,
+}
+
+/// The streams of a test.
+#[derive(Debug)]
+pub(super) struct Traffic {
+    pub(super) shared: Shared,
+    pub(super) streams: Vec<Stream>,
+    interval: Option<Duration>,
+    omit: Duration,
+    pub(super) started_at: Option<(Instant, SystemTime)>,
+    /// When what is measured began: after what is omitted.
+    measured_from: Option<Instant>,
+    interval_from: Option<Instant>,
+    /// Counts when the interval, and what is measured, began.
+    marks: Vec<(Mark, Mark)>,
+    extremes: Vec<Extremes>,
+    pub(super) intervals: Vec<Interval>,
+    measured: Duration,
+    totals: Vec<StreamInterval>,
+    cpu: Cpu,
+}
+
+impl Traffic {
+    pub(super) fn new(parameters: Parameters, block: usize, interval: Option<Duration>) -> Self {
+        let budget = request::budget(&parameters, block);
+        Self {
+            omit: Duration::from_secs(parameters.omit.into()),
+            shared: Shared {
+                parameters: Arc::new(parameters),
+                switch: Arc::new(Switch::default()),
+                budget: Arc::new(Budget::new(budget)),
+                block,
+            },
+            streams: Vec::new(),
+            interval,
+            started_at: None,
+            measured_from: None,
+            interval_from: None,
+            marks: Vec::new(),
+            extremes: Vec::new(),
+            intervals: Vec::new(),
+            measured: Duration::ZERO,
+            totals: Vec::new(),
+            cpu: Cpu::default(),
+        }
+    }
+
+    pub(super) fn parameters(&self) -> &Parameters {
+        &self.shared.parameters
+    }
+
+    /// Data flows from now on.
+    pub(super) fn start(&mut self) {
+        let now = Instant::now();
+        self.streams.sort_by_key(|stream| stream.id);
+        self.marks = vec![<(Mark, Mark)>::default(); self.streams.len()];
+        self.extremes = vec![Extremes::default(); self.streams.len()];
+        self.started_at = Some((now, SystemTime::now()));
+        self.interval_from = Some(now);
+        if self.omit.is_zero() {
+            self.measured_from = Some(now);
+        }
+        self.shared.switch.start();
+    }
+
+    /// When to call [`Self::handle_time`] next; `None`: nothing is due.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        let (start, _) = self.started_at?;
+        let omit = self.measured_from.is_none().then(|| start + self.omit);
+        let interval = self
+            .interval
+            .and_then(|length| Some(self.interval_from? + length));
+        omit.into_iter().chain(interval).min()
+    }
+
+    /// Whether the time of the test is over.
+    pub(super) fn is_time_over(&self, now: Instant) -> bool {
+        let time = self.parameters().time;
+        let is_unlimited = time == 0 || self.shared.is_budgeted();
+        !is_unlimited && self.deadline().is_some_and(|deadline| now >= deadline)
+    }
+
+    /// When the time of the test is over, if it has one.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let time = self.parameters().time;
+        let (start, _) = self.started_at?;
+        let is_unlimited = time == 0 || self.shared.is_budgeted();
+        (!is_unlimited).then(|| start + self.omit + Duration::from_secs(time.into()))
+    }
+
+    /// Whether what was to be transferred is: the senders have ended, or what was received is
+    /// enough.
+    pub(super) fn is_amount_done(&self) -> bool {
+        let Some(amount) = request::budget(self.parameters(), self.shared.block) else {
+            return false;
+        };
+        let of = |role: Role| {
+            self.streams
+                .iter()
+                .filter(move |stream| stream.role == role)
+        };
+        let bytes = |stream: &Stream| stream.counters.bytes.load(Ordering::Acquire);
+        let received: u64 = of(Role::Receiver).map(bytes).sum();
+        let has_senders = of(Role::Sender).next().is_some();
+        let are_senders_done = has_senders && of(Role::Sender).all(Stream::is_ended);
+        are_senders_done || (received > 0 && received >= amount)
+    }
+
+    /// Bytes that all streams have moved.
+    pub(super) fn bytes(&self) -> u64 {
+        let bytes = |stream: &Stream| stream.counters.bytes.load(Ordering::Acquire);
+        self.streams.iter().map(bytes).sum()
+    }
+
+    /// Closes the interval that is over by `now`, and ends what is omitted.
+    pub(super) fn handle_time(&mut self, now: Instant, report: &mut dyn FnMut(Progress<'_>)) {
+        let Some((start, _)) = self.started_at else {
+            return;
+        };
+        let is_omit_over = self.measured_from.is_none() && now >= start + self.omit;
+        let is_interval_over = self
+            .interval
+            .is_some_and(|length| self.interval_from.is_some_and(|from| now >= from + length));
+        if is_interval_over || is_omit_over {
+            self.close_interval(now, report);
+        }
+        if is_omit_over {
+            self.measured_from = Some(now);
+            for (interval, measured) in &mut self.marks {
+                *measured = *interval;
+            }
+            self.extremes.fill(Extremes::default());
+        }
+    }
+
+    fn close_interval(&mut self, now: Instant, report: &mut dyn FnMut(Progress<'_>)) {
+        let (Some((start, _)), Some(from)) = (self.started_at, self.interval_from) else {
+            return;
+        };
+        let base = self.measured_from.unwrap_or(start);
+        let mut streams = Vec::with_capacity(self.streams.len());
+        for (index, stream) in self.streams.iter().enumerate() {
+            let mark = Mark::of(stream);
+            streams.push(mark.since(&self.marks[index].0));
+            self.marks[index].0 = mark;
+            if let Some(view) = mark.0.view {
+                self.extremes[index].take(&view);
+            }
+        }
+        let interval = Interval {
+            start: from.saturating_duration_since(base),
+            end: now.saturating_duration_since(base),
+            omitted: self.measured_from.is_none(),
+            streams,
+        };
+        self.interval_from = Some(now);
+        if self.interval.is_some() {
+            report(Progress::Interval(&interval));
+            self.intervals.push(interval);
+        }
+    }
+
+    /// The test is over: threads end, and the last interval is closed. A block that was being
+    /// sent counts.
+    pub(super) fn stop(&mut self, report: &mut dyn FnMut(Progress<'_>)) {
+        let now = Instant::now();
+        let Some((start, _)) = self.started_at else {
+            return;
+        };
+        self.shared.switch.stop();
+        for stream in &self.streams {
+            stream.interrupt();
+        }
+        for stream in &mut self.streams {
+            stream.join();
+        }
+        let shortest = self.interval.map_or(Duration::ZERO, |length| length / 10);
+        let from = self.interval_from.unwrap_or(start);
+        let is_short = now.saturating_duration_since(from) < shortest;
+        if is_short && !self.intervals.is_empty() {
+            self.merge_into_last(now);
+        } else {
+            self.close_interval(now, report);
+        }
+        self.measured = now.saturating_duration_since(self.measured_from.unwrap_or(start));
+        self.totals = self
+            .marks
+            .iter()
+            .map(|(last, first)| last.since(first))
+            .collect();
+        self.cpu = self.cpu_shares(now.saturating_duration_since(start));
+    }
+
+    /// What came after the last interval belongs to it: the end of a test is never on the
+    /// clock's grid.
+    fn merge_into_last(&mut self, now: Instant) {
+        let mut ignored = |_: Progress<'_>| {};
+        let last = self.intervals.pop();
+        self.close_interval(now, &mut ignored);
+        let (Some(mut last), Some(rest)) = (last, self.intervals.pop()) else {
+            return;
+        };
+        if last.omitted != rest.omitted {
+            self.intervals.extend([last, rest]);
+            return;
+        }
+        last.end = rest.end;
+        for (sum, more) in last.streams.iter_mut().zip(&rest.streams) {
+            sum.extend(more);
+        }
+        self.intervals.push(last);
+    }
+
+    fn cpu_shares(&self, elapsed: Duration) -> Cpu {
+        let (mut user, mut system) = gigatcp_linux::clock::thread_split();
+        for stream in &self.streams {
+            let [of_user, of_system] = stream.cpu();
+            user += of_user;
+            system += of_system;
+        }
+        let percent = |time: Duration| 100.0 * time.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
+        Cpu {
+            total: percent(user + system),
+            user: percent(user),
+            system: percent(system),
+        }
+    }
+
+    /// A stream that failed while the test ran, and why.
+    pub(super) fn failure(&self) -> Option<(u64, std::io::Error)> {
+        self.streams.iter().find_map(|stream| {
+            let mut error = stream
+                .counters
+                .error
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            Some((stream.id, error.take()?))
+        })
+    }
+
+    /// Time that is measured.
+    pub(super) fn measured(&self) -> Duration {
+        self.measured
+    }
+
+    /// CPU time of this end.
+    pub(super) fn cpu(&self) -> Cpu {
+        self.cpu
+    }
+
+    /// The streams as they are now, or as they ended.
+    pub(super) fn outcomes(&self) -> Vec<StreamOutcome> {
+        let of = |(index, stream): (usize, &Stream)| {
+            let extremes = self.extremes.get(index).copied().unwrap_or_default();
+            StreamOutcome {
+                id: stream.id,
+                role: stream.role,
+                local: stream.local,
+                peer: stream.peer,
+                options: stream.options.clone(),
+                total: self.totals.get(index).copied().unwrap_or_default(),
+                max_cwnd: extremes.max_cwnd,
+                max_snd_wnd: extremes.max_snd_wnd,
+                rtt: extremes
+                    .rtt
+                    .map(|[min, max]| [min, extremes.rtt_sum / extremes.rtt_count.max(1), max]),
+            }
+        };
+        self.streams.iter().enumerate().map(of).collect()
+    }
+}
+
+impl Shared {
+    fn is_budgeted(&self) -> bool {
+        request::budget(&self.parameters, self.block).is_some()
+    }
+}
+
+impl Mark {
+    fn of(stream: &Stream) -> Self {
+        let counters = &stream.counters;
+        let udp = *counters.udp.lock().unwrap_or_else(PoisonError::into_inner);
+        let view = stream.view();
+        let is_sender = stream.role == Role::Sender;
+        Self(StreamInterval {
+            bytes: counters.bytes.load(Ordering::Acquire),
+            retransmits: view
+                .filter(|_| is_sender)
+                .map(|view| view.retransmitted_segments),
+            view,
+            datagrams: counters.datagrams.load(Ordering::Acquire),
+            udp,
+            lost: udp.stock.errors,
+            expected: udp.stock.packets,
+        })
+    }
+
+    /// What was counted since an earlier moment.
+    fn since(&self, earlier: &Self) -> StreamInterval {
+        let (now, before) = (&self.0, &earlier.0);
+        StreamInterval {
+            bytes: now.bytes - before.bytes,
+            retransmits: now
+                .retransmits
+                .map(|count| count.saturating_sub(before.retransmits.unwrap_or(0))),
+            view: now.view,
+            datagrams: now.datagrams.saturating_sub(before.datagrams),
+            udp: now.udp,
+            lost: now.lost - before.lost,
+            expected: now.expected.saturating_sub(before.expected),
+        }
+    }
+}
+
+impl StreamInterval {
+    /// Adds what came right after.
+    fn extend(&mut self, more: &Self) {
+        self.bytes += more.bytes;
+        if let (Some(sum), Some(count)) = (&mut self.retransmits, more.retransmits) {
+            *sum += count;
+        }
+        self.view = more.view;
+        self.datagrams += more.datagrams;
+        self.udp = more.udp;
+        self.lost += more.lost;
+        self.expected += more.expected;
+    }
+}
+
+impl Extremes {
+    fn take(&mut self, view: &View) {
+        self.max_cwnd = self.max_cwnd.max(view.cwnd.as_u64());
+        self.max_snd_wnd = self.max_snd_wnd.max(view.snd_wnd.as_u64());
+        if let Some(rtt) = view.srtt {
+            let rtt = Duration::from_nanos(rtt.as_nanos());
+            let [min, max] = self.rtt.unwrap_or([rtt, rtt]);
+            self.rtt = Some([min.min(rtt), max.max(rtt)]);
+            self.rtt_sum += rtt;
+            self.rtt_count += 1;
+        }
+    }
+}

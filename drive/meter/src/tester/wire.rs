@@ -1,0 +1,92 @@
+//! A control connection that is read without waiting, and written whole.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use gigatcp_linux::poll::{self, Interest};
+use gigatcp_units as units;
+
+/// Longest wait for a peer that does not read its control connection.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Shortest wait that is worth a system call.
+const READ: Interest = Interest {
+    read: true,
+    write: false,
+};
+
+/// What a look at the connection found.
+#[derive(Debug)]
+pub(super) enum Arrival {
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// Nothing by the time given.
+    Nothing,
+    /// The peer closed, or the connection failed.
+    Closed,
+}
+
+/// A control connection.
+#[derive(Debug)]
+pub(super) struct Wire {
+    stream: TcpStream,
+    /// Where the time of the protocol begins.
+    epoch: Instant,
+}
+
+impl Wire {
+    pub(super) fn new(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nonblocking(false)?;
+        stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
+        let epoch = Instant::now();
+        Ok(Self { stream, epoch })
+    }
+
+    pub(super) fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Now, by the clock of the protocol.
+    pub(super) fn now(&self) -> units::Instant {
+        units::Instant::from_nanos(self.epoch.elapsed().as_nanos() as u64)
+    }
+
+    /// An instant of the protocol by the system's clock.
+    pub(super) fn instant(&self, at: units::Instant) -> Instant {
+        self.epoch + Duration::from_nanos(at.as_nanos())
+    }
+
+    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// Waits for bytes, at longest until `until`; `waker` ends the wait too.
+    pub(super) fn receive(
+        &mut self,
+        until: Instant,
+        waker: Option<BorrowedFd<'_>>,
+    ) -> io::Result<Arrival> {
+        let wait = until.saturating_duration_since(Instant::now());
+        let fd = self.stream.as_fd();
+        let other = waker.unwrap_or(fd);
+        let [ready, _] = poll::wait([(fd, READ), (other, READ)], Some(wait))?;
+        if !ready.read {
+            return Ok(Arrival::Nothing);
+        }
+        let mut bytes = vec![0; 64 << 10];
+        match self.stream.read(&mut bytes) {
+            Ok(0) => Ok(Arrival::Closed),
+            Ok(length) => {
+                bytes.truncate(length);
+                Ok(Arrival::Bytes(bytes))
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted | ErrorKind::WouldBlock => Ok(Arrival::Nothing),
+                ErrorKind::ConnectionReset | ErrorKind::TimedOut => Ok(Arrival::Closed),
+                _ => Err(error),
+            },
+        }
+    }
+}
