@@ -159,11 +159,14 @@ fn a_queued_client_waits_without_a_deadline_and_an_accepted_one_does_not() {
     assert!(client.0.is_queued());
     assert_eq!(client.0.poll_timeout(), None);
     client.after(&[9]);
+    assert!(client.0.is_queued());
+    assert_eq!(client.0.poll_timeout(), None);
+    client.after(&[10]);
     assert!(!client.0.is_queued());
     let deadline = client.0.poll_timeout().unwrap();
     client.0.handle_timeout(deadline);
     let failed = client.after(&[]).pop();
-    let expected = "CREATE_STREAMS";
+    let expected = "TEST_START";
     let violation = ClientFailure::Violation(Violation::TimedOut { expected });
     assert_eq!(failed, Some(Output::Event(ClientEvent::Failed(violation))));
 }

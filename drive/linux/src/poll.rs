@@ -52,6 +52,38 @@ pub fn wait<const N: usize>(
     }
 }
 
+/// Waits until one of many descriptors can be read, or `longest` is over. Returns the places of
+/// those that can; an error or a hang-up counts, so that the next read reports it.
+///
+/// # Errors
+/// What the kernel says; an interruption is none, and then nothing is ready.
+pub fn wait_to_read<'a>(
+    descriptors: impl IntoIterator<Item = BorrowedFd<'a>>,
+    longest: Duration,
+) -> io::Result<Vec<usize>> {
+    let request = |descriptor: BorrowedFd<'_>| libc::pollfd {
+        fd: descriptor.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let mut polled: Vec<libc::pollfd> = descriptors.into_iter().map(request).collect();
+    // Rounded up: a wait that ends too early would spin.
+    let millis = longest.as_micros().div_ceil(1000).min(i32::MAX as u128) as i32;
+    let count = polled.len() as libc::nfds_t;
+    // SAFETY: pointer and count are those of `polled`.
+    match check(unsafe { libc::poll(polled.as_mut_ptr(), count, millis) }) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Vec::new()),
+        Err(error) => Err(error),
+        Ok(_) => {
+            let ready = polled
+                .iter()
+                .enumerate()
+                .filter(|(_, one)| one.revents != 0);
+            Ok(ready.map(|(place, _)| place).collect())
+        }
+    }
+}
+
 /// Wakes a thread that waits for it (`eventfd(2)`).
 #[derive(Debug)]
 pub struct Alarm {

@@ -261,3 +261,26 @@ pub fn set_pacing_rate(socket: &impl AsRawFd, bytes_per_second: u64) -> io::Resu
     )?;
     Ok(())
 }
+
+/// Has the kernel fit a socket's buffers to the path again after they were set
+/// (`SO_BUF_LOCK`, Linux 5.14).
+///
+/// # Errors
+/// What the kernel says: older ones do not have it.
+pub fn unlock_buffers(socket: &impl AsRawFd) -> io::Result<()> {
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_BUF_LOCK);
+    set_option(socket.as_raw_fd(), level, option, &0_i32.to_ne_bytes())?;
+    Ok(())
+}
+
+/// Limits the segment size of a socket and of what a listener accepts (`TCP_MAXSEG`);
+/// `None`: no limit any more.
+///
+/// # Errors
+/// What the kernel says: it takes 88 to 32767 bytes.
+pub fn limit_mss(socket: &impl AsRawFd, mss: Option<u32>) -> io::Result<()> {
+    let bytes = mss.unwrap_or(0).cast_signed().to_ne_bytes();
+    let (level, option) = (libc::IPPROTO_TCP, libc::TCP_MAXSEG);
+    set_option(socket.as_raw_fd(), level, option, &bytes)?;
+    Ok(())
+}

@@ -72,7 +72,7 @@ impl core::error::Error for ClientFailure {}
 /// What is expected next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// PARAM_EXCHANGE: a server with a queue may let a client wait.
+    /// PARAM_EXCHANGE: a server with a queue may let a client wait for it, or for the next.
     ParamExchange,
     CreateStreams,
     TestStart,
@@ -123,7 +123,7 @@ pub struct Client {
 
 impl Client {
     /// Begins a test on a connection that is established. A server with a queue may let it
-    /// wait: there is no deadline until the server asks for the parameters.
+    /// wait: there is no deadline until the server asks for the data connections.
     #[must_use]
     pub fn new(cookie: Cookie, parameters: Parameters) -> Self {
         Self {
@@ -136,10 +136,10 @@ impl Client {
         }
     }
 
-    /// Whether the server has not yet asked for the parameters.
+    /// Whether the server has not yet asked for the data connections.
     #[must_use]
     pub fn is_queued(&self) -> bool {
-        self.phase == Phase::ParamExchange
+        matches!(self.phase, Phase::ParamExchange | Phase::CreateStreams)
     }
 
     /// What to send or to do next.
@@ -287,7 +287,7 @@ impl Client {
             (State::ParamExchange, Phase::ParamExchange) => {
                 let block = json_block(&self.parameters.to_json());
                 self.outbox.push_back(Output::Send(block));
-                self.expect(now, Phase::CreateStreams);
+                self.rest(Phase::CreateStreams);
             }
             (State::CreateStreams, Phase::CreateStreams) => {
                 self.emit(ClientEvent::OpenStreams);

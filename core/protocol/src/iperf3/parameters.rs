@@ -136,7 +136,7 @@ pub struct Parameters {
     pub private: Option<Value>,
 }
 
-/// What a server accepts; the defaults are iperf3's.
+/// What a server accepts; the defaults are iperf3's: no longest time, no total rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Streams of a test, both directions together.
@@ -160,7 +160,7 @@ impl Default for Limits {
             block: 1 << 20,
             datagram: 65_507,
             window: 512 << 20,
-            time: 86_400,
+            time: 0,
             total_rate: 0,
         }
     }

@@ -12,18 +12,20 @@
 //! | `outcome.rs` | what a test found |
 //! | `wire.rs` | a control connection that is read without waiting |
 //! | `client.rs` | a whole test as client |
-//! | `server.rs`, `hello.rs`, `admission.rs`, `session.rs` | a server of many clients |
+//! | `server.rs`, `admission.rs`, `session.rs` | a server of many clients |
 //!
 //! Data is sent by one blocking thread per stream. The thread of the control connection keeps
 //! time, reads `tcp_info` and closes intervals; streams only count.
 
-//ADM
+mod admission;
 mod budget;
 mod client;
 
 mod options;
 mod outcome;
 mod request;
+mod server;
+mod session;
 
 mod stream;
 mod switch;
@@ -32,12 +34,14 @@ mod traffic;
 mod udp;
 mod wire;
 
+pub use admission::{Admission, Network};
 pub use client::run;
 pub use options::{Effective, Override};
 pub use outcome::{
     CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError, UdpCounts,
 };
 pub use request::Request;
+pub use server::{Authorize, Notify, Server, ServerConfig, ServerNotice};
 
 pub use stream::Role;
 pub use traffic::Progress;

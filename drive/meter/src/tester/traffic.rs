@@ -111,6 +111,19 @@ impl Traffic {
         omit.into_iter().chain(interval).min()
     }
 
+    /// Whether data flows.
+    pub(super) fn is_flowing(&self) -> bool {
+        self.started_at.is_some() && !self.shared.switch.is_stopped()
+    }
+
+    /// Closes the data connections in both directions: what was counted stays.
+    pub(super) fn close(&self) {
+        for stream in &self.streams {
+            // It fails if the peer has closed already.
+            let _ = stream.socket.reference().shutdown(std::net::Shutdown::Both);
+        }
+    }
+
     /// Whether the time of the test is over.
     pub(super) fn is_time_over(&self, now: Instant) -> bool {
         let time = self.parameters().time;

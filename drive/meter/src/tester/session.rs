@@ -1,0 +1,223 @@
+//! One test of a server, on a thread of its own.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use gigatcp_linux::poll::Alarm;
+use gigatcp_protocol::iperf3::{
+    Cookie, Direction, ErrorCode, Output, Parameters, Results, ServerEnd, ServerEvent, Session,
+    stream_id,
+};
+use socket2::SockRef;
+
+use super::outcome::Outcome;
+use super::request;
+use super::stream::{Role, Socket, Stream};
+use super::traffic::{Progress, Traffic};
+use super::wire::{Arrival, Wire};
+
+/// Longest step of the loop: how soon it hears that the server is to stop.
+const STEP: Duration = Duration::from_millis(50);
+
+/// Longest wait for the data connections.
+pub(super) const STREAMS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Data connections of a test, from the thread that accepts them.
+#[derive(Debug)]
+pub(super) struct Mailbox {
+    /// Each with its place in the order of acceptance.
+    sockets: Mutex<Vec<(u64, Socket)>>,
+    alarm: Alarm,
+}
+
+impl Mailbox {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self {
+            sockets: Mutex::new(Vec::new()),
+            alarm: Alarm::new()?,
+        })
+    }
+
+    /// Adds a connection; it is closed if `limit` are there already.
+    pub(super) fn push(&self, place: u64, socket: Socket, limit: usize) {
+        let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        if sockets.len() < limit {
+            sockets.push((place, socket));
+            self.alarm.ring();
+        }
+    }
+
+    /// Takes the connections if `count` are there.
+    fn take(&self, count: usize) -> Option<Vec<Socket>> {
+        self.alarm.hush();
+        let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        if sockets.len() < count {
+            return None;
+        }
+        sockets.sort_by_key(|(place, _)| *place);
+        Some(sockets.drain(..).map(|(_, socket)| socket).collect())
+    }
+}
+
+/// A client that is served.
+#[derive(Debug)]
+pub(super) struct Served {
+    pub(super) session: Session,
+    pub(super) wire: Wire,
+    pub(super) peer: SocketAddr,
+    pub(super) cookie: Cookie,
+    pub(super) parameters: Parameters,
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) port: u16,
+}
+
+/// How a server's test ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// What was measured; `None`: no data flowed.
+    pub outcome: Option<Outcome>,
+    /// How the protocol ended.
+    pub end: ServerEnd,
+}
+
+/// Serves a test to its end. `opened` is called once the data connections are there.
+pub(super) fn serve(
+    mut served: Served,
+    interval: Option<Duration>,
+    stops: &dyn Fn() -> bool,
+    opened: impl FnOnce(),
+    report: &mut dyn FnMut(Progress<'_>),
+) -> Ended {
+    let control_mss = SockRef::from(served.wire.stream()).tcp_mss().unwrap_or(0);
+    let block = request::block_size(&served.parameters, control_mss);
+    let mut traffic = Traffic::new(served.parameters.clone(), block, interval);
+    let mut peer: Option<Results> = None;
+    let mut opened = Some(opened);
+    let streams_by = Instant::now() + STREAMS_TIMEOUT;
+    served.session.create_streams(served.wire.now());
+    let end = 'test: loop {
+        while let Some(output) = served.session.poll_output() {
+            let now = served.wire.now();
+            match output {
+                Output::Send(bytes) => {
+                    // Whether the client is still there, the next read says.
+                    let _ = served.wire.send(&bytes);
+                }
+                Output::Event(ServerEvent::Parameters(_)) => {}
+                Output::Event(ServerEvent::Run) => {
+                    traffic.start();
+                    report(Progress::Started(&traffic.outcomes()));
+                }
+                Output::Event(ServerEvent::EndTest) => {
+                    traffic.stop(report);
+                    // The client reads the end of its streams before it reads on.
+                    traffic.close();
+                    served.session.exchange_results(now);
+                }
+                Output::Event(ServerEvent::PeerResults(results)) => {
+                    peer = Some(results);
+                    let own = outcome(&served, &traffic, control_mss, None, None);
+                    served.session.send_results(now, &own.to_results());
+                }
+                Output::Event(ServerEvent::Ended(end)) => break 'test end,
+            }
+        }
+        if stops() {
+            served.session.terminate();
+            continue;
+        }
+        if let Some(streams) = served.mailbox.take(served.parameters.streams() as usize)
+            && let Some(opened) = opened.take()
+        {
+            opened();
+            match spawn(&mut traffic, streams) {
+                Ok(()) => served.session.start(served.wire.now()),
+                Err(error) => {
+                    let errno = error.raw_os_error().unwrap_or(0);
+                    served.session.refuse(ErrorCode::INIT_STREAM, errno);
+                }
+            }
+            continue;
+        }
+        if opened.is_some() && Instant::now() > streams_by {
+            served.session.refuse(ErrorCode::STREAM_ACCEPT, 0);
+            continue;
+        }
+        step(&mut served, &mut traffic, report);
+    };
+    if traffic.started_at.is_some() && traffic.measured().is_zero() {
+        traffic.stop(report);
+    }
+    let cut_short = (end != ServerEnd::Done).then(|| end.to_string());
+    let has_data = traffic.started_at.is_some();
+    Ended {
+        outcome: has_data.then(|| outcome(&served, &traffic, control_mss, peer, cut_short)),
+        end,
+    }
+}
+
+/// Waits for what comes next.
+fn step(served: &mut Served, traffic: &mut Traffic, report: &mut dyn FnMut(Progress<'_>)) {
+    let now = Instant::now();
+    let protocol = served.session.poll_timeout();
+    let protocol = protocol.map(|at| served.wire.instant(at));
+    let due = protocol.into_iter().chain(traffic.poll_timeout()).min();
+    let until = due.map_or(now + STEP, |due| due.min(now + STEP));
+    let waker = Some(served.mailbox.alarm.as_fd());
+    match served.wire.receive(until, waker) {
+        Ok(Arrival::Bytes(bytes)) => served.session.handle_bytes(served.wire.now(), &bytes),
+        Ok(Arrival::Nothing) => {}
+        Ok(Arrival::Closed) | Err(_) => served.session.handle_closed(),
+    }
+    served.session.handle_timeout(served.wire.now());
+    if traffic.is_flowing() {
+        traffic.handle_time(Instant::now(), report);
+    }
+}
+
+/// Begins the streams: those that the client sends on come first.
+fn spawn(traffic: &mut Traffic, sockets: Vec<Socket>) -> io::Result<()> {
+    let parameters = traffic.parameters();
+    let forward = match parameters.direction {
+        Direction::Reverse => 0,
+        _ => parameters.parallel.max(1) as usize,
+    };
+    for (place, socket) in sockets.into_iter().enumerate() {
+        let role = if place < forward {
+            Role::Receiver
+        } else {
+            Role::Sender
+        };
+        let stream = Stream::spawn(stream_id(place), role, socket, &traffic.shared)?;
+        traffic.streams.push(stream);
+    }
+    Ok(())
+}
+
+fn outcome(
+    served: &Served,
+    traffic: &Traffic,
+    control_mss: u32,
+    peer: Option<Results>,
+    cut_short: Option<String>,
+) -> Outcome {
+    let started_at = traffic.started_at.map(|(_, started_at)| started_at);
+    Outcome {
+        parameters: traffic.parameters().clone(),
+        host: served.peer.ip().to_canonical().to_string(),
+        port: served.port,
+        cookie: served.cookie,
+        started_at: started_at.unwrap_or(std::time::UNIX_EPOCH),
+        block: traffic.shared.block,
+        control_mss,
+        measured: traffic.measured(),
+        streams: traffic.outcomes(),
+        intervals: traffic.intervals.clone(),
+        cpu: traffic.cpu(),
+        peer,
+        cut_short,
+    }
+}

@@ -1,0 +1,316 @@
+//! The server against stock iperf3 clients, its own client, and clients that misbehave.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use gigatcp_meter::tester::{
+    Admission, Notify, Outcome, Progress, Request, Role, Server, ServerConfig, ServerNotice, run,
+};
+use gigatcp_protocol::iperf3::{Direction, Parameters, Transport};
+use serde_json::Value;
+
+/// A server of this process on a port of its own.
+struct Running {
+    at: SocketAddr,
+    stop: Arc<AtomicBool>,
+    outcomes: Arc<Mutex<Vec<Outcome>>>,
+    refusals: Arc<Mutex<Vec<String>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    fn start(admission: Admission) -> Self {
+        let server = Server::bind(ServerConfig {
+            bind: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            port: 0,
+            admission,
+            ..ServerConfig::default()
+        });
+        let server = server.unwrap();
+        let at = server.address();
+        let stop = Arc::new(AtomicBool::new(false));
+        let outcomes = Arc::new(Mutex::new(Vec::new()));
+        let refusals = Arc::new(Mutex::new(Vec::new()));
+        let (kept, refused, stops) = (outcomes.clone(), refusals.clone(), stop.clone());
+        let thread = thread::spawn(move || {
+            let notify: Arc<Notify> = Arc::new(move |notice: ServerNotice<'_>| match notice {
+                ServerNotice::Ended {
+                    outcome: Some(outcome),
+                    ..
+                } => kept.lock().unwrap().push(outcome.clone()),
+                ServerNotice::Refused { reason, .. } => refused.lock().unwrap().push(reason),
+                _ => {}
+            });
+            server
+                .run(&|| stops.load(Ordering::Relaxed), &notify)
+                .unwrap();
+        });
+        Self {
+            at,
+            stop,
+            outcomes,
+            refusals,
+            thread: Some(thread),
+        }
+    }
+
+    /// The only test that was served, once it has ended.
+    fn outcome(&self) -> Outcome {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while Instant::now() < deadline {
+            if let Some(outcome) = self.outcomes.lock().unwrap().pop() {
+                return outcome;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        panic!("no test has ended: {:?}", self.refusals.lock().unwrap());
+    }
+
+    fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.at).unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+/// `iperf3 -J` as client; `None` if it is not installed.
+fn stock_client(at: SocketAddr, arguments: &[&str]) -> Option<Value> {
+    let output = Command::new("iperf3")
+        .args(["-c", "127.0.0.1", "-p", &at.port().to_string(), "-J"])
+        .args(if arguments.contains(&"-n") {
+            &[][..]
+        } else {
+            &["-t", "1"]
+        })
+        .args(arguments)
+        .output();
+    let Ok(output) = output else {
+        eprintln!("skipped: iperf3 is not installed");
+        return None;
+    };
+    let value: Value = serde_json::from_slice(&output.stdout).expect("the client writes JSON");
+    assert!(
+        value["error"].is_null(),
+        "{arguments:?}: {}",
+        value["error"]
+    );
+    Some(value)
+}
+
+fn request(at: SocketAddr) -> Request {
+    let mut request = Request::new("127.0.0.1");
+    request.port = at.port();
+    request.parameters.time = 1;
+    request.parameters.congestion = Some("reno".into());
+    request
+}
+
+#[test]
+fn stock_clients_agree_to_the_byte_in_every_direction() {
+    let server = Running::start(Admission::default());
+    for arguments in [
+        &["-C", "reno"][..],
+        &["-P", "3", "-C", "reno"],
+        &["-R", "-C", "reno"],
+        &["-R", "-P", "3"],
+        &["--bidir", "-P", "2"],
+        &["-n", "20M"],
+        &["-O", "1"],
+        &["-w", "128K", "-M", "1000", "-N"],
+        &["--get-server-output"],
+        &["-b", "50M"],
+    ] {
+        let Some(theirs) = stock_client(server.at, arguments) else {
+            return;
+        };
+        let ours = server.outcome();
+        assert_eq!(ours.cut_short, None, "{arguments:?}");
+        let streams = theirs["end"]["streams"].as_array().unwrap();
+        assert_eq!(streams.len(), ours.streams.len(), "{arguments:?}");
+        for (theirs, ours) in streams.iter().zip(&ours.streams) {
+            let end = match ours.role {
+                Role::Sender => "sender",
+                Role::Receiver => "receiver",
+            };
+            let bytes = theirs[end]["bytes"].as_u64();
+            assert_eq!(bytes, Some(ours.total.bytes), "{arguments:?}: {end}");
+        }
+    }
+}
+
+#[test]
+fn the_window_and_segment_size_of_one_test_are_not_those_of_the_next() {
+    let server = Running::start(Admission::default());
+    let Some(_) = stock_client(server.at, &["-w", "128K", "-M", "1000", "-R"]) else {
+        return;
+    };
+    let limited = server.outcome();
+    assert!(limited.streams[0].options.mss.unwrap() <= 1000);
+    assert_eq!(limited.streams[0].options.receive_buffer, 256 << 10);
+    stock_client(server.at, &["-R"]);
+    let next = server.outcome();
+    assert!(next.streams[0].options.mss.unwrap() > 1000);
+    assert_ne!(next.streams[0].options.receive_buffer, 256 << 10);
+}
+
+#[test]
+fn stock_clients_of_udp_agree_to_the_datagram() {
+    let server = Running::start(Admission::default());
+    for arguments in [
+        &["-u", "-b", "20M"][..],
+        &["-u", "-b", "20M", "-l", "1000", "-P", "3"],
+        &["-u", "-b", "20M", "-R", "-P", "2"],
+        &["-u", "-b", "20M", "--bidir"],
+        &["-u", "-b", "20M", "--udp-counters-64bit"],
+    ] {
+        let Some(theirs) = stock_client(server.at, arguments) else {
+            return;
+        };
+        let ours = server.outcome();
+        let streams = theirs["end"]["streams"].as_array().unwrap();
+        assert_eq!(streams.len(), ours.streams.len());
+        for (theirs, ours) in streams.iter().zip(&ours.streams) {
+            let packets = theirs["udp"]["packets"].as_u64().unwrap();
+            let counted = match ours.role {
+                Role::Sender => ours.total.datagrams,
+                Role::Receiver => ours.total.expected,
+            };
+            // The client ends first: what is on its way then, only one end counts.
+            assert!(
+                packets.abs_diff(counted) <= 3,
+                "{arguments:?}: {packets}, {counted}"
+            );
+            assert_eq!(theirs["udp"]["lost_packets"], 0, "{arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn many_tests_run_at_the_same_time() {
+    let server = Running::start(Admission::default());
+    let clients = (0..4).map(|index| {
+        let mut request = request(server.at);
+        if index % 2 == 0 {
+            request.parameters.transport = Transport::Udp;
+            request.parameters.congestion = None;
+            request.parameters.bandwidth = Some(5_000_000);
+        } else {
+            request.parameters.direction = Direction::Bidirectional;
+            request.parameters.bandwidth = Some(50_000_000);
+        }
+        thread::spawn(move || run(&request, &|| false, &mut |_| {}).unwrap())
+    });
+    let clients: Vec<_> = clients.collect();
+    for client in clients {
+        let outcome = client.join().unwrap();
+        assert_eq!(outcome.cut_short, None);
+        assert!(outcome.peer.is_some());
+    }
+}
+
+#[test]
+fn a_client_waits_for_its_turn_and_hears_of_it() {
+    let server = Running::start(Admission {
+        tests: 1,
+        queue: 1,
+        ..Admission::default()
+    });
+    let first = {
+        let request = request(server.at);
+        thread::spawn(move || run(&request, &|| false, &mut |_| {}).unwrap())
+    };
+    thread::sleep(Duration::from_millis(300));
+    let second = {
+        let request = request(server.at);
+        thread::spawn(move || {
+            let mut was_queued = false;
+            let outcome = run(&request, &|| false, &mut |progress| {
+                was_queued |= matches!(progress, Progress::Queued);
+            });
+            (outcome.unwrap(), was_queued)
+        })
+    };
+    thread::sleep(Duration::from_millis(300));
+    let third = run(&request(server.at), &|| false, &mut |_| {}).unwrap_err();
+    assert!(third.to_string().contains("busy running a test"), "{third}");
+    first.join().unwrap();
+    let (outcome, was_queued) = second.join().unwrap();
+    assert!(was_queued);
+    assert_eq!(outcome.cut_short, None);
+}
+
+#[test]
+fn half_open_clients_slow_readers_and_scanners_disturb_no_test() {
+    let server = Running::start(Admission::default());
+    // More than the server keeps: the oldest are closed.
+    let mut silent: Vec<TcpStream> = (0..1100).map(|_| server.connect()).collect();
+    for (index, stream) in silent.iter_mut().enumerate() {
+        match index % 4 {
+            0 => drop(stream.write_all(b"GET / HTTP/1.1\r\n\r\n")),
+            1 => drop(stream.write_all(&[b'x'; 37])),
+            2 => {
+                // A cookie, and parameters of 4 GiB.
+                let _ = stream
+                    .write_all(&[[b'y'; 36].as_slice(), &[0, 0xff, 0xff, 0xff, 0xff]].concat());
+            }
+            _ => {}
+        }
+    }
+    let outcome = run(&request(server.at), &|| false, &mut |_| {}).unwrap();
+    assert_eq!(outcome.cut_short, None);
+    drop(silent);
+}
+
+#[test]
+fn streams_that_never_come_end_a_test_and_free_its_place() {
+    let server = Running::start(Admission {
+        tests: 1,
+        queue: 4,
+        ..Admission::default()
+    });
+    let mut absent = server.connect();
+    absent.write_all(&[b'z'; 37]).unwrap();
+    let parameters = Parameters {
+        time: 1,
+        ..Parameters::default()
+    };
+    let text = parameters.to_json().to_string();
+    let block = [&(text.len() as u32).to_be_bytes(), text.as_bytes()].concat();
+    let mut byte = [0; 1];
+    absent.read_exact(&mut byte).unwrap();
+    assert_eq!(byte, [9]);
+    absent.write_all(&block).unwrap();
+    absent.read_exact(&mut byte).unwrap();
+    assert_eq!(byte, [10]);
+    // It goes away instead of waiting for the deadline.
+    drop(absent);
+    let outcome = run(&request(server.at), &|| false, &mut |_| {}).unwrap();
+    assert_eq!(outcome.cut_short, None);
+}
+
+#[test]
+fn a_stopped_server_tells_its_clients() {
+    let server = Running::start(Admission::default());
+    let mut endless = request(server.at);
+    endless.parameters.time = 60;
+    let stop = server.stop.clone();
+    let client = thread::spawn(move || run(&endless, &|| false, &mut |_| {}).unwrap());
+    thread::sleep(Duration::from_millis(500));
+    stop.store(true, Ordering::Relaxed);
+    let outcome = client.join().unwrap();
+    assert_eq!(
+        outcome.cut_short.as_deref(),
+        Some("the server has terminated")
+    );
+    assert!(outcome.sent(Role::Sender).unwrap() > 0);
+}
