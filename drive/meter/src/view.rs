@@ -33,6 +33,10 @@ pub struct View {
     pub flight_size: Bytes,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
+    /// Mean deviation of the round-trip time.
+    pub rttvar: Option<Duration>,
+    /// Path MTU, in bytes.
+    pub pmtu: u32,
     /// Smallest round-trip time of late.
     pub min_rtt: Option<Duration>,
     /// Shifts of windows received and of windows sent.
@@ -94,6 +98,8 @@ impl View {
             snd_wnd: Bytes::new(word("tcpi_snd_wnd")),
             flight_size: in_segments("tcpi_unacked"),
             srtt: rtt("tcpi_rtt"),
+            rttvar: rtt("tcpi_rttvar"),
+            pmtu: word("tcpi_pmtu") as u32,
             min_rtt: rtt("tcpi_min_rtt"),
             window_scale: (shift("tcpi_snd_wscale"), shift("tcpi_rcv_wscale")),
             segments_sent: word("tcpi_segs_out"),

@@ -5,6 +5,8 @@ use clap::{Parser, Subcommand};
 use crate::commands::{
     Outcome, check, completions, conform, emulate, explain, flows, list, run, theory, why,
 };
+#[cfg(target_os = "linux")]
+use crate::commands::{server, test};
 use crate::failure::Failure;
 
 /// The whole command line.
@@ -55,6 +57,10 @@ pub(crate) enum Command {
     Flows(flows::Arguments),
     List(list::Arguments),
     Theory(theory::Arguments),
+    #[cfg(target_os = "linux")]
+    Test(Box<test::Arguments>),
+    #[cfg(target_os = "linux")]
+    Server(server::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -71,6 +77,10 @@ impl Command {
             Self::Flows(arguments) => flows::run(arguments),
             Self::List(arguments) => list::run(arguments),
             Self::Theory(arguments) => theory::run(arguments),
+            #[cfg(target_os = "linux")]
+            Self::Test(arguments) => test::run(arguments),
+            #[cfg(target_os = "linux")]
+            Self::Server(arguments) => server::run(arguments),
             Self::Completions(arguments) => completions::run(arguments),
         }
     }

@@ -110,7 +110,7 @@ impl<'a> Test<'a> {
                 self.traffic.start();
                 self.is_running = true;
                 self.last_data.0 = Instant::now();
-                report(Progress::Started(&self.traffic.outcomes()));
+                report(Progress::Started(&self.outcome(None)));
             }
             Output::Event(ClientEvent::ExchangeResults) => {
                 let results = self.outcome(None).to_results();

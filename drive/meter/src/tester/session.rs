@@ -109,7 +109,8 @@ pub(super) fn serve(
                 Output::Event(ServerEvent::Parameters(_)) => {}
                 Output::Event(ServerEvent::Run) => {
                     traffic.start();
-                    report(Progress::Started(&traffic.outcomes()));
+                    let begun = outcome(&served, &traffic, control_mss, None, None);
+                    report(Progress::Started(&begun));
                 }
                 Output::Event(ServerEvent::EndTest) => {
                     traffic.stop(report);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use gigatcp_protocol::iperf3::{Cpu, Parameters};
 
 use super::budget::Budget;
-use super::outcome::{Interval, StreamInterval, StreamOutcome};
+use super::outcome::{Interval, Outcome, StreamInterval, StreamOutcome};
 use super::request;
 use super::stream::{Role, Shared, Stream};
 use super::switch::Switch;
@@ -18,8 +18,8 @@ use crate::View;
 pub enum Progress<'a> {
     /// The server lets this client wait.
     Queued,
-    /// Data flows.
-    Started(&'a [StreamOutcome]),
+    /// Data flows: what is known of the test so far.
+    Started(&'a Outcome),
     /// An interval has ended.
     Interval(&'a Interval),
 }

@@ -12,6 +12,10 @@ pub(crate) mod list;
 #[cfg(target_os = "linux")]
 pub(crate) mod privilege;
 pub(crate) mod run;
+#[cfg(target_os = "linux")]
+pub(crate) mod server;
+#[cfg(target_os = "linux")]
+pub(crate) mod test;
 pub(crate) mod theory;
 pub(crate) mod why;
 

@@ -1,0 +1,167 @@
+//! `gigatcp server`: what `gigatcp test` and stock iperf3 clients measure against.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use gigatcp_meter::tester::{
+    Admission, Network, Notify, Outcome as Measured, Role, Server, ServerConfig, ServerNotice,
+};
+use gigatcp_protocol::iperf3::Limits;
+use gigatcp_report::number;
+use gigatcp_units::Rate;
+
+use super::Outcome;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::{output, values};
+
+/// Command-line arguments of `server`.
+#[derive(clap::Args, Debug)]
+#[command(
+    about = "Serve throughput tests: gigatcp and stock iperf3 clients",
+    long_about = "\
+Serve throughput tests of `gigatcp test` and of stock iperf3 clients (3.1 and later), TCP and UDP, \
+many at the same time. A client above the limits waits for its turn; above the queue it is told \
+that the server is busy. A client that says nothing is dropped after 10 s.
+
+One line on stdout for each test. Ctrl-C ends all tests: their clients keep what they measured.",
+    after_help = "\
+Examples:
+  gigatcp server                                 serve until Ctrl-C
+  gigatcp server --max-tests 1                   one test at a time, the others wait
+  gigatcp server --allow 192.0.2.0/24            only clients of this network
+  gigatcp server -1                              one test, then end"
+)]
+pub(crate) struct Arguments {
+    /// Port
+    #[arg(short, long, value_name = "PORT", default_value_t = 5201)]
+    port: u16,
+
+    /// Address to listen at [default: all]
+    #[arg(short = 'B', long, value_name = "ADDRESS")]
+    bind: Option<IpAddr>,
+
+    /// End after one test
+    #[arg(short = '1', long)]
+    one_off: bool,
+
+    /// Tests at the same time
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    max_tests: usize,
+
+    /// Clients that wait for their turn; 0: the others are refused
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    queue: usize,
+
+    /// Tests and waiting clients of one address
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    per_address: usize,
+
+    /// Rate of all tests together; a test must then request a rate (-b)
+    #[arg(long, visible_alias = "server-bitrate-limit", value_name = "RATE", value_parser = values::rate)]
+    total_rate: Option<Rate>,
+
+    /// Longest test, in seconds
+    #[arg(
+        long,
+        visible_alias = "server-max-duration",
+        value_name = "SECONDS",
+        default_value_t = 0
+    )]
+    max_duration: u32,
+
+    /// Network that may test, in CIDR notation; may be repeated [default: all]
+    #[arg(long, value_name = "NETWORK", value_parser = Network::parse)]
+    allow: Vec<Network>,
+}
+
+/// Does it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let config = ServerConfig {
+        bind: arguments.bind,
+        port: arguments.port,
+        one_off: arguments.one_off,
+        admission: Admission {
+            tests: arguments.max_tests.max(1),
+            queue: arguments.queue,
+            per_address: arguments.per_address.max(1),
+            allow: arguments.allow.clone(),
+            limits: Limits {
+                time: arguments.max_duration,
+                total_rate: arguments.total_rate.map_or(0, Rate::as_bps),
+                ..Limits::default()
+            },
+        },
+        authorize: None,
+        interval: None,
+    };
+    let port = arguments.port;
+    let server = Server::bind(config).map_err(|error| {
+        let failure = Failure::io(&format!("listen at port {port}"), &error);
+        match error.kind() {
+            std::io::ErrorKind::AddrInUse => failure.effect("no test can be served").hint(format!(
+                "`ss -tlnp sport = :{port}` shows who listens; or choose another --port"
+            )),
+            _ => failure,
+        }
+    })?;
+    let interrupt = Interrupt::listen()?;
+    output::say(&format!("listening at {} (TCP and UDP)", server.address()));
+    let notify: Arc<Notify> = Arc::new(|notice: ServerNotice<'_>| show(&notice));
+    let stops = || interrupt.signal().is_some();
+    let served = server.run(&stops, &notify);
+    served.map_err(|error| Failure::io("serve", &error))?;
+    Ok(match interrupt.signal() {
+        Some(signal) => Outcome::Interrupted(signal),
+        None => Outcome::Done,
+    })
+}
+
+/// An address as it is typed: IPv4 clients of a socket for both families are IPv4.
+fn canonical(peer: &SocketAddr) -> SocketAddr {
+    SocketAddr::new(peer.ip().to_canonical(), peer.port())
+}
+
+/// Prints what happens: ended tests on stdout, the rest as diagnostics.
+fn show(notice: &ServerNotice<'_>) {
+    match notice {
+        ServerNotice::Refused { peer, reason } => {
+            output::say(&format!("{} refused: {reason}", canonical(peer)));
+        }
+        ServerNotice::Queued { peer } => {
+            output::say(&format!("{} waits for its turn", canonical(peer)));
+        }
+        ServerNotice::Accepted { test, peer, .. } => {
+            output::say(&format!("test {test}: {}", canonical(peer)));
+        }
+        ServerNotice::Interval { .. } => {}
+        ServerNotice::Ended { test, outcome, end } => {
+            let line = match outcome {
+                Some(outcome) => format!("test {test}: {} ({end})", summary(outcome)),
+                None => format!("test {test}: no data ({end})"),
+            };
+            // A server goes on if stdout is closed.
+            let _ = output::print(&line);
+        }
+    }
+}
+
+/// Client and rates of a test.
+fn summary(outcome: &Measured) -> String {
+    let mut parts = vec![format!(
+        "{} {}, {:.1} s",
+        outcome.parameters.transport.key().to_uppercase(),
+        outcome.host,
+        outcome.measured.as_secs_f64()
+    )];
+    for (role, word) in [(Role::Receiver, "received"), (Role::Sender, "sent")] {
+        let streams = outcome.streams.iter().filter(|stream| stream.role == role);
+        let bytes: Vec<u64> = streams.map(|stream| stream.total.bytes).collect();
+        if !bytes.is_empty() {
+            let bits = 8.0 * bytes.iter().sum::<u64>() as f64;
+            let rate = bits / outcome.measured.as_secs_f64().max(1e-9);
+            parts.push(format!("{} {word}", number::rate(rate)));
+        }
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,255 @@
+//! `gigatcp test`: the throughput between two hosts.
+//!
+//! The tester is `gigatcp-meter`; here a command line becomes a request, and an outcome becomes
+//! what is printed.
+//!
+//! | file | what |
+//! |---|---|
+//! | `request.rs` | options to a request |
+//! | `live.rs` | what is printed while a test runs |
+//! | `native.rs` | the answer |
+//! | `sums.rs` | sums over streams that several forms need |
+//! | `iperf3_text.rs`, `iperf3_json.rs` | what iperf3 prints, and its `-J` |
+//! | `csv.rs` | a line for each stream and interval |
+
+mod csv;
+pub(super) mod iperf3_json;
+pub(super) mod iperf3_text;
+mod live;
+mod native;
+mod request;
+mod sums;
+
+use std::net::IpAddr;
+
+use gigatcp_meter::tester::{self, Outcome as Measured, TestError};
+use gigatcp_units::{Bytes, Duration, Rate};
+
+use super::Outcome;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::{output, values};
+
+/// Form of what is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// The answer, what limited it, and what to change
+    Native,
+    /// What iperf3 prints
+    Iperf3,
+    /// Everything, as one JSON value
+    Json,
+    /// A JSON value for each interval and for the end, each on a line
+    JsonLines,
+    /// A line for each stream and interval
+    Csv,
+}
+
+/// Command-line arguments of `test`.
+#[derive(clap::Args, Debug)]
+#[command(
+    about = "Measure the throughput to a host, and say what limited it",
+    disable_version_flag = true,
+    long_about = "\
+Measure the throughput to a host, and say what limited it. The host runs `gigatcp server` or a \
+stock `iperf3 -s` (3.1 and later). Options have iperf3's names and defaults: TCP, one stream, \
+10 s, from here to there.
+
+The rate is what the receiving application got, in bits of payload. Socket options are read back: \
+one that is not as requested is named with what overrode it.
+
+With -J the output is iperf3's JSON, with --format iperf3 its text.",
+    after_help = "\
+Examples:
+  gigatcp test dtn2.example                      10 s of TCP to a server
+  gigatcp test dtn2.example -R -P 4              from there to here, four streams
+  gigatcp test dtn2.example -C bbr -w 64M        congestion control and socket buffers
+  gigatcp test dtn2.example -u -b 1G             UDP at a rate: loss, reordering, jitter
+  gigatcp test dtn2.example -n 10G               an amount instead of a time
+  gigatcp test dtn2.example -J | jq .end         iperf3's JSON"
+)]
+pub(crate) struct Arguments {
+    /// Host that runs a server: name or address
+    #[arg(value_name = "HOST")]
+    host: String,
+
+    /// Port of the server
+    #[arg(short, long, value_name = "PORT", default_value_t = 5201)]
+    port: u16,
+
+    /// Duration; 0: until Ctrl-C
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 10, conflicts_with_all = ["bytes", "blockcount"])]
+    time: u32,
+
+    /// Bytes to transfer instead of a duration
+    #[arg(short = 'n', long, value_name = "SIZE", value_parser = values::amount)]
+    bytes: Option<Bytes>,
+
+    /// Blocks to transfer instead of a duration
+    #[arg(short = 'k', long, value_name = "N", conflicts_with = "bytes")]
+    blockcount: Option<u64>,
+
+    /// Rate of each stream [default: unlimited for TCP, 1 Mbit/s for UDP; 0: unlimited]
+    #[arg(short = 'b', long, visible_alias = "bandwidth", value_name = "RATE", value_parser = request::bitrate)]
+    bitrate: Option<request::Bitrate>,
+
+    /// Rate that the kernel's pacing keeps each stream to
+    #[arg(long, value_name = "RATE", value_parser = values::rate)]
+    fq_rate: Option<Rate>,
+
+    /// UDP instead of TCP
+    #[arg(short, long)]
+    udp: bool,
+
+    /// From the server to here
+    #[arg(short = 'R', long, conflicts_with = "bidir")]
+    reverse: bool,
+
+    /// In both directions, on connections of their own
+    #[arg(long)]
+    bidir: bool,
+
+    /// Streams in each direction
+    #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
+    parallel: u32,
+
+    /// Bytes of a block: of each write, or of a datagram
+    #[arg(short, long, value_name = "SIZE", value_parser = values::octets)]
+    length: Option<Bytes>,
+
+    /// Socket buffers of both ends, which stops their autotuning
+    #[arg(short, long, value_name = "SIZE", value_parser = values::octets)]
+    window: Option<Bytes>,
+
+    /// Maximum segment size
+    #[arg(short = 'M', long, value_name = "SIZE", value_parser = values::octets)]
+    set_mss: Option<Bytes>,
+
+    /// Congestion control, by the kernel's name
+    #[arg(short = 'C', long, value_name = "NAME")]
+    congestion: Option<String>,
+
+    /// Turn Nagle's algorithm off
+    #[arg(short = 'N', long)]
+    no_delay: bool,
+
+    /// Type of service, the whole byte (0 to 255)
+    #[arg(short = 'S', long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=255))]
+    tos: Option<u32>,
+
+    /// Leave the first seconds out of the totals
+    #[arg(short = 'O', long, value_name = "SECONDS", default_value_t = 0)]
+    omit: u32,
+
+    /// Time between two reports; 0: none
+    #[arg(short, long, value_name = "TIME", default_value = "1 s", value_parser = request::interval)]
+    interval: Duration,
+
+    /// Discard received data in the kernel (MSG_TRUNC) instead of copying it
+    #[arg(long)]
+    skip_rx_copy: bool,
+
+    /// IPv4 only
+    #[arg(short = '4', long, conflicts_with = "version6")]
+    version4: bool,
+
+    /// IPv6 only
+    #[arg(short = '6', long)]
+    version6: bool,
+
+    /// Address to send from
+    #[arg(short = 'B', long, value_name = "ADDRESS")]
+    bind: Option<IpAddr>,
+
+    /// Interface to send through
+    #[arg(long, value_name = "NAME")]
+    bind_dev: Option<String>,
+
+    /// First local port of the streams
+    #[arg(long, value_name = "PORT")]
+    cport: Option<u16>,
+
+    /// Longest wait for a connection
+    #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = request::timeout)]
+    connect_timeout: Duration,
+
+    /// Longest time without data
+    #[arg(long, value_name = "TIME", default_value = "120 s", value_parser = request::timeout)]
+    rcv_timeout: Duration,
+
+    /// Text that is kept with the result
+    #[arg(short = 'T', long, value_name = "TEXT")]
+    title: Option<String>,
+
+    /// Show the server's own output too
+    #[arg(long)]
+    get_server_output: bool,
+
+    /// Form of the output
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Native)]
+    format: Format,
+
+    /// iperf3's JSON
+    #[arg(short = 'J', long, conflicts_with = "format")]
+    json: bool,
+
+    /// iperf3's JSON, an event on each line
+    #[arg(long, conflicts_with_all = ["format", "json"])]
+    json_stream: bool,
+}
+
+/// Does it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let request = request::of(arguments);
+    let interrupt = Interrupt::listen()?;
+    let stops = || interrupt.signal().is_some();
+    let mut live = live::Live::new(arguments, &request);
+    let measured = tester::run(&request, &stops, &mut |progress| live.show(progress));
+    live.clear();
+    let measured = match measured {
+        Ok(measured) => measured,
+        Err(error) => return failed(arguments, &request, &error, &interrupt),
+    };
+    print(arguments, &measured)?;
+    if let Some(signal) = interrupt.signal() {
+        return Ok(Outcome::Interrupted(signal));
+    }
+    Ok(match measured.cut_short {
+        Some(_) => Outcome::Missed,
+        None => Outcome::Done,
+    })
+}
+
+/// Prints what was measured.
+fn print(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
+    if arguments.json {
+        return output::print_json(&iperf3_json::of(measured));
+    }
+    if arguments.json_stream {
+        return output::print(&iperf3_json::end_event(measured));
+    }
+    match arguments.format {
+        Format::Native => output::print(&native::text(measured)),
+        Format::Iperf3 => output::print(&iperf3_text::end(measured)),
+        Format::Json => output::print_json(&native::json(measured)),
+        Format::JsonLines => output::print(&native::end_line(measured)),
+        Format::Csv => output::print(&csv::totals(measured)),
+    }
+}
+
+/// No data flowed: a failure, except that a program which reads JSON is told in JSON.
+fn failed(
+    arguments: &Arguments,
+    request: &tester::Request,
+    error: &TestError,
+    interrupt: &Interrupt,
+) -> Result<Outcome, Failure> {
+    if let (TestError::Stopped, Some(signal)) = (error, interrupt.signal()) {
+        return Ok(Outcome::Interrupted(signal));
+    }
+    if arguments.json {
+        output::print_json(&iperf3_json::error(request, error))?;
+        return Ok(Outcome::Missed);
+    }
+    Err(request::failure(request, error))
+}

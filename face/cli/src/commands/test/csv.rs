@@ -1,0 +1,67 @@
+//! A line for each stream and interval, and for each stream's total.
+
+use gigatcp_meter::tester::{Interval, Outcome, Role, StreamInterval, StreamOutcome};
+
+use super::sums;
+
+/// The head.
+pub(super) const HEAD: &str = "kind,start_s,end_s,omitted,stream,role,bytes,bits_per_second,retransmits,cwnd_bytes,\
+     srtt_us,datagrams,lost,jitter_ms";
+
+/// Lines of an interval.
+pub(super) fn interval(streams: &[StreamOutcome], interval: &Interval) -> String {
+    let lines = streams.iter().zip(&interval.streams).map(|(stream, part)| {
+        let times = (interval.start.as_secs_f64(), interval.end.as_secs_f64());
+        line("interval", times, interval.omitted, stream, part)
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Lines of the totals: this end's counts.
+pub(super) fn totals(outcome: &Outcome) -> String {
+    let times = (0.0, outcome.measured.as_secs_f64());
+    let lines = outcome
+        .streams
+        .iter()
+        .map(|stream| line("total", times, false, stream, &stream.total));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn line(
+    kind: &str,
+    (start, end): (f64, f64),
+    omitted: bool,
+    stream: &StreamOutcome,
+    part: &StreamInterval,
+) -> String {
+    let role = match stream.role {
+        Role::Sender => "sender",
+        Role::Receiver => "receiver",
+    };
+    let span = std::time::Duration::from_secs_f64((end - start).max(0.0));
+    let rate = sums::rate(part.bytes, span);
+    let maybe = |number: Option<u64>| number.map_or_else(String::new, |number| number.to_string());
+    let view = part.view.as_ref();
+    let datagrams = if part.view.is_some() {
+        None
+    } else {
+        Some(part.datagrams)
+    };
+    let is_udp_receiver = part.view.is_none() && stream.role == Role::Receiver;
+    let lost = is_udp_receiver
+        .then(|| part.lost.to_string())
+        .unwrap_or_default();
+    let jitter = part.udp.report.jitter.as_secs_f64() * 1000.0;
+    let jitter = is_udp_receiver
+        .then(|| format!("{jitter:.3}"))
+        .unwrap_or_default();
+    format!(
+        "{kind},{start:.6},{end:.6},{omitted},{},{role},{},{rate:.0},{},{},{},{},{lost},{jitter}",
+        stream.id,
+        part.bytes,
+        maybe(part.retransmits),
+        maybe(view.map(|view| view.cwnd.as_u64())),
+        maybe(view.and_then(|view| Some(view.srtt?.as_micros()))),
+        maybe(datagrams),
+    )
+}

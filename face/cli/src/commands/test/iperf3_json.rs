@@ -1,0 +1,383 @@
+//! iperf3's JSON (`-J`) of an outcome, with the fields of 3.12.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use gigatcp_meter::tester::{
+    Interval, Outcome, Request, Role, StreamInterval, StreamOutcome, TestError,
+};
+use gigatcp_protocol::iperf3::{Direction, ServerOutput, StreamResults, Transport};
+use serde_json::{Map, Value, json};
+
+use super::sums;
+
+/// All of it.
+pub(in super::super) fn of(outcome: &Outcome) -> Value {
+    let intervals = outcome.intervals.iter();
+    let intervals: Vec<Value> = intervals.map(|one| interval(outcome, one)).collect();
+    let mut value = json!({
+        "start": start(outcome),
+        "intervals": intervals,
+        "end": end(outcome),
+    });
+    if let Some(title) = &outcome.parameters.title {
+        value["title"] = title.as_str().into();
+    }
+    match outcome
+        .peer
+        .as_ref()
+        .and_then(|peer| peer.server_output.as_ref())
+    {
+        Some(ServerOutput::Text(text)) => value["server_output_text"] = text.as_str().into(),
+        Some(ServerOutput::Json(json)) => value["server_output_json"] = json.clone(),
+        None => {}
+    }
+    if let Some(error) = &outcome.cut_short {
+        value["error"] = error.as_str().into();
+    }
+    value
+}
+
+/// What iperf3 prints if no data flowed.
+pub(super) fn error(request: &Request, error: &TestError) -> Value {
+    json!({
+        "start": {
+            "connected": [],
+            "version": version(),
+            "system_info": system(),
+            "connecting_to": {"host": request.host, "port": request.port},
+        },
+        "intervals": [],
+        "end": {},
+        "error": error.to_string(),
+    })
+}
+
+/// A line of `--json-stream`.
+fn event(name: &str, data: &Value) -> String {
+    json!({"event": name, "data": data}).to_string()
+}
+
+/// The first line of `--json-stream`.
+pub(super) fn start_event(outcome: &Outcome) -> String {
+    event("start", &start(outcome))
+}
+
+/// The line of an interval.
+pub(super) fn interval_event(outcome: &Outcome, one: &Interval) -> String {
+    event("interval", &interval(outcome, one))
+}
+
+/// The last line.
+pub(super) fn end_event(outcome: &Outcome) -> String {
+    let mut lines = Vec::new();
+    if let Some(error) = &outcome.cut_short {
+        lines.push(event("error", &error.as_str().into()));
+    }
+    lines.push(event("end", &end(outcome)));
+    lines.join("\n")
+}
+
+fn version() -> String {
+    format!("gigatcp {} (iperf3 3.12)", env!("CARGO_PKG_VERSION"))
+}
+
+/// What `uname -a` says.
+fn system() -> String {
+    let read = |name: &str| {
+        let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}"));
+        text.map_or_else(|_| "unknown".into(), |text| text.trim().to_owned())
+    };
+    let parts = ["ostype", "hostname", "osrelease", "version"].map(read);
+    format!("{} {}", parts.join(" "), std::env::consts::ARCH)
+}
+
+fn start(outcome: &Outcome) -> Value {
+    let parameters = &outcome.parameters;
+    let connected = outcome.streams.iter().map(|stream| {
+        json!({
+            "socket": stream.id,
+            "local_host": stream.local.ip().to_canonical().to_string(),
+            "local_port": stream.local.port(),
+            "remote_host": stream.peer.ip().to_canonical().to_string(),
+            "remote_port": stream.peer.port(),
+        })
+    });
+    let since = outcome
+        .started_at
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let buffers = outcome.streams.first().map(|stream| &stream.options);
+    let mut value = json!({
+        "connected": connected.collect::<Vec<_>>(),
+        "version": version(),
+        "system_info": system(),
+        "timestamp": {
+            "time": httpdate::fmt_http_date(outcome.started_at),
+            "timesecs": since.as_secs(),
+        },
+        "connecting_to": {"host": outcome.host, "port": outcome.port},
+        "cookie": outcome.cookie.to_string(),
+        "target_bitrate": parameters.bandwidth.unwrap_or(0),
+        "sock_bufsize": parameters.window.unwrap_or(0),
+        "sndbuf_actual": buffers.map_or(0, |options| options.send_buffer),
+        "rcvbuf_actual": buffers.map_or(0, |options| options.receive_buffer),
+        "test_start": {
+            "protocol": match parameters.transport {
+                Transport::Udp => "UDP",
+                _ => "TCP",
+            },
+            "num_streams": parameters.parallel,
+            "blksize": outcome.block,
+            "omit": parameters.omit,
+            "duration": parameters.time,
+            "bytes": parameters.num,
+            "blocks": parameters.blockcount,
+            "reverse": i32::from(parameters.direction == Direction::Reverse),
+            "tos": parameters.tos.unwrap_or(0),
+            "target_bitrate": parameters.bandwidth.unwrap_or(0),
+        },
+    });
+    if parameters.transport == Transport::Tcp {
+        value["tcp_mss_default"] = outcome.control_mss.into();
+    }
+    value
+}
+
+/// Times, bytes and rate: what every entry begins with.
+fn span(start: f64, end: f64, bytes: u64) -> Map<String, Value> {
+    let seconds = end - start;
+    let rate = if seconds > 0.0 {
+        bytes as f64 * 8.0 / seconds
+    } else {
+        0.0
+    };
+    let entries = [
+        ("start", Value::from(start)),
+        ("end", end.into()),
+        ("seconds", seconds.into()),
+        ("bytes", bytes.into()),
+        ("bits_per_second", rate.into()),
+    ];
+    entries
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
+}
+
+fn put(map: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
+    map.insert(key.to_owned(), value.into());
+}
+
+fn put_udp(map: &mut Map<String, Value>, jitter: f64, lost: i64, packets: u64) {
+    put(map, "jitter_ms", jitter * 1000.0);
+    put(map, "lost_packets", lost);
+    put(map, "packets", packets);
+    put(map, "lost_percent", sums::percent(lost, packets));
+}
+
+fn interval(outcome: &Outcome, interval: &Interval) -> Value {
+    let entry = |stream: &StreamInterval, role: Role| {
+        let (start, end) = (interval.start.as_secs_f64(), interval.end.as_secs_f64());
+        let mut map = span(start, end, stream.bytes);
+        if outcome.parameters.transport == Transport::Udp {
+            match role {
+                Role::Sender => put(&mut map, "packets", stream.datagrams),
+                Role::Receiver => {
+                    let jitter = stream.udp.report.jitter.as_secs_f64();
+                    put_udp(&mut map, jitter, stream.lost, stream.expected);
+                }
+            }
+        } else if let Some(retransmits) = stream.retransmits {
+            put(&mut map, "retransmits", retransmits);
+        }
+        put(&mut map, "omitted", interval.omitted);
+        put(&mut map, "sender", role == Role::Sender);
+        map
+    };
+    let streams = outcome
+        .streams
+        .iter()
+        .zip(&interval.streams)
+        .map(|(stream, part)| {
+            let mut map = entry(part, stream.role);
+            put(&mut map, "socket", stream.id);
+            if let Some(view) = part.view.filter(|_| stream.role == Role::Sender) {
+                let micros =
+                    |time: Option<gigatcp_units::Duration>| time.map_or(0, |it| it.as_micros());
+                put(&mut map, "snd_cwnd", view.cwnd.as_u64());
+                put(&mut map, "snd_wnd", view.snd_wnd.as_u64());
+                put(&mut map, "rtt", micros(view.srtt));
+                put(&mut map, "rttvar", micros(view.rttvar));
+                put(&mut map, "pmtu", view.pmtu);
+            }
+            Value::Object(map)
+        });
+    let streams: Vec<Value> = streams.collect();
+    let mut value = json!({"streams": streams});
+    for (index, role) in sums::roles(&outcome.streams).into_iter().enumerate() {
+        let sum = sums::of_interval(&outcome.streams, interval, role);
+        let key = if index == 0 {
+            "sum"
+        } else {
+            "sum_bidir_reverse"
+        };
+        value[key] = Value::Object(entry(&sum, role));
+    }
+    value
+}
+
+/// Seconds that a peer's counts cover.
+fn peer_seconds(peer: &StreamResults, own: Duration) -> f64 {
+    peer.end_time
+        .filter(|end| *end > 0.0)
+        .unwrap_or(own.as_secs_f64())
+}
+
+fn end(outcome: &Outcome) -> Value {
+    let is_udp = outcome.parameters.transport == Transport::Udp;
+    let streams = outcome.streams.iter().map(|stream| {
+        if is_udp {
+            udp_stream(outcome, stream)
+        } else {
+            tcp_stream(outcome, stream)
+        }
+    });
+    let mut value = json!({"streams": streams.collect::<Vec<_>>()});
+    for (index, role) in sums::roles(&outcome.streams).into_iter().enumerate() {
+        let suffix = if index == 0 { "" } else { "_bidir_reverse" };
+        put_sums(&mut value, outcome, role, suffix);
+    }
+    let peer = outcome.peer.as_ref();
+    let theirs = peer.map(|peer| peer.cpu).unwrap_or_default();
+    value["cpu_utilization_percent"] = json!({
+        "host_total": outcome.cpu.total,
+        "host_user": outcome.cpu.user,
+        "host_system": outcome.cpu.system,
+        "remote_total": theirs.total,
+        "remote_user": theirs.user,
+        "remote_system": theirs.system,
+    });
+    if !is_udp {
+        let own = outcome
+            .streams
+            .first()
+            .and_then(|stream| stream.options.congestion.clone());
+        let theirs = peer.and_then(|peer| peer.congestion_used.clone());
+        let is_sender = outcome
+            .streams
+            .first()
+            .is_some_and(|it| it.role == Role::Sender);
+        let (sender, receiver) = if is_sender {
+            (own, theirs)
+        } else {
+            (theirs, own)
+        };
+        for (key, name) in [("sender", sender), ("receiver", receiver)] {
+            if let Some(name) = name {
+                value[format!("{key}_tcp_congestion")] = name.into();
+            }
+        }
+    }
+    value
+}
+
+/// What sender and receiver of a direction counted: bytes, seconds, retransmissions.
+fn ends(
+    outcome: &Outcome,
+    role: Role,
+    own: &StreamInterval,
+    peer: Option<&StreamResults>,
+) -> [(u64, f64, Option<u64>); 2] {
+    let measured = outcome.measured.as_secs_f64();
+    let ours = (own.bytes, measured, own.retransmits);
+    let theirs = peer.map_or((0, measured, None), |peer| {
+        (
+            peer.bytes,
+            peer_seconds(peer, outcome.measured),
+            peer.retransmits,
+        )
+    });
+    match role {
+        Role::Sender => [ours, theirs],
+        Role::Receiver => [theirs, ours],
+    }
+}
+
+fn tcp_stream(outcome: &Outcome, stream: &StreamOutcome) -> Value {
+    let peer = outcome.peer_of(stream);
+    let [sent, received] = ends(outcome, stream.role, &stream.total, peer);
+    let is_sender = stream.role == Role::Sender;
+    let entry = |(bytes, seconds, retransmits): (u64, f64, Option<u64>), has_retransmits| {
+        let mut map = span(0.0, seconds, bytes);
+        put(&mut map, "socket", stream.id);
+        if has_retransmits && let Some(retransmits) = retransmits {
+            put(&mut map, "retransmits", retransmits);
+        }
+        put(&mut map, "sender", is_sender);
+        map
+    };
+    let mut sender = entry(sent, true);
+    if is_sender {
+        let micros = |index: usize| stream.rtt.map_or(0, |rtt| rtt[index].as_micros() as u64);
+        put(&mut sender, "max_snd_cwnd", stream.max_cwnd);
+        put(&mut sender, "max_snd_wnd", stream.max_snd_wnd);
+        put(&mut sender, "max_rtt", micros(2));
+        put(&mut sender, "min_rtt", micros(0));
+        put(&mut sender, "mean_rtt", micros(1));
+    }
+    json!({"sender": sender, "receiver": entry(received, false)})
+}
+
+/// Jitter in seconds, lost datagrams and datagrams of a direction, as its receiver counted.
+fn udp_counts(role: Role, own: &StreamInterval, peer: Option<&StreamResults>) -> (f64, i64, u64) {
+    match (role, peer) {
+        (Role::Receiver, _) => (own.udp.report.jitter.as_secs_f64(), own.lost, own.expected),
+        (Role::Sender, Some(peer)) => (peer.jitter, peer.errors, own.datagrams),
+        (Role::Sender, None) => (0.0, 0, own.datagrams),
+    }
+}
+
+fn udp_stream(outcome: &Outcome, stream: &StreamOutcome) -> Value {
+    let peer = outcome.peer_of(stream);
+    let (jitter, lost, packets) = udp_counts(stream.role, &stream.total, peer);
+    let mut map = span(0.0, outcome.measured.as_secs_f64(), stream.total.bytes);
+    put(&mut map, "socket", stream.id);
+    put_udp(&mut map, jitter, lost, packets);
+    put(
+        &mut map,
+        "out_of_order",
+        stream.total.udp.stock.out_of_order,
+    );
+    put(&mut map, "sender", stream.role == Role::Sender);
+    json!({"udp": map})
+}
+
+fn put_sums(value: &mut Value, outcome: &Outcome, role: Role, suffix: &str) {
+    let own = sums::of_totals(outcome, role);
+    let peer = sums::of_peer(outcome, role);
+    let [sent, received] = ends(outcome, role, &own, peer.as_ref());
+    let is_sender = role == Role::Sender;
+    if outcome.parameters.transport == Transport::Tcp {
+        let mut sum = span(0.0, sent.1, sent.0);
+        if let Some(retransmits) = sent.2 {
+            put(&mut sum, "retransmits", retransmits);
+        }
+        put(&mut sum, "sender", is_sender);
+        value[format!("sum_sent{suffix}")] = Value::Object(sum);
+        let mut sum = span(0.0, received.1, received.0);
+        put(&mut sum, "sender", is_sender);
+        value[format!("sum_received{suffix}")] = Value::Object(sum);
+        return;
+    }
+    let (jitter, lost, packets) = udp_counts(role, &own, peer.as_ref());
+    let entry = |(bytes, seconds, _): (u64, f64, Option<u64>), jitter, lost, is_sender: bool| {
+        let mut sum = span(0.0, seconds, bytes);
+        put_udp(&mut sum, jitter, lost, packets);
+        put(&mut sum, "sender", is_sender);
+        Value::Object(sum)
+    };
+    let measured = (own.bytes, outcome.measured.as_secs_f64(), None);
+    value[format!("sum{suffix}")] = entry(measured, jitter, lost, is_sender);
+    value[format!("sum_sent{suffix}")] = entry(sent, 0.0, 0, true);
+    value[format!("sum_received{suffix}")] = entry(received, jitter, lost, false);
+}

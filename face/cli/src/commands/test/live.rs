@@ -1,0 +1,129 @@
+//! What is printed while a test runs: a progress line on a terminal, or the intervals of a form
+//! that has them.
+
+use std::io::IsTerminal;
+
+use gigatcp_meter::tester::{Interval, Outcome, Progress, Request, Role, StreamOutcome};
+use gigatcp_report::number;
+
+use super::{Arguments, Format, csv, iperf3_json, iperf3_text, native, sums};
+use crate::output;
+
+/// The printer.
+pub(super) struct Live<'a> {
+    arguments: &'a Arguments,
+    request: &'a Request,
+    /// What is known of the test since data flows.
+    begun: Option<Outcome>,
+    is_terminal: bool,
+    has_line: bool,
+}
+
+impl<'a> Live<'a> {
+    pub(super) fn new(arguments: &'a Arguments, request: &'a Request) -> Self {
+        Self {
+            arguments,
+            request,
+            begun: None,
+            is_terminal: std::io::stderr().is_terminal(),
+            has_line: false,
+        }
+    }
+
+    /// Something has happened. What cannot be printed here fails at the end too, and is said
+    /// then.
+    pub(super) fn show(&mut self, progress: Progress<'_>) {
+        match progress {
+            Progress::Queued => {
+                let (host, port) = (&self.request.host, self.request.port);
+                output::say(&format!("waiting for {host}:{port}, which serves others"));
+            }
+            Progress::Started(begun) => {
+                self.start(begun);
+                self.begun = Some(begun.clone());
+            }
+            Progress::Interval(interval) => {
+                if let Some(begun) = self.begun.take() {
+                    self.interval(&begun, interval);
+                    self.begun = Some(begun);
+                }
+            }
+        }
+    }
+
+    /// Removes the progress line.
+    pub(super) fn clear(&mut self) {
+        if self.has_line {
+            eprint!("\r\x1b[K");
+        }
+    }
+
+    fn start(&self, begun: &Outcome) {
+        let to = (self.request.host.as_str(), self.request.port);
+        let text = if self.arguments.json_stream {
+            iperf3_json::start_event(begun)
+        } else if self.arguments.json {
+            return;
+        } else {
+            match self.arguments.format {
+                Format::Iperf3 => iperf3_text::start(to, &begun.parameters, &begun.streams),
+                Format::Csv => csv::HEAD.to_owned(),
+                Format::Native | Format::Json | Format::JsonLines => return,
+            }
+        };
+        let _ = output::print(&text);
+    }
+
+    fn interval(&mut self, begun: &Outcome, interval: &Interval) {
+        let text = if self.arguments.json_stream {
+            iperf3_json::interval_event(begun, interval)
+        } else if self.arguments.json {
+            return self.line(&begun.streams, interval);
+        } else {
+            let (parameters, streams) = (&begun.parameters, &begun.streams);
+            match self.arguments.format {
+                Format::Iperf3 => iperf3_text::interval(parameters, streams, interval),
+                Format::Csv => csv::interval(streams, interval),
+                Format::JsonLines => native::interval_line(streams, interval),
+                Format::Native | Format::Json => return self.line(streams, interval),
+            }
+        };
+        let _ = output::print(&text);
+    }
+
+    /// The progress line on a terminal.
+    fn line(&mut self, streams: &[StreamOutcome], interval: &Interval) {
+        if !self.is_terminal {
+            return;
+        }
+        let span = interval.end.saturating_sub(interval.start);
+        let mut parts = Vec::new();
+        for role in sums::roles(streams) {
+            let sum = sums::of_interval(streams, interval, role);
+            let direction = match role {
+                Role::Sender => "sent",
+                Role::Receiver => "received",
+            };
+            parts.push(format!(
+                "{} {direction}",
+                number::rate(sums::rate(sum.bytes, span))
+            ));
+            if let Some(retransmits) = sum.retransmits {
+                parts.push(format!("{retransmits} retransmitted"));
+            }
+        }
+        if let Some(view) = interval.streams.first().and_then(|first| first.view) {
+            if let Some(rtt) = view.srtt {
+                parts.push(format!("RTT {:.1} ms", rtt.as_secs_f64() * 1000.0));
+            }
+            parts.push(format!(
+                "cwnd {}",
+                gigatcp_units::grammar::human_bytes(view.cwnd)
+            ));
+        }
+        let omitted = if interval.omitted { " (omitted)" } else { "" };
+        let at = format!("{:4.0} s{omitted}", interval.end.as_secs_f64());
+        eprint!("\r\x1b[K{at}  {}", parts.join(", "));
+        self.has_line = true;
+    }
+}

@@ -1,0 +1,178 @@
+//! Options to a request, and what to type when a test cannot begin.
+
+use std::time;
+
+use gigatcp_meter::tester::{Request, TestError};
+use gigatcp_protocol::iperf3::{ClientFailure, Direction, Parameters, Transport};
+use gigatcp_units::{Bytes, Duration, Rate};
+
+use super::Arguments;
+use crate::failure::Failure;
+use crate::values;
+
+/// Rate of a stream, and blocks that are sent together (`-b 100M/10`). `None`: unlimited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bitrate {
+    rate: Option<Rate>,
+    burst: Option<u32>,
+}
+
+/// iperf3's default rate of UDP, in bit/s.
+const UDP_DEFAULT: u64 = 1 << 20;
+
+/// Reads `100M`, `100M/10` or `0`.
+pub(crate) fn bitrate(text: &str) -> Result<Bitrate, String> {
+    let (rate, burst) = match text.split_once('/') {
+        Some((rate, burst)) if !burst.trim_start().starts_with('s') => (rate, Some(burst)),
+        _ => (text, None),
+    };
+    let burst = burst.map(|text| match text.trim().parse() {
+        Ok(burst @ 1..=1000) => Ok(burst),
+        _ => Err(format!("`{text}` is not a number of blocks from 1 to 1000")),
+    });
+    let rate = match rate.trim() {
+        "0" => None,
+        text => Some(values::rate(text)?),
+    };
+    let burst = burst.transpose()?;
+    Ok(Bitrate { rate, burst })
+}
+
+/// Reads an interval: `0.5`, `500 ms`; 0 is none.
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
+    let length = seconds(text)?;
+    let (shortest, longest) = (Duration::from_millis(1), Duration::from_secs(3600));
+    if length.is_zero() || (shortest..=longest).contains(&length) {
+        return Ok(length);
+    }
+    Err("an interval is 0, or from 1 ms to 1 h".into())
+}
+
+/// Reads a time that is not zero.
+pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
+    let length = seconds(text)?;
+    match length.is_zero() {
+        true => Err("a timeout is longer than 0 s".into()),
+        false => Ok(length),
+    }
+}
+
+/// A time; a bare number counts seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.trim().parse::<f64>() {
+        Ok(seconds) if (0.0..1e9).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => values::time(text),
+    }
+}
+
+/// The request that the options make.
+pub(super) fn of(arguments: &Arguments) -> Request {
+    let mut request = Request::new(arguments.host.clone());
+    let small = |bytes: Bytes| u32::try_from(bytes.as_u64()).unwrap_or(u32::MAX);
+    let has_amount = arguments.bytes.is_some() || arguments.blockcount.is_some();
+    let udp_default = arguments.udp.then_some(Bitrate {
+        rate: Some(Rate::from_bps(UDP_DEFAULT)),
+        burst: None,
+    });
+    let bitrate = arguments.bitrate.or(udp_default);
+    request.parameters = Parameters {
+        transport: if arguments.udp {
+            Transport::Udp
+        } else {
+            Transport::Tcp
+        },
+        direction: match (arguments.bidir, arguments.reverse) {
+            (true, _) => Direction::Bidirectional,
+            (_, true) => Direction::Reverse,
+            _ => Direction::Forward,
+        },
+        omit: arguments.omit,
+        time: if has_amount { 0 } else { arguments.time },
+        num: arguments.bytes.map_or(0, Bytes::as_u64),
+        blockcount: arguments.blockcount.unwrap_or(0),
+        parallel: arguments.parallel,
+        len: arguments.length.map(small),
+        window: arguments.window.map(Bytes::as_u64),
+        mss: arguments.set_mss.map(small),
+        nodelay: arguments.no_delay,
+        bandwidth: bitrate.and_then(|bitrate| bitrate.rate).map(Rate::as_bps),
+        burst: bitrate.and_then(|bitrate| bitrate.burst),
+        fqrate: arguments.fq_rate.map(Rate::as_bps),
+        tos: arguments.tos,
+        title: arguments.title.clone(),
+        congestion: arguments.congestion.clone(),
+        get_server_output: arguments.get_server_output,
+        skip_rx_copy: arguments.skip_rx_copy,
+        udp_counters_64bit: arguments.udp,
+        ..request.parameters
+    };
+    request.port = arguments.port;
+    request.interval = (!arguments.interval.is_zero()).then(|| std_time(arguments.interval));
+    request.connect_timeout = std_time(arguments.connect_timeout);
+    request.receive_timeout = std_time(arguments.rcv_timeout);
+    request.bind = arguments.bind;
+    request.bind_dev.clone_from(&arguments.bind_dev);
+    request.client_port = arguments.cport;
+    request.only_v4 = match (arguments.version4, arguments.version6) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    };
+    request
+}
+
+fn std_time(length: Duration) -> time::Duration {
+    time::Duration::from_nanos(length.as_nanos())
+}
+
+/// Why no data flowed, with what to type next.
+pub(super) fn failure(request: &Request, error: &TestError) -> Failure {
+    let (host, port) = (&request.host, request.port);
+    let failure = Failure::new(error.to_string()).effect("nothing was measured");
+    match error {
+        TestError::Connect { cause, .. } => match cause.kind() {
+            std::io::ErrorKind::ConnectionRefused => failure.hint(format!(
+                "start `gigatcp server` (or `iperf3 -s -p {port}`) on {host}, or name its port \
+                 with --port"
+            )),
+            std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock => failure.hint(format!(
+                "is port {port} of {host} open in its firewall? `gigatcp trace {host}` shows how \
+                 far packets get"
+            )),
+            _ => failure,
+        },
+        TestError::Unresolved { cause: None, .. } => failure.hint("leave out -4 and -6"),
+        TestError::Protocol(ClientFailure::Busy) => failure.hint(
+            "wait for its test to end; `gigatcp server` takes many clients, and lets the others \
+             wait",
+        ),
+        TestError::Protocol(ClientFailure::Violation(_)) => failure.hint(format!(
+            "does port {port} of {host} belong to an iperf3 server?"
+        )),
+        _ => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_with_bursts_are_read_and_zero_is_unlimited() {
+        let read = bitrate("100 Mbit/s/20").unwrap_or_else(|_| bitrate("0/20").unwrap());
+        assert_eq!(read.burst, Some(20));
+        assert_eq!(bitrate("0").unwrap().rate, None);
+        assert_eq!(
+            bitrate("8 Mbit/s").unwrap().rate,
+            Some(Rate::from_bps(8_000_000))
+        );
+        assert!(bitrate("0/5000").is_err());
+    }
+
+    #[test]
+    fn a_bare_number_is_seconds() {
+        assert_eq!(interval("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(interval("250 ms"), Ok(Duration::from_millis(250)));
+        assert!(interval("0.0001").is_err() && timeout("0").is_err());
+    }
+}

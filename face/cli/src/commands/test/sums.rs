@@ -1,0 +1,103 @@
+//! Sums over the streams of one direction.
+
+use std::time::Duration;
+
+use gigatcp_meter::tester::{Interval, Outcome, Role, StreamInterval, StreamOutcome};
+use gigatcp_protocol::iperf3::StreamResults;
+
+/// Streams of one direction in an interval, together.
+pub(super) fn of_interval(
+    outcome: &[StreamOutcome],
+    interval: &Interval,
+    role: Role,
+) -> StreamInterval {
+    let streams = outcome.iter().zip(&interval.streams);
+    let parts = streams.filter(|(stream, _)| stream.role == role);
+    add(parts.map(|(_, part)| part))
+}
+
+/// Totals of the streams of one direction, together.
+pub(super) fn of_totals(outcome: &Outcome, role: Role) -> StreamInterval {
+    let streams = outcome.streams.iter().filter(|stream| stream.role == role);
+    add(streams.map(|stream| &stream.total))
+}
+
+/// Jitter is averaged, everything else added.
+fn add<'a>(parts: impl Iterator<Item = &'a StreamInterval>) -> StreamInterval {
+    let mut sum = StreamInterval::default();
+    let (mut jitter, mut count) = (0.0, 0);
+    for part in parts {
+        sum.bytes += part.bytes;
+        if let Some(retransmits) = part.retransmits {
+            sum.retransmits = Some(sum.retransmits.unwrap_or(0) + retransmits);
+        }
+        sum.datagrams += part.datagrams;
+        sum.lost += part.lost;
+        sum.expected += part.expected;
+        sum.udp.stock.out_of_order += part.udp.stock.out_of_order;
+        sum.udp.report.lost += part.udp.report.lost;
+        sum.udp.report.received += part.udp.report.received;
+        sum.udp.report.duplicates += part.udp.report.duplicates;
+        sum.udp.report.reordered += part.udp.report.reordered;
+        sum.udp.socket_drops += part.udp.socket_drops;
+        let max_extent = part.udp.report.max_extent;
+        sum.udp.report.max_extent = sum.udp.report.max_extent.max(max_extent);
+        jitter += part.udp.report.jitter.as_secs_f64();
+        count += 1;
+    }
+    if count > 0 {
+        let mean = jitter / f64::from(count);
+        sum.udp.report.jitter = gigatcp_units::Duration::from_secs_f64(mean);
+    }
+    sum
+}
+
+/// Roles of this end that the test has, the sender's first.
+pub(super) fn roles(streams: &[StreamOutcome]) -> Vec<Role> {
+    let has = |role: &Role| streams.iter().any(|stream| stream.role == *role);
+    [Role::Sender, Role::Receiver]
+        .into_iter()
+        .filter(has)
+        .collect()
+}
+
+/// The peer's counts of a direction, together: bytes, retransmissions, jitter in seconds,
+/// errors, packets. `None` if the peer has not told.
+pub(super) fn of_peer(outcome: &Outcome, role: Role) -> Option<StreamResults> {
+    let mut sum = StreamResults::default();
+    let mut count = 0;
+    for stream in outcome.streams.iter().filter(|stream| stream.role == role) {
+        let theirs = outcome.peer_of(stream)?;
+        sum.bytes += theirs.bytes;
+        if let Some(retransmits) = theirs.retransmits {
+            sum.retransmits = Some(sum.retransmits.unwrap_or(0) + retransmits);
+        }
+        sum.jitter += theirs.jitter;
+        sum.errors += theirs.errors - theirs.omitted_errors.unwrap_or(0);
+        sum.packets += theirs.packets - theirs.omitted_packets.unwrap_or(0);
+        let end = theirs.end_time.unwrap_or(0.0);
+        sum.end_time = Some(sum.end_time.unwrap_or(0.0).max(end));
+        count += 1;
+    }
+    sum.jitter /= f64::from(count.max(1));
+    Some(sum)
+}
+
+/// Bits a second.
+pub(super) fn rate(bytes: u64, over: Duration) -> f64 {
+    let seconds = over.as_secs_f64();
+    if seconds > 0.0 {
+        bytes as f64 * 8.0 / seconds
+    } else {
+        0.0
+    }
+}
+
+/// A share in percent; 0 of nothing.
+pub(super) fn percent(part: i64, of: u64) -> f64 {
+    if of == 0 {
+        0.0
+    } else {
+        100.0 * part as f64 / of as f64
+    }
+}
