@@ -13,6 +13,7 @@ use socket2::{Domain, SockRef, Socket as RawSocket, Type};
 use super::options;
 use super::outcome::{Outcome, TestError};
 use super::request::{self, Request};
+use super::samples;
 use super::stream::{Role, Socket, Stream};
 use super::traffic::{Progress, Traffic};
 use super::wire::{Arrival, Wire};
@@ -77,6 +78,7 @@ impl<'a> Test<'a> {
         let mut parameters = request.parameters.clone();
         let block = request::block_size(&parameters, control_mss);
         parameters.len = Some(block as u32);
+        parameters.private = Some(serde_json::json!({"version": samples::VERSION}));
         let cookie = Cookie::from_random(random());
         Ok(Self {
             request,
@@ -85,7 +87,7 @@ impl<'a> Test<'a> {
             wire: Wire::new(stream).map_err(failed)?,
             server,
             control_mss,
-            traffic: Traffic::new(parameters, block, request.interval),
+            traffic: Traffic::new(parameters, block, (request.interval, request.sampling)),
             peer: None,
             last_data: (Instant::now(), 0),
             is_running: false,
@@ -113,7 +115,9 @@ impl<'a> Test<'a> {
                 report(Progress::Started(&self.outcome(None)));
             }
             Output::Event(ClientEvent::ExchangeResults) => {
-                let results = self.outcome(None).to_results();
+                // Nobody explains at a server: what it does not need is not sent.
+                let mut results = self.outcome(None).to_results();
+                results.private = None;
                 self.client.send_results(self.wire.now(), &results);
             }
             Output::Event(ClientEvent::PeerResults(results)) => self.peer = Some(results),
@@ -217,6 +221,7 @@ impl<'a> Test<'a> {
             measured: self.traffic.measured(),
             streams: self.traffic.outcomes(),
             intervals: self.traffic.intervals.clone(),
+            samples: self.traffic.samples(),
             cpu: self.traffic.cpu(),
             peer: self.peer.clone(),
             cut_short,

@@ -9,7 +9,9 @@
 //! | `stream.rs` | one stream: its socket, its counters, its thread |
 //! | `tcp.rs`, `udp.rs` | what the thread of a stream does |
 //! | `traffic.rs` | all streams of a test, and what each interval brought |
+//! | `samples.rs` | readings of sockets and host, and their form for the peer |
 //! | `outcome.rs` | what a test found |
+//! | `explain.rs` | what limited each stream |
 //! | `wire.rs` | a control connection that is read without waiting |
 //! | `client.rs` | a whole test as client |
 //! | `server.rs`, `admission.rs`, `session.rs` | a server of many clients |
@@ -20,10 +22,12 @@
 mod admission;
 mod budget;
 mod client;
+mod explain;
 
 mod options;
 mod outcome;
 mod request;
+mod samples;
 mod server;
 mod session;
 
@@ -36,11 +40,13 @@ mod wire;
 
 pub use admission::{Admission, Network};
 pub use client::run;
+pub use explain::{Explanation, explain};
 pub use options::{Effective, Override};
 pub use outcome::{
     CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError, UdpCounts,
 };
 pub use request::Request;
+pub use samples::Samples;
 pub use server::{Authorize, Notify, Server, ServerConfig, ServerNotice};
 
 pub use stream::Role;

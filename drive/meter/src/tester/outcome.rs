@@ -12,6 +12,7 @@ use gigatcp_protocol::iperf3::{
 };
 
 use super::options::Effective;
+use super::samples::Samples;
 use super::stream::Role;
 use crate::View;
 
@@ -46,6 +47,9 @@ pub struct StreamInterval {
     pub lost: i64,
     /// Growth of the largest sequence number in the interval.
     pub expected: u64,
+    /// Id of the cause that limited the stream at the end of the interval, as this end's
+    /// counters show it; `None`: unknown.
+    pub limit: Option<&'static str>,
 }
 
 /// One interval of a test.
@@ -107,6 +111,8 @@ pub struct Outcome {
     pub streams: Vec<StreamOutcome>,
     /// Intervals, those omitted first.
     pub intervals: Vec<Interval>,
+    /// Readings of this end's sockets and host.
+    pub samples: Samples,
     /// CPU time of this end.
     pub cpu: CpuShares,
     /// What the peer counted; `None`: the test ended before it told.
@@ -146,7 +152,7 @@ impl Outcome {
             .sum()
     }
 
-    /// Results as this end sends them.
+    /// Results as a server sends them.
     #[must_use]
     pub fn to_results(&self) -> Results {
         let is_tcp = self.parameters.transport == Transport::Tcp;
@@ -165,7 +171,12 @@ impl Outcome {
                 .iter()
                 .map(|it| self.stream_results(it))
                 .collect(),
-            private: None,
+            // A stock client has not asked, and its parser need not read it.
+            private: self
+                .parameters
+                .private
+                .is_some()
+                .then(|| self.samples.to_json()),
         }
     }
 

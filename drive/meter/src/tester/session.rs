@@ -93,7 +93,11 @@ pub(super) fn serve(
 ) -> Ended {
     let control_mss = SockRef::from(served.wire.stream()).tcp_mss().unwrap_or(0);
     let block = request::block_size(&served.parameters, control_mss);
-    let mut traffic = Traffic::new(served.parameters.clone(), block, interval);
+    let mut traffic = Traffic::new(
+        served.parameters.clone(),
+        block,
+        (interval, request::SAMPLING),
+    );
     let mut peer: Option<Results> = None;
     let mut opened = Some(opened);
     let streams_by = Instant::now() + STREAMS_TIMEOUT;
@@ -217,6 +221,7 @@ fn outcome(
         measured: traffic.measured(),
         streams: traffic.outcomes(),
         intervals: traffic.intervals.clone(),
+        samples: traffic.samples(),
         cpu: traffic.cpu(),
         peer,
         cut_short,

@@ -38,6 +38,8 @@ pub(super) struct Counters {
     pub(super) udp: Mutex<UdpCounts>,
     /// CPU time of the thread, in microseconds: user and system, once it has ended.
     pub(super) cpu: [AtomicU64; 2],
+    /// Time in which it waited for its rate (`-b`), in microseconds.
+    pub(super) idle: AtomicU64,
     /// Why it ended before the test.
     pub(super) error: Mutex<Option<io::Error>>,
     /// Whether it has ended.

@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::stream::{Counters, Shared};
@@ -21,7 +22,7 @@ pub(super) fn send(mut socket: &TcpStream, counters: &Counters, shared: &Shared)
     while !shared.switch.is_stopped() {
         if let Some(rate) = pace
             && blocks.is_multiple_of(burst)
-            && !wait_until(start + time_for(sent, rate), shared)
+            && !wait_until(start + time_for(sent, rate), counters, shared)
         {
             break;
         }
@@ -88,13 +89,17 @@ fn time_for(bytes: u64, rate: u64) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// Sleeps until `due`; returns whether the test goes on.
-fn wait_until(due: Instant, shared: &Shared) -> bool {
+/// Sleeps until `due` and counts that; returns whether the test goes on.
+fn wait_until(due: Instant, counters: &Counters, shared: &Shared) -> bool {
     loop {
         let left = due.saturating_duration_since(Instant::now());
         if left.is_zero() || shared.switch.is_stopped() {
             return !shared.switch.is_stopped();
         }
-        std::thread::sleep(left.min(MAX_SLEEP));
+        let nap = left.min(MAX_SLEEP);
+        std::thread::sleep(nap);
+        counters
+            .idle
+            .fetch_add(nap.as_micros() as u64, Ordering::Release);
     }
 }

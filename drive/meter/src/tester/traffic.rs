@@ -5,10 +5,12 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use gigatcp_protocol::iperf3::{Cpu, Parameters};
+use gigatcp_why::counters::{CounterAccount, End};
 
 use super::budget::Budget;
 use super::outcome::{Interval, Outcome, StreamInterval, StreamOutcome};
 use super::request;
+use super::samples::{Recorder, Samples};
 use super::stream::{Role, Shared, Stream};
 use super::switch::Switch;
 use crate::View;
@@ -56,10 +58,25 @@ pub(super) struct Traffic {
     measured: Duration,
     totals: Vec<StreamInterval>,
     cpu: Cpu,
+    sampling: Duration,
+    recorder: Recorder,
+    sample_at: Option<Instant>,
+    /// What the first streams wait for, from this end alone.
+    accounts: Vec<CounterAccount>,
 }
 
+/// Streams whose limit is named in each interval.
+const MAX_ACCOUNTS: usize = 8;
+
+/// Slices of time of an account that answers for the present.
+const PRESENT_SLICES: usize = 16;
+
 impl Traffic {
-    pub(super) fn new(parameters: Parameters, block: usize, interval: Option<Duration>) -> Self {
+    pub(super) fn new(
+        parameters: Parameters,
+        block: usize,
+        (interval, sampling): (Option<Duration>, Duration),
+    ) -> Self {
         let budget = request::budget(&parameters, block);
         Self {
             omit: Duration::from_secs(parameters.omit.into()),
@@ -80,6 +97,10 @@ impl Traffic {
             measured: Duration::ZERO,
             totals: Vec::new(),
             cpu: Cpu::default(),
+            sampling,
+            recorder: Recorder::default(),
+            sample_at: None,
+            accounts: Vec::new(),
         }
     }
 
@@ -98,7 +119,41 @@ impl Traffic {
         if self.omit.is_zero() {
             self.measured_from = Some(now);
         }
+        let count = self.streams.len().min(MAX_ACCOUNTS);
+        let account = || CounterAccount::with_slices(PRESENT_SLICES);
+        self.accounts = std::iter::repeat_with(account).take(count).collect();
+        for (account, stream) in self.accounts.iter_mut().zip(&self.streams) {
+            if let Some(name) = &stream.options.congestion {
+                account.set_congestion(name);
+            }
+        }
+        self.sample(now);
         self.shared.switch.start();
+    }
+
+    /// Reads `tcp_info` of all streams, and the host.
+    fn sample(&mut self, now: Instant) {
+        let Some((start, _)) = self.started_at else {
+            return;
+        };
+        let since = now.saturating_duration_since(start);
+        let at = gigatcp_units::Instant::from_nanos(since.as_nanos() as u64);
+        let (accounts, streams) = (&mut self.accounts, &self.streams);
+        self.recorder.look(at, streams, |index, reading| {
+            if let Some(account) = accounts.get_mut(index) {
+                let end = match streams[index].role {
+                    Role::Sender => End::Sender,
+                    Role::Receiver => End::Receiver,
+                };
+                account.on_reading(end, reading);
+            }
+        });
+        self.sample_at = Some(now + self.sampling);
+    }
+
+    /// What the sockets and the host showed.
+    pub(super) fn samples(&self) -> Samples {
+        self.recorder.samples(&self.streams)
     }
 
     /// When to call [`Self::handle_time`] next; `None`: nothing is due.
@@ -108,7 +163,7 @@ impl Traffic {
         let interval = self
             .interval
             .and_then(|length| Some(self.interval_from? + length));
-        omit.into_iter().chain(interval).min()
+        omit.into_iter().chain(interval).chain(self.sample_at).min()
     }
 
     /// Whether data flows.
@@ -168,6 +223,9 @@ impl Traffic {
         let Some((start, _)) = self.started_at else {
             return;
         };
+        if self.sample_at.is_some_and(|at| now >= at) {
+            self.sample(now);
+        }
         let is_omit_over = self.measured_from.is_none() && now >= start + self.omit;
         let is_interval_over = self
             .interval
@@ -192,7 +250,10 @@ impl Traffic {
         let mut streams = Vec::with_capacity(self.streams.len());
         for (index, stream) in self.streams.iter().enumerate() {
             let mark = Mark::of(stream);
-            streams.push(mark.since(&self.marks[index].0));
+            let mut part = mark.since(&self.marks[index].0);
+            let now = self.accounts.get(index).and_then(CounterAccount::now);
+            part.limit = now.map(|(cause, _)| cause.id);
+            streams.push(part);
             self.marks[index].0 = mark;
             if let Some(view) = mark.0.view {
                 self.extremes[index].take(&view);
@@ -218,6 +279,7 @@ impl Traffic {
         let Some((start, _)) = self.started_at else {
             return;
         };
+        self.sample(now);
         self.shared.switch.stop();
         for stream in &self.streams {
             stream.interrupt();
@@ -343,6 +405,7 @@ impl Mark {
             udp,
             lost: udp.stock.errors,
             expected: udp.stock.packets,
+            limit: None,
         })
     }
 
@@ -359,6 +422,7 @@ impl Mark {
             udp: now.udp,
             lost: now.lost - before.lost,
             expected: now.expected.saturating_sub(before.expected),
+            limit: None,
         }
     }
 }

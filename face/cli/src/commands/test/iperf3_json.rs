@@ -317,14 +317,17 @@ fn tcp_stream(outcome: &Outcome, stream: &StreamOutcome) -> Value {
         map
     };
     let mut sender = entry(sent, true);
-    if is_sender {
-        let micros = |index: usize| stream.rtt.map_or(0, |rtt| rtt[index].as_micros() as u64);
-        put(&mut sender, "max_snd_cwnd", stream.max_cwnd);
-        put(&mut sender, "max_snd_wnd", stream.max_snd_wnd);
-        put(&mut sender, "max_rtt", micros(2));
-        put(&mut sender, "min_rtt", micros(0));
-        put(&mut sender, "mean_rtt", micros(1));
-    }
+    // Zero where this end does not send, as in iperf3.
+    let micros = |index: usize| match stream.rtt.filter(|_| is_sender) {
+        Some(rtt) => rtt[index].as_micros() as u64,
+        None => 0,
+    };
+    let ours = |number: u64| if is_sender { number } else { 0 };
+    put(&mut sender, "max_snd_cwnd", ours(stream.max_cwnd));
+    put(&mut sender, "max_snd_wnd", ours(stream.max_snd_wnd));
+    put(&mut sender, "max_rtt", micros(2));
+    put(&mut sender, "min_rtt", micros(0));
+    put(&mut sender, "mean_rtt", micros(1));
     json!({"sender": sender, "receiver": entry(received, false)})
 }
 

@@ -121,6 +121,9 @@ impl<'a> Live<'a> {
                 gigatcp_units::grammar::human_bytes(view.cwnd)
             ));
         }
+        if let Some(limit) = interval.streams.first().and_then(|first| first.limit) {
+            parts.push(limit.to_owned());
+        }
         let omitted = if interval.omitted { " (omitted)" } else { "" };
         let at = format!("{:4.0} s{omitted}", interval.end.as_secs_f64());
         eprint!("\r\x1b[K{at}  {}", parts.join(", "));

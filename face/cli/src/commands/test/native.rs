@@ -1,12 +1,16 @@
 //! The answer: what was received, what limited it, what to change.
 
 use std::fmt::Write;
+use std::time::Duration;
 
-use gigatcp_meter::tester::{Interval, Outcome, Role, StreamInterval, StreamOutcome};
+use gigatcp_meter::tester::{
+    self, Explanation, Interval, Outcome, Role, StreamInterval, StreamOutcome,
+};
 use gigatcp_protocol::iperf3::{Direction, StreamResults, Transport};
 use gigatcp_report::number;
 use serde_json::{Value, json};
 
+use super::super::why::answer;
 use super::sums;
 
 /// Schema of [`json`].
@@ -14,23 +18,39 @@ const SCHEMA: &str = "gigatcp-test/1";
 
 /// The text of the answer.
 pub(super) fn text(outcome: &Outcome) -> String {
+    let explanations = tester::explain(outcome);
     let mut text = String::new();
     for role in sums::roles(&outcome.streams) {
         let _ = writeln!(text, "{}", headline(outcome, role));
-        match outcome.parameters.transport {
-            Transport::Udp => udp_lines(&mut text, outcome, role),
-            _ => tcp_lines(&mut text, outcome, role),
+        let facts = match outcome.parameters.transport {
+            Transport::Udp => udp_facts(outcome, role),
+            _ => tcp_facts(outcome, role),
+        };
+        match explained(outcome, &explanations, role) {
+            Some(one) => text.push_str(&answer::lines_with(&facts, &one.diagnosis, false)),
+            None => text.push_str(&answer::labeled("Details", &facts)),
+        }
+        if let Some(note) = spread(outcome, &explanations, role) {
+            text.push_str(&answer::labeled("Streams", &note));
         }
     }
-    if outcome.streams.len() > 1 {
-        streams(&mut text, outcome);
-    }
-    cpu(&mut text, outcome);
+    text.push_str(&answer::labeled("CPU", &cpu(outcome)));
     overrides(&mut text, outcome);
     if let Some(reason) = &outcome.cut_short {
-        let _ = writeln!(text, "  Cut short   {reason}");
+        text.push_str(&answer::labeled("Cut short", reason));
     }
     text
+}
+
+/// The explanation of the stream of a direction that moved most.
+fn explained<'a>(
+    outcome: &Outcome,
+    explanations: &'a [Explanation],
+    role: Role,
+) -> Option<&'a Explanation> {
+    let of_role = outcome.streams.iter().filter(|stream| stream.role == role);
+    let largest = of_role.max_by_key(|stream| stream.total.bytes)?;
+    explanations.iter().find(|one| one.id == largest.id)
 }
 
 /// `TCP to host:5201, cubic, 10 s: 3.41 Gbit/s received`.
@@ -55,8 +75,17 @@ fn headline(outcome: &Outcome, role: Role) -> String {
         (Some(bytes), _) => (bytes, "received"),
         (None, sent) => (sent.unwrap_or(0), "sent; the receiver's count is unknown"),
     };
-    let rate = number::rate(sums::rate(bytes, outcome.measured));
+    let rate = number::rate(sums::rate(bytes, receiving_time(outcome, role)));
     format!("{}: {rate} {end}", words.join(", "))
+}
+
+/// Time over which the receiver of a direction counted: it ends when it hears of the end.
+fn receiving_time(outcome: &Outcome, role: Role) -> Duration {
+    let theirs = sums::of_peer(outcome, role).and_then(|peer| peer.end_time);
+    match (role, theirs.filter(|end| *end > 0.0)) {
+        (Role::Sender, Some(end)) => Duration::from_secs_f64(end),
+        _ => outcome.measured,
+    }
 }
 
 /// Congestion control of the sender of a direction, if it is known.
@@ -70,7 +99,8 @@ fn congestion(outcome: &Outcome, role: Role) -> Option<String> {
     }
 }
 
-fn tcp_lines(text: &mut String, outcome: &Outcome, role: Role) {
+/// Counts of a direction of TCP, in words.
+fn tcp_facts(outcome: &Outcome, role: Role) -> String {
     let own = sums::of_totals(outcome, role);
     let peer = sums::of_peer(outcome, role);
     let retransmits = match role {
@@ -83,7 +113,7 @@ fn tcp_lines(text: &mut String, outcome: &Outcome, role: Role) {
     }
     let first = outcome.streams.iter().find(|stream| stream.role == role);
     if let Some([min, mean, max]) = first.and_then(|stream| stream.rtt) {
-        let ms = |time: std::time::Duration| time.as_secs_f64() * 1000.0;
+        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
         facts.push(format!(
             "SRTT min {:.2}, mean {:.2}, max {:.2} ms",
             ms(min),
@@ -94,17 +124,17 @@ fn tcp_lines(text: &mut String, outcome: &Outcome, role: Role) {
     if let Some(stream) = first.filter(|stream| stream.role == Role::Sender) {
         facts.push(format!("max cwnd {}", bytes(stream.max_cwnd)));
     }
-    let _ = writeln!(text, "  Evidence    {}", facts.join("; "));
+    facts.join("; ")
 }
 
-fn udp_lines(text: &mut String, outcome: &Outcome, role: Role) {
+/// Counts of a direction of UDP, in words.
+fn udp_facts(outcome: &Outcome, role: Role) -> String {
     let own = sums::of_totals(outcome, role);
-    let facts = match (role, sums::of_peer(outcome, role)) {
+    match (role, sums::of_peer(outcome, role)) {
         (Role::Receiver, _) => received_datagrams(&own),
         (Role::Sender, Some(peer)) => sent_datagrams(&own, &peer),
         (Role::Sender, None) => number::counted(own.datagrams, "datagram") + " sent",
-    };
-    let _ = writeln!(text, "  Evidence    {facts}");
+    }
 }
 
 fn received_datagrams(own: &StreamInterval) -> String {
@@ -147,28 +177,40 @@ fn bytes(amount: u64) -> String {
     gigatcp_units::grammar::human_bytes(gigatcp_units::Bytes::new(amount))
 }
 
-/// How the streams shared the rate.
-fn streams(text: &mut String, outcome: &Outcome) {
-    for role in sums::roles(&outcome.streams) {
-        let of_role = outcome.streams.iter().filter(|stream| stream.role == role);
-        let rates: Vec<f64> = of_role
-            .map(|stream| received_rate(outcome, stream))
-            .collect();
-        if rates.len() < 2 {
-            continue;
-        }
-        let (min, max) = rates.iter().fold((f64::MAX, 0.0_f64), |(min, max), rate| {
-            (min.min(*rate), max.max(*rate))
-        });
-        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-        let _ = writeln!(
-            text,
-            "  Streams     min {}, mean {}, max {}",
-            number::rate(min),
-            number::rate(mean),
-            number::rate(max)
-        );
+/// How the streams of a direction shared the rate, and which other causes they have; `None` of
+/// one stream.
+fn spread(outcome: &Outcome, explanations: &[Explanation], role: Role) -> Option<String> {
+    let of_role = outcome.streams.iter().filter(|stream| stream.role == role);
+    let rates: Vec<f64> = of_role
+        .map(|stream| received_rate(outcome, stream))
+        .collect();
+    if rates.len() < 2 {
+        return None;
     }
+    let min = rates.iter().copied().fold(f64::MAX, f64::min);
+    let max = rates.iter().copied().fold(0.0, f64::max);
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    let [min, mean, max] = [min, mean, max].map(number::rate);
+    let mut text = format!("min {min}, mean {mean}, max {max}");
+    let first = explained(outcome, explanations, role).and_then(primary);
+    let others = explanations
+        .iter()
+        .filter(|one| one.role == role && primary(one) != first);
+    let mut causes: Vec<(&str, usize)> = Vec::new();
+    for id in others.filter_map(primary) {
+        match causes.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, count)) => *count += 1,
+            None => causes.push((id, 1)),
+        }
+    }
+    for (id, count) in causes {
+        let _ = write!(text, "; {id} in {count} of {}", rates.len());
+    }
+    Some(text)
+}
+
+fn primary(explanation: &Explanation) -> Option<&'static str> {
+    explanation.diagnosis.primary().map(|first| first.cause.id)
 }
 
 fn received_rate(outcome: &Outcome, stream: &StreamOutcome) -> f64 {
@@ -177,20 +219,15 @@ fn received_rate(outcome: &Outcome, stream: &StreamOutcome) -> f64 {
         Role::Sender => theirs.unwrap_or(stream.total.bytes),
         Role::Receiver => stream.total.bytes,
     };
-    sums::rate(bytes, outcome.measured)
+    sums::rate(bytes, receiving_time(outcome, stream.role))
 }
 
-fn cpu(text: &mut String, outcome: &Outcome) {
-    let _ = write!(
-        text,
-        "  CPU         {:.0} % of one core here",
-        outcome.cpu.total
-    );
+/// CPU time of both ends.
+fn cpu(outcome: &Outcome) -> String {
+    let own = format!("{:.0} % of one core here", outcome.cpu.total);
     match &outcome.peer {
-        Some(peer) => {
-            let _ = writeln!(text, ", {:.0} % there", peer.cpu.total);
-        }
-        None => text.push('\n'),
+        Some(peer) => format!("{own}, {:.0} % there", peer.cpu.total),
+        None => own,
     }
 }
 
@@ -206,11 +243,11 @@ fn overrides(text: &mut String, outcome: &Outcome) {
             continue;
         }
         seen.push(one);
-        let _ = writeln!(
-            text,
-            "  Overridden  {}: {} requested, {} in effect: {}",
+        let line = format!(
+            "{}: {} requested, {} in effect: {}",
             one.option, one.requested, one.effective, one.cause
         );
+        text.push_str(&answer::labeled("Overridden", &line));
     }
 }
 
@@ -219,6 +256,8 @@ pub(super) fn json(outcome: &Outcome) -> Value {
     let parameters = &outcome.parameters;
     let intervals = outcome.intervals.iter();
     let intervals = intervals.map(|one| interval_value(&outcome.streams, one));
+    let explanations = tester::explain(outcome);
+    let explanations = explanations.iter().map(explanation_value);
     json!({
         "schema": SCHEMA,
         "host": outcome.host,
@@ -234,8 +273,32 @@ pub(super) fn json(outcome: &Outcome) -> Value {
         "cpu_percent": {"total": outcome.cpu.total, "user": outcome.cpu.user, "system": outcome.cpu.system},
         "streams": outcome.streams.iter().map(|one| stream_value(outcome, one)).collect::<Vec<_>>(),
         "intervals": intervals.collect::<Vec<_>>(),
-        "peer": outcome.peer.as_ref().map(|peer| peer.to_json()),
+        "explanations": explanations.collect::<Vec<_>>(),
         "cut_short": outcome.cut_short,
+    })
+}
+
+fn explanation_value(one: &Explanation) -> Value {
+    let diagnosis = &one.diagnosis;
+    let verdicts = diagnosis.verdicts.iter().map(|verdict| {
+        json!({
+            "cause": verdict.cause.id,
+            "share": verdict.share,
+            "confidence": verdict.confidence,
+            "cost_bps": verdict.cost.rate.as_bps(),
+            "finding": verdict.finding,
+            "evidence": verdict.evidence.iter().map(|piece| piece.text.as_str()).collect::<Vec<_>>(),
+            "fix": verdict.fix,
+        })
+    });
+    json!({
+        "stream": one.id,
+        "sentence": diagnosis.sentence(),
+        "primary_cause": diagnosis.primary().map(|first| first.cause.id),
+        "is_unsure": diagnosis.is_unsure(),
+        "has_both_ends": one.has_both_ends,
+        "unknown_s": diagnosis.unknown.as_secs_f64(),
+        "verdicts": verdicts.collect::<Vec<_>>(),
     })
 }
 

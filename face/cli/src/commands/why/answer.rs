@@ -34,6 +34,15 @@ pub(super) struct Which {
 
 /// Returns the sentence and its lines.
 pub(super) fn lines(which: &Which, diagnosis: &Diagnosis, is_verbose: bool) -> String {
+    lines_with(&details(which, diagnosis), diagnosis, is_verbose)
+}
+
+/// Returns the sentence and its lines; `details` says which connection it is.
+pub(in crate::commands) fn lines_with(
+    details: &str,
+    diagnosis: &Diagnosis,
+    is_verbose: bool,
+) -> String {
     let first = shown(diagnosis);
     let sentence = diagnosis.sentence();
     let mut text = wrap_hanging(&sentence.replace("confidence ", CONFIDENCE), 0, 2);
@@ -48,7 +57,7 @@ pub(super) fn lines(which: &Which, diagnosis: &Diagnosis, is_verbose: bool) -> S
         let label = if first.is_some() { "" } else { "Evidence" };
         text.push_str(&labeled(label, joined));
     }
-    text.push_str(&labeled("Details", &details(which, diagnosis)));
+    text.push_str(&labeled("Details", details));
     let shares = shares(diagnosis, if is_verbose { 0.0005 } else { MIN_SHARE });
     if !shares.is_empty() {
         text.push_str(&labeled("", &shares));
@@ -83,7 +92,7 @@ pub(super) fn shown(diagnosis: &Diagnosis) -> Option<&Verdict> {
 }
 
 /// A line with a label; what does not fit hangs below its text.
-pub(super) fn labeled(label: &str, text: &str) -> String {
+pub(in crate::commands) fn labeled(label: &str, text: &str) -> String {
     let wrapped = wrap_hanging(text, LABEL, LABEL);
     let rest = wrapped.get(LABEL..).unwrap_or_default();
     format!("  {label:<width$}{rest}", width = LABEL - 2)

@@ -1,0 +1,333 @@
+//! Readings of the sockets and of the host while a test runs, and their form for the peer.
+//!
+//! Two ends of this project exchange them in the results: the end that explains a stream then
+//! knows both of its sockets and both hosts. A long test keeps fewer readings a second, not more
+//! memory.
+
+use std::sync::atomic::Ordering;
+
+use gigatcp_linux::settings;
+use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_why::counters::{CoreTimes, HostReading, Reading, WORDS};
+use serde_json::{Value, json};
+
+use super::stream::{Role, Socket, Stream};
+use crate::{HostSampler, Sampler};
+
+/// Readings that are kept of a stream, and of a host.
+const MAX_READINGS: usize = 1024;
+
+/// Readings that are sent of all streams together: some 300 bytes each.
+const MAX_SENT: usize = 8192;
+
+/// Time between two looks at the host: CPU times of cores have steps of 10 ms.
+const HOST_STEP: Duration = Duration::from_millis(100);
+
+/// Version of the private keys.
+pub(super) const VERSION: u64 = 1;
+
+/// The newest readings of something, evenly spaced: a full list drops every second one.
+#[derive(Clone, Debug)]
+struct Thinned<T> {
+    kept: Vec<T>,
+    /// Readings of which one is kept.
+    stride: u64,
+    seen: u64,
+}
+
+impl<T> Default for Thinned<T> {
+    fn default() -> Self {
+        Self {
+            kept: Vec::new(),
+            stride: 1,
+            seen: 0,
+        }
+    }
+}
+
+impl<T> Thinned<T> {
+    fn push(&mut self, reading: T) {
+        if self.seen.is_multiple_of(self.stride) {
+            self.kept.push(reading);
+        }
+        self.seen += 1;
+        if self.kept.len() >= MAX_READINGS {
+            let mut index = 0;
+            self.kept.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.stride *= 2;
+        }
+    }
+}
+
+/// What an end has seen of its sockets and its host.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    /// Each stream: its id, and its readings in order of time from the start of the test.
+    pub streams: Vec<(u64, Vec<Reading>)>,
+    /// The host.
+    pub host: Vec<HostReading>,
+    /// Congestion control of the first stream.
+    pub congestion: Option<String>,
+    /// Third values of `tcp_rmem` and `tcp_wmem`, then `rmem_max` and `wmem_max`.
+    pub limits: [Option<Bytes>; 4],
+}
+
+/// Takes readings while a test runs.
+#[derive(Debug, Default)]
+pub(super) struct Recorder {
+    sampler: Sampler,
+    host_sampler: HostSampler,
+    streams: Vec<Thinned<Reading>>,
+    host: Thinned<HostReading>,
+    host_due: Instant,
+}
+
+impl Recorder {
+    /// Looks at all streams, `at` after the start of the test; `each` hears of every reading.
+    pub(super) fn look(
+        &mut self,
+        at: Instant,
+        streams: &[Stream],
+        mut each: impl FnMut(usize, &Reading),
+    ) {
+        self.streams.resize_with(streams.len(), Thinned::default);
+        for (index, stream) in streams.iter().enumerate() {
+            if let Socket::Tcp(socket) = &*stream.socket
+                && let Ok(mut reading) = self.sampler.read_with_memory(socket, at)
+            {
+                // The threads of streams do nothing else but wait for their rate.
+                let idle = stream.counters.idle.load(Ordering::Acquire);
+                match stream.role {
+                    Role::Sender => reading.app_idle = Some(Duration::from_micros(idle)),
+                    Role::Receiver => reading.app_not_reading = Some(Duration::ZERO),
+                }
+                each(index, &reading);
+                self.streams[index].push(reading);
+            }
+        }
+        if at >= self.host_due {
+            self.host_due = at + HOST_STEP;
+            self.host.push(self.host_sampler.read(at));
+        }
+    }
+
+    /// What was seen.
+    pub(super) fn samples(&self, streams: &[Stream]) -> Samples {
+        let of =
+            |(stream, thinned): (&Stream, &Thinned<Reading>)| (stream.id, thinned.kept.clone());
+        let first = streams.first();
+        Samples {
+            streams: streams.iter().zip(&self.streams).map(of).collect(),
+            host: self.host.kept.clone(),
+            congestion: first.and_then(|stream| stream.options.congestion.clone()),
+            limits: limits(),
+        }
+    }
+}
+
+/// Limits of this system for socket buffers.
+fn limits() -> [Option<Bytes>; 4] {
+    let settings = [
+        ("net.ipv4.tcp_rmem", 2),
+        ("net.ipv4.tcp_wmem", 2),
+        ("net.core.rmem_max", 0),
+        ("net.core.wmem_max", 0),
+    ];
+    settings.map(|(name, place)| {
+        let text = settings::read(name).ok()?;
+        let number = text.split_whitespace().nth(place)?.parse().ok()?;
+        Some(Bytes::new(number))
+    })
+}
+
+impl Samples {
+    /// What is sent to a peer of this project.
+    pub(super) fn to_json(&self) -> Value {
+        let total: usize = self
+            .streams
+            .iter()
+            .map(|(_, readings)| readings.len())
+            .sum();
+        let step = total.div_ceil(MAX_SENT).max(1);
+        let row = |reading: &Reading| {
+            let numbers = (0..WORDS.len()).map(|place| reading.number(place).into());
+            let at = [Value::from(reading.at.as_nanos() / 1000)];
+            Value::Array(at.into_iter().chain(numbers).collect())
+        };
+        let streams = self.streams.iter().map(|(id, readings)| {
+            let rows: Vec<Value> = readings.iter().step_by(step).map(row).collect();
+            json!({"id": id, "readings": rows})
+        });
+        json!({
+            "version": VERSION,
+            "words": WORDS,
+            "streams": streams.collect::<Vec<_>>(),
+            "host": self.host.iter().map(host_to_json).collect::<Vec<_>>(),
+            "congestion": self.congestion,
+            "limits": self.limits.map(|limit| limit.map(Bytes::as_u64)),
+        })
+    }
+
+    /// Reads what a peer sent; `None` if it is of another version. What is odd is left out.
+    pub(super) fn from_json(value: &Value) -> Option<Self> {
+        if value["version"].as_u64()? != VERSION {
+            return None;
+        }
+        let words: Vec<&str> = value["words"]
+            .as_array()?
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
+        let reading = |row: &Value| {
+            let numbers = row.as_array()?;
+            let known = words.iter().zip(&numbers[1..]);
+            let known = known.filter_map(|(name, number)| Some((*name, number.as_i64()?)));
+            Some(Reading::of_words(instant(numbers.first()?)?, known))
+        };
+        let stream = |one: &Value| {
+            let rows = one["readings"].as_array()?;
+            Some((
+                one["id"].as_u64()?,
+                rows.iter().filter_map(reading).collect(),
+            ))
+        };
+        let mut limits = [None; 4];
+        if let Some(sent) = value["limits"].as_array() {
+            for (limit, sent) in limits.iter_mut().zip(sent) {
+                *limit = sent.as_u64().map(Bytes::new);
+            }
+        }
+        Some(Self {
+            streams: value["streams"]
+                .as_array()?
+                .iter()
+                .filter_map(stream)
+                .collect(),
+            host: value["host"]
+                .as_array()?
+                .iter()
+                .filter_map(host_from_json)
+                .collect(),
+            congestion: value["congestion"].as_str().map(str::to_owned),
+            limits,
+        })
+    }
+}
+
+fn instant(micros: &Value) -> Option<Instant> {
+    let micros = micros.as_u64()?;
+    Some(Instant::from_nanos(micros.checked_mul(1000)?))
+}
+
+fn host_to_json(reading: &HostReading) -> Value {
+    let micros = |time: Option<Duration>| time.map(Duration::as_micros);
+    let cores = reading.cores.iter().map(|core| {
+        [
+            core.user,
+            core.system,
+            core.softirq,
+            core.irq,
+            core.idle,
+            core.steal,
+        ]
+        .map(Duration::as_micros)
+    });
+    json!({
+        "at": reading.at.as_nanos() / 1000,
+        "cores": cores.collect::<Vec<_>>(),
+        "process": micros(reading.process),
+        "thread": micros(reading.thread),
+        "throttled": micros(reading.throttled),
+        "softnet_drops": reading.softnet_drops,
+        "nic_drops": reading.nic_drops,
+        "socket_drops": reading.socket_drops,
+    })
+}
+
+fn host_from_json(value: &Value) -> Option<HostReading> {
+    let time = |value: &Value| value.as_u64().map(Duration::from_micros);
+    let core = |value: &Value| {
+        let mut kinds = value
+            .as_array()?
+            .iter()
+            .map(|kind| time(kind).unwrap_or_default());
+        let mut next = || kinds.next().unwrap_or_default();
+        Some(CoreTimes {
+            user: next(),
+            system: next(),
+            softirq: next(),
+            irq: next(),
+            idle: next(),
+            steal: next(),
+        })
+    };
+    Some(HostReading {
+        at: instant(&value["at"])?,
+        cores: value["cores"].as_array()?.iter().filter_map(core).collect(),
+        process: time(&value["process"]),
+        thread: time(&value["thread"]),
+        throttled: time(&value["throttled"]),
+        softnet_drops: value["softnet_drops"].as_u64(),
+        nic_drops: value["nic_drops"].as_u64(),
+        socket_drops: value["socket_drops"].as_u64(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_list_keeps_every_second_reading_and_goes_on_so() {
+        let mut list = Thinned::default();
+        for number in 0..3000 {
+            list.push(number);
+        }
+        assert_eq!(list.stride, 4);
+        assert!(list.kept.len() < MAX_READINGS);
+        assert!(list.kept.windows(2).all(|pair| pair[1] - pair[0] == 4));
+    }
+
+    #[test]
+    fn samples_are_read_as_they_were_written() {
+        let reading = Reading {
+            at: Instant::from_nanos(5000),
+            rtt: Some(Duration::from_micros(80_000)),
+            bytes_acked: Some(Bytes::new(1 << 40)),
+            ..Reading::default()
+        };
+        let host = HostReading {
+            at: Instant::from_nanos(7000),
+            cores: vec![CoreTimes {
+                user: Duration::from_micros(9),
+                ..CoreTimes::default()
+            }],
+            thread: Some(Duration::from_micros(3)),
+            nic_drops: Some(2),
+            ..HostReading::default()
+        };
+        let samples = Samples {
+            streams: vec![(3, vec![reading])],
+            host: vec![host],
+            congestion: Some("cubic".into()),
+            limits: [Some(Bytes::new(6 << 20)), None, None, None],
+        };
+        let read = Samples::from_json(&samples.to_json()).unwrap();
+        assert_eq!(read.streams, samples.streams);
+        assert_eq!(read.host, samples.host);
+        assert_eq!(read.limits, samples.limits);
+    }
+
+    #[test]
+    fn what_is_odd_is_left_out() {
+        assert!(Samples::from_json(&json!({"version": 2})).is_none());
+        let odd = json!({"version": 1, "words": [1, "tcpi_rtt"], "host": [3, {}],
+            "streams": [{"id": 1, "readings": [[], 7, [10, "x"], [11, 5, 6]]}, null]});
+        let read = Samples::from_json(&odd).unwrap();
+        assert_eq!(read.host, []);
+        assert_eq!(read.streams.len(), 1);
+    }
+}

@@ -1,0 +1,251 @@
+//! `gigatcp test` and `gigatcp server` as a user runs them, on loopback.
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const GIGATCP: &str = env!("CARGO_BIN_EXE_gigatcp");
+
+/// A server of ours on a port of its own, ended with the test.
+struct Server {
+    child: Child,
+    port: String,
+}
+
+impl Server {
+    fn start(arguments: &[&str]) -> Self {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port().to_string();
+        drop(free);
+        let mut child = Command::new(GIGATCP)
+            .args(["server", "-B", "127.0.0.1", "-p", &port])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut first = String::new();
+        let stderr = child.stderr.take().unwrap();
+        let mut lines = BufReader::new(stderr);
+        lines.read_line(&mut first).unwrap();
+        assert!(first.starts_with("listening at 127.0.0.1:"), "{first}");
+        // What follows is read, or the server would wait for its pipe.
+        std::thread::spawn(move || lines.lines().for_each(drop));
+        Self { child, port }
+    }
+
+    fn interrupt(&self) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
+        assert!(sent.success());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn client(port: &str, arguments: &[&str]) -> Output {
+    Command::new(GIGATCP)
+        .args(["test", "127.0.0.1", "-p", port, "-t", "1", "-C", "reno"])
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn the_answer_comes_first_and_names_what_limited_it() {
+    let server = Server::start(&[]);
+    let output = client(&server.port, &[]);
+    let answer = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let lines: Vec<&str> = answer.lines().collect();
+    let to = format!("TCP to 127.0.0.1:{}, reno, 1.0 s: ", server.port);
+    assert!(
+        lines[0].starts_with(&to) && lines[0].ends_with("received"),
+        "{answer}"
+    );
+    let is_sentence = ["Limited by ", "Unsure: "]
+        .iter()
+        .any(|word| lines[1].starts_with(word));
+    assert!(is_sentence, "{answer}");
+    assert!(
+        lines.iter().all(|line| line.chars().count() <= 100),
+        "{answer}"
+    );
+}
+
+/// Every field that a stock client prints is there, of the same kind.
+fn assert_has(path: &str, stock: &Value, ours: &Value) {
+    match (stock, ours) {
+        (Value::Object(stock), Value::Object(ours)) => {
+            for (key, value) in stock {
+                let ours = ours
+                    .get(key)
+                    .unwrap_or_else(|| panic!("{path}.{key} is missing"));
+                assert_has(&format!("{path}.{key}"), value, ours);
+            }
+        }
+        (Value::Array(stock), Value::Array(ours)) => {
+            assert_eq!(stock.is_empty(), ours.is_empty(), "{path}");
+            if let (Some(stock), Some(ours)) = (stock.first(), ours.first()) {
+                assert_has(&format!("{path}[0]"), stock, ours);
+            }
+        }
+        (stock, ours) => {
+            let kind = |value: &Value| (value.is_number(), value.is_string(), value.is_boolean());
+            assert_eq!(kind(stock), kind(ours), "{path}: {stock} and {ours}");
+        }
+    }
+}
+
+#[test]
+fn the_json_has_the_fields_of_a_stock_client() {
+    let server = Server::start(&[]);
+    for arguments in [
+        &[][..],
+        &["-R"],
+        &["--bidir", "-P", "2"],
+        &["-u", "-b", "0"],
+        &["-u", "-R"],
+        &["-u", "--bidir"],
+        &["-O", "1"],
+    ] {
+        let is_udp = arguments.contains(&"-u");
+        let mut stock = Command::new("iperf3");
+        stock.args(["-c", "127.0.0.1", "-p", &server.port, "-t", "1", "-J"]);
+        if !is_udp {
+            stock.args(["-C", "reno"]);
+        }
+        let Ok(stock) = stock.args(arguments).output() else {
+            eprintln!("skipped: iperf3 is not installed");
+            return;
+        };
+        let ours = client(&server.port, &[&["-J"][..], arguments].concat());
+        let stock: Value = serde_json::from_slice(&stock.stdout).unwrap();
+        let ours: Value = serde_json::from_slice(&ours.stdout).unwrap();
+        assert_has(&format!("{arguments:?} "), &stock, &ours);
+    }
+}
+
+#[test]
+fn totals_of_both_ends_and_the_sum_of_intervals_are_equal() {
+    let server = Server::start(&[]);
+    let output = client(&server.port, &["-J", "-i", "0.2", "-P", "2"]);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let intervals = json["intervals"].as_array().unwrap();
+    let sum: u64 = intervals
+        .iter()
+        .map(|one| one["sum"]["bytes"].as_u64().unwrap())
+        .sum();
+    assert_eq!(Some(sum), json["end"]["sum_sent"]["bytes"].as_u64());
+    let streams = json["end"]["streams"].as_array().unwrap();
+    let received: u64 = streams
+        .iter()
+        .map(|one| one["receiver"]["bytes"].as_u64().unwrap())
+        .sum();
+    assert_eq!(
+        Some(received),
+        json["end"]["sum_received"]["bytes"].as_u64()
+    );
+}
+
+#[test]
+fn json_lines_and_json_stream_are_a_value_on_each_line() {
+    let server = Server::start(&[]);
+    for (arguments, last) in [
+        (&["--json-stream"][..], "event"),
+        (&["--format", "json-lines"], "kind"),
+    ] {
+        let output = client(&server.port, &[arguments, &["-i", "0.25"]].concat());
+        let lines: Vec<Value> = text(&output.stdout)
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert!(lines.len() >= 5, "{lines:?}");
+        assert_eq!(lines.last().unwrap()[last], "end");
+    }
+}
+
+#[test]
+fn without_a_server_the_error_says_what_to_type() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port().to_string();
+    drop(free);
+    let output = client(&port, &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let diagnostics = text(&output.stderr);
+    assert!(diagnostics.contains("Connection refused"), "{diagnostics}");
+    assert!(
+        diagnostics.contains("hint: start `gigatcp server`"),
+        "{diagnostics}"
+    );
+    let output = client(&port, &["-J"]);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(
+        json["error"]
+            .as_str()
+            .unwrap()
+            .contains("Connection refused")
+    );
+}
+
+#[test]
+fn a_server_that_ends_leaves_the_client_what_it_measured() {
+    let server = Server::start(&[]);
+    let client = Command::new(GIGATCP)
+        .args([
+            "test",
+            "127.0.0.1",
+            "-p",
+            &server.port,
+            "-t",
+            "30",
+            "-C",
+            "reno",
+        ])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    server.interrupt();
+    let start = Instant::now();
+    let output = client.wait_with_output().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(10));
+    assert_eq!(output.status.code(), Some(1));
+    let answer = text(&output.stdout);
+    assert!(
+        answer.contains("Cut short the server has terminated"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn a_port_in_use_is_named_with_what_shows_its_owner() {
+    let server = Server::start(&[]);
+    let output = Command::new(GIGATCP)
+        .args(["server", "-B", "127.0.0.1", "-p", &server.port])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let diagnostics = text(&output.stderr);
+    assert!(diagnostics.contains("ss -tlnp"), "{diagnostics}");
+}
+
+#[test]
+fn one_off_ends_after_one_test() {
+    let mut server = Server::start(&["-1"]);
+    assert!(client(&server.port, &[]).status.success());
+    assert!(server.child.wait().unwrap().success());
+}
