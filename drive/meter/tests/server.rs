@@ -8,8 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use gigatcp_meter::tester::auth;
 use gigatcp_meter::tester::{
-    Admission, Notify, Outcome, Progress, Request, Role, Server, ServerConfig, ServerNotice, run,
+    Admission, Authorize, Notify, Outcome, Progress, Request, Role, Server, ServerConfig,
+    ServerNotice, run,
 };
 use gigatcp_protocol::iperf3::{Direction, Parameters, Transport};
 use serde_json::Value;
@@ -25,10 +27,15 @@ struct Running {
 
 impl Running {
     fn start(admission: Admission) -> Self {
+        Self::start_with(admission, None)
+    }
+
+    fn start_with(admission: Admission, authorize: Option<Arc<Authorize>>) -> Self {
         let server = Server::bind(ServerConfig {
             bind: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             port: 0,
             admission,
+            authorize,
             ..ServerConfig::default()
         });
         let server = server.unwrap();
@@ -313,4 +320,60 @@ fn a_stopped_server_tells_its_clients() {
         Some("the server has terminated")
     );
     assert!(outcome.sent(Role::Sender).unwrap() > 0);
+}
+
+/// A fresh key, as files: private and public.
+fn keys() -> (String, String, std::path::PathBuf) {
+    use rsa::pkcs8::{EncodePrivateKey, EncodePublicKey, LineEnding};
+    let private = rsa::RsaPrivateKey::new(&mut rsa::rand_core::OsRng, 2048).unwrap();
+    let public = private.to_public_key();
+    let public = public.to_public_key_pem(LineEnding::LF).unwrap();
+    let private = private.to_pkcs8_pem(LineEnding::LF).unwrap().to_string();
+    let path = std::env::temp_dir().join(format!("gigatcp-key-{}.pem", std::process::id()));
+    std::fs::write(&path, &public).unwrap();
+    (private, public, path)
+}
+
+/// SHA-256 of `{mario}rossi`.
+const MARIO: &str = "mario,bf7a49a846d44b454a5d11e7acfaf13d138bbe0b7483aa3e050879700572709b\n";
+
+#[test]
+fn stock_clients_authenticate_and_others_are_refused() {
+    let (private, _, public_path) = keys();
+    let check = auth::authorizer(&private, MARIO.into(), None, auth::TIME_SKEW).unwrap();
+    let server = Running::start_with(Admission::default(), Some(check));
+    let test = |password: &str| {
+        Command::new("iperf3")
+            .args([
+                "-c",
+                "127.0.0.1",
+                "-p",
+                &server.at.port().to_string(),
+                "-J",
+                "-t",
+                "1",
+            ])
+            .args(["--username", "mario", "--rsa-public-key-path"])
+            .arg(&public_path)
+            .env("IPERF3_PASSWORD", password)
+            .output()
+    };
+    let Ok(right) = test("rossi") else {
+        eprintln!("skipped: iperf3 is not installed");
+        return;
+    };
+    let right: Value = serde_json::from_slice(&right.stdout).unwrap();
+    assert!(
+        right["error"].is_null(),
+        "{right}: {:?}",
+        server.refusals.lock().unwrap()
+    );
+    let wrong: Value = serde_json::from_slice(&test("verdi").unwrap().stdout).unwrap();
+    assert!(
+        wrong["error"].as_str().unwrap().contains("authorization"),
+        "{wrong}"
+    );
+    let none = run(&request(server.at), &|| false, &mut |_| {}).unwrap_err();
+    assert!(none.to_string().contains("IEAUTHTEST 142"), "{none}");
+    let _ = std::fs::remove_file(public_path);
 }

@@ -14,12 +14,14 @@
 //! | `explain.rs` | what limited each stream |
 //! | `wire.rs` | a control connection that is read without waiting |
 //! | `client.rs` | a whole test as client |
+//! | `auth.rs` | names and passwords |
 //! | `server.rs`, `admission.rs`, `session.rs` | a server of many clients |
 //!
 //! Data is sent by one blocking thread per stream. The thread of the control connection keeps
 //! time, reads `tcp_info` and closes intervals; streams only count.
 
 mod admission;
+pub mod auth;
 mod budget;
 mod client;
 mod explain;

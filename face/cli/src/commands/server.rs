@@ -1,10 +1,13 @@
 //! `gigatcp server`: what `gigatcp test` and stock iperf3 clients measure against.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use gigatcp_meter::tester::auth::{self, Padding};
 use gigatcp_meter::tester::{
-    Admission, Network, Notify, Outcome as Measured, Role, Server, ServerConfig, ServerNotice,
+    Admission, Authorize, Network, Notify, Outcome as Measured, Role, Server, ServerConfig,
+    ServerNotice,
 };
 use gigatcp_protocol::iperf3::Limits;
 use gigatcp_report::number;
@@ -73,6 +76,41 @@ pub(crate) struct Arguments {
     /// Network that may test, in CIDR notation; may be repeated [default: all]
     #[arg(long, value_name = "NETWORK", value_parser = Network::parse)]
     allow: Vec<Network>,
+
+    /// RSA private key that decrypts names and passwords: clients without one are refused
+    #[arg(long, value_name = "FILE", requires = "authorized_users_path")]
+    rsa_private_key_path: Option<PathBuf>,
+
+    /// Users, a line `name,digest` for each: SHA-256 of `{name}password`, in hexadecimal
+    #[arg(long, value_name = "FILE", requires = "rsa_private_key_path")]
+    authorized_users_path: Option<PathBuf>,
+
+    /// Largest difference between a client's clock and this one, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = auth::TIME_SKEW)]
+    time_skew_threshold: u64,
+
+    /// Refuse clients that encrypt as iperf3 since 3.17 does
+    #[arg(long)]
+    use_pkcs1_padding: bool,
+}
+
+/// Checks names and passwords, if that is requested.
+fn authorize(arguments: &Arguments) -> Result<Option<Arc<Authorize>>, Failure> {
+    let paths = (
+        &arguments.rsa_private_key_path,
+        &arguments.authorized_users_path,
+    );
+    let (Some(key), Some(users)) = paths else {
+        return Ok(None);
+    };
+    let read = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path);
+        text.map_err(|error| Failure::io(&format!("read {}", path.display()), &error))
+    };
+    let padding = arguments.use_pkcs1_padding.then_some(Padding::Pkcs1);
+    let skew = arguments.time_skew_threshold;
+    let checks = auth::authorizer(&read(key)?, read(users)?, padding, skew);
+    checks.map(Some).map_err(Failure::new)
 }
 
 /// Does it.
@@ -92,7 +130,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 ..Limits::default()
             },
         },
-        authorize: None,
+        authorize: authorize(arguments)?,
         interval: None,
     };
     let port = arguments.port;

@@ -21,6 +21,7 @@ mod request;
 mod sums;
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use gigatcp_meter::tester::{self, Outcome as Measured, TestError};
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -177,6 +178,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "120 s", value_parser = request::timeout)]
     rcv_timeout: Duration,
 
+    /// Name for a server that asks for one; the password is that of $IPERF3_PASSWORD
+    #[arg(long, value_name = "NAME", requires = "rsa_public_key_path")]
+    username: Option<String>,
+
+    /// The server's RSA public key, which encrypts name and password
+    #[arg(long, value_name = "FILE", requires = "username")]
+    rsa_public_key_path: Option<PathBuf>,
+
+    /// Encrypt for an iperf3 before 3.17
+    #[arg(long)]
+    use_pkcs1_padding: bool,
+
     /// Text that is kept with the result
     #[arg(short = 'T', long, value_name = "TEXT")]
     title: Option<String>,
@@ -200,7 +213,7 @@ pub(crate) struct Arguments {
 
 /// Does it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let request = request::of(arguments);
+    let request = request::of(arguments)?;
     let interrupt = Interrupt::listen()?;
     let stops = || interrupt.signal().is_some();
     let mut live = live::Live::new(arguments, &request);

@@ -2,6 +2,7 @@
 
 use std::time;
 
+use gigatcp_meter::tester::auth::{self, Padding};
 use gigatcp_meter::tester::{Request, TestError};
 use gigatcp_protocol::iperf3::{ClientFailure, Direction, Parameters, Transport};
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -65,8 +66,31 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Name and password, encrypted for the server; `None` if none are requested.
+fn token(arguments: &Arguments) -> Result<Option<String>, Failure> {
+    let (Some(user), Some(path)) = (&arguments.username, &arguments.rsa_public_key_path) else {
+        return Ok(None);
+    };
+    let password = std::env::var("IPERF3_PASSWORD").map_err(|_| {
+        Failure::new("--username without a password: $IPERF3_PASSWORD is unset")
+            .effect("nothing was measured")
+            .hint(format!(
+                "IPERF3_PASSWORD=... gigatcp test {}",
+                arguments.host
+            ))
+    })?;
+    let pem = std::fs::read_to_string(path)
+        .map_err(|error| Failure::io(&format!("read {}", path.display()), &error))?;
+    let padding = match arguments.use_pkcs1_padding {
+        true => Padding::Pkcs1,
+        false => Padding::Oaep,
+    };
+    let token = auth::token(user, &password, &pem, padding);
+    token.map(Some).map_err(Failure::new)
+}
+
 /// The request that the options make.
-pub(super) fn of(arguments: &Arguments) -> Request {
+pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
     let mut request = Request::new(arguments.host.clone());
     let small = |bytes: Bytes| u32::try_from(bytes.as_u64()).unwrap_or(u32::MAX);
     let has_amount = arguments.bytes.is_some() || arguments.blockcount.is_some();
@@ -104,6 +128,7 @@ pub(super) fn of(arguments: &Arguments) -> Request {
         get_server_output: arguments.get_server_output,
         skip_rx_copy: arguments.skip_rx_copy,
         udp_counters_64bit: arguments.udp,
+        authtoken: token(arguments)?,
         ..request.parameters
     };
     request.port = arguments.port;
@@ -118,7 +143,7 @@ pub(super) fn of(arguments: &Arguments) -> Request {
         (_, true) => Some(false),
         _ => None,
     };
-    request
+    Ok(request)
 }
 
 fn std_time(length: Duration) -> time::Duration {

@@ -1,0 +1,167 @@
+//! iperf3's authentication: name and password, encrypted with the server's RSA key.
+//!
+//! The token is base64 of what RSA gives, with PKCS #1 v1.5 padding up to iperf3 3.16 and OAEP
+//! since 3.17. A server tries both unless told otherwise. The `rsa` crate decrypts in time that
+//! depends on the padding (RUSTSEC-2023-0071), as iperf3 before 3.17 does: an attacker with very
+//! many tries may learn a token; OAEP is not affected.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use gigatcp_protocol::iperf3::Parameters;
+use gigatcp_protocol::iperf3::auth::{Credentials, digest_of};
+use rsa::pkcs1::{DecodeRsaPrivateKey, DecodeRsaPublicKey};
+use rsa::pkcs8::{DecodePrivateKey, DecodePublicKey};
+use rsa::{Oaep, Pkcs1v15Encrypt, RsaPrivateKey, RsaPublicKey};
+use sha2::{Digest, Sha256};
+
+use super::server::Authorize;
+
+/// Padding of RSA.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Padding {
+    /// OAEP, as iperf3 since 3.17.
+    #[default]
+    Oaep,
+    /// PKCS #1 v1.5, as iperf3 up to 3.16.
+    Pkcs1,
+}
+
+/// iperf3's default for clocks that differ (`--time-skew-threshold`), in seconds.
+pub const TIME_SKEW: u64 = 10;
+
+/// Encrypts a name and password for a server whose public key is `pem`.
+///
+/// # Errors
+/// The key cannot be read, or the text is too long for it.
+pub fn token(user: &str, password: &str, pem: &str, padding: Padding) -> Result<String, String> {
+    let key = RsaPublicKey::from_public_key_pem(pem)
+        .or_else(|_| RsaPublicKey::from_pkcs1_pem(pem))
+        .map_err(|error| format!("the public key cannot be read: {error}"))?;
+    let credentials = Credentials {
+        user: user.to_owned(),
+        password: password.to_owned(),
+        sent_at: seconds_since_1970(),
+    };
+    let text = credentials.to_text();
+    let mut random = rsa::rand_core::OsRng;
+    let encrypted = match padding {
+        // OpenSSL's default for OAEP is SHA-1.
+        Padding::Oaep => key.encrypt(&mut random, Oaep::new::<sha1::Sha1>(), text.as_bytes()),
+        Padding::Pkcs1 => key.encrypt(&mut random, Pkcs1v15Encrypt, text.as_bytes()),
+    };
+    let encrypted = encrypted.map_err(|error| format!("name and password: {error}"))?;
+    Ok(BASE64_STANDARD.encode(encrypted))
+}
+
+/// Checks tokens against a private key and a file of `user,digest` lines. `padding`: only this
+/// one; `None`: any.
+///
+/// # Errors
+/// The key cannot be read.
+pub fn authorizer(
+    private_pem: &str,
+    users: String,
+    padding: Option<Padding>,
+    time_skew: u64,
+) -> Result<Arc<Authorize>, String> {
+    let key = RsaPrivateKey::from_pkcs8_pem(private_pem)
+        .or_else(|_| RsaPrivateKey::from_pkcs1_pem(private_pem))
+        .map_err(|error| format!("the private key cannot be read: {error}"))?;
+    Ok(Arc::new(move |parameters: &Parameters| {
+        let token = parameters
+            .authtoken
+            .as_deref()
+            .ok_or("no name and password were sent")?;
+        let credentials = decrypt(&key, token, padding)
+            .ok_or("its token cannot be decrypted: another key, or another padding")?;
+        let skew = seconds_since_1970().abs_diff(credentials.sent_at);
+        if skew > time_skew {
+            return Err(format!(
+                "its clock differs by {skew} s, limit {time_skew} s"
+            ));
+        }
+        let digest = hexadecimal(&Sha256::digest(credentials.salted()));
+        let known = digest_of(&users, &credentials.user);
+        match known.is_some_and(|known| known.eq_ignore_ascii_case(&digest)) {
+            true => Ok(()),
+            false => Err("unknown user, or wrong password".into()),
+        }
+    }))
+}
+
+fn decrypt(key: &RsaPrivateKey, token: &str, padding: Option<Padding>) -> Option<Credentials> {
+    let printable: String = token.split_whitespace().collect();
+    let bytes = BASE64_STANDARD.decode(printable).ok()?;
+    let paddings = [Padding::Oaep, Padding::Pkcs1].into_iter();
+    let allowed = paddings.filter(|one| padding.is_none_or(|only| only == *one));
+    allowed.into_iter().find_map(|one| {
+        let text = match one {
+            Padding::Oaep => key.decrypt(Oaep::new::<sha1::Sha1>(), &bytes),
+            Padding::Pkcs1 => key.decrypt(Pkcs1v15Encrypt, &bytes),
+        };
+        Credentials::from_text(&String::from_utf8(text.ok()?).ok()?)
+    })
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn seconds_since_1970() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use rsa::pkcs8::{EncodePrivateKey, EncodePublicKey, LineEnding};
+
+    use super::*;
+
+    fn keys() -> (String, String) {
+        let private = RsaPrivateKey::new(&mut rsa::rand_core::OsRng, 1024).unwrap();
+        let public = private
+            .to_public_key()
+            .to_public_key_pem(LineEnding::LF)
+            .unwrap();
+        let private = private.to_pkcs8_pem(LineEnding::LF).unwrap().to_string();
+        (private, public)
+    }
+
+    fn with(token: Option<String>) -> Parameters {
+        Parameters {
+            authtoken: token,
+            ..Parameters::default()
+        }
+    }
+
+    #[test]
+    fn a_known_user_is_let_in_with_either_padding_and_a_wrong_password_is_not() {
+        let (private, public) = keys();
+        // SHA-256 of "{mario}rossi".
+        let digest = hexadecimal(&Sha256::digest("{mario}rossi"));
+        let users = format!("# users\nmario,{digest}\n");
+        let check = authorizer(&private, users, None, TIME_SKEW).unwrap();
+        for padding in [Padding::Oaep, Padding::Pkcs1] {
+            let right = token("mario", "rossi", &public, padding).unwrap();
+            assert_eq!(check(&with(Some(right))), Ok(()));
+            let wrong = token("mario", "verdi", &public, padding).unwrap();
+            assert!(check(&with(Some(wrong))).is_err());
+        }
+        assert!(check(&with(None)).is_err());
+        assert!(check(&with(Some("no base64".into()))).is_err());
+    }
+
+    #[test]
+    fn a_padding_that_is_not_allowed_is_refused() {
+        let (private, public) = keys();
+        let digest = hexadecimal(&Sha256::digest("{mario}rossi"));
+        let only = Some(Padding::Oaep);
+        let check = authorizer(&private, format!("mario,{digest}"), only, TIME_SKEW).unwrap();
+        let old = token("mario", "rossi", &public, Padding::Pkcs1).unwrap();
+        assert!(check(&with(Some(old))).is_err());
+    }
+}
