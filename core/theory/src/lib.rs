@@ -10,7 +10,8 @@
 //! * [`cubic`], [`highspeed`], [`scalable`]: the response functions made for
 //!   long fat paths;
 //! * [`fast_recovery`]: what one loss in a window sets in motion;
-//! * [`budget`]: all answers for one path.
+//! * [`budget`]: all answers for one path;
+//! * [`sample`]: means of repeated measurements, their comparison, the end of a warm-up.
 //!
 //! Rates, durations, amounts and probabilities are typed. A congestion window
 //! is an `f64` in segments and a number of round trips an `f64`, because these
@@ -37,6 +38,7 @@ pub mod highspeed;
 pub mod limited_slow_start;
 pub mod mathis;
 pub mod pftk;
+pub mod sample;
 pub mod scalable;
 pub mod slow_start;
 

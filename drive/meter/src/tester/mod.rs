@@ -12,6 +12,7 @@
 //! | `samples.rs` | readings of sockets and host, and their form for the peer |
 //! | `outcome.rs` | what a test found |
 //! | `explain.rs` | what limited each stream |
+//! | `steady.rs` | the rate without slow start |
 //! | `wire.rs` | a control connection that is read without waiting |
 //! | `client.rs` | a whole test as client |
 //! | `auth.rs` | names and passwords |
@@ -32,6 +33,7 @@ mod request;
 mod samples;
 mod server;
 mod session;
+mod steady;
 
 mod stream;
 mod switch;
@@ -51,5 +53,6 @@ pub use request::Request;
 pub use samples::Samples;
 pub use server::{Authorize, Notify, Server, ServerConfig, ServerNotice};
 
+pub use steady::{Steady, steady};
 pub use stream::Role;
 pub use traffic::Progress;

@@ -8,10 +8,12 @@
 //! | `request.rs` | options to a request |
 //! | `live.rs` | what is printed while a test runs |
 //! | `native.rs` | the answer |
+//! | `campaign.rs` | repeated tests: a mean with its interval, settings compared |
 //! | `sums.rs` | sums over streams that several forms need |
 //! | `iperf3_text.rs`, `iperf3_json.rs` | what iperf3 prints, and its `-J` |
 //! | `csv.rs` | a line for each stream and interval |
 
+mod campaign;
 mod csv;
 pub(super) mod iperf3_json;
 pub(super) mod iperf3_text;
@@ -67,6 +69,9 @@ Examples:
   gigatcp test dtn2.example -C bbr -w 64M        congestion control and socket buffers
   gigatcp test dtn2.example -u -b 1G             UDP at a rate: loss, reordering, jitter
   gigatcp test dtn2.example -n 10G               an amount instead of a time
+  gigatcp test dtn2.example --until 2%           repeated until the mean is known within 2 %
+  gigatcp test dtn2.example --compare cc=cubic,bbr
+                                                 which is faster, and is that certain?
   gigatcp test dtn2.example -J | jq .end         iperf3's JSON"
 )]
 pub(crate) struct Arguments {
@@ -198,6 +203,22 @@ pub(crate) struct Arguments {
     #[arg(long)]
     get_server_output: bool,
 
+    /// Leave slow start out of the rate: it is recognized from the counters
+    #[arg(long, conflicts_with = "udp")]
+    steady: bool,
+
+    /// Repeat until the 95 % confidence interval of the mean rate is within this share of it
+    #[arg(long, value_name = "PERCENT", value_parser = campaign::percent)]
+    until: Option<f64>,
+
+    /// Number of runs; with --until, the most [default: 30 with --until, 5 with --compare]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    repeat: Option<u32>,
+
+    /// Compare two or more settings in turn: KEY is cc, window, length, mss or parallel
+    #[arg(long, value_name = "KEY=A,B", value_parser = campaign::compared)]
+    compare: Option<campaign::Compared>,
+
     /// Form of the output
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Native)]
     format: Format,
@@ -214,6 +235,9 @@ pub(crate) struct Arguments {
 /// Does it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let request = request::of(arguments)?;
+    if campaign::is_requested(arguments) {
+        return campaign::run(arguments, &request);
+    }
     let interrupt = Interrupt::listen()?;
     let stops = || interrupt.signal().is_some();
     let mut live = live::Live::new(arguments, &request);
@@ -242,7 +266,7 @@ fn print(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
         return output::print(&iperf3_json::end_event(measured));
     }
     match arguments.format {
-        Format::Native => output::print(&native::text(measured)),
+        Format::Native => output::print(&native::text(measured, arguments.steady)),
         Format::Iperf3 => output::print(&iperf3_text::end(measured)),
         Format::Json => output::print_json(&native::json(measured)),
         Format::JsonLines => output::print(&native::end_line(measured)),

@@ -16,12 +16,15 @@ use super::sums;
 /// Schema of [`json`].
 const SCHEMA: &str = "gigatcp-test/1";
 
-/// The text of the answer.
-pub(super) fn text(outcome: &Outcome) -> String {
+/// The text of the answer; with the rate of the steady part if that is requested.
+pub(super) fn text(outcome: &Outcome, is_steady: bool) -> String {
     let explanations = tester::explain(outcome);
     let mut text = String::new();
     for role in sums::roles(&outcome.streams) {
         let _ = writeln!(text, "{}", headline(outcome, role));
+        if is_steady {
+            let _ = writeln!(text, "{}", steady_line(outcome, role));
+        }
         let facts = match outcome.parameters.transport {
             Transport::Udp => udp_facts(outcome, role),
             _ => tcp_facts(outcome, role),
@@ -43,7 +46,7 @@ pub(super) fn text(outcome: &Outcome) -> String {
 }
 
 /// The explanation of the stream of a direction that moved most.
-fn explained<'a>(
+pub(super) fn explained<'a>(
     outcome: &Outcome,
     explanations: &'a [Explanation],
     role: Role,
@@ -79,8 +82,20 @@ fn headline(outcome: &Outcome, role: Role) -> String {
     format!("{}: {rate} {end}", words.join(", "))
 }
 
+/// The rate without slow start.
+fn steady_line(outcome: &Outcome, role: Role) -> String {
+    match tester::steady(outcome, role) {
+        Some(steady) => format!(
+            "Steady: {} after the first {:.1} s",
+            number::rate(steady.rate),
+            steady.warm_up.as_secs_f64()
+        ),
+        None => "Steady: unknown; the rate never settled, or the test is shorter than 2 s".into(),
+    }
+}
+
 /// Time over which the receiver of a direction counted: it ends when it hears of the end.
-fn receiving_time(outcome: &Outcome, role: Role) -> Duration {
+pub(super) fn receiving_time(outcome: &Outcome, role: Role) -> Duration {
     let theirs = sums::of_peer(outcome, role).and_then(|peer| peer.end_time);
     match (role, theirs.filter(|end| *end > 0.0)) {
         (Role::Sender, Some(end)) => Duration::from_secs_f64(end),
@@ -209,7 +224,7 @@ fn spread(outcome: &Outcome, explanations: &[Explanation], role: Role) -> Option
     Some(text)
 }
 
-fn primary(explanation: &Explanation) -> Option<&'static str> {
+pub(super) fn primary(explanation: &Explanation) -> Option<&'static str> {
     explanation.diagnosis.primary().map(|first| first.cause.id)
 }
 

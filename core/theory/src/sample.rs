@@ -1,0 +1,275 @@
+//! Statistics of repeated measurements.
+//!
+//! * The confidence interval of a mean with unknown variance (Student 1908):
+//!
+//! ```text
+//! mean +- t(1 - alpha/2; n - 1) s / sqrt(n)                             (1)
+//! ```
+//!
+//! * Two means with variances that may differ (Welch 1947):
+//!
+//! ```text
+//! t  = (mean_b - mean_a) / sqrt(v_a + v_b),  v = s^2 / n                (2)
+//! df = (v_a + v_b)^2 / (v_a^2 / (n_a - 1) + v_b^2 / (n_b - 1))          (3)
+//! ```
+//!
+//! * The end of a warm-up (MSER-5, White 1997): observations are averaged in batches of five,
+//!   and as many batches are left out at the beginning as make the marginal standard error of
+//!   the rest least:
+//!
+//! ```text
+//! d* = argmin_d  sum_{i > d} (y_i - mean_d)^2 / (n - d)^2               (4)
+//! ```
+//!
+//!   Cuts beyond half of the batches are not trusted: then the series has no steady part.
+
+use alloc::vec::Vec;
+
+/// Mean and spread of a sample.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Summary {
+    /// Number of values.
+    pub n: usize,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation, with n - 1. Zero for one value.
+    pub deviation: f64,
+}
+
+impl Summary {
+    /// Summarizes values; `None` if there are none.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let n = values.len();
+        if n == 0 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let squares: f64 = values
+            .iter()
+            .map(|value| (value - mean) * (value - mean))
+            .sum();
+        let deviation = if n > 1 {
+            libm::sqrt(squares / (n - 1) as f64)
+        } else {
+            0.0
+        };
+        Some(Self { n, mean, deviation })
+    }
+
+    /// Half of the width of the confidence interval of the mean, equation (1); `None` for fewer
+    /// than two values.
+    #[must_use]
+    pub fn half_width(&self, confidence: f64) -> Option<f64> {
+        let df = self.n.checked_sub(1).filter(|df| *df > 0)? as f64;
+        let t = t_quantile(0.5 + confidence / 2.0, df);
+        Some(t * self.deviation / libm::sqrt(self.n as f64))
+    }
+}
+
+/// Comparison of two means, equations (2) and (3).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Welch {
+    /// Second mean less the first.
+    pub difference: f64,
+    /// Half of the width of its 95 % confidence interval.
+    pub half_width: f64,
+    /// Probability of so large a difference if both means are equal, two-sided.
+    pub p: f64,
+}
+
+impl Welch {
+    /// Compares two samples; `None` if either has fewer than two values.
+    #[must_use]
+    pub fn of(a: &Summary, b: &Summary) -> Option<Self> {
+        if a.n < 2 || b.n < 2 {
+            return None;
+        }
+        let share = |one: &Summary| one.deviation * one.deviation / one.n as f64;
+        let (va, vb) = (share(a), share(b));
+        let difference = b.mean - a.mean;
+        let error = libm::sqrt(va + vb);
+        if error == 0.0 {
+            let p = if difference == 0.0 { 1.0 } else { 0.0 };
+            return Some(Self {
+                difference,
+                half_width: 0.0,
+                p,
+            });
+        }
+        let degrees = |v: f64, n: usize| v * v / (n - 1) as f64;
+        let df = (va + vb) * (va + vb) / (degrees(va, a.n) + degrees(vb, b.n));
+        let t = libm::fabs(difference / error);
+        Some(Self {
+            difference,
+            half_width: t_quantile(0.975, df) * error,
+            p: 2.0 * (1.0 - t_distribution(t, df)),
+        })
+    }
+}
+
+/// How many observations at the beginning are warm-up, equation (4). `None`: there is no steady
+/// part, or there are fewer than 20 observations.
+#[must_use]
+pub fn warm_up(observations: &[f64]) -> Option<usize> {
+    /// Observations of a batch.
+    const BATCH: usize = 5;
+    let batches = observations.chunks_exact(BATCH);
+    let batches: Vec<f64> = batches
+        .map(|batch| batch.iter().sum::<f64>() / 5.0)
+        .collect();
+    let n = batches.len();
+    if n < 4 {
+        return None;
+    }
+    let error = |cut: usize| {
+        let rest = &batches[cut..];
+        let mean = rest.iter().sum::<f64>() / rest.len() as f64;
+        let squares: f64 = rest.iter().map(|y| (y - mean) * (y - mean)).sum();
+        squares / (rest.len() * rest.len()) as f64
+    };
+    let best = (0..n - 1).min_by(|a, b| error(*a).total_cmp(&error(*b)))?;
+    (best <= n / 2).then_some(best * BATCH)
+}
+
+/// Student's t distribution with `df` degrees of freedom, for `t` of zero and above.
+fn t_distribution(t: f64, df: f64) -> f64 {
+    1.0 - 0.5 * incomplete_beta(df / (df + t * t), df / 2.0, 0.5)
+}
+
+/// The value that Student's t is below with probability `p` of one half and above.
+fn t_quantile(p: f64, df: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    while t_distribution(high, df) < p && high < 1e9 {
+        high *= 2.0;
+    }
+    for _ in 0..100 {
+        let middle = (low + high) / 2.0;
+        if t_distribution(middle, df) < p {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (low + high) / 2.0
+}
+
+/// The regularized incomplete beta function, by its continued fraction (Abramowitz and Stegun
+/// 26.5.8), evaluated from the front (Lentz 1976).
+fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
+    if x <= 0.0 {
+        return 0.0;
+    }
+    if x >= 1.0 {
+        return 1.0;
+    }
+    // The fraction converges fast below the mean; above it, by symmetry.
+    if x > (a + 1.0) / (a + b + 2.0) {
+        return 1.0 - incomplete_beta(1.0 - x, b, a);
+    }
+    let log_front = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b)
+        + a * libm::log(x)
+        + b * libm::log(1.0 - x);
+    let guard = |value: f64| {
+        if libm::fabs(value) < 1e-300 {
+            1e-300
+        } else {
+            value
+        }
+    };
+    let (mut c, mut d) = (1.0, 1.0 / guard(1.0 - (a + b) * x / (a + 1.0)));
+    let mut fraction = d;
+    for step in 1..300 {
+        let m = f64::from(step);
+        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
+        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
+        let mut change = 1.0;
+        for term in [even, odd] {
+            d = 1.0 / guard(1.0 + term * d);
+            c = guard(1.0 + term / c);
+            change = c * d;
+            fraction *= change;
+        }
+        if libm::fabs(change - 1.0) < 1e-15 {
+            break;
+        }
+    }
+    libm::exp(log_front) * fraction / a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::close::assert_close;
+
+    /// Table of Student's t, 95 and 99 % two-sided (Fisher and Yates).
+    #[test]
+    fn quantiles_are_those_of_the_tables() {
+        let table = [
+            (1.0, 12.706, 63.657),
+            (2.0, 4.303, 9.925),
+            (5.0, 2.571, 4.032),
+            (10.0, 2.228, 3.169),
+            (30.0, 2.042, 2.750),
+            (120.0, 1.980, 2.617),
+        ];
+        for (df, p95, p99) in table {
+            assert_close(t_quantile(0.975, df), p95, 3e-4);
+            assert_close(t_quantile(0.995, df), p99, 3e-4);
+        }
+    }
+
+    #[test]
+    fn an_interval_contains_the_mean_in_the_share_of_samples_that_it_promises() {
+        let mut random = gigatcp_units::random::Stream::new(7, "sample", 0);
+        let mut normal = || {
+            let (u, v) = (1.0 - random.uniform(), random.uniform());
+            libm::sqrt(-2.0 * libm::log(u)) * libm::cos(core::f64::consts::TAU * v)
+        };
+        let mut inside = 0;
+        for _ in 0..2000 {
+            let values: Vec<f64> = (0..5).map(|_| 10.0 + normal()).collect();
+            let summary = Summary::of(&values).unwrap();
+            let half = summary.half_width(0.95).unwrap();
+            inside += u32::from(libm::fabs(summary.mean - 10.0) <= half);
+        }
+        // 1900 expected; four standard deviations are 39.
+        assert!((1861..=1939).contains(&inside), "{inside}");
+    }
+
+    /// Welch's own statistic for two small samples, computed by hand.
+    #[test]
+    fn two_means_are_compared_with_unequal_variances() {
+        let a = Summary::of(&[10.0, 12.0, 14.0]).unwrap();
+        let b = Summary::of(&[20.0, 20.5, 21.0, 21.5]).unwrap();
+        let welch = Welch::of(&a, &b).unwrap();
+        assert_close(welch.difference, 8.75, 1e-12);
+        // v_a = 4/3, v_b = 0.416667/4; t = 7.298, df = 2.315.
+        assert_close(
+            8.75 / libm::sqrt(4.0 / 3.0 + 0.416_666_7 / 4.0),
+            7.298,
+            1e-3,
+        );
+        assert!((0.01..0.02).contains(&welch.p), "{}", welch.p);
+        let same = Welch::of(&a, &a).unwrap();
+        assert_close(same.p, 1.0, 1e-12);
+    }
+
+    #[test]
+    fn a_ramp_before_a_plateau_is_warm_up_and_a_plateau_alone_has_none() {
+        let noise = |index: usize| if index % 2 == 0 { 0.5 } else { -0.5 };
+        let ramp = |index: usize| {
+            if index < 20 {
+                index as f64 * 5.0
+            } else {
+                100.0
+            }
+        };
+        let series: Vec<f64> = (0..100).map(|index| ramp(index) + noise(index)).collect();
+        assert_eq!(warm_up(&series), Some(20));
+        let plateau: Vec<f64> = (0..100).map(|index| 100.0 + noise(index)).collect();
+        assert_eq!(warm_up(&plateau), Some(0));
+        let rising: Vec<f64> = (0..100).map(|index| index as f64).collect();
+        assert_eq!(warm_up(&rising), None);
+    }
+}
