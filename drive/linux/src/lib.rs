@@ -27,6 +27,7 @@
 //! | `netlink.rs` | a question about devices and addresses, and whether it was done |
 //! | `packets.rs` | IP packets out of an interface, whatever is in them |
 //! | `pair.rs` | two Ethernet devices that are each other's wire |
+//! | `probe.rs` | UDP probes and the ICMP errors that come back for them |
 //! | `socket.rs` | the kernel's sockets and their options |
 //! | `tcp_info.rs` | what the kernel tells of a connection, word by word |
 //! | `terminal.rs` | who has the terminal, and how wide it is |
@@ -58,6 +59,7 @@ pub mod packets;
 mod pair;
 pub mod poll;
 pub mod privilege;
+pub mod probe;
 pub mod process;
 #[cfg(test)]
 mod proven;

@@ -8,6 +8,8 @@
 //! | `view.rs` | a connection at one moment: `tcp_info` in our words |
 //! | `sample.rs` | a connection at one moment, every counter, at little cost |
 //! | `host.rs` | CPU time and drops of this host |
+//! | `trace.rs` | the path to a host: hops, RTTs, path MTU |
+//! | `tester/` | a throughput tester, client and server |
 //! | `limits.rs` | what limited the sender, from one look to the next |
 //!
 //! Deliberately not here: who writes and reads how much and when, which is the
@@ -22,6 +24,7 @@ mod host;
 mod limits;
 mod sample;
 pub mod tester;
+mod trace;
 mod view;
 
 pub use ends::{
@@ -30,4 +33,5 @@ pub use ends::{
 pub use host::HostSampler;
 pub use limits::LimitTally;
 pub use sample::Sampler;
+pub use trace::{Hop, ReverseError, Trace, reverse, trace};
 pub use view::View;

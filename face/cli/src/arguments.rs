@@ -6,7 +6,7 @@ use crate::commands::{
     Outcome, check, completions, conform, emulate, explain, flows, list, run, theory, why,
 };
 #[cfg(target_os = "linux")]
-use crate::commands::{server, test};
+use crate::commands::{server, test, trace};
 use crate::failure::Failure;
 
 /// The whole command line.
@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Test(Box<test::Arguments>),
     #[cfg(target_os = "linux")]
     Server(server::Arguments),
+    #[cfg(target_os = "linux")]
+    Trace(trace::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -81,6 +83,8 @@ impl Command {
             Self::Test(arguments) => test::run(arguments),
             #[cfg(target_os = "linux")]
             Self::Server(arguments) => server::run(arguments),
+            #[cfg(target_os = "linux")]
+            Self::Trace(arguments) => trace::run(arguments),
             Self::Completions(arguments) => completions::run(arguments),
         }
     }

@@ -29,9 +29,13 @@ use super::session::{self, Ended, Mailbox, Served};
 use super::stream::Socket;
 use super::traffic::Progress;
 use super::wire::Wire;
+use crate::trace;
 
 /// Connections whose test does not run yet; the oldest is closed for a new one.
 const MAX_PENDING: usize = 1024;
+
+/// Traces of paths to clients at the same time.
+const MAX_TRACES: usize = 4;
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
@@ -250,6 +254,7 @@ impl Server {
             pending: VecDeque::new(),
             waiting: VecDeque::new(),
             running: HashMap::new(),
+            traces: Vec::new(),
             accepted: 0,
             tests: 0,
         };
@@ -264,6 +269,9 @@ impl Server {
         hall.shared.stop.store(true, Ordering::Release);
         for (_, running) in hall.running {
             let _ = running.thread.join();
+        }
+        for thread in hall.traces {
+            let _ = thread.join();
         }
         result
     }
@@ -309,6 +317,7 @@ struct Hall<'a> {
     pending: VecDeque<Pending>,
     waiting: VecDeque<Waiting>,
     running: HashMap<Cookie, Running>,
+    traces: Vec<JoinHandle<()>>,
     accepted: u64,
     tests: u64,
 }
@@ -445,8 +454,32 @@ impl Hall<'_> {
         }
     }
 
+    /// A client asks for the path from here to there: a thread answers, if not too many do.
+    fn answer_trace(&mut self, pending: Pending) {
+        self.traces.retain(|thread| !thread.is_finished());
+        if self.traces.len() >= MAX_TRACES {
+            let (peer, reason) = (pending.peer, format!("{MAX_TRACES} traces are running"));
+            return (self.notify)(ServerNotice::Refused { peer, reason });
+        }
+        let shared = self.shared.clone();
+        let answer = move || {
+            // A client that is gone needs no answer.
+            let _ = trace::answer(pending.stream, &|| shared.stop.load(Ordering::Acquire));
+        };
+        if let Ok(thread) = std::thread::Builder::new()
+            .name("trace".into())
+            .spawn(answer)
+        {
+            self.traces.push(thread);
+        }
+    }
+
     /// A cookie is complete: of a data connection, or of a new test.
     fn handle_cookie(&mut self, mut pending: Pending, cookie: Cookie) -> Option<Pending> {
+        if *cookie.as_bytes() == trace::HELLO {
+            self.answer_trace(pending);
+            return None;
+        }
         if let Some(running) = self.running.get(&cookie) {
             let _ = pending.stream.set_nonblocking(false);
             let limit = if running.is_udp { 0 } else { running.streams };

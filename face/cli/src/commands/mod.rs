@@ -17,6 +17,8 @@ pub(crate) mod server;
 #[cfg(target_os = "linux")]
 pub(crate) mod test;
 pub(crate) mod theory;
+#[cfg(target_os = "linux")]
+pub(crate) mod trace;
 pub(crate) mod why;
 
 use crate::interrupt::Signal;

@@ -1,0 +1,252 @@
+//! UDP probes whose ICMP errors the kernel reports to their socket (`IP_RECVERR` of `ip(7)`).
+//!
+//! No raw socket and no privilege is needed: the way of `tracepath(8)`.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+
+use crate::{check_size, socket};
+
+/// An error that came back for a probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProbeError {
+    /// Port that the probe was sent to.
+    pub port: u16,
+    /// Who reported it; `None`: this host.
+    pub from: Option<IpAddr>,
+    /// What it says.
+    pub kind: ProbeErrorKind,
+}
+
+/// What an error says of a probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProbeErrorKind {
+    /// Its time to live ended.
+    TimeExceeded,
+    /// It arrived, and no socket has its port.
+    PortUnreachable,
+    /// It is larger than a link's MTU, in bytes.
+    TooBig(u32),
+    /// Something else: an ICMP type and code.
+    Other(u8, u8),
+}
+
+/// A socket for probes of one address family.
+#[derive(Debug)]
+pub struct Prober {
+    socket: UdpSocket,
+    is_v4: bool,
+}
+
+impl Prober {
+    /// Makes a socket whose packets are not fragmented and whose errors are kept for it.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn new(is_v4: bool) -> io::Result<Self> {
+        let any: IpAddr = match is_v4 {
+            true => Ipv4Addr::UNSPECIFIED.into(),
+            false => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let prober = Self {
+            socket: UdpSocket::bind(SocketAddr::new(any, 0))?,
+            is_v4,
+        };
+        prober.socket.set_nonblocking(true)?;
+        let (receive, discover) = match is_v4 {
+            true => (libc::IP_RECVERR, libc::IP_MTU_DISCOVER),
+            false => (libc::IPV6_RECVERR, libc::IPV6_MTU_DISCOVER),
+        };
+        prober.set(receive, 1)?;
+        prober.set(discover, libc::IP_PMTUDISC_DO)?;
+        Ok(prober)
+    }
+
+    fn level(&self) -> i32 {
+        if self.is_v4 {
+            libc::IPPROTO_IP
+        } else {
+            libc::IPPROTO_IPV6
+        }
+    }
+
+    fn set(&self, option: i32, value: i32) -> io::Result<()> {
+        let fd = self.socket.as_raw_fd();
+        socket::set_option(fd, self.level(), option, &value.to_ne_bytes())?;
+        Ok(())
+    }
+
+    /// The descriptor, to wait for.
+    #[must_use]
+    pub fn socket(&self) -> &UdpSocket {
+        &self.socket
+    }
+
+    /// Sends a probe of so many bytes of payload that lives for `ttl` hops.
+    ///
+    /// # Errors
+    /// What the kernel says: `EMSGSIZE` if it is larger than the known path MTU. Errors of
+    /// earlier probes are not reported here.
+    pub fn send(&self, to: SocketAddr, ttl: u8, bytes: usize) -> io::Result<()> {
+        let option = if self.is_v4 {
+            libc::IP_TTL
+        } else {
+            libc::IPV6_UNICAST_HOPS
+        };
+        self.set(option, ttl.into())?;
+        let payload = vec![0; bytes];
+        for _ in 0..8 {
+            match self.socket.send_to(&payload, to) {
+                Ok(_) => return Ok(()),
+                // A pending error of an earlier probe is taken by the call that meets it.
+                Err(error)
+                    if matches!(
+                        error.raw_os_error(),
+                        Some(libc::EHOSTUNREACH | libc::ECONNREFUSED)
+                    ) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Path MTU that the kernel knows of a route, in bytes.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn mtu_to(&self, to: SocketAddr) -> io::Result<u32> {
+        let own = Self::new(self.is_v4)?;
+        own.socket.connect(to)?;
+        let option = if self.is_v4 {
+            libc::IP_MTU
+        } else {
+            libc::IPV6_MTU
+        };
+        let bytes = socket::option(own.socket.as_raw_fd(), self.level(), option, 4)?;
+        let number = bytes.try_into().map(i32::from_ne_bytes).unwrap_or(0);
+        Ok(number.unsigned_abs())
+    }
+
+    /// Takes the next error that came back; `None` if there is none.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn receive(&self) -> io::Result<Option<ProbeError>> {
+        let mut control = [0_u64; 64];
+        let mut payload = [0_u8; 64];
+        // SAFETY: `sockaddr_storage` and `msghdr` are integers and pointers that may be null.
+        let (mut name, mut message): (libc::sockaddr_storage, libc::msghdr) =
+            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        let mut vector = libc::iovec {
+            iov_base: payload.as_mut_ptr().cast(),
+            iov_len: payload.len(),
+        };
+        message.msg_name = (&raw mut name).cast();
+        message.msg_namelen = size_of_val(&name) as libc::socklen_t;
+        message.msg_iov = &raw mut vector;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control) as _;
+        let (fd, flags) = (self.socket.as_raw_fd(), libc::MSG_ERRQUEUE);
+        // SAFETY: every pointer of the message is to a live local of its length.
+        match check_size(unsafe { libc::recvmsg(fd, &raw mut message, flags) }) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let port = socket_address(&name).map_or(0, |address| address.port());
+        // SAFETY: the kernel has filled in the control part of `message`, which is alive; the
+        // macros of `cmsg(3)` stay inside of it.
+        unsafe {
+            let mut head = libc::CMSG_FIRSTHDR(&raw const message);
+            while let Some(found) = head.as_ref() {
+                let is_error = matches!(
+                    (found.cmsg_level, found.cmsg_type),
+                    (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
+                );
+                if is_error {
+                    let error = libc::CMSG_DATA(head).cast::<libc::sock_extended_err>();
+                    let offender = error.add(1).cast::<libc::sockaddr_storage>();
+                    // The address that follows is shorter than a `sockaddr_storage`; the
+                    // control bytes behind it are ours.
+                    let from = socket_address(&std::ptr::read_unaligned(offender));
+                    let error = std::ptr::read_unaligned(error);
+                    return Ok(Some(ProbeError {
+                        port,
+                        from: from.map(|address| address.ip()),
+                        kind: kind(&error),
+                    }));
+                }
+                head = libc::CMSG_NXTHDR(&raw const message, head);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What an error says, by its origin, type and code.
+fn kind(error: &libc::sock_extended_err) -> ProbeErrorKind {
+    if error.ee_errno == libc::EMSGSIZE as u32 {
+        return ProbeErrorKind::TooBig(error.ee_info);
+    }
+    match (error.ee_origin, error.ee_type, error.ee_code) {
+        (libc::SO_EE_ORIGIN_ICMP, 11, _) | (libc::SO_EE_ORIGIN_ICMP6, 3, _) => {
+            ProbeErrorKind::TimeExceeded
+        }
+        (libc::SO_EE_ORIGIN_ICMP, 3, 3) | (libc::SO_EE_ORIGIN_ICMP6, 1, 4) => {
+            ProbeErrorKind::PortUnreachable
+        }
+        (_, kind, code) => ProbeErrorKind::Other(kind, code),
+    }
+}
+
+/// An address in the kernel's form; `None` if it is of another family.
+fn socket_address(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    match i32::from(name.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: the family says which structure it is.
+            let v4 = unsafe { &*std::ptr::from_ref(name).cast::<libc::sockaddr_in>() };
+            let address = Ipv4Addr::from(v4.sin_addr.s_addr.to_ne_bytes());
+            Some(SocketAddr::new(address.into(), u16::from_be(v4.sin_port)))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: the family says which structure it is.
+            let v6 = unsafe { &*std::ptr::from_ref(name).cast::<libc::sockaddr_in6>() };
+            let address = Ipv6Addr::from(v6.sin6_addr.s6_addr);
+            Some(SocketAddr::new(address.into(), u16::from_be(v6.sin6_port)))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_port_of_this_host_answers_a_probe() {
+        let prober = Prober::new(true).unwrap();
+        // A port that was free a moment ago.
+        let free = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let to = free.local_addr().unwrap();
+        drop(free);
+        prober.send(to, 3, 20).unwrap();
+        let error = (0..100).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            prober.receive().unwrap()
+        });
+        let error = error.unwrap();
+        assert_eq!(error.kind, ProbeErrorKind::PortUnreachable);
+        assert_eq!(error.from, Some(to.ip()));
+        assert_eq!(error.port, to.port());
+    }
+
+    #[test]
+    fn the_loopback_mtu_is_known() {
+        let prober = Prober::new(true).unwrap();
+        let to = "127.0.0.1:33434".parse().unwrap();
+        let mtu = prober.mtu_to(to).unwrap();
+        assert_eq!(mtu, 65_535);
+    }
+}

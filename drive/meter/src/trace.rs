@@ -1,0 +1,303 @@
+//! The path to a host: who answers at each hop, how long that takes, and the path MTU.
+//!
+//! Probes are UDP datagrams with a small time to live, three for each hop, to ports from 33434
+//! upward (traceroute's); their errors come back to the socket, so no privilege is needed. Hops
+//! are asked four at a time: a host answers few unreachable ports a second. The path MTU is
+//! found with datagrams that may not be fragmented (RFC 1191, RFC 8201).
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use gigatcp_linux::poll::{self, Interest};
+use gigatcp_linux::probe::{ProbeErrorKind, Prober};
+use gigatcp_protocol::iperf3::COOKIE_LENGTH;
+use serde_json::{Value, json};
+
+/// Hops at most.
+const MAX_HOPS: u8 = 30;
+/// Hops that are asked together.
+const AT_ONCE: u8 = 4;
+/// Probes of a hop.
+const PROBES: u16 = 3;
+/// First port.
+const FIRST_PORT: u16 = 33_434;
+/// Longest wait for the answers of the hops asked together.
+const WAIT: Duration = Duration::from_millis(1500);
+/// Longest wait for an error of a packet that is too large, and tries.
+const MTU_WAIT: (Duration, usize) = (Duration::from_millis(700), 8);
+/// Bytes of payload of a probe.
+const PAYLOAD: usize = 32;
+
+/// A hop of a path.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Hop {
+    /// Answers: who, and after how long. Fewer than three: the others never came.
+    pub answers: Vec<(IpAddr, Duration)>,
+}
+
+/// A path.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Trace {
+    /// Hops, the first one next to this host.
+    pub hops: Vec<Hop>,
+    /// Whether the host answered.
+    pub is_complete: bool,
+    /// Path MTU, in bytes; `None`: unknown.
+    pub mtu: Option<u32>,
+    /// Who reported a smaller MTU than this host's link has.
+    pub mtu_from: Option<IpAddr>,
+}
+
+/// Traces the path to a host.
+///
+/// # Errors
+/// What the system says of sockets.
+pub fn trace(to: IpAddr, stops: &dyn Fn() -> bool) -> io::Result<Trace> {
+    let prober = Prober::new(to.is_ipv4())?;
+    let mut trace = Trace::default();
+    let mut first = 1;
+    while first <= MAX_HOPS && !trace.is_complete && !stops() {
+        let last = (first + AT_ONCE - 1).min(MAX_HOPS);
+        ask(&prober, to, (first, last), &mut trace)?;
+        first = last + 1;
+        // Nothing answers any more: a filter, or the host is silent.
+        let silent = trace
+            .hops
+            .iter()
+            .rev()
+            .take_while(|hop| hop.answers.is_empty());
+        if silent.count() >= 3 * usize::from(AT_ONCE) {
+            break;
+        }
+    }
+    while trace.hops.last().is_some_and(|hop| hop.answers.is_empty()) {
+        trace.hops.pop();
+    }
+    find_mtu(&prober, to, &mut trace)?;
+    Ok(trace)
+}
+
+/// The port of a probe, which says its hop.
+fn port(ttl: u8, probe: u16) -> u16 {
+    FIRST_PORT + u16::from(ttl - 1) * PROBES + probe
+}
+
+/// Asks some hops, and waits for their answers.
+fn ask(prober: &Prober, to: IpAddr, (first, last): (u8, u8), trace: &mut Trace) -> io::Result<()> {
+    trace.hops.resize_with(last.into(), Hop::default);
+    let mut sent = Vec::new();
+    for probe in 0..PROBES {
+        for ttl in first..=last {
+            let to = SocketAddr::new(to, port(ttl, probe));
+            sent.push((to.port(), ttl, Instant::now()));
+            prober.send(to, ttl, PAYLOAD)?;
+        }
+    }
+    let deadline = Instant::now() + WAIT;
+    let mut reached: Option<u8> = None;
+    while !sent.is_empty() && Instant::now() < deadline {
+        wait(prober, deadline)?;
+        while let Some(error) = prober.receive()? {
+            let now = Instant::now();
+            let Some(index) = sent.iter().position(|(port, ..)| *port == error.port) else {
+                continue;
+            };
+            let (_, ttl, sent_at) = sent.swap_remove(index);
+            let Some(from) = error.from else { continue };
+            trace.hops[usize::from(ttl) - 1]
+                .answers
+                .push((from, now - sent_at));
+            if error.kind == ProbeErrorKind::PortUnreachable || from == to {
+                reached = Some(reached.map_or(ttl, |known| known.min(ttl)));
+            }
+        }
+        // What is beyond the host need not be waited for.
+        if let Some(reached) = reached
+            && sent.iter().all(|(_, ttl, _)| *ttl > reached)
+        {
+            break;
+        }
+    }
+    if let Some(reached) = reached {
+        trace.hops.truncate(reached.into());
+        trace.is_complete = true;
+    }
+    Ok(())
+}
+
+fn wait(prober: &Prober, until: Instant) -> io::Result<()> {
+    let left = until.saturating_duration_since(Instant::now());
+    // An error makes the socket ready whatever it is waited for.
+    let interest = Interest {
+        read: true,
+        write: false,
+    };
+    poll::wait([(prober.socket().as_fd(), interest)], Some(left))?;
+    Ok(())
+}
+
+/// Sends packets as large as the known path MTU until none is too big.
+fn find_mtu(prober: &Prober, to: IpAddr, trace: &mut Trace) -> io::Result<()> {
+    let at = SocketAddr::new(to, FIRST_PORT - 1);
+    let headers = if to.is_ipv4() { 28 } else { 48 };
+    let (longest, tries) = MTU_WAIT;
+    for _ in 0..tries {
+        let mtu = prober.mtu_to(at)?;
+        // It may be refused here already, with the MTU in the error.
+        let _ = prober.send(at, 64, (mtu as usize).saturating_sub(headers));
+        let deadline = Instant::now() + longest;
+        let mut is_smaller = false;
+        let mut is_through = false;
+        while Instant::now() < deadline && !is_smaller && !is_through {
+            wait(prober, deadline)?;
+            while let Some(error) = prober.receive()? {
+                match error.kind {
+                    ProbeErrorKind::TooBig(_) => {
+                        is_smaller = true;
+                        trace.mtu_from = error.from.or(trace.mtu_from);
+                    }
+                    ProbeErrorKind::PortUnreachable if error.port == at.port() => is_through = true,
+                    _ => {}
+                }
+            }
+        }
+        trace.mtu = Some(prober.mtu_to(at)?);
+        if !is_smaller {
+            break;
+        }
+    }
+    Ok(())
+}
+
+impl Trace {
+    /// The form in which a server sends it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let answer = |(from, after): &(IpAddr, Duration)| json!([from, after.as_micros() as u64]);
+        let hop = |hop: &Hop| hop.answers.iter().map(answer).collect::<Vec<_>>();
+        json!({
+            "hops": self.hops.iter().map(hop).collect::<Vec<_>>(),
+            "complete": self.is_complete,
+            "mtu": self.mtu,
+            "mtu_from": self.mtu_from,
+        })
+    }
+
+    /// Reads what a server sent; `None` if it is something else.
+    #[must_use]
+    pub fn from_json(value: &Value) -> Option<Self> {
+        let address = |value: &Value| value.as_str()?.parse().ok();
+        let answer = |value: &Value| {
+            Some((
+                address(&value[0])?,
+                Duration::from_micros(value[1].as_u64()?),
+            ))
+        };
+        let hop = |value: &Value| {
+            let answers = value.as_array()?.iter().filter_map(answer).collect();
+            Some(Hop { answers })
+        };
+        let hops = value["hops"].as_array()?.iter().take(MAX_HOPS.into());
+        Some(Self {
+            hops: hops.filter_map(hop).collect(),
+            is_complete: value["complete"].as_bool()?,
+            mtu: value["mtu"]
+                .as_u64()
+                .and_then(|mtu| u32::try_from(mtu).ok()),
+            mtu_from: address(&value["mtu_from"]),
+        })
+    }
+}
+
+/// Why there is no reverse path.
+#[derive(Debug)]
+pub enum ReverseError {
+    /// The server cannot be reached, or vanished.
+    Io(io::Error),
+    /// The server is no `gigatcp server`: it cannot trace.
+    Stock,
+}
+
+/// Longest wait for a server's trace.
+const REVERSE_WAIT: Duration = Duration::from_secs(40);
+
+/// Longest answer of a server, in bytes.
+const MAX_ANSWER: u32 = 64 << 10;
+
+/// Asks a server of this project for the path from there to here.
+///
+/// # Errors
+/// [`ReverseError`].
+pub fn reverse(server: SocketAddr) -> Result<Trace, ReverseError> {
+    let failed = ReverseError::Io;
+    let mut stream =
+        TcpStream::connect_timeout(&server, Duration::from_secs(10)).map_err(failed)?;
+    stream
+        .set_read_timeout(Some(REVERSE_WAIT))
+        .map_err(failed)?;
+    stream.write_all(&HELLO).map_err(failed)?;
+    let mut head = [0; 4];
+    stream.read_exact(&mut head[..1]).map_err(failed)?;
+    // The first byte of a length below 16 MiB is zero; a stock server sends a state.
+    if head[0] != 0 {
+        return Err(ReverseError::Stock);
+    }
+    stream.read_exact(&mut head[1..]).map_err(failed)?;
+    let length = u32::from_be_bytes(head);
+    if length > MAX_ANSWER {
+        return Err(ReverseError::Stock);
+    }
+    let mut text = vec![0; length as usize];
+    stream.read_exact(&mut text).map_err(failed)?;
+    let value = serde_json::from_slice(&text).map_err(|_| ReverseError::Stock)?;
+    Trace::from_json(&value).ok_or(ReverseError::Stock)
+}
+
+/// Answers [`reverse`]: traces the path to the client and sends it.
+pub(crate) fn answer(mut stream: TcpStream, stops: &dyn Fn() -> bool) -> io::Result<()> {
+    let to = stream.peer_addr()?.ip().to_canonical();
+    let text = trace(to, stops)?.to_json().to_string();
+    stream.set_nonblocking(false)?;
+    stream.set_write_timeout(Some(Duration::from_secs(10)))?;
+    stream.write_all(&(text.len() as u32).to_be_bytes())?;
+    stream.write_all(text.as_bytes())
+}
+
+/// What [`reverse`] sends in place of a test's cookie.
+pub(crate) const HELLO: [u8; COOKIE_LENGTH] = *b"gigatcp trace 1 from there to here...";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host_is_one_hop_away() {
+        let trace = trace("127.0.0.1".parse().unwrap(), &|| false).unwrap();
+        assert!(trace.is_complete);
+        assert_eq!(trace.hops.len(), 1);
+        assert!(!trace.hops[0].answers.is_empty());
+        assert_eq!(trace.mtu, Some(65_535));
+        assert_eq!(
+            Trace::from_json(&trace.to_json()),
+            Some(Trace {
+                hops: trace
+                    .hops
+                    .iter()
+                    .map(|hop| Hop {
+                        answers: hop
+                            .answers
+                            .iter()
+                            .map(|(from, after)| (
+                                *from,
+                                Duration::from_micros(after.as_micros() as u64)
+                            ))
+                            .collect(),
+                    })
+                    .collect(),
+                ..trace
+            })
+        );
+    }
+}
