@@ -51,7 +51,7 @@ pub use outcome::{
 };
 pub use request::Request;
 pub use samples::Samples;
-pub use server::{Authorize, Notify, Server, ServerConfig, ServerNotice};
+pub use server::{Authorize, Notify, Render, Server, ServerConfig, ServerNotice};
 
 pub use steady::{Steady, steady};
 pub use stream::Role;

@@ -49,6 +49,9 @@ const STEP: Duration = Duration::from_millis(100);
 /// Decides whether a client may test: `Err` says why not.
 pub type Authorize = dyn Fn(&Parameters) -> Result<(), String> + Send + Sync;
 
+/// Makes a server's own output of a test, for clients that request it.
+pub type Render = dyn Fn(&Outcome) -> String + Send + Sync;
+
 /// What a server is to do.
 #[derive(Clone)]
 pub struct ServerConfig {
@@ -64,6 +67,8 @@ pub struct ServerConfig {
     pub authorize: Option<Arc<Authorize>>,
     /// Time between two reports of a test; `None`: only the whole.
     pub interval: Option<Duration>,
+    /// The output that a client may request; `None`: it gets none.
+    pub render: Option<Arc<Render>>,
 }
 
 impl Default for ServerConfig {
@@ -75,6 +80,7 @@ impl Default for ServerConfig {
             admission: Admission::default(),
             authorize: None,
             interval: Some(Duration::from_secs(1)),
+            render: None,
         }
     }
 }
@@ -658,6 +664,7 @@ impl Hall<'_> {
         let job = Job {
             test,
             interval: self.server.config.interval,
+            render: self.server.config.render.clone(),
             notify: self.notify.clone(),
             shared: self.shared.clone(),
             is_opening: is_opening.clone(),
@@ -793,6 +800,7 @@ impl Hall<'_> {
 struct Job {
     test: u64,
     interval: Option<Duration>,
+    render: Option<Arc<Render>>,
     notify: Arc<Notify>,
     shared: Arc<Shared>,
     is_opening: Arc<AtomicBool>,
@@ -808,7 +816,14 @@ impl Job {
                 notify(ServerNotice::Interval { test, interval });
             }
         };
-        let ended = session::serve(served, self.interval, &stops, opened, &mut report);
+        let ended = session::serve(
+            served,
+            self.interval,
+            self.render.as_deref(),
+            &stops,
+            opened,
+            &mut report,
+        );
         self.is_opening.store(false, Ordering::Release);
         notify(ServerNotice::Ended {
             test,

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use gigatcp_linux::poll::Alarm;
 use gigatcp_protocol::iperf3::{
-    Cookie, Direction, ErrorCode, Output, Parameters, Results, ServerEnd, ServerEvent, Session,
-    stream_id,
+    Cookie, Direction, ErrorCode, Output, Parameters, Results, ServerEnd, ServerEvent,
+    ServerOutput, Session, stream_id,
 };
 use socket2::SockRef;
 
 use super::outcome::Outcome;
 use super::request;
+use super::server::Render;
 use super::stream::{Role, Socket, Stream};
 use super::traffic::{Progress, Traffic};
 use super::wire::{Arrival, Wire};
@@ -83,10 +84,12 @@ pub struct Ended {
     pub end: ServerEnd,
 }
 
-/// Serves a test to its end. `opened` is called once the data connections are there.
+/// Serves a test to its end. `opened` is called once the data connections are there; `render`
+/// makes the output that a client may request.
 pub(super) fn serve(
     mut served: Served,
     interval: Option<Duration>,
+    render: Option<&Render>,
     stops: &dyn Fn() -> bool,
     opened: impl FnOnce(),
     report: &mut dyn FnMut(Progress<'_>),
@@ -125,7 +128,11 @@ pub(super) fn serve(
                 Output::Event(ServerEvent::PeerResults(results)) => {
                     peer = Some(results);
                     let own = outcome(&served, &traffic, control_mss, None, None);
-                    served.session.send_results(now, &own.to_results());
+                    let mut results = own.to_results();
+                    let render = render.filter(|_| served.parameters.get_server_output);
+                    let text = render.map(|render| render(&own));
+                    results.server_output = text.map(ServerOutput::Text);
+                    served.session.send_results(now, &results);
                 }
                 Output::Event(ServerEvent::Ended(end)) => break 'test end,
             }

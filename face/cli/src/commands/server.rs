@@ -1,8 +1,13 @@
 //! `gigatcp server`: what `gigatcp test` and stock iperf3 clients measure against.
 
+use std::ffi::OsString;
+use std::fs::OpenOptions;
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use gigatcp_meter::tester::auth::{self, Padding};
 use gigatcp_meter::tester::{
@@ -14,6 +19,7 @@ use gigatcp_report::number;
 use gigatcp_units::Rate;
 
 use super::Outcome;
+use super::test::iperf3_text;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::{output, values};
@@ -47,6 +53,14 @@ pub(crate) struct Arguments {
     /// End after one test
     #[arg(short = '1', long)]
     one_off: bool,
+
+    /// Go on in the background, detached from the terminal; its number is printed
+    #[arg(short = 'D', long)]
+    daemon: bool,
+
+    /// Write diagnostics and tests to this file instead of stdout and stderr
+    #[arg(long, value_name = "FILE", requires = "daemon")]
+    logfile: Option<PathBuf>,
 
     /// Tests at the same time
     #[arg(long, value_name = "N", default_value_t = 16)]
@@ -113,8 +127,40 @@ fn authorize(arguments: &Arguments) -> Result<Option<Arc<Authorize>>, Failure> {
     checks.map(Some).map_err(Failure::new)
 }
 
+/// Starts this command again in a process group of its own, without -D.
+fn detach(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let failed = |error| Failure::io("start in the background", &error);
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut rest: Vec<OsString> = std::env::args_os().skip(1).collect();
+    rest.retain(|argument| argument != "-D" && argument != "--daemon");
+    rest.retain(|argument| !argument.to_string_lossy().starts_with("--logfile="));
+    if let Some(place) = rest.iter().position(|argument| argument == "--logfile") {
+        rest.drain(place..(place + 2).min(rest.len()));
+    }
+    let log = || match &arguments.logfile {
+        Some(path) => {
+            let file = OpenOptions::new().create(true).append(true).open(path);
+            file.map(Stdio::from)
+        }
+        None => Ok(Stdio::null()),
+    };
+    let child = Command::new(program)
+        .args(rest)
+        .stdin(Stdio::null())
+        .stdout(log().map_err(failed)?)
+        .stderr(log().map_err(failed)?)
+        .process_group(0)
+        .spawn()
+        .map_err(failed)?;
+    output::print(&child.id().to_string())?;
+    Ok(Outcome::Done)
+}
+
 /// Does it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    if arguments.daemon {
+        return detach(arguments);
+    }
     let config = ServerConfig {
         bind: arguments.bind,
         port: arguments.port,
@@ -131,7 +177,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             },
         },
         authorize: authorize(arguments)?,
-        interval: None,
+        interval: Some(Duration::from_secs(1)),
+        render: Some(Arc::new(iperf3_text::whole)),
     };
     let port = arguments.port;
     let server = Server::bind(config).map_err(|error| {

@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use gigatcp_meter::tester::{Interval, Outcome, Role, StreamInterval, StreamOutcome};
-use gigatcp_protocol::iperf3::{Direction, Parameters, Transport};
+use gigatcp_protocol::iperf3::{Direction, Parameters, ServerOutput, Transport};
+use gigatcp_report::escape::terminal;
 
 use super::sums;
 
@@ -18,19 +19,24 @@ pub(in super::super) fn start(
     if parameters.direction == Direction::Reverse {
         let _ = writeln!(text, "Reverse mode, remote host {host} is sending");
     }
-    for stream in streams {
-        let _ = writeln!(
-            text,
-            "[{:3}] local {} port {} connected to {} port {}",
+    text.push_str(&connections(streams));
+    text.push_str(&head(parameters, streams, false));
+    text
+}
+
+/// A line for each connection.
+fn connections(streams: &[StreamOutcome]) -> String {
+    let line = |stream: &StreamOutcome| {
+        format!(
+            "[{:3}] local {} port {} connected to {} port {}\n",
             stream.id,
             stream.local.ip().to_canonical(),
             stream.local.port(),
             stream.peer.ip().to_canonical(),
             stream.peer.port()
-        );
-    }
-    text.push_str(&head(parameters, streams, false));
-    text
+        )
+    };
+    streams.iter().map(line).collect()
 }
 
 fn is_udp(parameters: &Parameters) -> bool {
@@ -159,6 +165,18 @@ pub(in super::super) fn interval(
     text
 }
 
+/// The whole text of a test that has ended, at the server.
+pub(in super::super) fn whole(outcome: &Outcome) -> String {
+    let (parameters, streams) = (&outcome.parameters, &outcome.streams);
+    let mut text = format!("Accepted connection from {}\n", outcome.host);
+    text.push_str(&connections(streams));
+    text.push_str(&head(parameters, streams, false));
+    for one in &outcome.intervals {
+        text.push_str(&interval(parameters, streams, one));
+    }
+    text + &end(outcome)
+}
+
 const RULE: &str = "- - - - - - - - - - - - - - - - - - - - - - - - -\n";
 
 /// Lines after the last interval.
@@ -180,6 +198,14 @@ pub(in super::super) fn end(outcome: &Outcome) -> String {
             let label = label("SUM", parameters, role);
             text.push_str(&end_lines(outcome, &label, role, &own, peer.as_ref()));
         }
+    }
+    let theirs = outcome
+        .peer
+        .as_ref()
+        .and_then(|peer| peer.server_output.as_ref());
+    if let Some(ServerOutput::Text(theirs)) = theirs {
+        let lines: Vec<String> = theirs.lines().map(terminal).collect();
+        let _ = write!(text, "\nServer output:\n{}\n", lines.join("\n"));
     }
     match &outcome.cut_short {
         Some(reason) => {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use gigatcp_meter::tester::{
     self, Explanation, Interval, Outcome, Role, StreamInterval, StreamOutcome,
 };
-use gigatcp_protocol::iperf3::{Direction, StreamResults, Transport};
+use gigatcp_protocol::iperf3::{Direction, ServerOutput, StreamResults, Transport};
+use gigatcp_report::escape::terminal;
 use gigatcp_report::number;
 use serde_json::{Value, json};
 
@@ -41,6 +42,14 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool) -> String {
     overrides(&mut text, outcome);
     if let Some(reason) = &outcome.cut_short {
         text.push_str(&answer::labeled("Cut short", reason));
+    }
+    let theirs = outcome
+        .peer
+        .as_ref()
+        .and_then(|peer| peer.server_output.as_ref());
+    if let Some(ServerOutput::Text(theirs)) = theirs {
+        let lines: Vec<String> = theirs.lines().map(terminal).collect();
+        let _ = write!(text, "\nServer output:\n{}\n", lines.join("\n"));
     }
     text
 }
