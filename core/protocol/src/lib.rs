@@ -3,6 +3,7 @@
 //! | directory | what |
 //! |---|---|
 //! | `iperf3/` | iperf3's control protocol and datagrams, client and server |
+//! | [`nuttcp`] | nuttcp's control connection, datagrams and lines, client and server |
 //!
 //! Out of scope: sockets, clocks, the data itself. `gigatcp-meter` owns them.
 #![no_std]
@@ -10,3 +11,5 @@
 #![deny(missing_docs)]
 
 extern crate alloc;
+
+pub mod nuttcp;
