@@ -10,7 +10,8 @@
 //!
 //! The receiver's figures are authoritative. If the client transmits they are the
 //! server's lines; if it receives they are its own. The transmitter's figures are
-//! its CPU time, its retransmissions and congestion window.
+//! its CPU time, its retransmissions and congestion window. A line has a rounded amount;
+//! if it is what this side's exact amount would print, this side's is taken.
 //!
 //! Tests to third parties and traceroutes have no data streams: after
 //! [`Event::Accepted`] the server's output arrives as [`Event::Text`], then
@@ -175,10 +176,7 @@ impl Client {
     pub fn handle_closed(&mut self) {
         let expected = match self.state {
             State::Over => return,
-            State::OldServer => {
-                self.state = State::Over;
-                return self.waiting.event(Event::OldServer);
-            }
+            State::OldServer => return self.end(Event::OldServer),
             State::Refused => {
                 let said = core::mem::take(&mut self.reason);
                 return self.fail(Error::Refused { said });
@@ -232,12 +230,10 @@ impl Client {
                 Ok(version) => self.send_parameters(version),
                 Err(error) => self.fail(error),
             },
-            State::OldServer if line.starts_with(KO) => {
-                self.state = State::Over;
-                self.waiting.event(Event::OldServer);
-                self.waiting.push(Output::Close);
-            }
-            State::OldServer | State::Over => {}
+            State::OldServer if line.starts_with(KO) => self.end(Event::OldServer),
+            // The server repeats what it did not understand: one line, and words.
+            State::OldServer => self.add_reason(line),
+            State::Over => {}
             State::Consent if line.starts_with(KO) => self.state = State::Refused,
             State::Consent => match greeting::read_consent(line) {
                 Ok(version) => {
@@ -262,9 +258,7 @@ impl Client {
     /// Takes a line of a third party or traceroute.
     fn on_foreign(&mut self, line: &str) {
         if line.starts_with(DONE) {
-            self.state = State::Over;
-            self.waiting.event(Event::Done);
-            self.waiting.push(Output::Close);
+            self.end(Event::Done);
         } else {
             self.waiting.event(Event::Text(line.to_owned()));
         }
@@ -310,13 +304,16 @@ impl Client {
         }
     }
 
+    /// Keeps a server's reason; one that says too much has said enough.
     fn add_reason(&mut self, line: &str) {
-        if self.reason.len() + line.len() < MAX_REASON {
-            if !self.reason.is_empty() {
-                self.reason.push_str("; ");
-            }
-            self.reason.push_str(line.trim());
+        if self.reason.len() + line.len() >= MAX_REASON {
+            let said = core::mem::take(&mut self.reason);
+            return self.fail(Error::Refused { said });
         }
+        if !self.reason.is_empty() {
+            self.reason.push_str("; ");
+        }
+        self.reason.push_str(line.trim());
     }
 
     /// Ends the test if both sides' figures are there.
@@ -325,13 +322,12 @@ impl Client {
             return;
         };
         let brief = self.combine(own, amount);
-        self.state = State::Over;
-        self.waiting.event(Event::Finished(Box::new(brief)));
-        self.waiting.push(Output::Close);
+        self.end(Event::Finished(Box::new(brief)));
     }
 
     fn combine(&self, own: &Totals, amount: Amount) -> Brief {
         let peer = &self.peer;
+        let amount = amount.refined(own.amount.bytes);
         let (own_cpu, peer_cpu) = (own.usage.percent(), peer.cpu_percent);
         let mut brief = match self.parameters.client {
             Side::Transmitter => Brief {
@@ -371,8 +367,12 @@ impl Client {
     }
 
     fn fail(&mut self, error: Error) {
+        self.end(Event::Failed(error));
+    }
+
+    fn end(&mut self, event: Event) {
         self.state = State::Over;
-        self.waiting.event(Event::Failed(error));
+        self.waiting.event(event);
         self.waiting.push(Output::Close);
     }
 }

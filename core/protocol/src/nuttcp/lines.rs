@@ -9,7 +9,7 @@ use super::error::{Error, excerpt};
 /// parameters with a third party's name, has 900.
 pub const MAX_LINE: usize = 2048;
 
-/// Most outputs that wait to be taken: 64 KiB of the shortest interval lines are 1456.
+/// Most outputs that wait to be taken; 64 KiB of the shortest interval lines are 1456.
 pub const MAX_WAITING: usize = 4096;
 
 /// Reassembles lines from whatever pieces the connection delivers.
@@ -20,7 +20,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Takes bytes up to the end of a line and returns the line, if one ended.
+    /// Takes bytes up to the end of a line; returns the line if it ended.
     ///
     /// `bytes` is advanced; call again until it is empty. Text that is not UTF-8 is
     /// replaced, a carriage return before the end is dropped.

@@ -29,6 +29,11 @@
 //! until it returns `None`. A machine that has failed or finished ignores what
 //! follows.
 //!
+//! The driver opens data connections, from the transmitter unless the test is flipped
+//! ([`Parameters::client_connects`]); it stamps and counts data ([`datagram`]), measures
+//! intervals at the receiver, and has all clocks: a peer that is silent for too long, a
+//! sender of datagrams of which nothing arrives ([`Server::abort`]).
+//!
 //! # Memory
 //!
 //! A machine holds at most one unfinished line of [`lines::MAX_LINE`] bytes and
@@ -52,6 +57,8 @@ pub mod server;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use gigatcp_units::Duration;
+
 pub use client::Client;
 pub use error::Error;
 pub use greeting::Version;
@@ -68,6 +75,16 @@ pub const DATA_PORT: u16 = 5101;
 
 /// Port of the first data stream before 6.2.8.
 pub const OLD_DATA_PORT: u16 = 5001;
+
+/// Time to wait before opening each data connection.
+///
+/// nuttcp listens on a stream's port only after it has accepted the stream before it,
+/// and up to 6.2.7 it consents before it listens at all: a connection that is refused
+/// must be tried again.
+pub const CONNECT_PAUSE: Duration = Duration::from_millis(20);
+
+/// Time that nuttcp waits for each data connection.
+pub const ACCEPT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A machine's output, to be carried out by the driver in order.
 #[derive(Clone, PartialEq, Debug)]

@@ -21,6 +21,9 @@ pub const MAX_DATAGRAM: u32 = 65_507;
 /// Shortest UDP payload: one byte more than a marker.
 pub const MIN_DATAGRAM: u32 = 5;
 
+/// UDP payload by default, if the MSS of the control connection is not below it.
+pub const DEFAULT_DATAGRAM: u32 = 8192;
+
 /// Longest buffer a server allocates for a client.
 pub const MAX_BUFFER: u32 = 64 << 20;
 
@@ -272,6 +275,23 @@ impl Parameters {
     #[must_use]
     pub fn client_connects(&self) -> bool {
         (self.client == Side::Transmitter) != self.flipped
+    }
+
+    /// Returns the test that a server runs as the client of the third party.
+    #[must_use]
+    pub fn delegated(&self) -> Option<Self> {
+        let third = self.third_party.as_ref()?;
+        let buffer_bytes = match (self.buffer_bytes, self.udp) {
+            (0, true) => DEFAULT_DATAGRAM,
+            (0, false) => Self::default().buffer_bytes,
+            (chosen, _) => chosen,
+        };
+        Some(Self {
+            buffer_bytes,
+            cpu: third.server_cpu,
+            third_party: None,
+            ..self.clone()
+        })
     }
 
     /// Checks what no single value shows, and the server's limits.

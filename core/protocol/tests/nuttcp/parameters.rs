@@ -381,6 +381,33 @@ fn a_server_holds_clients_to_its_limits() {
     assert_eq!(usual().check(&limits), Ok(()));
 }
 
+#[test]
+fn a_server_becomes_the_client_of_a_third_party_with_the_same_test() {
+    let third = ThirdParty {
+        host: "host".to_owned(),
+        brief: 1,
+        control_port: 0,
+        server_cpu: Some(3),
+        address_family: 0,
+    };
+    let asked = Parameters {
+        buffer_bytes: 0,
+        udp: true,
+        rate_kbps: Some(5000),
+        cpu: Some(1),
+        third_party: Some(third),
+        ..Parameters::default()
+    };
+    let expected = Parameters {
+        buffer_bytes: 8192,
+        cpu: Some(3),
+        third_party: None,
+        ..asked.clone()
+    };
+    assert_eq!(asked.delegated(), Some(expected));
+    assert_eq!(Parameters::default().delegated(), None);
+}
+
 fn any_parameters() -> impl Strategy<Value = Parameters> {
     let numbers = (
         1..70_000u32,

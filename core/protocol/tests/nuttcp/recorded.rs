@@ -215,6 +215,37 @@ fn a_client_reads_the_keys_of_fparse() {
     );
 }
 
+/// A server that waits 5 s for datagrams: `A` was urgent data, here in line.
+const ABORTED: &str = "\
+Anuttcp-r: v6.1.2: socket
+nuttcp-r: buflen=1000, nstream=1, port=26601 udp
+nuttcp-r: send window size = 212992, receive window size = 212992
+nuttcp-r: available send window = 106496, available receive window = 106496
+nuttcp-r: 0.0000 MB in 5.00 real seconds = 0.00 KB/sec = 0.0000 Mbps
+nuttcp-r: 0.0000 MB in 0.00 CPU seconds = 0.00 KB/cpu sec
+nuttcp-r: 1 I/O calls, msec/call = 5120.23, calls/sec = 0.20
+nuttcp-r: 0.0user 0.0sys 0:05real 0% 0i+0d 1350maxrss 0+0pf 1+0csw
+";
+
+#[test]
+fn a_server_that_receives_nothing_stops_the_sender_and_still_reports() {
+    let parameters = Parameters {
+        client: Side::Transmitter,
+        buffer_bytes: 1000,
+        ..datagram_parameters()
+    };
+    let mut client = start(parameters, 0);
+    client.handle_bytes(ABORTED.as_bytes());
+    let mut own = totals(amount(1.0, 2.0), 1.0);
+    own.amount.bytes = Bytes::new(57_000);
+    client.finished(own);
+    client.handle_closed();
+    let said = of_client(&mut client);
+    assert!(said.events.contains(&Event::Abort) && said.shut);
+    let line = brief(&said.events).line(Format::RTT);
+    assert!(line.ends_with(" 57 / 57 drop/pkt 100.00 %loss"), "{line}");
+}
+
 #[test]
 fn the_output_of_a_third_party_arrives_line_by_line_up_to_its_end() {
     let third = gigatcp_protocol::nuttcp::parameters::ThirdParty {

@@ -117,12 +117,12 @@ impl Brief {
         let is_wanted = !format.has(Format::NO_RETRANSMISSIONS);
         if let Some(of) = self.retransmissions.as_ref().filter(|_| is_wanted) {
             let (prefix, count) = (of.prefix(), of.count);
-            let streams = joined(&of.by_stream);
+            let streams = of.streams();
             line.push_str(&match (is_parsed, streams.is_empty()) {
                 (true, true) => format!(" {prefix}retrans={count}"),
-                (true, false) => format!(" {prefix}retrans={count} retrans_by_stream={streams}"),
+                (true, false) => format!(" retrans={count} retrans_by_stream={streams}"),
                 (false, true) => format!(" {count} {prefix}retrans"),
-                (false, false) => format!(" {count} = {streams} {prefix}retrans"),
+                (false, false) => format!(" {count} = {streams} retrans"),
             });
         }
         let is_wanted = !format.has(Format::NO_CONGESTION_WINDOW);

@@ -26,6 +26,9 @@ use super::parameters::{Format, Wanted};
 /// Bytes of nuttcp's MB.
 const MEBIBYTE: f64 = 1_048_576.0;
 
+/// Bytes by which a printed amount may be wrong: half of 0.0001 MB.
+const ROUNDING: u64 = 53;
+
 /// Share of lost datagrams below which two more digits are printed.
 const SMALL_LOSS: f64 = 0.001;
 
@@ -52,6 +55,20 @@ impl Amount {
             duration,
             rate: Rate::from_bps(bps),
         }
+    }
+
+    /// Returns the amount with the bytes of `exact`, if both print the same MB.
+    ///
+    /// A line has four digits after the point; the other side knows the rest.
+    #[must_use]
+    pub fn refined(self, exact: Bytes) -> Self {
+        let difference = self.bytes.as_u64().abs_diff(exact.as_u64());
+        let bytes = if difference <= ROUNDING {
+            exact
+        } else {
+            self.bytes
+        };
+        Self { bytes, ..self }
     }
 
     fn megabytes(&self) -> f64 {
@@ -155,6 +172,12 @@ impl Retransmissions {
 
     fn prefix(&self) -> &'static str {
         if self.host_wide { "host-" } else { "" }
+    }
+
+    /// Writes the counts of streams; those of a host are of no stream.
+    fn streams(&self) -> String {
+        let streams: &[u32] = if self.host_wide { &[] } else { &self.by_stream };
+        joined(streams)
     }
 }
 

@@ -360,14 +360,11 @@ impl Writer {
         let (prefix, count) = (of.prefix(), of.count);
         let mut words = format!("{prefix}retrans = {count}");
         let mut keys = format!("{prefix}retrans={count}");
-        let mut streams = |streams: &[u32], key: &str| {
-            if !streams.is_empty() {
-                let streams = joined(streams);
-                words.push_str(&format!(" ( {streams} )"));
-                keys.push_str(&format!(" {key}={streams}"));
-            }
-        };
-        streams(&of.by_stream, "retrans_by_stream");
+        let streams = of.streams();
+        if !streams.is_empty() {
+            words.push_str(&format!(" ( {streams} )"));
+            keys.push_str(&format!(" retrans_by_stream={streams}"));
+        }
         if let Some(window) = &totals.congestion_window {
             words.push_str(&format!(" cwnd = {} KB", window.kib));
             keys.push_str(&format!(" cwnd={}", window.kib));
