@@ -117,10 +117,13 @@ impl fmt::Display for Error {
                 read,
                 expected,
             } => write!(to, "read `{key} = {read}`, expected {expected}"),
-            Self::MissingParameter { key, since } => write!(
-                to,
-                "read parameters without `{key}`, expected it from nuttcp {since} or later"
-            ),
+            Self::MissingParameter { key, since } => {
+                write!(to, "read parameters without `{key}`, expected it from ")?;
+                match *since {
+                    Version::UNKNOWN => to.write_str("every nuttcp"),
+                    since => write!(to, "nuttcp {since} or later"),
+                }
+            }
             Self::NotAllowed { what } => write!(to, "this server does not allow {what}"),
             Self::Unsupported(unsupported) => unsupported.fmt(to),
             Self::Refused { said } => write!(to, "the server refused the test: {said}"),

@@ -37,8 +37,9 @@
 //! # Memory
 //!
 //! A machine holds at most one unfinished line of [`lines::MAX_LINE`] bytes and
-//! [`lines::MAX_WAITING`] outputs that were not taken yet. A peer that exceeds either
-//! ends the test with an error.
+//! [`lines::MAX_WAITING`] outputs that were not taken yet, with no more text than the
+//! bytes handed in since (three times that for text that is not UTF-8). A peer that
+//! exceeds either ends the test with an error.
 //!
 //! Facts are from nuttcp 8.2.2 (source) and 6.1.2 (on the wire). Out of scope: the
 //! mode without a control connection ("classic"), in which both ends are started by

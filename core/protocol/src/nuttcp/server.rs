@@ -30,6 +30,10 @@ use super::{Output, Side, Waiting};
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
     /// A client wants a test: bind, then accept; or refuse.
+    ///
+    /// A traceroute (to the client) or a test to a third party
+    /// ([`Parameters::delegated`]) is run after accepting, and its lines are handed to
+    /// [`Server::text`].
     Requested(alloc::boxed::Box<Parameters>, Agreed),
     /// The client sends no more on the control connection: end the transfer.
     ClientClosed,

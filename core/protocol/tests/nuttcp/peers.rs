@@ -6,7 +6,7 @@ use gigatcp_protocol::nuttcp::output::interval::Interval;
 use gigatcp_protocol::nuttcp::output::read::Verbose;
 use gigatcp_protocol::nuttcp::output::verbose::Connected;
 use gigatcp_protocol::nuttcp::output::{CongestionWindow, Retransmissions};
-use gigatcp_protocol::nuttcp::parameters::{Limits, Parameters};
+use gigatcp_protocol::nuttcp::parameters::{Format, Limits, Parameters};
 use gigatcp_protocol::nuttcp::{Client, Error, Server, Side, Version, server};
 use gigatcp_units::Duration;
 
@@ -85,6 +85,46 @@ fn a_server_newer_than_this_client_gets_all_keys() {
             .sent
             .ends_with(", iratesss = 0\n".replace(',', " ,").as_str())
     );
+}
+
+/// What 8.2.2 sends and 6.1.2 does not: window, address family, initial window.
+const LATEST: &str = "HELO nuttcp v8.2.2
+OK v8.2.2
+nuttcp-t: v8.2.2: socket
+nuttcp-t: buflen=131072, nstream=2, port=5961 tcp -> 192.0.2.1
+nuttcp-t: connect to 192.0.2.1 with mss=1448, RTT=20.090 ms af=inet
+nuttcp-t: send window size = 2097152, receive window size = 131072
+nuttcp-t: available send window = 1048576, available receive window = 65536
+nuttcp-t: initial congestion window = 14 KB (10 packets)
+nuttcp-t: 1779.3750 MB in 2.00 real seconds = 911040.00 KB/sec = 7463.2397 Mbps
+nuttcp-t: min-OWD = 10.0100 ms, avg-OWD = 10.0200 ms, max-OWD = 10.0300 ms
+nuttcp-t: 1779.3750 MB in 0.32 CPU seconds = 5708521.05 KB/cpu sec
+nuttcp-t: retrans = 5 ( 1+4 ) cwnd = 894 KB ( 447+447 )
+nuttcp-t: 14235 I/O calls, msec/call = 0.14, calls/sec = 7117.50
+nuttcp-t: 0.0user 0.3sys 0:02real 16% 0i+0d 976maxrss 0+1pf 16072+3931csw
+";
+
+#[test]
+fn a_server_of_8_2_2_reports_windows_and_streams() {
+    let mut client = Client::new(Parameters {
+        client: Side::Receiver,
+        streams: 2,
+        buffer_bytes: 131_072,
+        ..Parameters::default()
+    });
+    client.handle_bytes(LATEST.as_bytes());
+    client.finished(totals(amount(1779.375, 7463.0), 24.0));
+    client.handle_closed();
+    let said = of_client(&mut client);
+    let initial = Event::Said(Side::Transmitter, Verbose::InitialWindow(10));
+    assert!(said.events.contains(&initial));
+    let brief = brief(&said.events);
+    let sums = " 1779.3750 MB /   2.00 sec = 7463.0000 Mbps 16 %TX 24 %RX 5 retrans 894 KB-cwnd \
+                20.09 msRTT";
+    assert_eq!(brief.line(Format::RTT), sums);
+    let streams = sums.replace("5 retrans", "5 = 1+4 retrans");
+    let streams = streams.replace("894 KB", "894 = 447+447 KB");
+    assert_eq!(brief.line_by_stream(Format::RTT), streams);
 }
 
 #[test]
@@ -272,7 +312,7 @@ fn line(version: &str) -> String {
 #[test]
 fn a_client_that_is_refused_is_told_why() {
     let (sent, error) = refused(b"HELO nuttcp v6.1.2\nhello\n");
-    let missing = "read parameters without `vers`, expected it from nuttcp 0.0.0 or later";
+    let missing = "read parameters without `vers`, expected it from every nuttcp";
     assert_eq!(error.to_string(), missing);
     assert_eq!(
         sent,
