@@ -6,6 +6,7 @@
 //! | [`captures`] | captures of every form, in memory and in pieces |
 //! | [`fragments`] | fragments that fit, and such that do not |
 //! | [`engine`] | an engine driven by arbitrary octets, with what must always hold |
+//! | [`nuttcp`] | nuttcp's machines: either end, lines, datagrams |
 //! | [`peers`] | peers that lie, flood, starve and stall, and what each costs |
 //! | [`flood`] | SYNs without end at a listener, and what they cost |
 //! | [`memory`] | an allocator that counts, so that a cost can be said |
@@ -26,6 +27,7 @@ pub mod engine;
 pub mod flood;
 pub mod fragments;
 pub mod memory;
+pub mod nuttcp;
 pub mod octets;
 pub mod peers;
 pub mod targets;

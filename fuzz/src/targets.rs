@@ -4,7 +4,7 @@
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{decode_packet, encode_packet};
 
-use crate::{captures, engine, fragments};
+use crate::{captures, engine, fragments, nuttcp};
 
 /// A target by name.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const ALL: [Target; 11] = [
+pub const ALL: [Target; 12] = [
     Target {
         name: "packet",
         feed: packet,
@@ -62,6 +62,10 @@ pub const ALL: [Target; 11] = [
     Target {
         name: "fragments",
         feed: fragments::fragments,
+    },
+    Target {
+        name: "nuttcp",
+        feed: nuttcp::nuttcp,
     },
 ];
 

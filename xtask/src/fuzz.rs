@@ -27,8 +27,8 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         [target, flag, seconds] if flag == "--seconds" => (target.as_str(), seconds.as_str()),
         _ => {
             return Err(Failed::Usage(
-                "usage: cargo xtask fuzz packet|options|engine|script|capture|pcap|pcapng|text|link \
-                 [--seconds N]".into(),
+                "usage: cargo xtask fuzz packet|options|engine|script|capture|pcap|pcapng|text|link\
+                 |flows|fragments|nuttcp [--seconds N]".into(),
             ));
         }
     };

@@ -2,7 +2,8 @@
 //!
 //! | directory | what |
 //! |---|---|
-//! | `iperf3/` | iperf3's control protocol and datagrams, client and server |
+//! | [`iperf3`] | iperf3's control protocol and datagrams, client and server |
+//! | [`nuttcp`] | nuttcp's control connection, datagrams and lines, client and server |
 //!
 //! Out of scope: sockets, clocks, the data itself. `gigatcp-meter` owns them.
 #![no_std]
@@ -12,3 +13,4 @@
 extern crate alloc;
 
 pub mod iperf3;
+pub mod nuttcp;

@@ -1,0 +1,396 @@
+//! The client: describes the test, and reads what the server measured.
+//!
+//! ```text
+//! Hello ──HELO──> Consent ──OK──> Accepted ──streams_connected──> Transfer
+//!   │               │                                               │
+//!   KO              KO                                 closed and finished()
+//!   v               v                                               v
+//! OldServer      Refused ─────────────────────────────────────────> Over
+//! ```
+//!
+//! The receiver's figures are authoritative. If the client transmits they are the
+//! server's lines; if it receives they are its own. The transmitter's figures are
+//! its CPU time, its retransmissions and congestion window. A line has a rounded amount;
+//! if it is what this side's exact amount would print, this side's is taken.
+//!
+//! Tests to third parties and traceroutes have no data streams: after
+//! [`Event::Accepted`] the server's output arrives as [`Event::Text`], then
+//! [`Event::Done`].
+
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::string::String;
+
+use gigatcp_units::Duration;
+
+use super::datagram::{ABORT, losses};
+use super::error::{Error, Unsupported, excerpt};
+use super::greeting::{self, Agreed, DONE, KO, Version};
+use super::lines::{Lines, MAX_WAITING};
+use super::output::brief::Brief;
+use super::output::interval::Interval;
+use super::output::read::{Line, Verbose};
+use super::output::verbose::{Connected, Totals};
+use super::output::{Amount, CongestionWindow, Retransmissions, Spread};
+use super::parameters::Parameters;
+use super::{Output, Side, Waiting};
+
+/// Most bytes kept of a server's reasons for a refusal.
+const MAX_REASON: usize = 1024;
+
+/// A result or a request to a client's driver.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Event {
+    /// The server is older than the greeting: connect again, with
+    /// [`Client::without_greeting`].
+    OldServer,
+    /// The server does not know an option; the test runs without it.
+    Without(Unsupported),
+    /// The server consents: open the data streams, or trace the route from here.
+    Accepted(Agreed),
+    /// An interval, measured by the receiver.
+    Interval(Box<Interval>),
+    /// A line of the server about its setup or results.
+    Said(Side, Verbose),
+    /// A line without a known form.
+    Text(String),
+    /// The server receives no data: stop sending.
+    Abort,
+    /// The server has seen the end of the data, or of its output.
+    Done,
+    /// The test is over; both sides' figures, combined.
+    Finished(Box<Brief>),
+    /// The test is over without results.
+    Failed(Error),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Hello,
+    OldServer,
+    Consent,
+    Refused,
+    Accepted,
+    Transfer,
+    Over,
+}
+
+/// The server's measurements, from its lines.
+#[derive(Clone, Default, Debug)]
+struct Peer {
+    amount: Option<Amount>,
+    cpu_percent: u32,
+    retransmissions: Option<Retransmissions>,
+    congestion_window: Option<CongestionWindow>,
+    jitter: Spread,
+    one_way_delay: Spread,
+    rtt: Option<Duration>,
+}
+
+/// A client of one test.
+#[derive(Clone, Debug)]
+pub struct Client {
+    parameters: Parameters,
+    state: State,
+    lines: Lines,
+    waiting: Waiting<Event>,
+    reason: String,
+    peer: Peer,
+    rtt: Option<Duration>,
+    own: Option<Totals>,
+    is_closed: bool,
+}
+
+impl Client {
+    /// A client that greets.
+    #[must_use]
+    pub fn new(parameters: Parameters) -> Self {
+        let mut client = Self::idle(parameters);
+        client.waiting.send(greeting::hello(Version::OURS));
+        client
+    }
+
+    /// A client of a server that is older than the greeting.
+    #[must_use]
+    pub fn without_greeting(parameters: Parameters) -> Self {
+        let mut client = Self::idle(parameters);
+        client.send_parameters(Version::UNKNOWN);
+        client
+    }
+
+    fn idle(parameters: Parameters) -> Self {
+        Self {
+            parameters,
+            state: State::Hello,
+            lines: Lines::default(),
+            waiting: Waiting::default(),
+            reason: String::new(),
+            peer: Peer::default(),
+            rtt: None,
+            own: None,
+            is_closed: false,
+        }
+    }
+
+    /// Returns the parameters; options the server does not know are switched off.
+    #[must_use]
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Returns the next output.
+    pub fn poll_output(&mut self) -> Option<Output<Event>> {
+        self.waiting.pop()
+    }
+
+    /// Takes bytes that the server sent.
+    pub fn handle_bytes(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() && self.state != State::Over {
+            if self.waiting.is_full() {
+                return self.fail(Error::TooManyLines { limit: MAX_WAITING });
+            }
+            match self.lines.next(&mut bytes) {
+                Ok(Some(line)) => self.on_line(&line),
+                Ok(None) => {}
+                Err(error) => self.fail(error),
+            }
+        }
+    }
+
+    /// Takes a byte that the server sent as TCP urgent data.
+    pub fn handle_urgent(&mut self, byte: u8) {
+        if self.state == State::Over {
+            return;
+        }
+        if byte == ABORT {
+            self.waiting.event(Event::Abort);
+        } else {
+            self.fail(Error::Unexpected {
+                read: char::from(byte).into(),
+                expected: "`A` as urgent data",
+            });
+        }
+    }
+
+    /// Takes the end of what the server sends.
+    pub fn handle_closed(&mut self) {
+        let expected = match self.state {
+            State::Over => return,
+            State::OldServer => return self.end(Event::OldServer),
+            State::Refused => {
+                let said = core::mem::take(&mut self.reason);
+                return self.fail(Error::Refused { said });
+            }
+            State::Hello => "a greeting",
+            State::Consent => "`OK` or `KO`",
+            State::Accepted | State::Transfer if !self.parameters.has_data() => "`DONE`",
+            State::Accepted | State::Transfer => {
+                self.is_closed = true;
+                if self.peer.amount.is_some() {
+                    return self.finish();
+                }
+                "the server's results"
+            }
+        };
+        self.fail(Error::Closed { expected });
+    }
+
+    /// Takes that the data streams are open.
+    pub fn streams_connected(&mut self, connected: &Connected) {
+        if self.state == State::Accepted {
+            self.state = State::Transfer;
+            self.rtt = connected.rtt;
+        }
+    }
+
+    /// Takes an interval that this side measured, as the receiver.
+    pub fn interval(&mut self, interval: Interval) {
+        if self.state == State::Transfer && self.parameters.client == Side::Receiver {
+            self.waiting.event(Event::Interval(interval.into()));
+        }
+    }
+
+    /// Takes what this side measured: its transfer is over.
+    pub fn finished(&mut self, totals: Totals) {
+        if !matches!(self.state, State::Accepted | State::Transfer) || self.own.is_some() {
+            return;
+        }
+        self.own = Some(totals);
+        if self.parameters.udp && self.parameters.client == Side::Transmitter {
+            // The server sees the end even if every end marker is lost.
+            self.waiting.push(Output::ShutdownWrite);
+        }
+        self.finish();
+    }
+
+    fn on_line(&mut self, line: &str) {
+        match self.state {
+            State::Hello if line.starts_with(KO) => self.state = State::OldServer,
+            State::Hello => match greeting::read_hello(line) {
+                Ok(version) => self.send_parameters(version),
+                Err(error) => self.fail(error),
+            },
+            State::OldServer if line.starts_with(KO) => self.end(Event::OldServer),
+            // The server repeats what it did not understand: one line, and words.
+            State::OldServer => self.add_reason(line),
+            State::Over => {}
+            State::Consent if line.starts_with(KO) => self.state = State::Refused,
+            State::Consent => match greeting::read_consent(line) {
+                Ok(version) => {
+                    self.state = State::Accepted;
+                    let agreed = Agreed::new(version, &self.parameters);
+                    self.waiting.event(Event::Accepted(agreed));
+                }
+                Err(error) => self.fail(error),
+            },
+            State::Refused if line.starts_with(KO) => {
+                let said = core::mem::take(&mut self.reason);
+                self.fail(Error::Refused { said });
+            }
+            State::Refused => self.add_reason(line),
+            State::Accepted | State::Transfer if self.parameters.has_data() => {
+                self.on_output(line);
+            }
+            State::Accepted | State::Transfer => self.on_foreign(line),
+        }
+    }
+
+    /// Takes a line of a third party or traceroute.
+    fn on_foreign(&mut self, line: &str) {
+        if line.starts_with(DONE) {
+            self.end(Event::Done);
+        } else {
+            self.waiting.event(Event::Text(line.to_owned()));
+        }
+    }
+
+    /// Takes a line about the transfer.
+    fn on_output(&mut self, line: &str) {
+        let is_sender = self.parameters.udp && self.parameters.client == Side::Transmitter;
+        // Where urgent data is delivered in line, the abort byte precedes a line.
+        let line = match line.strip_prefix(char::from(ABORT)) {
+            Some(rest) if is_sender && (rest.is_empty() || rest.starts_with("nuttcp-")) => {
+                self.waiting.event(Event::Abort);
+                rest
+            }
+            _ => line,
+        };
+        match Line::read(line) {
+            Line::Empty => {}
+            Line::Done => self.waiting.event(Event::Done),
+            Line::Interval(interval) => self.waiting.event(Event::Interval(interval.into())),
+            Line::Verbose(_, Verbose::Error(said)) => {
+                let said = excerpt(&said);
+                self.fail(Error::Peer { said });
+            }
+            Line::Verbose(side, said) => {
+                self.peer.note(&said);
+                self.waiting.event(Event::Said(side, said));
+            }
+            Line::Brief(_) | Line::Text(_) => self.waiting.event(Event::Text(line.to_owned())),
+        }
+    }
+
+    fn send_parameters(&mut self, server: Version) {
+        match self.parameters.line(server) {
+            Ok((line, without)) => {
+                for unsupported in without {
+                    self.waiting.event(Event::Without(unsupported));
+                }
+                self.waiting.send(line);
+                self.state = State::Consent;
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Keeps a server's reason; one that says too much has said enough.
+    fn add_reason(&mut self, line: &str) {
+        if self.reason.len() + line.len() >= MAX_REASON {
+            let said = core::mem::take(&mut self.reason);
+            return self.fail(Error::Refused { said });
+        }
+        if !self.reason.is_empty() {
+            self.reason.push_str("; ");
+        }
+        self.reason.push_str(line.trim());
+    }
+
+    /// Ends the test if both sides' figures are there.
+    fn finish(&mut self) {
+        let (true, Some(own), Some(amount)) = (self.is_closed, &self.own, self.peer.amount) else {
+            return;
+        };
+        let brief = self.combine(own, amount);
+        self.end(Event::Finished(Box::new(brief)));
+    }
+
+    fn combine(&self, own: &Totals, amount: Amount) -> Brief {
+        let peer = &self.peer;
+        let amount = amount.refined(own.amount.bytes);
+        let (own_cpu, peer_cpu) = (own.usage.percent(), peer.cpu_percent);
+        let mut brief = match self.parameters.client {
+            Side::Transmitter => Brief {
+                received: amount,
+                transmitter_cpu_percent: own_cpu,
+                receiver_cpu_percent: peer_cpu,
+                transmitted: Some(own.amount.bytes),
+                jitter: peer.jitter,
+                one_way_delay: peer.one_way_delay,
+                retransmissions: own.retransmissions.clone(),
+                congestion_window: own.congestion_window.clone(),
+                ..Brief::default()
+            },
+            Side::Receiver => Brief {
+                received: own.amount,
+                transmitter_cpu_percent: peer_cpu,
+                receiver_cpu_percent: own_cpu,
+                transmitted: Some(amount.bytes),
+                jitter: own.jitter,
+                one_way_delay: own.one_way_delay,
+                retransmissions: peer.retransmissions.clone(),
+                congestion_window: peer.congestion_window.clone(),
+                ..Brief::default()
+            },
+        };
+        if self.parameters.udp {
+            let sent = brief.transmitted.unwrap_or_default().as_u64();
+            let datagram = u64::from(self.parameters.buffer_bytes);
+            brief.loss = Some(losses(sent, brief.received.bytes.as_u64(), datagram));
+        } else {
+            brief.transmitted = None;
+            brief.rtt = self.rtt.or(peer.rtt);
+        }
+        brief.jitter = brief.jitter.only(self.parameters.jitter);
+        brief.one_way_delay = brief.one_way_delay.only(self.parameters.one_way_delay);
+        brief
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.end(Event::Failed(error));
+    }
+
+    fn end(&mut self, event: Event) {
+        self.state = State::Over;
+        self.waiting.event(event);
+        self.waiting.push(Output::Close);
+    }
+}
+
+impl Peer {
+    /// Notes the figures of a line; the last of a kind stands.
+    fn note(&mut self, said: &Verbose) {
+        match said {
+            Verbose::Totals(amount) => self.amount = Some(*amount),
+            Verbose::CpuPercent(percent) => self.cpu_percent = *percent,
+            Verbose::Retransmissions(of, window) => {
+                self.retransmissions = Some(of.clone());
+                self.congestion_window = window.clone();
+            }
+            Verbose::Connection { rtt, .. } => self.rtt = *rtt,
+            Verbose::Jitter(spread) => self.jitter = *spread,
+            Verbose::OneWayDelay(spread) => self.one_way_delay = *spread,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Lines out of a byte stream, with a limit on their length.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::error::{Error, excerpt};
+
+/// Most bytes of a line without its end. The longest that nuttcp 8.2.2 writes,
+/// parameters with a third party's name, has 900.
+pub const MAX_LINE: usize = 2048;
+
+/// Most outputs that wait to be taken; 64 KiB of the shortest interval lines are 1456.
+pub const MAX_WAITING: usize = 4096;
+
+/// Reassembles lines from whatever pieces the connection delivers.
+#[derive(Clone, Default, Debug)]
+pub struct Lines {
+    /// The line that has no end yet.
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    /// Takes bytes up to the end of a line; returns the line if it ended.
+    ///
+    /// `bytes` is advanced; call again until it is empty. Text that is not UTF-8 is
+    /// replaced, a carriage return before the end is dropped.
+    ///
+    /// # Errors
+    /// If the line exceeds [`MAX_LINE`].
+    pub fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<String>, Error> {
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let piece = &bytes[..end.unwrap_or(bytes.len())];
+        if self.begun.len() + piece.len() > MAX_LINE {
+            let room = piece.len().min(MAX_LINE - self.begun.len());
+            self.begun.extend_from_slice(&piece[..room]);
+            let read = excerpt(&String::from_utf8_lossy(&self.begun));
+            self.begun = Vec::new();
+            return Err(Error::LineTooLong {
+                read,
+                limit: MAX_LINE,
+            });
+        }
+        self.begun.extend_from_slice(piece);
+        let Some(end) = end else {
+            *bytes = &[];
+            return Ok(None);
+        };
+        *bytes = &bytes[end + 1..];
+        if self.begun.last() == Some(&b'\r') {
+            self.begun.pop();
+        }
+        let line = String::from_utf8_lossy(&self.begun).into_owned();
+        self.begun.clear();
+        Ok(Some(line))
+    }
+
+    /// Returns the bytes held.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.begun.len()
+    }
+
+    /// Takes a last line that has no end, when the connection has closed.
+    #[must_use]
+    pub fn rest(&mut self) -> Option<String> {
+        let rest = core::mem::take(&mut self.begun);
+        (!rest.is_empty()).then(|| String::from_utf8_lossy(&rest).into_owned())
+    }
+}

@@ -1,0 +1,299 @@
+//! The server: reads what a client wants, and reports what it measured.
+//!
+//! ```text
+//! Hello ──HELO──> Parameters ──line──> Deciding ──accept──> Accepted
+//!                                         │                    │ streams_connected
+//!                                       refuse                 v
+//!                                         └────────> Over <── Running
+//! ```
+//!
+//! After [`Event::Requested`] the driver binds its ports and then calls
+//! [`Server::accept`], so that no client connects to a port without a listener. A
+//! driver that does not want the client calls [`Server::refuse`]; it must not do so
+//! before the greeting, which a client would take for a server without greetings.
+//!
+//! The server's lines have the form that the client requested in `format`, and no figure
+//! that a client of its version would stumble over.
+
+use alloc::string::String;
+
+use super::datagram::ABORT;
+use super::error::Error;
+use super::greeting::{self, Agreed, DONE, Version};
+use super::lines::{Lines, MAX_WAITING};
+use super::output::interval::Interval;
+use super::output::verbose::{Connected, Totals, Writer};
+use super::parameters::{Limits, Parameters};
+use super::{Output, Side, Waiting};
+
+/// A result or a request to a server's driver.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Event {
+    /// A client wants a test: bind, then accept; or refuse.
+    ///
+    /// A traceroute (to the client) or a test to a third party
+    /// ([`Parameters::delegated`]) is run after accepting, and its lines are handed to
+    /// [`Server::text`].
+    Requested(alloc::boxed::Box<Parameters>, Agreed),
+    /// The client sends no more on the control connection: end the transfer.
+    ClientClosed,
+    /// The test is over without results.
+    Failed(Error),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Hello,
+    Parameters,
+    Deciding,
+    Accepted,
+    Running,
+    Over,
+}
+
+/// A server of one client.
+#[derive(Clone, Debug)]
+pub struct Server {
+    limits: Limits,
+    state: State,
+    lines: Lines,
+    waiting: Waiting<Event>,
+    parameters: Parameters,
+    client: Version,
+}
+
+impl Server {
+    /// A server for a client that has just connected.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            state: State::Hello,
+            lines: Lines::default(),
+            waiting: Waiting::default(),
+            parameters: Parameters::default(),
+            client: Version::UNKNOWN,
+        }
+    }
+
+    /// Returns the next output.
+    pub fn poll_output(&mut self) -> Option<Output<Event>> {
+        self.waiting.pop()
+    }
+
+    /// Takes bytes that the client sent.
+    pub fn handle_bytes(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() && self.state != State::Over {
+            if self.waiting.is_full() {
+                return self.fail(Error::TooManyLines { limit: MAX_WAITING });
+            }
+            match self.lines.next(&mut bytes) {
+                Ok(Some(line)) => self.on_line(&line),
+                Ok(None) => {}
+                Err(error) => self.fail(error),
+            }
+        }
+    }
+
+    /// Takes the end of what the client sends.
+    ///
+    /// A UDP client closes its half when it has nothing more to send or was
+    /// interrupted; any other client has gone. In both cases the transfer ends, and
+    /// [`Server::finished`] reports what was measured until then.
+    pub fn handle_closed(&mut self) {
+        let expected = match self.state {
+            State::Over => return,
+            State::Accepted | State::Running => return self.waiting.event(Event::ClientClosed),
+            State::Hello => "a greeting",
+            State::Parameters => "parameters",
+            State::Deciding => "a client that waits for `OK`",
+        };
+        self.fail(Error::Closed { expected });
+    }
+
+    /// Consents to the test: ports are bound.
+    pub fn accept(&mut self) {
+        if self.state == State::Deciding {
+            self.waiting.send(greeting::consent(Version::OURS));
+            self.state = State::Accepted;
+        }
+    }
+
+    /// Refuses the test, with a reason for the client's user.
+    pub fn refuse(&mut self, reason: &str) {
+        if self.state == State::Deciding {
+            self.send_refusal(reason);
+            self.close();
+        }
+    }
+
+    /// Takes that the data streams are open, and tells the client of them.
+    pub fn streams_connected(&mut self, connected: &Connected) {
+        if self.state == State::Accepted && self.parameters.has_data() {
+            let mut writer = self.writer();
+            writer.setup(&self.parameters, connected);
+            self.waiting.send(writer.finish());
+            self.state = State::Running;
+        }
+    }
+
+    /// Reports an interval, if the client wants intervals and the server receives.
+    pub fn interval(&mut self, mut interval: Interval) {
+        if self.state != State::Running || !self.has_intervals() {
+            return;
+        }
+        if self.client < Version::RETRANSMISSIONS {
+            interval.retransmissions = None;
+        }
+        if self.client < Version::CONGESTION_WINDOW {
+            interval.congestion_window = None;
+        }
+        if let Some(total) = &mut interval.total {
+            total.retransmissions = interval
+                .retransmissions
+                .as_ref()
+                .and(total.retransmissions.take());
+            total.congestion_window = interval
+                .congestion_window
+                .as_ref()
+                .and(total.congestion_window.take());
+        }
+        let mut line = interval.line(self.parameters.format);
+        line.push('\n');
+        self.waiting.send(line);
+    }
+
+    /// Tells the client's user something during the transfer.
+    pub fn warn(&mut self, warning: &str) {
+        if self.state == State::Running {
+            let mut writer = self.writer();
+            writer.line(&alloc::format!("Warning: {}", one_line(warning)));
+            self.waiting.send(writer.finish());
+        }
+    }
+
+    /// Tells a sending UDP client that nothing arrives, if it understands that.
+    pub fn abort(&mut self) {
+        let is_receiver = self.parameters.udp && self.parameters.server() == Side::Receiver;
+        let is_running = matches!(self.state, State::Accepted | State::Running);
+        if is_running && is_receiver && self.client >= Version::SECOND_BEGIN {
+            self.waiting.push(Output::SendUrgent(ABORT));
+        }
+    }
+
+    /// Reports what was measured, and closes.
+    pub fn finished(&mut self, totals: &Totals) {
+        if self.state != State::Running {
+            return;
+        }
+        let mut text = String::new();
+        if self.has_intervals() {
+            text.push_str(DONE);
+            text.push('\n');
+        }
+        let mut writer = self.writer();
+        writer.totals(totals);
+        text.push_str(&writer.finish());
+        self.waiting.send(text);
+        self.close();
+    }
+
+    /// Passes on a line of a third party or traceroute.
+    pub fn text(&mut self, line: &str) {
+        if self.state == State::Accepted && !self.parameters.has_data() {
+            // A line that begins like the end would end the client's reading.
+            let is_end = line.starts_with(DONE);
+            let indent = if is_end { " " } else { "" };
+            self.waiting
+                .send(alloc::format!("{indent}{}\n", one_line(line)));
+        }
+    }
+
+    /// Ends the output of a third party or traceroute, and closes.
+    pub fn text_ended(&mut self) {
+        if self.state == State::Accepted && !self.parameters.has_data() {
+            self.waiting.send(alloc::format!("{DONE}\n"));
+            self.close();
+        }
+    }
+
+    fn on_line(&mut self, line: &str) {
+        match self.state {
+            State::Hello => match greeting::read_hello(line) {
+                Ok(version) => {
+                    self.client = version;
+                    self.waiting.send(greeting::hello(Version::OURS));
+                    self.state = State::Parameters;
+                }
+                // A client older than the greeting begins with its parameters.
+                Err(_) if line.starts_with("buflen") => self.on_parameters(line),
+                Err(error) => self.fail(error),
+            },
+            State::Parameters => self.on_parameters(line),
+            State::Deciding | State::Accepted | State::Running => self.fail(Error::Unexpected {
+                read: super::error::excerpt(line),
+                expected: "nothing after the parameters",
+            }),
+            State::Over => {}
+        }
+    }
+
+    fn on_parameters(&mut self, line: &str) {
+        let read = Parameters::read(line).and_then(|(parameters, version)| {
+            parameters.check(&self.limits)?;
+            Ok((parameters, version))
+        });
+        match read {
+            Ok((parameters, version)) => {
+                let agreed = Agreed::new(version, &parameters);
+                self.client = version;
+                self.parameters = parameters.clone();
+                self.state = State::Deciding;
+                self.waiting
+                    .event(Event::Requested(parameters.into(), agreed));
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Returns whether the client gets intervals from here.
+    fn has_intervals(&self) -> bool {
+        !self.parameters.interval.is_zero() && self.parameters.server() == Side::Receiver
+    }
+
+    fn writer(&self) -> Writer {
+        Writer::new(self.parameters.server(), self.parameters.format)
+    }
+
+    fn send_refusal(&mut self, reason: &str) {
+        let mut writer = self.writer();
+        writer.message(&one_line(reason));
+        let text = writer.finish();
+        self.waiting.send(greeting::refusal(text.trim_end()));
+    }
+
+    /// Ends the test; a client that still waits for `OK` is told why.
+    fn fail(&mut self, error: Error) {
+        let is_waiting = matches!(
+            self.state,
+            State::Hello | State::Parameters | State::Deciding
+        );
+        if is_waiting && !matches!(error, Error::Closed { .. }) {
+            self.send_refusal(&alloc::format!("{error}"));
+        }
+        self.waiting.event(Event::Failed(error));
+        self.close();
+    }
+
+    fn close(&mut self) {
+        self.state = State::Over;
+        self.waiting.push(Output::Close);
+    }
+}
+
+/// Returns a text without line ends, which would begin lines of their own.
+fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}

@@ -1,0 +1,175 @@
+//! nuttcp's machines under any octets: either end, lines, datagrams.
+
+use gigatcp_protocol::nuttcp::datagram::{Receiver, StreamMark};
+use gigatcp_protocol::nuttcp::greeting::Agreed;
+use gigatcp_protocol::nuttcp::lines::{MAX_LINE, MAX_WAITING};
+use gigatcp_protocol::nuttcp::output::interval::Interval;
+use gigatcp_protocol::nuttcp::output::read::Line;
+use gigatcp_protocol::nuttcp::output::verbose::{Connected, Totals};
+use gigatcp_protocol::nuttcp::parameters::{Format, Limits, Parameters, Wanted};
+use gigatcp_protocol::nuttcp::{Client, Output, Server, Side, Version};
+use gigatcp_units::{Duration, Instant};
+
+/// Most outputs after a full queue: a refusal, the failure, the close.
+const AFTER_FULL: usize = 3;
+
+/// Takes the first octet as what to feed, the second as how, and feeds the rest.
+pub fn nuttcp(octets: &[u8]) {
+    let [what, how, octets @ ..] = octets else {
+        return;
+    };
+    match what % 4 {
+        0 => client(*how, octets),
+        1 => server(*how, octets),
+        2 => lines(octets),
+        _ => datagrams(*how, octets),
+    }
+}
+
+/// A client whose server sends `octets` in pieces, while its transfer goes on.
+fn client(how: u8, octets: &[u8]) {
+    let flag = |bit: u8| how >> bit & 1 == 1;
+    let parameters = Parameters {
+        udp: flag(0),
+        client: if flag(1) {
+            Side::Receiver
+        } else {
+            Side::Transmitter
+        },
+        interval: Duration::from_secs(u64::from(flag(2))),
+        traceroute: flag(3) && flag(4),
+        ..Parameters::default()
+    };
+    let mut client = match flag(5) {
+        true => Client::new(parameters),
+        false => Client::without_greeting(parameters),
+    };
+    let mut closed = drain(|| client.poll_output());
+    let size = 1 + usize::from(how >> 6) * 50;
+    for (index, piece) in octets.chunks(size).enumerate() {
+        client.handle_bytes(piece);
+        match index % 7 {
+            0 => client.streams_connected(&Connected::default()),
+            3 => client.interval(Interval::default()),
+            5 if flag(3) => client.finished(Totals::default()),
+            6 if flag(4) => client.handle_urgent(piece[0]),
+            _ => {}
+        }
+        closed = closes_once(closed, || client.poll_output());
+    }
+    client.finished(Totals::default());
+    client.handle_closed();
+    assert!(
+        closes_once(closed, || client.poll_output()),
+        "a client ends with its server"
+    );
+}
+
+/// A server whose client sends `octets` in pieces, while its driver goes on.
+fn server(how: u8, octets: &[u8]) {
+    let mut server = Server::new(Limits {
+        third_party: how & 1 == 1,
+        ..Limits::default()
+    });
+    let mut closed = false;
+    let size = 1 + usize::from(how >> 1);
+    for (index, piece) in octets.chunks(size).enumerate() {
+        server.handle_bytes(piece);
+        match (index + usize::from(how)) % 9 {
+            0 | 1 => server.accept(),
+            2 | 3 => server.streams_connected(&Connected::default()),
+            4 => server.interval(Interval::default()),
+            5 => server.abort(),
+            6 => server.text(&String::from_utf8_lossy(piece)),
+            7 => server.warn(&String::from_utf8_lossy(piece)),
+            _ => {}
+        }
+        closed = closes_once(closed, || server.poll_output());
+    }
+    server.handle_closed();
+    server.streams_connected(&Connected::default());
+    server.finished(&Totals::default());
+    server.text_ended();
+    assert!(
+        closes_once(closed, || server.poll_output()),
+        "a server ends with its client"
+    );
+}
+
+/// Takes all outputs; a machine that has closed has none.
+fn closes_once<E>(closed: bool, mut poll: impl FnMut() -> Option<Output<E>>) -> bool {
+    if closed {
+        assert!(poll().is_none(), "a machine that has closed is silent");
+    }
+    closed || drain(poll)
+}
+
+/// Takes all outputs and returns whether the last one closes.
+fn drain<E>(mut poll: impl FnMut() -> Option<Output<E>>) -> bool {
+    let mut count = 0;
+    let mut closed = false;
+    while let Some(output) = poll() {
+        assert!(!closed, "nothing follows the close");
+        if let Output::Send(bytes) = &output {
+            assert!(bytes.len() < 8 * MAX_LINE, "{} octets at once", bytes.len());
+        }
+        closed = matches!(output, Output::Close);
+        count += 1;
+    }
+    assert!(count <= MAX_WAITING + AFTER_FULL, "{count} outputs waited");
+    closed
+}
+
+/// Lines: one that has figures is written again with figures.
+fn lines(octets: &[u8]) {
+    for line in String::from_utf8_lossy(octets).lines() {
+        for format in [Format::RTT, Format::RTT.with(Format::PARSE)] {
+            match Line::read(line) {
+                Line::Interval(interval) => {
+                    let again = Line::read(&interval.line(format));
+                    assert!(matches!(again, Line::Interval(_)), "{line:?}: {again:?}");
+                }
+                Line::Brief(brief) => {
+                    let again = Line::read(&brief.line_by_stream(format));
+                    assert!(matches!(again, Line::Brief(_)), "{line:?}: {again:?}");
+                }
+                _ => {}
+            }
+        }
+        let _ = Parameters::read(line).map(|(parameters, _)| parameters.check(&Limits::default()));
+    }
+}
+
+/// Datagrams: an octet of length and an octet of time before each.
+fn datagrams(how: u8, octets: &[u8]) {
+    let parameters = Parameters {
+        udp: true,
+        buffer_bytes: u32::from(how) / 2,
+        rate_kbps: Some(u64::from(how) * 100),
+        instantaneous: true,
+        interval: Duration::from_millis(u64::from(how & 1)),
+        jitter: Wanted(u32::from(how) >> 2),
+        one_way_delay: Wanted(u32::from(how) >> 5),
+        ..Parameters::default()
+    };
+    let mut receiver = Receiver::new(&parameters, &Agreed::new(Version::OURS, &parameters));
+    let mut now = Instant::ZERO;
+    let mut rest = octets;
+    let mut fed = 0;
+    while let [length, time, after @ ..] = rest {
+        let (datagram, after) = after.split_at(usize::from(*length).min(after.len()));
+        now = now + Duration::from_micros(u64::from(*time) * 100);
+        let clock = Duration::from_nanos(now.as_nanos());
+        receiver.on_datagram(now, Some(clock), datagram);
+        let _ = StreamMark::read(datagram).and_then(|mark| mark.stamp(datagram));
+        if time % 16 == 0 {
+            receiver.take_interval();
+        }
+        fed += datagram.len() as u64;
+        rest = after;
+    }
+    assert!(
+        receiver.total().bytes.as_u64() <= fed,
+        "no octet is counted twice"
+    );
+}
