@@ -6,6 +6,7 @@
 //! | [`captures`] | captures of every form, in memory and in pieces |
 //! | [`fragments`] | fragments that fit, and such that do not |
 //! | [`engine`] | an engine driven by arbitrary octets, with what must always hold |
+//! | [`iperf3`] | iperf3's machines: either end, datagrams, credentials |
 //! | [`nuttcp`] | nuttcp's machines: either end, lines, datagrams |
 //! | [`peers`] | peers that lie, flood, starve and stall, and what each costs |
 //! | [`flood`] | SYNs without end at a listener, and what they cost |
@@ -26,6 +27,7 @@ pub mod captures;
 pub mod engine;
 pub mod flood;
 pub mod fragments;
+pub mod iperf3;
 pub mod memory;
 pub mod nuttcp;
 pub mod octets;

@@ -4,7 +4,7 @@
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{decode_packet, encode_packet};
 
-use crate::{captures, engine, fragments, nuttcp};
+use crate::{captures, engine, fragments, iperf3, nuttcp};
 
 /// A target by name.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const ALL: [Target; 12] = [
+pub const ALL: [Target; 13] = [
     Target {
         name: "packet",
         feed: packet,
@@ -62,6 +62,10 @@ pub const ALL: [Target; 12] = [
     Target {
         name: "fragments",
         feed: fragments::fragments,
+    },
+    Target {
+        name: "iperf3",
+        feed: iperf3::iperf3,
     },
     Target {
         name: "nuttcp",

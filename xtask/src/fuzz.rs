@@ -28,7 +28,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         _ => {
             return Err(Failed::Usage(
                 "usage: cargo xtask fuzz packet|options|engine|script|capture|pcap|pcapng|text|link\
-                 |flows|fragments|nuttcp [--seconds N]".into(),
+                 |flows|fragments|iperf3|nuttcp [--seconds N]".into(),
             ));
         }
     };

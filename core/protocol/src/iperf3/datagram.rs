@@ -105,7 +105,8 @@ impl StockCounts {
     /// A datagram arrives.
     pub fn handle_datagram(&mut self, seq: u64) {
         if seq > self.packets {
-            self.errors += (seq - 1 - self.packets).cast_signed();
+            let skipped = i64::try_from(seq - 1 - self.packets).unwrap_or(i64::MAX);
+            self.errors = self.errors.saturating_add(skipped);
             self.packets = seq;
         } else {
             self.out_of_order += 1;

@@ -162,6 +162,8 @@ impl StreamResults {
                 key,
             })
         };
+        // A time that no test has is none.
+        let seconds = |key| object.float(key).filter(|time| (0.0..1e9).contains(time));
         let id = require("id")?.cast_unsigned();
         if !(0..streams).any(|place| stream_id(place) == id) {
             return Err(Violation::UnknownStream { id });
@@ -170,13 +172,13 @@ impl StreamResults {
             id,
             bytes: require("bytes")?.cast_unsigned(),
             retransmits: u64::try_from(require("retransmits")?).ok(),
-            jitter: object.float("jitter").unwrap_or(0.0),
+            jitter: seconds("jitter").unwrap_or(0.0),
             errors: object.signed("errors").unwrap_or(0),
             packets: object.unsigned("packets").unwrap_or(0),
             omitted_errors: object.signed("omitted_errors"),
             omitted_packets: object.unsigned("omitted_packets"),
-            start_time: object.float("start_time"),
-            end_time: object.float("end_time"),
+            start_time: seconds("start_time"),
+            end_time: seconds("end_time"),
         })
     }
 
@@ -231,9 +233,9 @@ mod tests {
         }
     }
 
-    #[test]
-    fn results_are_read_as_they_were_written() {
-        let results = Results {
+    /// Results with everything in them.
+    fn results() -> Results {
+        Results {
             cpu: Cpu {
                 total: 30.5,
                 user: 10.25,
@@ -255,8 +257,25 @@ mod tests {
                 })
                 .to_vec(),
             private: Some(json!({"version": 1})),
-        };
+        }
+    }
+
+    #[test]
+    fn results_are_read_as_they_were_written() {
+        let results = results();
         assert_eq!(Results::from_json(&results.to_json(), 2), Ok(results));
+    }
+
+    #[test]
+    fn a_time_that_no_test_has_is_unknown() {
+        let mut value = results().to_json();
+        value["streams"][0]["end_time"] = json!(1e300);
+        value["streams"][0]["jitter"] = json!(-1.0);
+        let read = Results::from_json(&value, 2).unwrap();
+        assert_eq!(
+            (read.streams[0].end_time, read.streams[0].jitter),
+            (None, 0.0)
+        );
     }
 
     #[test]

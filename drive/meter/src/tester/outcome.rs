@@ -144,12 +144,12 @@ impl Outcome {
 
     fn sum(&self, role: Role, is_ours: bool) -> Option<u64> {
         let streams = self.streams.iter().filter(|stream| stream.role == role);
-        streams
-            .map(|stream| match is_ours {
-                true => Some(stream.total.bytes),
-                false => Some(self.peer_of(stream)?.bytes),
-            })
-            .sum()
+        let mut bytes = streams.map(|stream| match is_ours {
+            true => Some(stream.total.bytes),
+            false => Some(self.peer_of(stream)?.bytes),
+        });
+        // What a peer claims may be anything.
+        bytes.try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))
     }
 
     /// Results as a server sends them.

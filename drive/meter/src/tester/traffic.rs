@@ -420,7 +420,7 @@ impl Mark {
             view: now.view,
             datagrams: now.datagrams.saturating_sub(before.datagrams),
             udp: now.udp,
-            lost: now.lost - before.lost,
+            lost: now.lost.saturating_sub(before.lost),
             expected: now.expected.saturating_sub(before.expected),
             limit: None,
         }
@@ -437,7 +437,7 @@ impl StreamInterval {
         self.view = more.view;
         self.datagrams += more.datagrams;
         self.udp = more.udp;
-        self.lost += more.lost;
+        self.lost = self.lost.saturating_add(more.lost);
         self.expected += more.expected;
     }
 }

@@ -32,7 +32,7 @@ fn add<'a>(parts: impl Iterator<Item = &'a StreamInterval>) -> StreamInterval {
             sum.retransmits = Some(sum.retransmits.unwrap_or(0) + retransmits);
         }
         sum.datagrams += part.datagrams;
-        sum.lost += part.lost;
+        sum.lost = sum.lost.saturating_add(part.lost);
         sum.expected += part.expected;
         sum.udp.stock.out_of_order += part.udp.stock.out_of_order;
         sum.udp.report.lost += part.udp.report.lost;
@@ -68,13 +68,19 @@ pub(super) fn of_peer(outcome: &Outcome, role: Role) -> Option<StreamResults> {
     let mut count = 0;
     for stream in outcome.streams.iter().filter(|stream| stream.role == role) {
         let theirs = outcome.peer_of(stream)?;
-        sum.bytes += theirs.bytes;
+        sum.bytes = sum.bytes.saturating_add(theirs.bytes);
         if let Some(retransmits) = theirs.retransmits {
-            sum.retransmits = Some(sum.retransmits.unwrap_or(0) + retransmits);
+            sum.retransmits = Some(sum.retransmits.unwrap_or(0).saturating_add(retransmits));
         }
         sum.jitter += theirs.jitter;
-        sum.errors += theirs.errors - theirs.omitted_errors.unwrap_or(0);
-        sum.packets += theirs.packets - theirs.omitted_packets.unwrap_or(0);
+        let errors = theirs
+            .errors
+            .saturating_sub(theirs.omitted_errors.unwrap_or(0));
+        sum.errors = sum.errors.saturating_add(errors);
+        let packets = theirs
+            .packets
+            .saturating_sub(theirs.omitted_packets.unwrap_or(0));
+        sum.packets = sum.packets.saturating_add(packets);
         let end = theirs.end_time.unwrap_or(0.0);
         sum.end_time = Some(sum.end_time.unwrap_or(0.0).max(end));
         count += 1;

@@ -1,0 +1,124 @@
+//! iperf3's machines under any octets: either end, datagrams, credentials.
+
+use gigatcp_protocol::iperf3::auth::Credentials;
+use gigatcp_protocol::iperf3::datagram::{Header, StockCounts, reply_to};
+use gigatcp_protocol::iperf3::{
+    Client, ClientEvent, Cookie, Output, Parameters, Results, ServerEvent, Session, Transport,
+};
+use gigatcp_units::{Duration, Instant};
+
+/// Takes the first octet as what to feed, the second as how, and feeds the rest.
+pub fn iperf3(octets: &[u8]) {
+    let [what, how, octets @ ..] = octets else {
+        return;
+    };
+    match what % 4 {
+        0 => client(*how, octets),
+        1 => server(*how, octets),
+        2 => datagrams(*how, octets),
+        _ => messages(octets),
+    }
+}
+
+/// A client whose server sends `octets` in pieces, while its test goes on.
+fn client(how: u8, octets: &[u8]) {
+    let parameters = Parameters {
+        time: 1,
+        parallel: u32::from(how & 3),
+        ..Parameters::default()
+    };
+    let mut client = Client::new(Cookie::from_random([how; 36]), parameters);
+    let mut now = Instant::ZERO;
+    let mut ends = 0;
+    for piece in octets.chunks(1 + usize::from(how >> 4)) {
+        client.handle_bytes(now, piece);
+        now = now + Duration::from_millis(u64::from(how) * 50);
+        client.handle_timeout(now);
+        while let Some(output) = client.poll_output() {
+            match output {
+                Output::Event(ClientEvent::Run) => client.end_test(now),
+                Output::Event(ClientEvent::ExchangeResults) => {
+                    client.send_results(now, &Results::default());
+                }
+                Output::Event(ClientEvent::Done | ClientEvent::Failed(_)) => ends += 1,
+                _ => {}
+            }
+        }
+    }
+    client.handle_closed();
+    while let Some(output) = client.poll_output() {
+        ends += u32::from(matches!(output, Output::Event(ClientEvent::Failed(_))));
+    }
+    assert!(ends <= 1, "a test ends once");
+    assert!(client.poll_timeout().is_none() || ends == 0);
+}
+
+/// A session whose client sends `octets` in pieces.
+fn server(how: u8, octets: &[u8]) {
+    let mut now = Instant::ZERO;
+    let mut session = Session::new(now);
+    let mut ends = 0;
+    for piece in octets.chunks(1 + usize::from(how >> 4)) {
+        session.handle_bytes(now, piece);
+        now = now + Duration::from_millis(u64::from(how) * 50);
+        session.handle_timeout(now);
+        while let Some(output) = session.poll_output() {
+            match output {
+                Output::Event(ServerEvent::Parameters(parameters)) => {
+                    let again = Parameters::from_json(&parameters.to_json());
+                    assert_eq!(again, Ok(parameters), "what is read can be written");
+                    session.create_streams(now);
+                    session.start(now);
+                }
+                Output::Event(ServerEvent::EndTest) => session.exchange_results(now),
+                Output::Event(ServerEvent::PeerResults(results)) => {
+                    session.send_results(now, &results);
+                }
+                Output::Event(ServerEvent::Ended(_)) => ends += 1,
+                _ => {}
+            }
+        }
+    }
+    session.handle_closed();
+    while let Some(output) = session.poll_output() {
+        ends += u32::from(matches!(output, Output::Event(ServerEvent::Ended(_))));
+    }
+    assert_eq!(ends, 1, "a test ends once");
+    assert_eq!(session.poll_timeout(), None);
+}
+
+/// Datagrams, and the first messages of streams.
+fn datagrams(how: u8, octets: &[u8]) {
+    let is_64bit = how & 1 == 1;
+    let mut counts = StockCounts::default();
+    for datagram in octets.chunks(20) {
+        let _ = reply_to(datagram);
+        if let Some(header) = Header::read(datagram, is_64bit) {
+            let mut written = [0; 20];
+            header.write(&mut written, is_64bit);
+            assert_eq!(
+                Header::read(&written, is_64bit).map(|one| one.seq),
+                Some(header.seq)
+            );
+            if header.seq > 0 {
+                counts.handle_datagram(header.seq);
+            }
+        }
+    }
+}
+
+/// JSON of parameters and results, and credentials.
+fn messages(octets: &[u8]) {
+    let text = String::from_utf8_lossy(octets);
+    if let Some(credentials) = Credentials::from_text(&text) {
+        assert!(
+            Credentials::from_text(&credentials.to_text()).is_some_and(|one| one == credentials)
+        );
+    }
+    if let Ok(value) = serde_json::from_slice(octets) {
+        if let Ok(parameters) = Parameters::from_json(&value) {
+            assert!(parameters.transport != Transport::Tcp || parameters.streams() > 0);
+        }
+        let _ = Results::from_json(&value, 4);
+    }
+}
