@@ -11,6 +11,8 @@ use gigatcp_protocol::iperf3::{
     ClientFailure, Cookie, Cpu, Parameters, Results, StreamResults, Transport,
 };
 
+use serde_json::{Value, json};
+
 use super::options::Effective;
 use super::samples::Samples;
 use super::stream::Role;
@@ -152,6 +154,28 @@ impl Outcome {
         bytes.try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))
     }
 
+    /// What the receiver of a stream counted exactly, if it is a peer of this project.
+    #[must_use]
+    pub fn peer_datagrams(&self, stream: &StreamOutcome) -> Option<UdpCounts> {
+        let private = self.peer.as_ref()?.private.as_ref()?;
+        let mut streams = private["datagrams"].as_array()?.iter();
+        let theirs = streams.find(|one| one["id"].as_u64() == Some(stream.id))?;
+        let count = |key: &str| theirs[key].as_u64();
+        Some(UdpCounts {
+            report: SinkReport {
+                received: count("received")?,
+                lost: count("lost")?,
+                duplicates: count("duplicates")?,
+                reordered: count("reordered")?,
+                max_extent: count("max_extent")?,
+                jitter: gigatcp_units::Duration::from_micros(count("jitter_us")?),
+                ..SinkReport::default()
+            },
+            socket_drops: count("socket_drops")?,
+            ..UdpCounts::default()
+        })
+    }
+
     /// Results as a server sends them.
     #[must_use]
     pub fn to_results(&self) -> Results {
@@ -202,6 +226,25 @@ impl Outcome {
             end_time: Some(self.measured.as_secs_f64()),
         }
     }
+}
+
+/// A receiver's exact counts for a peer of this project; zero of a sender.
+fn datagrams_to_json(stream: &StreamOutcome) -> Value {
+    let UdpCounts {
+        report,
+        socket_drops,
+        ..
+    } = &stream.total.udp;
+    json!({
+        "id": stream.id,
+        "received": report.received,
+        "lost": report.lost,
+        "duplicates": report.duplicates,
+        "reordered": report.reordered,
+        "max_extent": report.max_extent,
+        "jitter_us": report.jitter.as_micros(),
+        "socket_drops": socket_drops,
+    })
 }
 
 /// Why there was no test, or no complete one.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use gigatcp_meter::tester::{
-    self, Explanation, Interval, Outcome, Role, StreamInterval, StreamOutcome,
+    self, Explanation, Interval, Outcome, Role, StreamInterval, StreamOutcome, UdpCounts,
 };
 use gigatcp_protocol::iperf3::{Direction, ServerOutput, StreamResults, Transport};
 use gigatcp_report::escape::terminal;
@@ -155,22 +155,26 @@ fn tcp_facts(outcome: &Outcome, role: Role) -> String {
 fn udp_facts(outcome: &Outcome, role: Role) -> String {
     let own = sums::of_totals(outcome, role);
     match (role, sums::of_peer(outcome, role)) {
-        (Role::Receiver, _) => received_datagrams(&own),
-        (Role::Sender, Some(peer)) => sent_datagrams(&own, &peer),
+        (Role::Receiver, _) => received_datagrams(own.expected, &own.udp, "before this host"),
+        (Role::Sender, Some(peer)) => match sums::of_peer_datagrams(outcome) {
+            Some(theirs) => received_datagrams(own.datagrams, &theirs, "on the path"),
+            None => sent_datagrams(&own, &peer),
+        },
         (Role::Sender, None) => number::counted(own.datagrams, "datagram") + " sent",
     }
 }
 
-fn received_datagrams(own: &StreamInterval) -> String {
-    let report = &own.udp.report;
-    let path = report.lost.saturating_sub(own.udp.socket_drops);
-    let mut facts = vec![number::counted(own.expected, "datagram") + " expected"];
-    let percent = sums::percent(report.lost.cast_signed(), own.expected);
+/// Counts of the receiver; `place` says where datagrams were lost that its socket did not drop.
+fn received_datagrams(expected: u64, counts: &UdpCounts, place: &str) -> String {
+    let report = &counts.report;
+    let path = report.lost.saturating_sub(counts.socket_drops);
+    let mut facts = vec![number::counted(expected, "datagram") + " sent"];
+    let percent = sums::percent(report.lost.cast_signed(), expected);
     facts.push(match report.lost {
         0 => "none lost".into(),
         lost => format!(
-            "{lost} lost ({percent:.2} %: {path} before this host, {} at a full socket buffer)",
-            own.udp.socket_drops.min(lost)
+            "{lost} lost ({percent:.2} %: {path} {place}, {} at the receiver's full socket buffer)",
+            counts.socket_drops.min(lost)
         ),
     });
     if report.reordered > 0 {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gigatcp_meter::tester::{Interval, Outcome, Role, StreamInterval, StreamOutcome};
+use gigatcp_meter::tester::{Interval, Outcome, Role, StreamInterval, StreamOutcome, UdpCounts};
 use gigatcp_protocol::iperf3::StreamResults;
 
 /// Streams of one direction in an interval, together.
@@ -35,13 +35,19 @@ fn add<'a>(parts: impl Iterator<Item = &'a StreamInterval>) -> StreamInterval {
         sum.lost = sum.lost.saturating_add(part.lost);
         sum.expected += part.expected;
         sum.udp.stock.out_of_order += part.udp.stock.out_of_order;
-        sum.udp.report.lost += part.udp.report.lost;
-        sum.udp.report.received += part.udp.report.received;
-        sum.udp.report.duplicates += part.udp.report.duplicates;
-        sum.udp.report.reordered += part.udp.report.reordered;
-        sum.udp.socket_drops += part.udp.socket_drops;
-        let max_extent = part.udp.report.max_extent;
-        sum.udp.report.max_extent = sum.udp.report.max_extent.max(max_extent);
+        let (report, more) = (&mut sum.udp.report, &part.udp.report);
+        // A peer's counts may be anything.
+        let counts = [
+            (&mut report.lost, more.lost),
+            (&mut report.received, more.received),
+            (&mut report.duplicates, more.duplicates),
+            (&mut report.reordered, more.reordered),
+            (&mut sum.udp.socket_drops, part.udp.socket_drops),
+        ];
+        for (count, more) in counts {
+            *count = count.saturating_add(more);
+        }
+        report.max_extent = report.max_extent.max(more.max_extent);
         jitter += part.udp.report.jitter.as_secs_f64();
         count += 1;
     }
@@ -87,6 +93,26 @@ pub(super) fn of_peer(outcome: &Outcome, role: Role) -> Option<StreamResults> {
     }
     sum.jitter /= f64::from(count.max(1));
     Some(sum)
+}
+
+/// Exact counts of the streams that this end sent, together, as a peer of this project counted
+/// them.
+pub(super) fn of_peer_datagrams(outcome: &Outcome) -> Option<UdpCounts> {
+    let sent = outcome
+        .streams
+        .iter()
+        .filter(|stream| stream.role == Role::Sender);
+    let counts = sent.map(|stream| outcome.peer_datagrams(stream));
+    let parts: Option<Vec<StreamInterval>> = counts
+        .map(|counts| {
+            let udp = counts?;
+            Some(StreamInterval {
+                udp,
+                ..StreamInterval::default()
+            })
+        })
+        .collect();
+    Some(add(parts?.iter()).udp)
 }
 
 /// Bits a second.
