@@ -31,6 +31,7 @@
 //! | `socket.rs` | the kernel's sockets and their options |
 //! | `tcp_info.rs` | what the kernel tells of a connection, word by word |
 //! | `terminal.rs` | who has the terminal, and how wide it is |
+//! | `ping.rs` | ICMP echo without privileges |
 //! | `poll.rs` | waiting for descriptors, and waking who waits |
 //! | `clock.rs` | clocks, sleeping to an instant, the kernel's tick |
 //! | `address.rs` | addresses in the kernel's form |
@@ -57,6 +58,7 @@ mod netlink;
 pub mod orphans;
 pub mod packets;
 mod pair;
+pub mod ping;
 pub mod poll;
 pub mod privilege;
 pub mod probe;

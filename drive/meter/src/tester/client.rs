@@ -10,6 +10,7 @@ use gigatcp_protocol::iperf3::{
 };
 use socket2::{Domain, SockRef, Socket as RawSocket, Type};
 
+use super::latency::{self, Latency, Pings};
 use super::options;
 use super::outcome::{Outcome, TestError};
 use super::request::{self, Request};
@@ -63,6 +64,8 @@ struct Test<'a> {
     last_data: (Instant, u64),
     is_running: bool,
     has_told_queue: bool,
+    pings: Option<Pings>,
+    latency: Option<Latency>,
 }
 
 impl<'a> Test<'a> {
@@ -80,6 +83,17 @@ impl<'a> Test<'a> {
         parameters.len = Some(block as u32);
         parameters.private = Some(serde_json::json!({"version": samples::VERSION}));
         let cookie = Cookie::from_random(random());
+        let pings = match request.latency {
+            true => {
+                let action = "ping: net.ipv4.ping_group_range excludes this user".to_owned();
+                let pings = Pings::start(server.ip());
+                Some(pings.map_err(|cause| TestError::Socket { action, cause })?)
+            }
+            false => None,
+        };
+        if pings.is_some() {
+            std::thread::sleep(latency::IDLE);
+        }
         Ok(Self {
             request,
             client: Client::new(cookie, parameters.clone()),
@@ -92,6 +106,8 @@ impl<'a> Test<'a> {
             last_data: (Instant::now(), 0),
             is_running: false,
             has_told_queue: false,
+            pings,
+            latency: None,
         })
     }
 
@@ -110,6 +126,9 @@ impl<'a> Test<'a> {
             Output::Event(ClientEvent::Start) => {}
             Output::Event(ClientEvent::Run) => {
                 self.traffic.start();
+                if let Some(pings) = &self.pings {
+                    pings.loaded();
+                }
                 self.is_running = true;
                 self.last_data.0 = Instant::now();
                 report(Progress::Started(&self.outcome(None)));
@@ -189,6 +208,7 @@ impl<'a> Test<'a> {
     fn end_traffic(&mut self, report: &mut dyn FnMut(Progress<'_>)) {
         if self.is_running {
             self.is_running = false;
+            self.latency = self.pings.take().map(Pings::finish);
             self.traffic.stop(report);
         }
     }
@@ -223,6 +243,7 @@ impl<'a> Test<'a> {
             intervals: self.traffic.intervals.clone(),
             samples: self.traffic.samples(),
             cpu: self.traffic.cpu(),
+            latency: self.latency.clone(),
             peer: self.peer.clone(),
             cut_short,
         }

@@ -12,6 +12,7 @@
 //! | `samples.rs` | readings of sockets and host, and their form for the peer |
 //! | `outcome.rs` | what a test found |
 //! | `explain.rs` | what limited each stream |
+//! | `latency.rs` | pings beside the bulk |
 //! | `steady.rs` | the rate without slow start |
 //! | `wire.rs` | a control connection that is read without waiting |
 //! | `client.rs` | a whole test as client |
@@ -26,6 +27,7 @@ pub mod auth;
 mod budget;
 mod client;
 mod explain;
+mod latency;
 
 mod options;
 mod outcome;
@@ -45,6 +47,7 @@ mod wire;
 pub use admission::{Admission, Network};
 pub use client::run;
 pub use explain::{Explanation, explain};
+pub use latency::Latency;
 pub use options::{Effective, Override};
 pub use outcome::{
     CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError, UdpCounts,

@@ -13,6 +13,7 @@ use gigatcp_protocol::iperf3::{
 
 use serde_json::{Value, json};
 
+use super::latency::Latency;
 use super::options::Effective;
 use super::samples::Samples;
 use super::stream::Role;
@@ -117,6 +118,8 @@ pub struct Outcome {
     pub samples: Samples,
     /// CPU time of this end.
     pub cpu: CpuShares,
+    /// RTTs of pings beside the test; `None`: not requested, or not allowed.
+    pub latency: Option<Latency>,
     /// What the peer counted; `None`: the test ended before it told.
     pub peer: Option<Results>,
     /// Why the test ended early; `None`: it did not.

@@ -30,6 +30,8 @@ pub struct Request {
     pub only_v4: Option<bool>,
     /// Longest time without data from the server, in reverse tests.
     pub receive_timeout: Duration,
+    /// Whether to ping the server before and during the test.
+    pub latency: bool,
 }
 
 /// Time between two looks at the sockets.
@@ -57,6 +59,7 @@ impl Request {
             client_port: None,
             only_v4: None,
             receive_timeout: Duration::from_secs(120),
+            latency: false,
         }
     }
 

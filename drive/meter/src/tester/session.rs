@@ -230,6 +230,7 @@ fn outcome(
         intervals: traffic.intervals.clone(),
         samples: traffic.samples(),
         cpu: traffic.cpu(),
+        latency: None,
         peer,
         cut_short,
     }

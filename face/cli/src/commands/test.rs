@@ -203,6 +203,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     get_server_output: bool,
 
+    /// Ping the server before and during the test: latency under load
+    #[arg(long)]
+    latency: bool,
+
     /// Leave slow start out of the rate: it is recognized from the counters
     #[arg(long, conflicts_with = "udp")]
     steady: bool,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use gigatcp_meter::tester::{
-    self, Explanation, Interval, Outcome, Role, StreamInterval, StreamOutcome, UdpCounts,
+    self, Explanation, Interval, Latency, Outcome, Role, StreamInterval, StreamOutcome, UdpCounts,
 };
 use gigatcp_protocol::iperf3::{Direction, ServerOutput, StreamResults, Transport};
 use gigatcp_report::escape::terminal;
@@ -37,6 +37,9 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool) -> String {
         if let Some(note) = spread(outcome, &explanations, role) {
             text.push_str(&answer::labeled("Streams", &note));
         }
+    }
+    if let Some(latency) = &outcome.latency {
+        text.push_str(&answer::labeled("Latency", &latency_facts(latency)));
     }
     text.push_str(&answer::labeled("CPU", &cpu(outcome)));
     overrides(&mut text, outcome);
@@ -250,6 +253,25 @@ fn received_rate(outcome: &Outcome, stream: &StreamOutcome) -> f64 {
     sums::rate(bytes, receiving_time(outcome, stream.role))
 }
 
+/// Pings before the test and under its load.
+fn latency_facts(latency: &Latency) -> String {
+    let of = |times: &[Duration]| {
+        let at = |share| Latency::percentile(times, share);
+        let (Some(median), Some(p99), Some(max)) = (at(0.5), at(0.99), at(1.0)) else {
+            return "no reply".to_owned();
+        };
+        let [median, p99, max] = [median, p99, max].map(|time| time.as_secs_f64() * 1000.0);
+        format!("p50 {median:.2}, p99 {p99:.2}, max {max:.2} ms")
+    };
+    let sent = latency.loaded.len() as u64 + latency.lost;
+    let lost = sums::percent(latency.lost.cast_signed(), sent);
+    format!(
+        "ping under load {} ({lost:.1} % lost); idle {}",
+        of(&latency.loaded),
+        of(&latency.idle)
+    )
+}
+
 /// CPU time of both ends.
 fn cpu(outcome: &Outcome) -> String {
     let own = format!("{:.0} % of one core here", outcome.cpu.total);
@@ -299,10 +321,25 @@ pub(super) fn json(outcome: &Outcome) -> Value {
         "requested": parameters.to_json(),
         "measured_s": outcome.measured.as_secs_f64(),
         "cpu_percent": {"total": outcome.cpu.total, "user": outcome.cpu.user, "system": outcome.cpu.system},
+        "latency": outcome.latency.as_ref().map(latency_value),
         "streams": outcome.streams.iter().map(|one| stream_value(outcome, one)).collect::<Vec<_>>(),
         "intervals": intervals.collect::<Vec<_>>(),
         "explanations": explanations.collect::<Vec<_>>(),
         "cut_short": outcome.cut_short,
+    })
+}
+
+fn latency_value(latency: &Latency) -> Value {
+    let micros = |times: &[Duration]| {
+        times
+            .iter()
+            .map(|time| time.as_micros() as u64)
+            .collect::<Vec<_>>()
+    };
+    json!({
+        "idle_us": micros(&latency.idle),
+        "loaded_us": micros(&latency.loaded),
+        "lost": latency.lost,
     })
 }
 

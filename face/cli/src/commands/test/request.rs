@@ -135,6 +135,7 @@ pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
     request.interval = (!arguments.interval.is_zero()).then(|| std_time(arguments.interval));
     request.connect_timeout = std_time(arguments.connect_timeout);
     request.receive_timeout = std_time(arguments.rcv_timeout);
+    request.latency = arguments.latency;
     request.bind = arguments.bind;
     request.bind_dev.clone_from(&arguments.bind_dev);
     request.client_port = arguments.cport;
