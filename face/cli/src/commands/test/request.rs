@@ -167,6 +167,8 @@ pub(super) fn failure(request: &Request, error: &TestError) -> Failure {
             )),
             _ => failure,
         },
+        TestError::Socket { action, .. } if action.starts_with("ping") => failure
+            .hint("sysctl -w net.ipv4.ping_group_range='0 2147483647' allows all users to ping"),
         TestError::Unresolved { cause: None, .. } => failure.hint("leave out -4 and -6"),
         TestError::Protocol(ClientFailure::Busy) => failure.hint(
             "wait for its test to end; `gigatcp server` takes many clients, and lets the others \
