@@ -500,12 +500,19 @@ impl Host {
     /// (RFC 9293 section 3.1, RFC 1122 section 4.1.3.4).
     #[cold]
     fn drop_corrupted(&mut self, socket: u32, packet: &Packet) {
-        self.drops.add(DropCause::Checksum, tally(packet));
-        match self.sink_mut(socket) {
-            Some(sink) => sink.checksum_errors += 1,
-            None => self.sockets[socket as usize].checksum_errors += 1,
-        }
+        self.count_drop(socket, DropCause::Checksum, packet);
         self.lost.extend(Lost::of(packet, Cause::RandomLoss));
+    }
+
+    /// Counts what the host dropped of a socket.
+    #[cold]
+    fn count_drop(&mut self, socket: u32, cause: DropCause, packet: &Packet) {
+        let drops = match self.sink_mut(socket) {
+            Some(sink) => &mut sink.drops,
+            None => &mut self.sockets[socket as usize].drops,
+        };
+        drops.add(cause, tally(packet));
+        self.drops.add(cause, tally(packet));
     }
 
     /// An ICMP error reaches the host. It is so rare that it waits for neither
