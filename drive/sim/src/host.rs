@@ -42,7 +42,7 @@ use crate::config::{HostConfig, Reader, Scheduling};
 use crate::fragments::Reassembly;
 use crate::ledger::end_of;
 use crate::packet::{Content, Packet};
-use card::{Card, Frame, tally};
+use card::{Card, Frame};
 pub use datagram::{DatagramSink, DatagramSource};
 use listening::Listening;
 pub use processor::CpuShares;
@@ -502,17 +502,6 @@ impl Host {
     fn drop_corrupted(&mut self, socket: u32, packet: &Packet) {
         self.count_drop(socket, DropCause::Checksum, packet);
         self.lost.extend(Lost::of(packet, Cause::RandomLoss));
-    }
-
-    /// Counts what the host dropped of a socket.
-    #[cold]
-    fn count_drop(&mut self, socket: u32, cause: DropCause, packet: &Packet) {
-        let drops = match self.sink_mut(socket) {
-            Some(sink) => &mut sink.drops,
-            None => &mut self.sockets[socket as usize].drops,
-        };
-        drops.add(cause, tally(packet));
-        self.drops.add(cause, tally(packet));
     }
 
     /// An ICMP error reaches the host. It is so rare that it waits for neither

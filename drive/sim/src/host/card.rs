@@ -338,6 +338,17 @@ impl Host {
         }
     }
 
+    /// Counts what the host dropped of a socket.
+    #[cold]
+    pub(super) fn count_drop(&mut self, socket: u32, cause: DropCause, packet: &Packet) {
+        let drops = match self.sink_mut(socket) {
+            Some(sink) => &mut sink.drops,
+            None => &mut self.sockets[socket as usize].drops,
+        };
+        drops.add(cause, tally(packet));
+        self.drops.add(cause, tally(packet));
+    }
+
     /// What it dropped, by cause.
     #[must_use]
     pub fn drops(&self) -> &Drops {
