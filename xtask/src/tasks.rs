@@ -53,7 +53,7 @@ pub const TASKS: [Task; 15] = [
         name: "bench",
         forms: &[
             (
-                "[--short] [--instructions]",
+                "[--short] [--instructions] [--networks]",
                 &["the workloads, beside their goals"],
             ),
             (
@@ -329,6 +329,7 @@ mod tests {
         };
         assert_eq!(mistake("grade", "--seeds 20 --cause policer --show"), None);
         assert_eq!(mistake("bench", "--goals --only reno --set a=b"), None);
+        assert_eq!(mistake("bench", "--networks --short"), None);
         assert_eq!(mistake("ledger", "MUST-36"), None);
         assert_eq!(mistake("grade", "--write --fat --seeds 20"), None);
         assert_eq!(mistake("grade", "--kernels captures --show --write"), None);

@@ -102,7 +102,7 @@ pub use network::{Delivery, Dropped, Network};
 pub use parcel::Parcel;
 pub use policer::{Peak, Policer, Yellow};
 pub use queue::QueueConfig;
-pub use receive_rings::{ReceiveRings, Ring, RingConfig, RingCounters, RingDrop, RingsConfig};
+pub use receive_rings::{ReceiveRings, Ring, RingConfig, RingCounters, RingsConfig};
 pub use route::{NetworkConfig, Route, Routed};
 pub use schedule::Schedule;
 pub use scheduling::Scheduling;

@@ -31,6 +31,9 @@
 //! Deliberately absent: buffers of several sizes chained for one frame, pages
 //! split between frames, and pools that several cards share.
 
+use crate::counters::Tally;
+use crate::drops::{DropCause, Drops};
+
 /// How many buffers a ring has posted, and how many there are for it in all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RingConfig {
@@ -72,15 +75,6 @@ pub enum Ring {
     Large,
 }
 
-/// Why a card or its driver dropped a frame.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum RingDrop {
-    /// Every posted buffer was full.
-    NoDescriptor,
-    /// There was no buffer to post in the place of the frame's.
-    NoBuffer,
-}
-
 /// What has happened at one ring, in frames.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct RingCounters {
@@ -88,10 +82,8 @@ pub struct RingCounters {
     pub arrived: u64,
     /// Taken up to the stack.
     pub accepted: u64,
-    /// Dropped by the card: [`RingDrop::NoDescriptor`].
-    pub no_descriptor: u64,
-    /// Dropped by the driver: [`RingDrop::NoBuffer`].
-    pub no_buffer: u64,
+    /// Dropped by the card (`no_descriptor`) or its driver (`no_buffer`).
+    pub drops: Drops,
     /// Most buffers that were held at once.
     pub most_held: u32,
 }
@@ -115,6 +107,12 @@ impl State {
             held: 0,
             counters: RingCounters::default(),
         }
+    }
+
+    /// Counts a dropped frame; returns the cause.
+    fn dropped(&mut self, cause: DropCause, ip_bytes: u64) -> DropCause {
+        self.counters.drops.add(cause, Tally::new(1, ip_bytes));
+        cause
     }
 }
 
@@ -149,14 +147,13 @@ impl ReceiveRings {
     /// The card receives a frame and fills the next posted buffer.
     ///
     /// # Errors
-    /// [`RingDrop::NoDescriptor`] when none is empty.
-    pub fn handle_frame(&mut self, ip_bytes: u64) -> Result<(), RingDrop> {
+    /// [`DropCause::NoDescriptor`] when none is empty.
+    pub fn handle_frame(&mut self, ip_bytes: u64) -> Result<(), DropCause> {
         let ring = self.ring_of(ip_bytes);
         let state = self.state_mut(ring);
         state.counters.arrived += 1;
         if state.filled >= state.config.descriptors {
-            state.counters.no_descriptor += 1;
-            return Err(RingDrop::NoDescriptor);
+            return Err(state.dropped(DropCause::NoDescriptor, ip_bytes));
         }
         state.filled += 1;
         Ok(())
@@ -167,8 +164,8 @@ impl ReceiveRings {
     /// back with [`ReceiveRings::release`]; `None`: the frame was copied.
     ///
     /// # Errors
-    /// [`RingDrop::NoBuffer`] when the frame had to give its buffer back.
-    pub fn take_up(&mut self, ip_bytes: u64) -> Result<Option<Ring>, RingDrop> {
+    /// [`DropCause::NoBuffer`] when the frame had to give its buffer back.
+    pub fn take_up(&mut self, ip_bytes: u64) -> Result<Option<Ring>, DropCause> {
         let ring = self.ring_of(ip_bytes);
         let copied = ip_bytes <= self.config.copy_break;
         let state = self.state_mut(ring);
@@ -183,8 +180,7 @@ impl ReceiveRings {
             .most_held()
             .is_some_and(|most| state.held >= most)
         {
-            state.counters.no_buffer += 1;
-            return Err(RingDrop::NoBuffer);
+            return Err(state.dropped(DropCause::NoBuffer, ip_bytes));
         }
         state.held += 1;
         state.counters.accepted += 1;
@@ -244,7 +240,7 @@ mod tests {
     use super::*;
 
     /// What the card and its driver make of one frame.
-    fn receive(rings: &mut ReceiveRings, ip_bytes: u64) -> Result<Option<Ring>, RingDrop> {
+    fn receive(rings: &mut ReceiveRings, ip_bytes: u64) -> Result<Option<Ring>, DropCause> {
         rings.handle_frame(ip_bytes)?;
         rings.take_up(ip_bytes)
     }
@@ -266,12 +262,14 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(receive(&mut rings, 4148), Ok(Some(Ring::Large)));
         }
-        assert_eq!(receive(&mut rings, 4148), Err(RingDrop::NoBuffer));
+        assert_eq!(receive(&mut rings, 4148), Err(DropCause::NoBuffer));
         rings.release(Ring::Large);
         assert_eq!(receive(&mut rings, 4148), Ok(Some(Ring::Large)));
         let counters = rings.counters(Ring::Large);
         assert_eq!((counters.arrived, counters.accepted), (5, 4));
-        assert_eq!((counters.no_buffer, counters.most_held), (1, 3));
+        assert_eq!(counters.most_held, 3);
+        assert_eq!(counters.drops.total(), Tally::new(1, 4148));
+        assert_eq!(counters.drops[DropCause::NoBuffer], Tally::new(1, 4148));
     }
 
     #[test]
@@ -280,7 +278,7 @@ mod tests {
         for _ in 0..4 {
             assert_eq!(rings.handle_frame(1500), Ok(()));
         }
-        assert_eq!(rings.handle_frame(1500), Err(RingDrop::NoDescriptor));
+        assert_eq!(rings.handle_frame(1500), Err(DropCause::NoDescriptor));
         assert_eq!(rings.take_up(1500), Ok(Some(Ring::Large)));
         assert_eq!(rings.handle_frame(1500), Ok(()));
     }
@@ -297,7 +295,7 @@ mod tests {
             )),
             ..pool_of(4, 4)
         });
-        assert_eq!(receive(&mut rings, 1501), Err(RingDrop::NoBuffer));
+        assert_eq!(receive(&mut rings, 1501), Err(DropCause::NoBuffer));
         assert_eq!(receive(&mut rings, 1500), Ok(Some(Ring::Small)));
         assert_eq!(rings.held(Ring::Small), 1);
     }
@@ -309,7 +307,7 @@ mod tests {
             ..pool_of(4, 4)
         });
         assert_eq!(receive(&mut rings, 200), Ok(None));
-        assert_eq!(receive(&mut rings, 201), Err(RingDrop::NoBuffer));
+        assert_eq!(receive(&mut rings, 201), Err(DropCause::NoBuffer));
     }
 
     #[test]

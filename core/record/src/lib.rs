@@ -1,4 +1,4 @@
-//! `run.json`: everything a run found out, schema `gigatcp.run/3`.
+//! `run.json`: everything a run found out, schema `gigatcp.run/4`.
 //!
 //! The report, `--json` and later readers see this and nothing else. Field
 //! names carry their unit (`_ns`, `_bytes`, `_bps`, `_fraction`); times count
@@ -21,12 +21,12 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// The schema this code writes.
-pub const SCHEMA: &str = "gigatcp.run/3";
+pub const SCHEMA: &str = "gigatcp.run/4";
 
 /// One call of `gigatcp run`: a plan and all its series.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// `gigatcp.run/3`.
+    /// `gigatcp.run/4`.
     pub schema: String,
     /// Name of the plan.
     pub name: String,
@@ -453,11 +453,10 @@ pub struct DatagramsRecord {
     pub reordered: u64,
     /// Largest extent of reordering, RFC 4737 section 4.2.
     pub max_reordering_extent: u64,
-    /// Found no room in the receive buffer: `socket_buffer` among the drops of the host.
-    pub buffer_overflows: u64,
-    /// Corrupted on the way: `checksum` among the drops of the host.
-    #[serde(default)]
-    pub checksum_errors: u64,
+    /// Those that the receiving host dropped because they found no room in the receive buffer
+    /// or had a wrong checksum, by cause ([Drops](#drops)); zeros are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub host_drops: BTreeMap<String, u64>,
     /// Interarrival jitter at the end, RFC 3550 section 6.4.1.
     pub jitter_ns: u64,
     /// The largest.
@@ -626,10 +625,9 @@ pub struct RingRecord {
     pub arrived_packets: u64,
     /// Taken up to the stack.
     pub accepted_packets: u64,
-    /// Dropped by the card: `no_descriptor` among the drops of the host.
-    pub dropped_no_descriptor_packets: u64,
-    /// Dropped by the driver: `no_buffer` among the drops of the host.
-    pub dropped_no_buffer_packets: u64,
+    /// Dropped by the card or its driver, by cause ([Drops](#drops)); zeros are left out.
+    #[serde(default)]
+    pub drops: BTreeMap<String, u64>,
     /// Most buffers that unread packets held at once.
     pub max_held_packets: u32,
     /// Buffers still held at the end.

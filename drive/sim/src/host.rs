@@ -42,7 +42,7 @@ use crate::config::{HostConfig, Reader, Scheduling};
 use crate::fragments::Reassembly;
 use crate::ledger::end_of;
 use crate::packet::{Content, Packet};
-use card::{Card, Frame, tally};
+use card::{Card, Frame};
 pub use datagram::{DatagramSink, DatagramSource};
 use listening::Listening;
 pub use processor::CpuShares;
@@ -500,11 +500,7 @@ impl Host {
     /// (RFC 9293 section 3.1, RFC 1122 section 4.1.3.4).
     #[cold]
     fn drop_corrupted(&mut self, socket: u32, packet: &Packet) {
-        self.drops.add(DropCause::Checksum, tally(packet));
-        match self.sink_mut(socket) {
-            Some(sink) => sink.checksum_errors += 1,
-            None => self.sockets[socket as usize].checksum_errors += 1,
-        }
+        self.count_drop(socket, DropCause::Checksum, packet);
         self.lost.extend(Lost::of(packet, Cause::RandomLoss));
     }
 

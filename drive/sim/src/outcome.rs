@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use gigatcp_app::Report;
 use gigatcp_app::datagrams::SinkReport;
-use gigatcp_path::{Histogram, Hop, ReceiveRings, SharedMedium};
+use gigatcp_path::{Drops, Histogram, Hop, ReceiveRings, SharedMedium};
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
@@ -57,10 +57,8 @@ pub struct DatagramsOutcome {
     pub received: SinkReport,
     /// Datagrams that at the end were neither received nor on their way.
     pub lost: u64,
-    /// Datagrams that found no room in the receive buffer.
-    pub overflows: u64,
-    /// Datagrams whose checksum was wrong.
-    pub checksum_errors: u64,
+    /// What the receiving host dropped of them, by cause.
+    pub drops: Drops,
 }
 
 /// What came out of one connection.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{flow, host, link, run, wire, world};
-use gigatcp_path::{CpuCosts, HopConfig, LossModel};
+use gigatcp_path::{CpuCosts, DropCause, HopConfig, LossModel};
 use gigatcp_sim::{DatagramsConfig, Ended, HostConfig, Outcome, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration, Probability};
@@ -28,7 +28,7 @@ fn transfer(host: &HostConfig, forward: HopConfig, reverse: HopConfig) -> Outcom
 
 fn errors(outcome: &Outcome) -> [u64; 2] {
     let flow = &outcome.flows[0];
-    [&flow.sender, &flow.receiver].map(|end| end.socket().checksum_errors())
+    [&flow.sender, &flow.receiver].map(|end| end.socket().drops()[DropCause::Checksum].packets)
 }
 
 /// An ideal host, and one whose card and processor take their time.
@@ -108,7 +108,10 @@ fn a_damaged_datagram_is_lost_and_counted_by_its_sink() {
         let (_, outcome) = run(config);
         let udp = outcome.datagrams[0];
         let damaged = outcome.hops[0].counters().corrupted.packets;
-        assert!(damaged > 20 && udp.checksum_errors == damaged, "{udp:?}");
+        assert!(
+            damaged > 20 && udp.drops[DropCause::Checksum].packets == damaged,
+            "{udp:?}"
+        );
         assert_eq!(udp.received.received, 5000 - damaged);
     }
 }

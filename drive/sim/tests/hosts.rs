@@ -5,7 +5,7 @@ mod common;
 
 use common::{flow, host, link, run, world};
 use gigatcp_app::read;
-use gigatcp_path::{CpuCosts, Picoseconds};
+use gigatcp_path::{CpuCosts, DropCause, Picoseconds};
 use gigatcp_sim::{
     ArrivalsConfig, DatagramsConfig, Ended, FlowConfig, HostConfig, Stop, WorldConfig,
 };
@@ -271,7 +271,7 @@ fn a_slow_reader_overflows_its_receive_buffer() {
     let (_, outcome) = run(config);
     let udp = outcome.datagrams[0];
     let read = udp.received.received;
-    assert_eq!(read + udp.overflows, 4000);
+    assert_eq!(read + udp.drops[DropCause::SocketBuffer].packets, 4000);
     // Two seconds of reading and a buffer of 200.
     assert!((2190..2210).contains(&read), "{udp:?}");
 }

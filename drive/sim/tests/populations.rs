@@ -149,7 +149,7 @@ fn audit(seed: u64, outcome: &Outcome) {
     }
     for one in &outcome.datagrams {
         let received = one.received;
-        let told = received.received + one.overflows;
+        let told = received.received + one.drops.total().packets;
         assert!(
             told <= one.sent + received.duplicates,
             "seed {seed}: {one:?}"

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use gigatcp_app::AppConfig;
 use gigatcp_path::{
-    Counters as HopCounters, DropCause, Drops, Histogram, Hop, ReceiveRings, Ring, SharedMedium,
-    Tally,
+    Counters as HopCounters, Drops, Histogram, Hop, ReceiveRings, Ring, SharedMedium,
 };
 use gigatcp_plan::{Flow, FlowKind, Scenario, Series};
 use gigatcp_record::{
@@ -135,10 +134,10 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
 /// What both hosts dropped of a flow, by cause.
 fn host_drops(result: &FlowOutcome) -> BTreeMap<String, u64> {
     let ends = [&result.sender, &result.receiver];
-    let checksum = ends.map(|end| end.socket().checksum_errors());
     let mut drops = Drops::default();
-    let packets = Tally::new(checksum.into_iter().sum(), 0);
-    drops.add(DropCause::Checksum, packets);
+    for end in ends {
+        drops.add_all(end.socket().drops());
+    }
     drops_by_cause(&drops, true)
 }
 
@@ -189,8 +188,7 @@ fn datagrams_record(flow: &Flow, result: &DatagramsOutcome) -> DatagramsRecord {
         duplicates: received.duplicates,
         reordered: received.reordered,
         max_reordering_extent: received.max_extent,
-        buffer_overflows: result.overflows,
-        checksum_errors: result.checksum_errors,
+        host_drops: drops_by_cause(&result.drops, true),
         jitter_ns: received.jitter.as_nanos(),
         max_jitter_ns: received.max_jitter.as_nanos(),
     }
@@ -264,8 +262,7 @@ fn ring_records(rings: &ReceiveRings) -> Vec<RingRecord> {
                 name: (*name).to_owned(),
                 arrived_packets: counters.arrived,
                 accepted_packets: counters.accepted,
-                dropped_no_descriptor_packets: counters.no_descriptor,
-                dropped_no_buffer_packets: counters.no_buffer,
+                drops: drops_by_cause(&counters.drops, true),
                 max_held_packets: counters.most_held,
                 held_packets: rings.held(*ring),
             }

@@ -138,6 +138,28 @@ fn longest_run(series: &Series) -> u64 {
 }
 
 impl Job {
+    /// Returns the job of each series of a plan once, in virtual time, by the plan's seed.
+    #[must_use]
+    pub const fn of(plan: Plan) -> Self {
+        Self {
+            ground: Ground::VirtualTime,
+            seed: plan.seed,
+            repeat: 1,
+            only: Vec::new(),
+            captures: None,
+            judge: false,
+            plan,
+        }
+    }
+
+    /// Runs it to its end and returns its records.
+    ///
+    /// # Errors
+    /// As [`run`].
+    pub fn records(&self) -> Result<Vec<SeriesRecord>, RunError> {
+        run(self, &AtomicBool::new(false), &Progress::of(self), &|_| {})
+    }
+
     /// What of the job cannot be run where it is to run, if anything.
     #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {

@@ -4,10 +4,8 @@
 //! worlds: one where that limit is lifted, which must gain goodput, and one where the limit
 //! that the mechanism alone would suggest is lifted, which must gain nothing to speak of.
 
-use std::sync::atomic::AtomicBool;
-
 use gigatcp_record::FlowRecord;
-use gigatcp_sweep::{Ground, Job, Progress, run};
+use gigatcp_sweep::Job;
 
 const PLAN: &str = r#"
 name = "account"
@@ -42,16 +40,8 @@ fn flows_of(plan: &str, overrides: &[&str]) -> Vec<FlowRecord> {
     let overrides: Vec<String> = overrides.iter().map(|one| (*one).to_owned()).collect();
     let plan = gigatcp_plan::parse("account", plan.as_bytes(), &overrides);
     let plan = plan.unwrap_or_else(|wrong| panic!("{overrides:?}: {wrong:?}"));
-    let job = Job {
-        ground: Ground::VirtualTime,
-        only: Vec::new(),
-        seed: 1,
-        repeat: 1,
-        captures: None,
-        judge: false,
-        plan,
-    };
-    let ran = run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| ());
+    let job = Job::of(plan);
+    let ran = job.records();
     let mut series = ran.expect("a world that can be built");
     series.remove(0).flows
 }

@@ -1,10 +1,8 @@
 //! Captures of simulated runs, read by an independent reader.
 
-use std::sync::atomic::AtomicBool;
-
 use gigatcp_capture::independent_reader::count_with_tshark;
 use gigatcp_capture::{CaptureReader, NoteKind};
-use gigatcp_sweep::{Job, Progress, run};
+use gigatcp_sweep::Job;
 use gigatcp_wire::link::ChecksumVerdict;
 
 /// A path that loses a little, so that there is something to retransmit, and
@@ -39,15 +37,10 @@ fn tshark_finds_no_malformed_packet_no_bad_checksum_and_the_same_retransmissions
     let folder = tempfile::tempdir().expect("a folder");
     let plan = gigatcp_plan::parse("plan.toml", PLAN.as_bytes(), &[]).expect("a valid plan");
     let job = Job {
-        ground: gigatcp_sweep::Ground::VirtualTime,
-        plan,
-        only: Vec::new(),
-        seed: 1,
-        repeat: 1,
         captures: Some(folder.path().to_path_buf()),
-        judge: false,
+        ..Job::of(plan)
     };
-    let records = run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {}).expect("a run");
+    let records = job.records().expect("a run");
     for record in records {
         let capture = folder.path().join(format!("{}.pcapng", record.name));
         let Some(counts) = count_with_tshark(&capture).expect("a readable capture") else {
@@ -67,15 +60,11 @@ fn our_own_reader_finds_every_segment_and_the_same_retransmissions() {
     let folder = tempfile::tempdir().expect("a folder");
     let plan = gigatcp_plan::parse("plan.toml", PLAN.as_bytes(), &[]).expect("a valid plan");
     let job = Job {
-        ground: gigatcp_sweep::Ground::VirtualTime,
-        plan,
-        only: Vec::new(),
         seed: 2,
-        repeat: 1,
         captures: Some(folder.path().to_path_buf()),
-        judge: false,
+        ..Job::of(plan)
     };
-    let records = run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {}).expect("a run");
+    let records = job.records().expect("a run");
     for record in records {
         let capture = folder.path().join(format!("{}.pcapng", record.name));
         let mut reader = CaptureReader::open(&capture).expect("a readable capture");
@@ -120,16 +109,12 @@ name = "fragmentable"
 set = { "sender.pmtud" = false, "receiver.pmtud" = false }
 "#;
     let folder = tempfile::tempdir().expect("a folder");
+    let plan = gigatcp_plan::parse("plan.toml", plan.as_bytes(), &[]).expect("a valid plan");
     let job = Job {
-        ground: gigatcp_sweep::Ground::VirtualTime,
-        plan: gigatcp_plan::parse("plan.toml", plan.as_bytes(), &[]).expect("a valid plan"),
-        only: Vec::new(),
-        seed: 1,
-        repeat: 1,
         captures: Some(folder.path().to_path_buf()),
-        judge: false,
+        ..Job::of(plan)
     };
-    run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {}).expect("a run");
+    job.records().expect("a run");
     for (name, has_bit) in [("discovers", true), ("fragmentable", false)] {
         let capture = folder.path().join(format!("{name}.pcapng"));
         let mut reader = CaptureReader::open(&capture).expect("a readable capture");

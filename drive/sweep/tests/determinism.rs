@@ -1,9 +1,7 @@
 //! The same seed gives the same run, whatever runs beside it.
 
-use std::sync::atomic::AtomicBool;
-
 use gigatcp_record::SeriesRecord;
-use gigatcp_sweep::{Job, Progress, run};
+use gigatcp_sweep::Job;
 
 const PLAN: &str = r#"
 name = "determinism"
@@ -43,20 +41,15 @@ set = { "flow.congestion_control" = "bic-2.6.20" }
 fn results(threads: usize, seed: u64) -> Vec<SeriesRecord> {
     let plan = gigatcp_plan::parse("plan.toml", PLAN.as_bytes(), &[]).expect("a valid plan");
     let job = Job {
-        ground: gigatcp_sweep::Ground::VirtualTime,
-        plan,
-        only: Vec::new(),
         seed,
         repeat: 2,
-        captures: None,
-        judge: false,
+        ..Job::of(plan)
     };
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
         .expect("a pool");
-    pool.install(|| run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {}))
-        .expect("a run")
+    pool.install(|| job.records()).expect("a run")
 }
 
 fn prints(records: &[SeriesRecord]) -> Vec<(String, u32, String, u64)> {

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use gigatcp_record::{FurtherRecord, SeriesRecord};
-use gigatcp_sweep::{Ground, Job, Progress, further, run};
+use gigatcp_sweep::{Job, Progress, further, run};
 
 const PLAN: &str = r#"
 name = "further"
@@ -26,15 +26,7 @@ set = { "path.lose_every" = 1000 }
 
 fn job(plan: &str) -> Job {
     let plan = gigatcp_plan::parse("plan.toml", plan.as_bytes(), &[]).expect("a valid plan");
-    Job {
-        ground: Ground::VirtualTime,
-        seed: plan.seed,
-        repeat: 1,
-        only: Vec::new(),
-        captures: None,
-        judge: false,
-        plan,
-    }
+    Job::of(plan)
 }
 
 fn records(job: &Job, progress: &Progress) -> Vec<SeriesRecord> {

@@ -29,12 +29,8 @@ fn run(plan: &str, changes: &[&str]) -> Option<Vec<SeriesRecord>> {
     let plan = plan.unwrap_or_else(|findings| panic!("{findings:?}"));
     let job = Job {
         ground: Ground::Live,
-        only: Vec::new(),
-        seed: plan.seed,
         repeat: plan.repeat.unwrap_or(1),
-        captures: None,
-        judge: false,
-        plan,
+        ..Job::of(plan)
     };
     assert_eq!(job.refusal(), None);
     let progress = Progress::of(&job);
@@ -299,12 +295,7 @@ fn virtual_time_has_no_kernel_and_live_flows_have_no_delay_of_their_own() {
         let plan = gigatcp_plan::parse("p", PLAN.as_bytes(), &[change.to_owned()]).unwrap();
         let job = Job {
             ground,
-            only: Vec::new(),
-            seed: 1,
-            repeat: 1,
-            captures: None,
-            judge: false,
-            plan,
+            ..Job::of(plan)
         };
         job.refusal().expect("it cannot be run")
     };
@@ -317,12 +308,7 @@ fn virtual_time_has_no_kernel_and_live_flows_have_no_delay_of_their_own() {
     );
     let job = Job {
         ground: Ground::Live,
-        only: Vec::new(),
-        seed: 1,
-        repeat: 1,
-        captures: None,
-        judge: false,
-        plan: medium.unwrap(),
+        ..Job::of(medium.unwrap())
     };
     assert!(
         job.refusal()

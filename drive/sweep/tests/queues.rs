@@ -1,23 +1,13 @@
 //! What a record says of queues, drops and losses is what happened.
 
-use std::sync::atomic::AtomicBool;
-
 use gigatcp_record::{HopRecord, SeriesRecord};
-use gigatcp_sweep::{Ground, Job, Progress, run};
+use gigatcp_sweep::Job;
 
 /// The series of a plan.
 fn records(plan: &str) -> Vec<SeriesRecord> {
     let plan = gigatcp_plan::parse("plan.toml", plan.as_bytes(), &[]).expect("a valid plan");
-    let job = Job {
-        ground: Ground::VirtualTime,
-        seed: plan.seed,
-        repeat: 1,
-        only: Vec::new(),
-        captures: None,
-        judge: false,
-        plan,
-    };
-    run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {}).expect("a run")
+    let job = Job::of(plan);
+    job.records().expect("a run")
 }
 
 /// Median of values.

@@ -1,10 +1,8 @@
 //! What `why` says of flows that share a path, of a sender behind its own interface, and
 //! of a window that stands still: plans of a few lines, captured at the sender.
 
-use std::sync::atomic::AtomicBool;
-
 use gigatcp_analyze::{Capture, Diagnosis, Options, Source};
-use gigatcp_sweep::{Ground, Job, Progress, run};
+use gigatcp_sweep::Job;
 
 /// The account of each adds up to the run.
 fn check(diagnosis: &Diagnosis) {
@@ -18,16 +16,13 @@ fn check(diagnosis: &Diagnosis) {
 /// What is said at the sender of each of the first `count` connections of a plan.
 fn at_sender(text: &str, only: &[&str], count: usize) -> Vec<Diagnosis> {
     let folder = tempfile::tempdir().expect("a folder");
+    let plan = gigatcp_plan::parse("plan.toml", text.as_bytes(), &[]).expect("a valid plan");
     let job = Job {
-        ground: Ground::VirtualTime,
-        plan: gigatcp_plan::parse("plan.toml", text.as_bytes(), &[]).expect("a valid plan"),
         only: only.iter().map(|one| (*one).to_owned()).collect(),
-        seed: 1,
-        repeat: 1,
         captures: Some(folder.path().to_path_buf()),
-        judge: false,
+        ..Job::of(plan)
     };
-    run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {}).expect("a run");
+    job.records().expect("a run");
     let mut files = std::fs::read_dir(folder.path()).expect("a folder");
     let file = files.next().expect("a capture").expect("a capture").path();
     let capture = Capture::read(&Source::file(file), &Options::default()).expect("a capture");

@@ -60,13 +60,24 @@ impl Site {
     /// Starts a path under a name and waits until it can be asked.
     fn start(&self, name: &str, words: &[&str]) -> Running {
         let all: Vec<&str> = ["--name", name].iter().chain(words).copied().collect();
-        let child = self.gigatcp(&all).stderr(Stdio::null()).spawn().unwrap();
+        let diagnostics = self.file(&format!("{name}.stderr"));
+        let stderr = fs::File::create(&diagnostics).unwrap();
+        let child = self.gigatcp(&all).stderr(stderr).spawn().unwrap();
+        let mut running = Running { child };
         let began = Instant::now();
-        while !self.set(&["--name", name]).status.success() {
-            assert!(began.elapsed() < Duration::from_secs(20), "{name}: silent");
+        loop {
+            let asked = self.set(&["--name", name]);
+            if asked.status.success() {
+                return running;
+            }
+            let ended = running.child.try_wait().unwrap();
+            if ended.is_some() || began.elapsed() > Duration::from_secs(20) {
+                drop(running);
+                let said = fs::read_to_string(&diagnostics).unwrap();
+                panic!("{name} did not answer; ended: {ended:?}; its stderr:\n{said}\n{asked:?}");
+            }
             thread::sleep(Duration::from_millis(20));
         }
-        Running { child }
     }
 
     fn set(&self, words: &[&str]) -> Output {

@@ -4,12 +4,12 @@ use gigatcp_record::{ApplicationRecord, ArrivalsRecord, DatagramsRecord, SeriesR
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
+use crate::hosts::drops_text;
 use crate::number::{ABSENT, fixed, grouped, rate};
 use crate::published::PublishedSeries;
 
-/// Returns a line for each application of a series, in plan order by kind, and one for
-/// what was published of its datagrams.
-pub(crate) fn lines(series: &SeriesRecord, published: Option<&PublishedSeries>) -> Vec<String> {
+/// Returns a line for each application of a series, in plan order by kind.
+pub(crate) fn lines(series: &SeriesRecord) -> Vec<String> {
     let flows = series.flows.iter();
     let connections = flows.filter_map(|flow| {
         let line = of_connections(flow.application.as_ref()?);
@@ -19,10 +19,7 @@ pub(crate) fn lines(series: &SeriesRecord, published: Option<&PublishedSeries>) 
     let arrivals = series.arrivals.iter();
     let arrivals = arrivals.map(|one| of_arrivals(one, series.duration_ns));
     let datagrams = series.datagrams.iter().map(of_datagrams);
-    let published = series.datagrams.first().zip(published);
-    let published = published.and_then(|(ours, theirs)| beside_datagrams(ours, theirs));
-    let ours = connections.chain(arrivals).chain(datagrams);
-    ours.chain(published).collect()
+    connections.chain(arrivals).chain(datagrams).collect()
 }
 
 fn time(nanos: Option<u64>) -> String {
@@ -90,24 +87,55 @@ fn of_datagrams(record: &DatagramsRecord) -> String {
     let others = [
         (record.reordered, "reordered"),
         (record.duplicates, "duplicates"),
-        (record.buffer_overflows, "dropped by a full receive buffer"),
-        (record.checksum_errors, "dropped for a wrong checksum"),
     ];
     for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
         line.push_str(&format!("; {} {what}", grouped(count)));
     }
+    if !record.host_drops.is_empty() {
+        let dropped = drops_text(&record.host_drops);
+        line.push_str(&format!("; dropped by the receiver: {dropped}"));
+    }
     line
 }
 
-/// What was published of datagrams, and the share that did not arrive here.
-fn beside_datagrams(ours: &DatagramsRecord, theirs: &PublishedSeries) -> Option<String> {
+/// Returns a line for what was published of loss and of queueing delay, with what came out.
+pub(crate) fn published_lines(
+    ours: &SeriesRecord,
+    theirs: Option<&PublishedSeries>,
+) -> Vec<String> {
+    let lost = theirs.and_then(|theirs| beside_loss(ours, theirs));
+    let delay = theirs.and_then(|theirs| beside_delay(ours, theirs));
+    lost.into_iter().chain(delay).collect()
+}
+
+/// Returns the share of datagrams that did not arrive, or of segments that were retransmitted.
+fn beside_loss(ours: &SeriesRecord, theirs: &PublishedSeries) -> Option<String> {
     let (low, high) = theirs.lost_percent?;
-    let missing = 1.0 - ours.received as f64 / ours.sent.max(1) as f64;
+    let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+    let (missing, what) = match (ours.datagrams.first(), ours.flows.first()) {
+        (Some(one), _) => (share(one.sent - one.received, one.sent), "did not arrive"),
+        (None, Some(flow)) => (
+            share(flow.retransmitted_segments, flow.segments_sent),
+            "of the segments were retransmissions",
+        ),
+        (None, None) => return None,
+    };
     let sent = theirs.mbps.map(|(_, sent)| format!("{sent} Mbit/s sent, "));
     Some(format!(
-        "published ({}): {}{low} to {high} % lost; this run: {} % did not arrive",
+        "published ({}): {}{low} to {high} % lost; this run: {} % {what}",
         theirs.id,
         sent.unwrap_or_default(),
         fixed(missing * 100.0, 1),
+    ))
+}
+
+/// Returns the median of the path element with the longest queueing delay.
+fn beside_delay(ours: &SeriesRecord, theirs: &PublishedSeries) -> Option<String> {
+    let published = theirs.queueing_delay_ms?;
+    let medians = ours.hops.iter().filter_map(|hop| hop.queueing_delay_p50_ns);
+    Some(format!(
+        "published ({}): a median queueing delay of {published} ms; this run: {}",
+        theirs.id,
+        time(medians.max()),
     ))
 }

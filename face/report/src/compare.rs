@@ -170,7 +170,9 @@ pub fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
     let mut rows = Vec::new();
     for group in groups(report.run) {
         for flow in 0..group.flow_count() {
-            let published = report.published_for(group.repeats[0]).filter(|_| flow == 0);
+            let published = report
+                .published_for(group.repeats[0])
+                .filter(|published| flow == 0 && published.has_rates());
             rows.push(Row {
                 label: group.flow_label(flow),
                 flow,

@@ -1,5 +1,7 @@
 //! What is shown of hosts: where their processors spent the time, and what they dropped.
 
+use std::collections::BTreeMap;
+
 use gigatcp_record::HostRecord;
 
 use crate::number::{ABSENT, fixed, grouped};
@@ -17,6 +19,18 @@ type Share = (&'static str, fn(&HostRecord) -> f64);
 pub(crate) fn at_work(hosts: &[HostRecord]) -> Vec<&HostRecord> {
     let is_shown = |host: &&HostRecord| host.idle_fraction < 1.0 || !host.drops.is_empty();
     hosts.iter().filter(is_shown).collect()
+}
+
+/// Returns what was dropped, by cause: `3 (no buffer) and 1 (checksum)`; `0` without drops.
+pub(crate) fn drops_text(drops: &BTreeMap<String, u64>) -> String {
+    let causes = drops.iter();
+    let causes: Vec<String> = causes
+        .map(|(cause, packets)| format!("{} ({})", grouped(*packets), cause.replace('_', " ")))
+        .collect();
+    match causes.is_empty() {
+        true => "0".to_owned(),
+        false => causes.join(" and "),
+    }
 }
 
 /// Returns the columns behind the name that `hosts` need. What did not occur at any of

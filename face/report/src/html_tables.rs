@@ -14,7 +14,7 @@ use crate::group::{Spread, groups};
 use crate::number::{ABSENT, fixed, grouped, maybe, ratio, seconds};
 use crate::nuttcp::{BYTES_PER_MB, mbps};
 use crate::published::{Extremes, PublishedInterval, PublishedSeries};
-use crate::{hop_columns, hosts, seeds, shares};
+use crate::{applications, hop_columns, hosts, seeds, shares};
 
 /// Rows of one table of intervals; `run.json` has the rest.
 const MAX_INTERVALS: usize = 1200;
@@ -188,7 +188,8 @@ pub(crate) fn intervals(report: &Report<'_>) -> String {
     let most = (ALL_INTERVALS / flows.max(1)).clamp(FEW_INTERVALS, MAX_INTERVALS);
     for series in &report.run.series {
         for (index, flow) in series.flows.iter().enumerate() {
-            let published = report.published_for(series).filter(|_| index == 0);
+            let published = report.published_for(series);
+            let published = published.filter(|one| index == 0 && one.has_rates());
             let _ = write!(
                 out,
                 "<details><summary>{}</summary>\n{}</details>\n",
@@ -475,7 +476,11 @@ fn drawn<'a>(report: &Report<'a>) -> impl Iterator<Item = &'a SeriesRecord> {
 pub(crate) fn applications(report: &Report<'_>) -> String {
     let mut out = String::new();
     for series in drawn(report) {
-        let lines = crate::applications::lines(series, report.published_for(series));
+        let mut lines = applications::lines(series);
+        lines.extend(applications::published_lines(
+            series,
+            report.published_for(series),
+        ));
         if lines.is_empty() {
             continue;
         }

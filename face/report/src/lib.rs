@@ -1,6 +1,6 @@
 //! Tables for the terminal and `report.html`: what a run found out, for eyes.
 //!
-//! Reads the record of a run (`gigatcp.run/3`, [`gigatcp_record`]) and, where
+//! Reads the record of a run (`gigatcp.run/4`, [`gigatcp_record`]) and, where
 //! an experiment repeats something published, the numbers published for it
 //! ([`published`], the only reader of such numbers in the project). It decides
 //! nothing about a run: what is shown was either recorded or published, apart

@@ -38,8 +38,9 @@
 //!
 //! Where only the lowest and the highest average of several runs were
 //! published, `mbps = [53.0, 53.5]` stands in place of `intervals` and
-//! `[series.total]`. Of datagrams, `lost_percent = [3.0, 4.0]` says how many were lost,
-//! with `mbps` as the rate at which they were sent, or alone.
+//! `[series.total]`. `lost_percent = [3.0, 4.0]` says how many datagrams, or packets of a
+//! connection, were lost, with `mbps` as the rate at which they were sent, or alone;
+//! `queueing_delay_ms = 5.0` is a median.
 //!
 //! Every line must agree with itself to within its printed digits: that is how
 //! a slip in copying is found. Lines need not add up to the total, because
@@ -108,8 +109,10 @@ pub struct PublishedSeries {
     /// Lowest and highest average of several runs, Mbit/s, where nothing but
     /// these was published.
     pub mbps: Option<(f64, f64)>,
-    /// Of datagrams, the lowest and the highest share that was lost, %.
+    /// Of datagrams or packets, the lowest and the highest share that was lost, %.
     pub lost_percent: Option<(f64, f64)>,
+    /// Median queueing delay, ms.
+    pub queueing_delay_ms: Option<f64>,
 }
 
 /// A published number, or the extremes of several.
@@ -312,17 +315,29 @@ impl PublishedSeries {
         extremes.or_else(total)
     }
 
+    /// Returns whether rates of a connection were published, and not only loss or delay.
+    #[must_use]
+    pub fn has_rates(&self) -> bool {
+        self.average().is_some() || !self.intervals.is_empty()
+    }
+
     fn check(&self) -> Result<(), String> {
         let lines = self.intervals.iter().enumerate();
         for (index, line) in lines {
             let place = format!("series \"{}\", interval line {}", self.name, index + 1);
             check_line(&place, line.mb, line.seconds, line.mbps)?;
         }
-        if let Some(lost) = self.lost_percent {
-            check_extremes(&self.name, "lost_percent", lost)?;
-            if self.total.is_none() && self.mbps.is_none() {
-                return Ok(());
-            }
+        let delay = self.queueing_delay_ms.map(|delay| (delay, delay));
+        let others = [
+            ("lost_percent", self.lost_percent),
+            ("queueing_delay_ms", delay),
+        ];
+        for (key, extremes) in others {
+            check_extremes(&self.name, key, extremes.unwrap_or_default())?;
+        }
+        let has_others = self.lost_percent.is_some() || delay.is_some();
+        if has_others && self.total.is_none() && self.mbps.is_none() {
+            return Ok(());
         }
         let total = match (&self.total, self.mbps) {
             (Some(total), None) => total,

@@ -16,7 +16,7 @@ use crate::compare::{Quantity, Row, causes_met, rows_by_kind};
 use crate::crowd;
 use crate::escape::terminal;
 use crate::group::Spread;
-use crate::number::{ABSENT, grouped, rate, ratio};
+use crate::number::{ABSENT, rate, ratio};
 use crate::prose::{TIE, wrap_hanging};
 use crate::published::{Extremes, PublishedSeries};
 use crate::{applications, hop_columns, hosts, live, nuttcp, seeds, shares};
@@ -47,12 +47,13 @@ pub fn series(
         }
         flow_text(&mut out, flow, counterpart, detail);
     }
-    let applications = applications::lines(record, published);
+    let applications = applications::lines(record);
     if !applications.is_empty() {
         out.push_str("\napplications:\n");
-        for line in applications {
-            out.push_str(&said(&terminal(&line)));
-        }
+    }
+    let published = applications::published_lines(record, published);
+    for line in applications.iter().chain(&published) {
+        out.push_str(&said(&terminal(line)));
     }
     if !record.hops.is_empty() {
         out.push_str("\npath, in order:\n");
@@ -116,7 +117,7 @@ fn flow_text(
         terminal(&flow.sender_profile),
         terminal(&flow.receiver_profile),
     );
-    match published {
+    match published.filter(|published| published.has_rates()) {
         Some(published) => side_by_side(out, flow, published, detail),
         None => ours_alone(out, flow, detail),
     }
@@ -165,8 +166,7 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
         .then(|| format!("the flow did not deliver everything{starved}"));
     let rings = flow.receive_rings.iter().map(|ring| {
         format!(
-            "receiver's {} ring: {} {} in, {} taken, dropped {} (no buffer) and {} (no \
-             descriptor); at most {} held, {} at the end",
+            "receiver's {} ring: {} {} in, {} taken, dropped {}; at most {} held, {} at the end",
             ring.name,
             ring.arrived_packets,
             if ring.arrived_packets == 1 {
@@ -175,19 +175,14 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
                 "packets"
             },
             ring.accepted_packets,
-            ring.dropped_no_buffer_packets,
-            ring.dropped_no_descriptor_packets,
+            hosts::drops_text(&ring.drops),
             ring.max_held_packets,
             ring.held_packets,
         )
     });
-    let hosts = flow.host_drops.iter();
-    let hosts = hosts.map(|(cause, packets)| {
-        let cause = cause.replace('_', " ");
-        format!(
-            "dropped by the hosts, {cause}: {} packets",
-            grouped(*packets)
-        )
+    let hosts = (!flow.host_drops.is_empty()).then(|| {
+        let dropped = hosts::drops_text(&flow.host_drops);
+        format!("packets dropped by the hosts: {dropped}")
     });
     failure.chain(starved).chain(rings).chain(hosts).collect()
 }

@@ -188,9 +188,12 @@ fn a_range_upside_down_or_beside_a_total_is_refused_and_so_is_neither() {
 }
 
 #[test]
-fn what_was_lost_of_datagrams_needs_no_rate() {
+fn what_was_lost_or_waited_needs_no_rate() {
     let lost = RANGE.replace("mbps = [53.0, 54.0]", "lost_percent = [60.0, 90.0]");
     let published = Published::parse(&lost, "p.toml").expect("it can be");
     assert_eq!(published.series[0].lost_percent, Some((60.0, 90.0)));
     assert_eq!(published.series[0].average(), None);
+    let delay = RANGE.replace("mbps = [53.0, 54.0]", "queueing_delay_ms = 5.0");
+    let published = Published::parse(&delay, "p.toml").expect("it can be");
+    assert_eq!(published.series[0].queueing_delay_ms, Some(5.0));
 }

@@ -8,11 +8,10 @@
 
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
 
 use gigatcp_record::SeriesRecord;
 use gigatcp_report::published::{Published, PublishedSeries, PublishedTotal};
-use gigatcp_sweep::{Job, Progress, run};
+use gigatcp_sweep::Job;
 
 struct Experiment {
     published: Published,
@@ -27,16 +26,8 @@ fn experiment() -> &'static Experiment {
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/fink-slow-start");
         let text = std::fs::read(folder.join("plan.toml")).expect("the plan");
         let plan = gigatcp_plan::parse("plan.toml", &text, &[]).expect("a valid plan");
-        let job = Job {
-            ground: gigatcp_sweep::Ground::VirtualTime,
-            seed: plan.seed,
-            repeat: 1,
-            only: Vec::new(),
-            captures: None,
-            judge: false,
-            plan,
-        };
-        let records = run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {});
+        let job = Job::of(plan);
+        let records = job.records();
         Experiment {
             published: Published::in_folder(&folder)
                 .expect("readable published numbers")

@@ -144,8 +144,7 @@ fn of_hosts(flow: &FlowOutcome, end: Instant, facts: &mut Facts) {
     if let Some(rings) = flow.receiver.rings() {
         for ring in [gigatcp_path::Ring::Large, gigatcp_path::Ring::Small] {
             if rings.has(ring) {
-                let counters = rings.counters(ring);
-                facts.ring_drops += counters.no_descriptor + counters.no_buffer;
+                facts.ring_drops += rings.counters(ring).drops.total().packets;
             }
         }
     }

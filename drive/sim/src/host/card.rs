@@ -9,9 +9,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use gigatcp_events::Cause;
-use gigatcp_path::{
-    ClusterPool, DropCause, Drops, Parcel, ReceiveRings, Ring, RingDrop, Tally, Work,
-};
+use gigatcp_path::{ClusterPool, DropCause, Drops, Parcel, ReceiveRings, Ring, Tally, Work};
 use gigatcp_tcp::Received;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Payload;
@@ -129,9 +127,9 @@ impl Card {
 
     fn handle_wire_packet(&mut self, now: Instant, socket: u32, packet: Packet, drops: &mut Drops) {
         if let Some(buffers) = &mut self.buffers
-            && buffers.rings.handle_frame(packet.ip_bytes()).is_err()
+            && let Err(cause) = buffers.rings.handle_frame(packet.ip_bytes())
         {
-            drops.add(DropCause::NoDescriptor, tally(&packet));
+            drops.add(cause, tally(&packet));
             self.overrun.extend(overrun(&packet));
             return;
         }
@@ -340,6 +338,17 @@ impl Host {
         }
     }
 
+    /// Counts what the host dropped of a socket.
+    #[cold]
+    pub(super) fn count_drop(&mut self, socket: u32, cause: DropCause, packet: &Packet) {
+        let drops = match self.sink_mut(socket) {
+            Some(sink) => &mut sink.drops,
+            None => &mut self.sockets[socket as usize].drops,
+        };
+        drops.add(cause, tally(packet));
+        self.drops.add(cause, tally(packet));
+    }
+
     /// What it dropped, by cause.
     #[must_use]
     pub fn drops(&self) -> &Drops {
@@ -364,10 +373,10 @@ impl Host {
                 buffers.taken.push_back(frame.packet.clone());
                 self.queue_frame(frame);
             }
-            Err(drop) => {
-                let is_short = drop == RingDrop::NoBuffer && buffers.reneges;
+            Err(cause) => {
+                let is_short = buffers.reneges;
                 self.drop_work = self.drop_work + self.costs.dropped();
-                self.drop_frame(&frame, DropCause::NoBuffer);
+                self.drop_frame(&frame, cause);
                 if is_short {
                     self.renege();
                 }
@@ -423,8 +432,7 @@ impl Host {
                 if self.queue_datagram(frame.socket, waiting) {
                     return;
                 }
-                self.drops
-                    .add(DropCause::SocketBuffer, tally(&frame.packet));
+                self.count_drop(frame.socket, DropCause::SocketBuffer, &frame.packet);
             }
             Content::Corrupted(_) => self.drop_corrupted(frame.socket, &frame.packet),
             Content::Segment(_) | Content::Icmp { .. } | Content::Fragments(_) => {}

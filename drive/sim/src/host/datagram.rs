@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use gigatcp_app::datagrams::{Datagram, Sink, Source};
-use gigatcp_path::Parcel;
+use gigatcp_path::{Drops, Parcel};
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::Host;
@@ -42,8 +42,8 @@ pub struct DatagramSink {
     buffer: u64,
     waiting: VecDeque<Waiting>,
     waiting_octets: u64,
-    overflows: u64,
-    pub(super) checksum_errors: u64,
+    /// What found no room in the buffer, or had a wrong checksum.
+    pub(super) drops: Drops,
 }
 
 /// A datagram in a receive buffer.
@@ -69,16 +69,10 @@ impl DatagramSink {
         self.waiting.iter().map(|waiting| waiting.datagram.seq)
     }
 
-    /// Datagrams that found no room in the receive buffer.
+    /// What found no room in the receive buffer, or had a wrong checksum.
     #[must_use]
-    pub fn overflows(&self) -> u64 {
-        self.overflows
-    }
-
-    /// Datagrams whose checksum was wrong.
-    #[must_use]
-    pub fn checksum_errors(&self) -> u64 {
-        self.checksum_errors
+    pub const fn drops(&self) -> &Drops {
+        &self.drops
     }
 }
 
@@ -128,8 +122,7 @@ impl Host {
             buffer: buffer.as_u64(),
             waiting: VecDeque::new(),
             waiting_octets: 0,
-            overflows: 0,
-            checksum_errors: 0,
+            drops: Drops::default(),
         });
         FIRST + self.sinks.len() as u32 - 1
     }
@@ -230,7 +223,6 @@ impl Host {
         let sink = &mut self.sinks[(socket - FIRST) as usize];
         let octets = u64::from(waiting.datagram.size);
         if sink.waiting_octets + octets > sink.buffer {
-            sink.overflows += 1;
             return false;
         }
         sink.waiting_octets += octets;

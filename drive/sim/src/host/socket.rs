@@ -5,6 +5,7 @@
 
 use gigatcp_app::Application;
 use gigatcp_events::{Limit, State};
+use gigatcp_path::Drops;
 use gigatcp_tcp::{Config as TcpConfig, Connection, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
@@ -76,7 +77,8 @@ pub struct Socket {
     pub(super) clusters: u32,
     /// What the application has read, as a stream offset: integrity.
     pub(super) read_offset: u64,
-    pub(super) checksum_errors: u64,
+    /// What had a wrong checksum.
+    pub(super) drops: Drops,
     meter: Meter,
 }
 
@@ -112,7 +114,7 @@ impl Socket {
             written: 0,
             clusters: 0,
             read_offset: 0,
-            checksum_errors: 0,
+            drops: Drops::default(),
             meter: Meter::new(config.interval),
         }
     }
@@ -129,10 +131,10 @@ impl Socket {
         self.meter = Meter::new(self.meter.interval());
     }
 
-    /// Wire packets for it whose checksum was wrong.
+    /// Wire packets for it that had a wrong checksum.
     #[must_use]
-    pub fn checksum_errors(&self) -> u64 {
-        self.checksum_errors
+    pub const fn drops(&self) -> &Drops {
+        &self.drops
     }
 
     /// Number of its flow; `u32::MAX` if it is gone.

@@ -100,7 +100,6 @@ pub(super) fn outcome(
         sent,
         received,
         lost: sent - received.received - on_way as u64,
-        overflows: sink.overflows(),
-        checksum_errors: sink.checksum_errors(),
+        drops: *sink.drops(),
     }
 }

@@ -310,7 +310,7 @@ fn check_others(config: &WorldConfig, outcome: &Outcome) -> Result<(), String> {
     }
     for one in &outcome.datagrams {
         let received = one.received;
-        if received.received + one.overflows > one.sent + received.duplicates
+        if received.received + one.drops.total().packets > one.sent + received.duplicates
             || received.received + received.lost > one.sent
         {
             return Err(format!("more datagrams counted than sent: {one:?}"));

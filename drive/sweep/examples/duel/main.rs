@@ -182,11 +182,8 @@ fn once(
     let job = Job {
         ground: pairing.ground,
         seed: plan.seed.wrapping_add(u64::from(repeat)),
-        repeat: 1,
-        plan,
         only: vec![series.to_owned()],
-        captures: None,
-        judge: false,
+        ..Job::of(plan)
     };
     if let Some(refusal) = job.refusal() {
         return Err(format!("{}\n  {}", refusal.message, refusal.hint));

@@ -51,13 +51,8 @@ pub fn run(cases: &[Case], set: &[String], seeds: u32) -> Result<Vec<Ran>, Strin
     }
     let scenarios: Vec<Scenario> = all.series.iter().map(|s| s.scenario.clone()).collect();
     let job = Job {
-        ground: gigatcp_sweep::Ground::VirtualTime,
-        seed: all.seed,
         repeat: seeds,
-        plan: all,
-        only: Vec::new(),
-        captures: None,
-        judge: false,
+        ..Job::of(all)
     };
     let progress = Progress::of(&job);
     let (done, worlds) = (AtomicUsize::new(0), progress.tasks().len());

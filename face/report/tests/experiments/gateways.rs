@@ -166,6 +166,67 @@ fn red_starves_the_link_where_codel_and_pie_hardly_do() {
     assert!(retransmitted("ten-red-ecn", "fair") < 0.2 * retransmitted("ten-red", "fair"));
 }
 
+/// Figures of the README that follow from no law.
+#[test]
+fn goodput_and_queueing_delays_are_those_of_the_readme() {
+    for (series, name, mbps) in [
+        ("ten-fifo", "fair", 9.40),
+        ("greedy-fq-codel", "fair", 8.28),
+        ("greedy-fq-codel", "greedy", 1.14),
+        ("flood-pie", "fair", 0.26),
+        ("flood-pie", "greedy", 7.33),
+        ("flood-fq-codel", "fair", 8.39),
+        ("flood-fq-codel", "greedy", 0.89),
+        ("many-fq-codel", "fair", 4.71),
+        ("many-fq-codel", "many", 4.71),
+        ("datagram-flood-codel", "fair", 0.47),
+    ] {
+        assert!((rate(series, name) - mbps).abs() < 0.015, "{series}");
+    }
+    for (discipline, ms) in DISCIPLINES.iter().zip([78.1, 4.4, 5.8, 7.4, 18.0, 4.2]) {
+        let hop = &experiment().record_of(&format!("ten-{discipline}")).hops[0];
+        let found = hop.queueing_delay_p50_ns.expect("a queue") as f64 / 1e6;
+        assert!((found / ms - 1.0).abs() < 0.02, "{discipline}: {found:.2}");
+    }
+}
+
+/// Share of the nine others that reduce their windows within 200 ms of one that does.
+fn synchronized(series: &str) -> f64 {
+    let of = |flow: &&FlowRecord| {
+        let times = flow.reduction_times_ns.iter().copied();
+        times.filter(|at| *at >= 20_000_000_000).collect::<Vec<_>>()
+    };
+    let times: Vec<Vec<u64>> = flows(series, "fair").iter().map(of).collect();
+    let (mut near, mut all) = (0, 0);
+    for (number, at) in times.iter().enumerate() {
+        for at in at {
+            let is_near = |other: &u64| other.abs_diff(*at) <= 200_000_000;
+            let others = times
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != number);
+            near += others
+                .filter(|(_, times)| times.iter().any(is_near))
+                .count();
+            all += times.len() - 1;
+        }
+    }
+    near as f64 / all as f64
+}
+
+#[test]
+fn red_does_not_break_the_synchronization_of_ten_flows() {
+    for (series, share) in [
+        ("ten-red", 0.82),
+        ("ten-red-1993", 0.76),
+        ("ten-fifo", 0.60),
+        ("ten-pie", 0.37),
+    ] {
+        let found = synchronized(series);
+        assert!((found - share).abs() < 0.02, "{series}: {found:.3}");
+    }
+}
+
 #[test]
 fn nothing_is_fitted() {
     experiment().assert_fitted(|_| false, &[]);

@@ -125,6 +125,21 @@ fn a_sparse_flow_waits_least_in_a_queue_of_its_own() {
 }
 
 #[test]
+fn handovers_end_in_timeouts_where_the_queue_is_short() {
+    for series in [
+        "deep-window",
+        "shallow-cubic",
+        "red-cubic",
+        "pie-cubic",
+        "codel-cubic",
+        "codel-reno",
+    ] {
+        let timeouts = experiment().flow(series).timeouts;
+        assert!((4..=10).contains(&timeouts), "{series}: {timeouts}");
+    }
+}
+
+#[test]
 fn nothing_is_fitted() {
     experiment().assert_fitted(|_| false, &[]);
 }

@@ -24,14 +24,14 @@ mod shalunov_mss;
 mod shalunov_mtu;
 mod shalunov_wan;
 mod wifi;
+mod workloads;
 
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::path::{Path, PathBuf};
 
 use gigatcp_plan::{Files, Plan};
 use gigatcp_record::{FlowRecord, SeriesRecord};
 use gigatcp_report::published::Published;
-use gigatcp_sweep::{Job, Progress, run};
+use gigatcp_sweep::Job;
 
 /// Files that a plan names, in its directory.
 struct Near<'a>(&'a Path);
@@ -40,6 +40,18 @@ impl Files for Near<'_> {
     fn read(&self, name: &str) -> Result<String, String> {
         std::fs::read_to_string(self.0.join(name)).map_err(|error| error.to_string())
     }
+}
+
+/// The directory of an experiment, and its plan.
+fn plan_of(name: &str) -> (PathBuf, Plan) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../experiments")
+        .join(name);
+    let text = std::fs::read(folder.join("plan.toml")).expect("the plan");
+    let plan = gigatcp_plan::parse_with("plan.toml", &text, &[], &Near(&folder))
+        .unwrap_or_else(|findings| panic!("{findings}"));
+    assert!(plan.warnings.list.is_empty(), "{}", plan.warnings);
+    (folder, plan)
 }
 
 /// An experiment as it stands in the repository, and what came out.
@@ -63,23 +75,12 @@ impl Experiment {
     }
 
     fn run_so_often(name: &str, repeat: fn(&Plan) -> u32) -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../experiments")
-            .join(name);
-        let text = std::fs::read(folder.join("plan.toml")).expect("the plan");
-        let plan = gigatcp_plan::parse_with("plan.toml", &text, &[], &Near(&folder))
-            .unwrap_or_else(|findings| panic!("{findings}"));
-        assert!(plan.warnings.list.is_empty(), "{}", plan.warnings);
+        let (folder, plan) = plan_of(name);
         let job = Job {
-            ground: gigatcp_sweep::Ground::VirtualTime,
-            seed: plan.seed,
             repeat: repeat(&plan),
-            only: Vec::new(),
-            captures: None,
-            judge: false,
-            plan: plan.clone(),
+            ..Job::of(plan.clone())
         };
-        let records = run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {});
+        let records = job.records();
         Self {
             plan,
             published: Published::in_folder(&folder).expect("readable published numbers"),

@@ -8,13 +8,12 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use gigatcp_analyze::{Capture, Options, Source};
 use gigatcp_record::{FlowRecord, RunRecord, SeriesRecord, WhyRecord};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap_hanging;
-use gigatcp_sweep::{Ground, Job, Progress, watch};
+use gigatcp_sweep::{Job, watch};
 use gigatcp_units::Rate;
 use gigatcp_units::grammar::human_rate;
 use gigatcp_why::MIN_CONFIDENCE;
@@ -96,15 +95,13 @@ impl Stored {
         let plan = gigatcp_plan::parse_with("its plan", text, &record.overrides, &files);
         let plan = plan.map_err(|_| cannot("its plan cannot be read by this version"))?;
         let job = Job {
-            ground: Ground::VirtualTime,
             only: record.series.iter().map(|one| one.name.clone()).collect(),
             seed: record.seed,
             repeat: record.repeat,
-            captures: None,
             judge: true,
-            plan,
+            ..Job::of(plan)
         };
-        let again = gigatcp_sweep::run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| ());
+        let again = job.records();
         let mut again = again.map_err(|error| cannot(&error.to_string()))?;
         // Numbers as they are read from a file, to compare with those that were.
         let text = json!(again).to_string();
