@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    Outcome, check, completions, conform, emulate, explain, flows, list, run, theory, why,
+    Outcome, check, completions, conform, diff, emulate, explain, flows, list, run, theory, why,
 };
 #[cfg(target_os = "linux")]
 use crate::commands::{server, test, trace};
@@ -63,6 +63,7 @@ pub(crate) enum Command {
     Server(server::Arguments),
     #[cfg(target_os = "linux")]
     Trace(trace::Arguments),
+    Diff(diff::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -85,6 +86,7 @@ impl Command {
             Self::Server(arguments) => server::run(arguments),
             #[cfg(target_os = "linux")]
             Self::Trace(arguments) => trace::run(arguments),
+            Self::Diff(arguments) => diff::run(arguments),
             Self::Completions(arguments) => completions::run(arguments),
         }
     }

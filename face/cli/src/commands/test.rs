@@ -11,6 +11,7 @@
 //! | `campaign.rs` | repeated tests: a mean with its interval, settings compared |
 //! | `sums.rs` | sums over streams that several forms need |
 //! | `iperf3_text.rs`, `iperf3_json.rs` | what iperf3 prints, and its `-J` |
+//! | `record.rs` | an outcome as the record of a run |
 //! | `csv.rs` | a line for each stream and interval |
 
 mod campaign;
@@ -19,6 +20,7 @@ pub(super) mod iperf3_json;
 pub(super) mod iperf3_text;
 mod live;
 mod native;
+mod record;
 mod request;
 mod sums;
 
@@ -31,6 +33,7 @@ use gigatcp_units::{Bytes, Duration, Rate};
 use super::Outcome;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::whole_file::WholeFile;
 use crate::{output, values};
 
 /// Form of what is printed.
@@ -223,6 +226,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY=A,B", value_parser = campaign::compared)]
     compare: Option<campaign::Compared>,
 
+    /// Write the report page
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// Keep the result (run.json), for `gigatcp diff`
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+
     /// Form of the output
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Native)]
     format: Format,
@@ -252,6 +263,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Err(error) => return failed(arguments, &request, &error, &interrupt),
     };
     print(arguments, &measured)?;
+    store(arguments, &measured)?;
     if let Some(signal) = interrupt.signal() {
         return Ok(Outcome::Interrupted(signal));
     }
@@ -259,6 +271,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Some(_) => Outcome::Missed,
         None => Outcome::Done,
     })
+}
+
+/// Writes the files that are requested.
+fn store(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
+    if arguments.report.is_none() && arguments.save.is_none() {
+        return Ok(());
+    }
+    let record = record::of(measured);
+    if let Some(place) = &arguments.report {
+        let page = gigatcp_report::Report::new(&record, None).html();
+        WholeFile::write(place, page.as_bytes())?;
+        output::say(&format!("report: {}", place.display()));
+    }
+    if let Some(place) = &arguments.save {
+        let text = serde_json::to_vec_pretty(&record)
+            .map_err(|error| Failure::fault(format!("the result cannot be written: {error}")))?;
+        WholeFile::write(place, &text)?;
+        output::say(&format!("result: {}", place.display()));
+    }
+    Ok(())
 }
 
 /// Prints what was measured.

@@ -18,7 +18,7 @@ mod detail;
 mod json;
 mod order;
 mod row;
-mod stored;
+pub(super) mod stored;
 mod summary;
 mod text;
 

@@ -27,6 +27,24 @@ use crate::plan_file::Beside;
 /// The file in a result folder that has the record.
 const RECORD: &str = "run.json";
 
+/// Reads the record of a run or of a test.
+pub(in crate::commands) fn read(file: &Path) -> Result<RunRecord, Failure> {
+    let text = fs::read(file).map_err(|error| {
+        let parent = file.parent().unwrap_or(Path::new(".")).display();
+        let failure = match error.kind() {
+            io::ErrorKind::NotFound if file.ends_with(RECORD) => Failure::new(format!(
+                "{parent} is a folder without a stored run: it has no {RECORD}"
+            )),
+            _ => Failure::io(&format!("read {}", file.display()), &error),
+        };
+        failure
+            .effect("nothing was read of it")
+            .hint("name a capture, or a folder that `gigatcp run` has stored")
+    })?;
+    serde_json::from_slice(&text)
+        .map_err(|error| Failure::new(format!("{} is no record of a run: {error}", file.display())))
+}
+
 /// A stored run: its folder, its record, and the captures in it.
 pub(super) struct Stored {
     record: RunRecord,
@@ -44,20 +62,7 @@ impl Stored {
             _ => return Ok(None),
         };
         let file = folder.join(RECORD);
-        let text = fs::read(&file).map_err(|error| {
-            let said = match error.kind() {
-                io::ErrorKind::NotFound => Failure::new(format!(
-                    "{} is a folder without a stored run: it has no {RECORD}",
-                    folder.display()
-                )),
-                _ => Failure::io(&format!("read {}", file.display()), &error),
-            };
-            said.effect("nothing was read of it")
-                .hint("name a capture, or a folder that `gigatcp run` has stored")
-        })?;
-        let record: RunRecord = serde_json::from_slice(&text).map_err(|error| {
-            Failure::new(format!("{} is no record of a run: {error}", file.display()))
-        })?;
+        let record = read(&file)?;
         let named = record
             .series
             .iter()

@@ -1,0 +1,214 @@
+//! `gigatcp diff`: two stored results next to each other, tests or runs.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use gigatcp_record::{CauseShare, FlowRecord, RunRecord};
+use gigatcp_report::number;
+use serde_json::{Value, json};
+
+use super::Outcome;
+use super::why::stored;
+use crate::failure::Failure;
+use crate::output;
+
+/// Command-line arguments of `diff`.
+#[derive(clap::Args, Debug)]
+#[command(
+    about = "Compare two stored results",
+    long_about = "\
+Compare two stored results: files of `gigatcp test --save`, or directories of `gigatcp run`. Flows \
+are matched by series, repeat and name. One run each says nothing about chance: for a difference \
+with its probability use `gigatcp test --compare`, or runs with --repeat.",
+    after_help = "\
+Examples:
+  gigatcp diff before.json after.json            two tests
+  gigatcp diff runs/a-0123456789abcdef runs/b-0123456789abcdef
+                                                 two runs
+  gigatcp diff --json before.json after.json     as JSON"
+)]
+pub(crate) struct Arguments {
+    /// First result
+    #[arg(value_name = "A")]
+    first: PathBuf,
+
+    /// Second result
+    #[arg(value_name = "B")]
+    second: PathBuf,
+
+    /// Print everything as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A flow of both results.
+struct Pair<'a> {
+    /// Series and flow.
+    name: String,
+    first: &'a FlowRecord,
+    second: &'a FlowRecord,
+}
+
+/// Does it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let (first, second) = (read(&arguments.first)?, read(&arguments.second)?);
+    let (pairs, unmatched) = pairs(&first, &second);
+    if pairs.is_empty() {
+        return Err(Failure::new("the two results have no flow in common")
+            .effect("nothing was compared")
+            .hint("flows are matched by series, repeat and name: `gigatcp test` names them stream 1, 3, 4"));
+    }
+    if arguments.json {
+        output::print_json(&value(&pairs, &unmatched))?;
+    } else {
+        output::print(&text(&pairs, &unmatched))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Reads a result: a file, or the directory of a run.
+fn read(place: &Path) -> Result<RunRecord, Failure> {
+    let file = if place.is_dir() {
+        place.join("run.json")
+    } else {
+        place.to_path_buf()
+    };
+    stored::read(&file)
+}
+
+/// Flows by series, repeat and name.
+fn flows(record: &RunRecord) -> Vec<(String, &FlowRecord)> {
+    let mut flows = Vec::new();
+    for series in &record.series {
+        let repeat = match record.repeat {
+            0 | 1 => String::new(),
+            _ => format!(" #{}", series.repeat + 1),
+        };
+        for flow in &series.flows {
+            flows.push((format!("{}{repeat}, {}", series.name, flow.name), flow));
+        }
+    }
+    flows
+}
+
+/// Flows of both, and names that only one has.
+fn pairs<'a>(first: &'a RunRecord, second: &'a RunRecord) -> (Vec<Pair<'a>>, Vec<String>) {
+    let mut others = flows(second);
+    let mut pairs = Vec::new();
+    let mut unmatched = Vec::new();
+    for (name, first) in flows(first) {
+        match others.iter().position(|(other, _)| *other == name) {
+            Some(index) => {
+                let (_, second) = others.remove(index);
+                pairs.push(Pair {
+                    name,
+                    first,
+                    second,
+                });
+            }
+            None => unmatched.push(format!("A only: {name}")),
+        }
+    }
+    unmatched.extend(
+        others
+            .into_iter()
+            .map(|(name, _)| format!("B only: {name}")),
+    );
+    (pairs, unmatched)
+}
+
+/// The cause that took most of the time.
+fn primary(flow: &FlowRecord) -> Option<&CauseShare> {
+    flow.limited_by.iter().max_by_key(|share| share.spent_ns)
+}
+
+/// `receive-window-limited 88 %`.
+fn cause(flow: &FlowRecord) -> String {
+    let total: u64 = flow.limited_by.iter().map(|share| share.spent_ns).sum();
+    primary(flow).map_or_else(
+        || "unknown".into(),
+        |share| {
+            let percent = 100.0 * share.spent_ns as f64 / total.max(1) as f64;
+            format!("{} {percent:.0} %", share.cause)
+        },
+    )
+}
+
+fn change(first: f64, second: f64) -> f64 {
+    if first > 0.0 {
+        100.0 * (second / first - 1.0)
+    } else {
+        0.0
+    }
+}
+
+fn text(pairs: &[Pair<'_>], unmatched: &[String]) -> String {
+    let mut text = String::new();
+    for pair in pairs {
+        let (first, second) = (pair.first, pair.second);
+        let rates = [first, second].map(|flow| number::rate(flow.goodput_bps));
+        let change = change(first.goodput_bps, second.goodput_bps);
+        let _ = writeln!(
+            text,
+            "{}: {} -> {} ({change:+.1} %)",
+            pair.name, rates[0], rates[1]
+        );
+        let _ = writeln!(
+            text,
+            "  Retransmitted  {} -> {} segments",
+            first.retransmitted_segments, second.retransmitted_segments
+        );
+        let _ = writeln!(
+            text,
+            "  Limited by     {} -> {}",
+            cause(first),
+            cause(second)
+        );
+        let cpu = |flow: &FlowRecord| {
+            let percent = |share: f64| 100.0 * share;
+            let (sender, receiver) = (flow.sender_cpu_fraction, flow.receiver_cpu_fraction);
+            format!("{:.0} and {:.0} %", percent(sender), percent(receiver))
+        };
+        let _ = writeln!(
+            text,
+            "  CPU            {} -> {} (sender and receiver)",
+            cpu(first),
+            cpu(second)
+        );
+        if first.congestion_control != second.congestion_control {
+            let (a, b) = (&first.congestion_control, &second.congestion_control);
+            let _ = writeln!(text, "  Control        {a} -> {b}");
+        }
+    }
+    for name in unmatched {
+        let _ = writeln!(text, "{name}");
+    }
+    text
+}
+
+fn value(pairs: &[Pair<'_>], unmatched: &[String]) -> Value {
+    let side = |flow: &FlowRecord| {
+        json!({
+            "goodput_bps": flow.goodput_bps,
+            "retransmitted_segments": flow.retransmitted_segments,
+            "congestion_control": flow.congestion_control,
+            "primary_cause": primary(flow).map(|share| &share.cause),
+            "limited_by": flow.limited_by,
+            "sender_cpu_fraction": flow.sender_cpu_fraction,
+            "receiver_cpu_fraction": flow.receiver_cpu_fraction,
+        })
+    };
+    let pairs = pairs.iter().map(|pair| {
+        json!({
+            "flow": pair.name,
+            "a": side(pair.first),
+            "b": side(pair.second),
+            "goodput_change_percent": change(pair.first.goodput_bps, pair.second.goodput_bps),
+        })
+    });
+    json!({
+        "schema": "gigatcp-diff/1",
+        "flows": pairs.collect::<Vec<_>>(),
+        "unmatched": unmatched,
+    })
+}

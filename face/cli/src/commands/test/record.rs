@@ -1,0 +1,290 @@
+//! A test as the record of a run: for `--report`, `--save` and `gigatcp diff`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gigatcp_meter::tester::{self, Explanation, Outcome, Role, StreamOutcome};
+use gigatcp_protocol::iperf3::Transport;
+use gigatcp_record::growth;
+use gigatcp_record::{
+    CauseShare, CauseSpan, DatagramsRecord, FlowRecord, IntervalRecord, Negotiated, RunRecord,
+    SCHEMA, Sample, SeriesRecord, WhyRecord, WhyVerdict,
+};
+use gigatcp_why::counters::Reading;
+use gigatcp_why::{CAUSES, Diagnosis};
+
+use super::{native, sums};
+
+/// Samples of a stream that a record keeps.
+const MAX_SAMPLES: usize = 512;
+
+/// The record: one series, a flow for each stream of TCP.
+pub(super) fn of(outcome: &Outcome) -> RunRecord {
+    let explanations = tester::explain(outcome);
+    let is_tcp = outcome.parameters.transport == Transport::Tcp;
+    let streams = outcome.streams.iter().enumerate();
+    let flows = streams.clone().filter(|_| is_tcp).map(|(index, stream)| {
+        let explanation = explanations.iter().find(|one| one.id == stream.id);
+        flow(outcome, index, stream, explanation)
+    });
+    let datagrams = streams
+        .filter(|_| !is_tcp)
+        .map(|(_, stream)| datagrams(outcome, stream));
+    let title = outcome.parameters.title.clone();
+    let title = title.unwrap_or_else(|| format!("Test with {}:{}", outcome.host, outcome.port));
+    RunRecord {
+        schema: SCHEMA.to_owned(),
+        name: format!("test {}", outcome.host),
+        title: title.clone(),
+        plan: format!(
+            "# gigatcp test {}, as requested:\n# {}",
+            outcome.host,
+            outcome.parameters.to_json()
+        ),
+        overrides: Vec::new(),
+        plan_hash: String::new(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        seed: 0,
+        repeat: 1,
+        partial: outcome.cut_short.is_some(),
+        series: vec![SeriesRecord {
+            name: "test".to_owned(),
+            title,
+            partial: outcome.cut_short.is_some(),
+            duration_ns: nanos(outcome.measured),
+            flows: flows.collect(),
+            datagrams: datagrams.collect(),
+            ..SeriesRecord::default()
+        }],
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// `stream 1`, and its direction.
+fn name(stream: &StreamOutcome) -> String {
+    let direction = match stream.role {
+        Role::Sender => "to the server",
+        Role::Receiver => "from the server",
+    };
+    format!("stream {} {direction}", stream.id)
+}
+
+fn flow(
+    outcome: &Outcome,
+    index: usize,
+    stream: &StreamOutcome,
+    explanation: Option<&Explanation>,
+) -> FlowRecord {
+    let peer = outcome.peer_of(stream);
+    let peer_bytes = peer.map(|peer| peer.bytes);
+    let (bytes, time) = match stream.role {
+        Role::Sender => (
+            peer_bytes.unwrap_or(stream.total.bytes),
+            native::receiving_time(outcome, stream.role),
+        ),
+        Role::Receiver => (stream.total.bytes, outcome.measured),
+    };
+    let retransmits = match stream.role {
+        Role::Sender => stream.total.retransmits,
+        Role::Receiver => peer.and_then(|peer| peer.retransmits),
+    };
+    let intervals: Vec<IntervalRecord> = outcome
+        .intervals
+        .iter()
+        .filter(|interval| !interval.omitted)
+        .map(|interval| IntervalRecord {
+            start_ns: nanos(interval.start),
+            end_ns: nanos(interval.end),
+            bytes: interval.streams[index].bytes,
+            retransmitted_segments: interval.streams[index].retransmits.unwrap_or(0),
+        })
+        .collect();
+    let readings = outcome
+        .samples
+        .streams
+        .iter()
+        .find(|(id, _)| *id == stream.id);
+    let readings = readings.map_or(&[][..], |(_, readings)| readings);
+    let last = readings.last();
+    let count = |of: fn(&Reading) -> Option<u64>| last.and_then(of).unwrap_or(0);
+    let rates: Vec<(f64, f64)> = intervals.iter().map(rate_at).collect();
+    FlowRecord {
+        name: name(stream),
+        group: (outcome.streams.len() > 1).then(|| "streams".to_owned()),
+        congestion_control: stream.options.congestion.clone().unwrap_or_default(),
+        sender_profile: "kernel".to_owned(),
+        receiver_profile: "kernel".to_owned(),
+        established_ns: 0,
+        ended_ns: nanos(outcome.measured),
+        clock_start_ns: 0,
+        intervals,
+        bytes,
+        elapsed_ns: nanos(time),
+        average_ns: nanos(time),
+        completion_ns: None,
+        goodput_bps: sums::rate(bytes, time),
+        plateau_bps: growth::plateau(&rates),
+        time_to_90_ns: growth::seconds_to_90(&rates).map(|seconds| (seconds * 1e9) as u64),
+        segments_sent: count(|reading| reading.data_segs_out),
+        retransmitted_segments: retransmits.unwrap_or(0),
+        fast_retransmits: 0,
+        timeouts: count(|reading| reading.total_rto),
+        loss_events: 0,
+        marked_segments: count(|reading| reading.delivered_ce),
+        mark_reductions: 0,
+        theory: None,
+        acks_sent: 0,
+        failure: outcome.cut_short.clone(),
+        receive_rings: Vec::new(),
+        host_drops: BTreeMap::new(),
+        sender_cpu_fraction: cpu(outcome, stream.role == Role::Sender),
+        receiver_cpu_fraction: cpu(outcome, stream.role == Role::Receiver),
+        sender_link_fraction: None,
+        receiver_link_fraction: None,
+        limited_by: explanation
+            .map(|one| shares(&one.diagnosis))
+            .unwrap_or_default(),
+        limited_by_timeline: explanation
+            .map(|one| spans(&one.diagnosis))
+            .unwrap_or_default(),
+        reduction_times_ns: Vec::new(),
+        reduction_times_left_out: 0,
+        limits: Vec::new(),
+        samples: samples(readings),
+        negotiated: negotiated(stream),
+        unavailable: [
+            "fast_retransmits",
+            "loss_events",
+            "mark_reductions",
+            "acks_sent",
+            "limits",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        application: None,
+        time_sequence: None,
+        why: explanation.map(|one| why(&one.diagnosis)),
+    }
+}
+
+/// End of an interval in seconds, and its rate in bit/s.
+fn rate_at(interval: &IntervalRecord) -> (f64, f64) {
+    let (start, end) = (interval.start_ns as f64 / 1e9, interval.end_ns as f64 / 1e9);
+    (end, 8.0 * interval.bytes as f64 / (end - start).max(1e-9))
+}
+
+/// CPU time of an end, as a share of one core.
+fn cpu(outcome: &Outcome, is_ours: bool) -> f64 {
+    let percent = match is_ours {
+        true => outcome.cpu.total,
+        false => outcome.peer.as_ref().map_or(0.0, |peer| peer.cpu.total),
+    };
+    percent / 100.0
+}
+
+fn shares(diagnosis: &Diagnosis) -> Vec<CauseShare> {
+    let known = diagnosis
+        .verdicts
+        .iter()
+        .map(|one| (one.cause.id, one.time));
+    let all = known.chain([("unknown", diagnosis.unknown)]);
+    let some = all.filter(|(_, time)| !time.is_zero());
+    some.map(|(cause, time)| CauseShare {
+        cause: cause.to_owned(),
+        spent_ns: time.as_nanos(),
+    })
+    .collect()
+}
+
+fn spans(diagnosis: &Diagnosis) -> Vec<CauseSpan> {
+    let span = |span: &gigatcp_why::Span| CauseSpan {
+        start_ns: span.start.as_nanos(),
+        end_ns: (span.start + span.length).as_nanos(),
+        cause: span
+            .cause
+            .map_or("unknown", |place| CAUSES[place].id)
+            .to_owned(),
+    };
+    diagnosis.spans.iter().map(span).collect()
+}
+
+fn why(diagnosis: &Diagnosis) -> WhyRecord {
+    let verdict = |one: &gigatcp_why::Verdict| WhyVerdict {
+        id: one.cause.id.to_owned(),
+        finding: one.finding.clone(),
+        confidence: one.confidence,
+        time_ns: one.time.as_nanos(),
+        cost_bps: one.cost.rate.as_bps(),
+        cost_at_least: one.cost.at_least,
+        fix: one.fix.clone(),
+    };
+    WhyRecord {
+        primary_cause: diagnosis.primary().map(|first| first.cause.id.to_owned()),
+        sentence: diagnosis.sentence(),
+        limited_by: diagnosis.limited_by(),
+        unknown_ns: diagnosis.unknown.as_nanos(),
+        verdicts: diagnosis.verdicts.iter().map(verdict).collect(),
+    }
+}
+
+fn samples(readings: &[Reading]) -> Vec<Sample> {
+    let step = readings.len().div_ceil(MAX_SAMPLES).max(1);
+    let bytes = |amount: Option<gigatcp_units::Bytes>| amount.map_or(0, |amount| amount.as_u64());
+    let sample = |reading: &Reading| Sample {
+        at_ns: reading.at.as_nanos(),
+        cwnd_bytes: bytes(reading.cwnd()),
+        ssthresh_bytes: reading.ssthresh().map(|bytes| bytes.as_u64()),
+        rwnd_bytes: bytes(reading.snd_wnd),
+        flight_bytes: bytes(reading.flight_size()),
+        srtt_ns: reading.rtt.map(|rtt| rtt.as_nanos()),
+        delivered_bytes: bytes(reading.bytes_acked).max(bytes(reading.bytes_received)),
+    };
+    readings.iter().step_by(step).map(sample).collect()
+}
+
+fn negotiated(stream: &StreamOutcome) -> Vec<Negotiated> {
+    let overrides = stream.options.overrides.iter();
+    overrides
+        .map(|one| Negotiated {
+            what: one.option.to_owned(),
+            requested: one.requested.clone(),
+            granted: one.effective.clone(),
+            effective: one.effective.clone(),
+            cause: one.cause.clone(),
+        })
+        .collect()
+}
+
+fn datagrams(outcome: &Outcome, stream: &StreamOutcome) -> DatagramsRecord {
+    let own = &stream.total;
+    let counts = match stream.role {
+        Role::Receiver => Some(own.udp),
+        Role::Sender => outcome.peer_datagrams(stream),
+    };
+    let counts = counts.unwrap_or_default();
+    let sent = match stream.role {
+        Role::Sender => own.datagrams,
+        Role::Receiver => own.expected,
+    };
+    let drops = [("socket_buffer", counts.socket_drops)];
+    let drops = drops.into_iter().filter(|(_, count)| *count > 0);
+    DatagramsRecord {
+        name: name(stream),
+        application: "datagrams".to_owned(),
+        sent,
+        received: counts.report.received,
+        bytes: counts.report.octets,
+        lost: counts.report.lost,
+        duplicates: counts.report.duplicates,
+        reordered: counts.report.reordered,
+        max_reordering_extent: counts.report.max_extent,
+        host_drops: drops
+            .map(|(cause, count)| (cause.to_owned(), count))
+            .collect(),
+        jitter_ns: counts.report.jitter.as_nanos(),
+        max_jitter_ns: counts.report.max_jitter.as_nanos(),
+    }
+}
