@@ -49,7 +49,7 @@ pub fn rss_hash(input: &[u8]) -> u32 {
     hash
 }
 
-/// Returns the queue of a hash, of so many; equation (2).
+/// Returns the receive queue that a hash leads to, equation (2).
 #[must_use]
 pub const fn rss_queue(hash: u32, queues: u16) -> u16 {
     (hash % ENTRIES % queues as u32) as u16

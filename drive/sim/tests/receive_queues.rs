@@ -13,7 +13,7 @@ use gigatcp_tcp::{FourTuple, Profile};
 use gigatcp_units::Duration;
 use gigatcp_wire::IpVersion;
 
-/// A server with so many processors, of which the first have receive queues.
+/// A server with processors of which the first have receive queues.
 fn server(processors: u16, receive_queues: u16) -> HostConfig {
     HostConfig {
         costs: CpuCosts {
