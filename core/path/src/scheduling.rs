@@ -9,7 +9,8 @@
 //! make them send. Processors beyond the queues belong to applications alone: the sockets of
 //! a host take them in turn. Where there are none, an application runs on the processor that
 //! its flow interrupts. Work never moves from one processor to another, and none waits for a
-//! lock: what several processors gain in this model is the most that they can.
+//! lock: what several processors gain in this model is the most that they can. Others
+//! take ([`Steal`](crate::Steal)) processors of receive queues alone, each at times of its own.
 //!
 //! Source: Mogul and Ramakrishnan, *Eliminating Receive Livelock in an Interrupt-driven
 //! Kernel*, ACM TOCS 15(3), 1997: section 4 (livelock), 6.4 (polling), 6.6 (quotas).
