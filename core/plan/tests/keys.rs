@@ -25,6 +25,7 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
             "policer = \"80 Mbit/s\"\npolicer_burst = \"256 KiB\"\npolicer_peak = \"1 Gbit/s\"\n\
              policer_peak_burst = \"1 MB\"\n"
         }
+        "receive_queues" => "processors = 2\n",
         "shaper" => "shaper_burst = \"256 KiB\"\n",
         "shaper_burst" => "shaper = \"80 Mbit/s\"\n",
         "aggregate" => "aggregate_overhead = \"200 us\"\n",

@@ -68,10 +68,14 @@ fn everything_about_processors_can_be_said() {
         ..CpuCosts::default()
     };
     assert_eq!(host.costs, expected);
-    assert!(host.scheduling.separate_applications);
+    assert_eq!(host.scheduling.application_processors(), 1);
     assert_eq!(host.scheduling.input_queue, Some(50));
     assert_eq!(host.coalesce_packets, Some(32));
-    let host = receiver("[receiver.cpu]\nper_call = \"1 us\"\npolls = true\nreceive_budget = 5");
+    let host = receiver(
+        "[receiver.cpu]\nper_call = \"1 us\"\nprocessors = 8\nreceive_queues = 8\npolls = true\nreceive_budget = 5",
+    );
+    assert_eq!(host.scheduling.receive_queues, 8);
+    assert_eq!(host.scheduling.application_processors(), 0);
     assert!(host.scheduling.polls);
     assert_eq!(host.scheduling.receive_budget, Some(5));
 }
@@ -80,7 +84,18 @@ fn everything_about_processors_can_be_said() {
 fn values_that_cannot_be_are_refused_at_their_place() {
     let costly = "[receiver.cpu]\nper_call = \"1 us\"\n";
     for (line, value, words) in [
-        ("processors = 3", "3", "above 2"),
+        ("processors = 129", "129", "above 128"),
+        ("receive_queues = 0", "0", "below 1"),
+        (
+            "receive_queues = 2",
+            "2",
+            "2 receive queues need as many processors",
+        ),
+        (
+            "processors = 3\nreceive_queues = 4",
+            "4",
+            "need as many processors",
+        ),
         ("receive_budget = 0", "0", "below 1"),
         ("input_queue = 0", "0", "below 1"),
         ("polls = 1", "1", "polls"),

@@ -171,12 +171,29 @@ pub struct HostRecord {
     pub interrupt_fraction: f64,
     /// Share without work, or with the processor taken away.
     pub idle_fraction: f64,
+    /// The shares of each of its processors, those of the receive queues first; absent
+    /// with one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each_processor: Vec<ProcessorRecord>,
     /// Interrupts of its network card.
     pub interrupts: u64,
     /// Wire packets that it dropped, by cause ([Drops](#drops)); zeros are left out.
     pub drops: BTreeMap<String, u64>,
     /// Share of the time that its own link was busy; null without one.
     pub link_utilization_fraction: Option<f64>,
+}
+
+/// A processor of a host with several: shares of its time, as those of the host.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ProcessorRecord {
+    /// Share of applications themselves.
+    pub user_fraction: f64,
+    /// Share of calls of applications.
+    pub system_fraction: f64,
+    /// Share of interrupts and of protocol work.
+    pub interrupt_fraction: f64,
+    /// Share without work, or with the processor taken away.
+    pub idle_fraction: f64,
 }
 
 /// A run in real time: who took part, and what the machine did to it.

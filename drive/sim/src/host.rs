@@ -32,21 +32,22 @@ use std::collections::VecDeque;
 
 use gigatcp_app::Application;
 use gigatcp_events::Cause;
-use gigatcp_path::{Appointments, ConfigError, Cpu, CpuCosts, DropCause, Drops, Hop, Steal, Work};
+use gigatcp_path::{Appointments, ConfigError, CpuCosts, DropCause, Drops, Hop};
 use gigatcp_tcp::listener::{self, Heard};
 use gigatcp_tcp::{Connection, Received};
 use gigatcp_units::Instant;
 use gigatcp_wire::{IcmpError, Phantom};
 
+use crate::address::connection_hash;
 use crate::config::{HostConfig, Reader, Scheduling};
 use crate::fragments::Reassembly;
 use crate::ledger::end_of;
 use crate::packet::{Content, Packet};
-use card::{Card, Frame};
+use card::Card;
 pub use datagram::{DatagramSink, DatagramSource};
 use listening::Listening;
 pub use processor::CpuShares;
-use processor::{Second, Task};
+use processor::{Processor, Task};
 pub use socket::{Socket, SocketConfig};
 
 /// An application of a host and the sockets that it has there.
@@ -93,31 +94,17 @@ pub struct Host {
     is_shared: bool,
     costs: CpuCosts,
     ideal: bool,
-    cpu: Cpu,
-    /// The processor of the applications, if they have one of their own.
-    second: Option<Box<Second>>,
+    processors: Vec<Processor>,
     scheduling: Scheduling,
     /// Whether interrupts take time, or the card is polled.
     has_handler: bool,
     /// What it dropped.
     drops: Drops,
-    /// Whether a call of an application makes the engine send.
-    in_call: bool,
-    /// Work in calls of applications, on all processors.
-    spent_in_calls: Work,
-    /// What packets without a buffer have cost and is not yet done.
-    drop_work: Work,
-    /// Until when others have the processor, or the last message about a drop takes.
-    away_until: Instant,
-    /// Frames handled since an application had a turn.
-    in_a_row: u32,
-    /// When others have the processor.
-    steal: Option<Steal>,
+    /// The processor of the call of an application that makes the engine send, if one does.
+    in_call: Option<u16>,
     card: Card,
     /// Packets of which fragments have come.
     reassembly: Reassembly,
-    inbox: VecDeque<Frame>,
-    task: Option<(Instant, Task)>,
     /// Segments whose processing ends at the given moment.
     departures: VecDeque<(Instant, Packet)>,
     link: Option<Hop<Packet>>,
@@ -130,12 +117,6 @@ pub struct Host {
     /// When the first of the sources acts.
     sources_at: Instant,
     sinks: Vec<DatagramSink>,
-    /// Datagrams in all receive buffers.
-    unread_datagrams: u64,
-    /// The sink that was read last.
-    last_sink: usize,
-    /// Whether the last call was a datagram's: connections take turns with them.
-    reads_datagram: bool,
     /// Of a host with several sockets.
     several: Several,
     /// Where they listen, if that has a limit.
@@ -147,8 +128,6 @@ pub struct Host {
 struct Several {
     /// When each socket is to act.
     timers: Appointments,
-    /// Sockets whose application has something for the processor, in turn.
-    ready: VecDeque<u32>,
     /// Sockets that wait for the network card, in turn.
     held_back: VecDeque<u32>,
     /// Sockets that wait for clusters to write into.
@@ -176,24 +155,13 @@ impl Host {
             is_shared,
             costs: config.costs,
             ideal: is_ideal(config),
-            cpu: Cpu::new(),
-            second: config
-                .scheduling
-                .separate_applications
-                .then(|| Box::new(Second::new())),
+            processors: Processor::of_host(config, name, seed),
             scheduling: config.scheduling,
             has_handler: config.costs.has_interrupts() || config.scheduling.polls,
             drops: Drops::default(),
-            in_call: false,
-            spent_in_calls: Work::NONE,
-            drop_work: Work::NONE,
-            away_until: Instant::ZERO,
-            in_a_row: 0,
-            steal: config.steal.map(|config| Steal::new(config, seed, name)),
+            in_call: None,
             card: Card::new(config),
             reassembly: Reassembly::default(),
-            inbox: VecDeque::new(),
-            task: None,
             departures: VecDeque::new(),
             link: link.transpose()?,
             tx_queue: config.tx_queue.max(1),
@@ -202,12 +170,8 @@ impl Host {
             sources: Vec::new(),
             sources_at: Instant::FAR_FUTURE,
             sinks: Vec::new(),
-            unread_datagrams: 0,
-            last_sink: 0,
-            reads_datagram: false,
             several: Several {
                 timers: Appointments::new(0),
-                ready: VecDeque::new(),
                 held_back: VecDeque::new(),
                 starved: Vec::new(),
                 acted: Vec::new(),
@@ -245,21 +209,21 @@ impl Host {
     /// If there is no such application, or the host is for one socket and has it.
     pub fn add_socket(&mut self, config: &SocketConfig<'_>, program: u32, port: u32) -> u32 {
         let only_reads = !self.programs[program as usize].application.writes();
-        let socket = Socket::new(config, self.ideal, (program, port), only_reads);
-        let number = match self.free[0].pop() {
-            Some(place) => {
-                self.sockets[place as usize] = socket;
-                place
-            }
+        let mut socket = Socket::new(config, self.ideal, (program, port), only_reads);
+        let place = self.free[0].pop();
+        let number = place.unwrap_or(self.sockets.len() as u32);
+        (socket.home, socket.caller) =
+            self.processors_of(number, || connection_hash(&config.tuple));
+        match place {
+            Some(place) => self.sockets[place as usize] = socket,
             None => {
                 assert!(
                     self.is_shared || self.sockets.is_empty(),
                     "a host for one socket"
                 );
                 self.sockets.push(socket);
-                self.sockets.len() as u32 - 1
             }
-        };
+        }
         self.programs[program as usize].sockets[port as usize] = number;
         if self.is_shared {
             self.several.timers.grow(self.sockets.len());
@@ -284,7 +248,10 @@ impl Host {
             self.several
                 .timers
                 .set(number as usize, Instant::FAR_FUTURE);
-            self.several.ready.retain(|ready| *ready != number);
+            let caller = self.sockets[number as usize].caller as usize;
+            self.processors[caller]
+                .ready
+                .retain(|ready| *ready != number);
             self.several
                 .held_back
                 .retain(|held_back| *held_back != number);
@@ -348,8 +315,9 @@ impl Host {
     /// the socket acts again.
     #[must_use]
     pub fn is_busy_with(&self, socket: u32) -> bool {
+        let mut inboxes = self.processors.iter().flat_map(|one| &one.inbox);
         self.has_task_of(socket)
-            || self.inbox.iter().any(|frame| frame.socket == socket)
+            || inboxes.any(|frame| frame.socket == socket)
             || self.card.holds(socket)
     }
 
@@ -388,28 +356,21 @@ impl Host {
     #[must_use]
     pub fn is_working(&self) -> bool {
         self.is_sending()
-            || self.task.is_some()
-            || self.second.is_some() && self.processor_timeout() != Instant::FAR_FUTURE
-            || !self.inbox.is_empty()
-            || self.unread_datagrams > 0
-            || self.card.interrupt_at() != Instant::FAR_FUTURE
-            || self.card.has_frames_to_poll()
+            || self.processors.iter().any(Processor::has_work)
+            || self.card.frames().next().is_some()
     }
 
     /// Packets at it: prepared, on its link, received and not yet taken up to a socket.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
-        let second = self.second.as_ref().and_then(|second| second.task());
-        let tasks = [self.task.as_ref(), second];
-        let served = tasks
-            .into_iter()
-            .flatten()
-            .filter_map(|(_, task)| match task {
-                Task::Receive(frame) => Some(&frame.packet),
-                Task::Write(..) | Task::Read(..) | Task::ReadDatagram(_) | Task::Accept => None,
-            });
+        let tasks = self.processors.iter().filter_map(Processor::task);
+        let served = tasks.filter_map(|(_, task)| match task {
+            Task::Receive(frame) => Some(&frame.packet),
+            Task::Write(..) | Task::Read(..) | Task::ReadDatagram(_) | Task::Accept => None,
+        });
         let departing = self.departures.iter().map(|(_, packet)| packet);
         let on_link = self.link.iter().flat_map(Hop::parcels);
-        let received = self.inbox.iter().chain(self.card.frames());
+        let inboxes = self.processors.iter().flat_map(|one| &one.inbox);
+        let received = inboxes.chain(self.card.frames());
         departing
             .chain(on_link)
             .chain(received.map(|frame| &frame.packet))
@@ -466,10 +427,7 @@ impl Host {
                 self.take_datagram(now, socket, datagram, sent_at);
             }
             Content::Segment(_) | Content::Datagram { .. } => {
-                self.card
-                    .handle_packet(now, socket, packet, &mut self.drops);
-                self.take_interrupt(now);
-                self.work(now, out);
+                self.handle_on_card(now, socket, packet, out);
             }
             _ => self.handle_seldom(now, socket, packet, out),
         }
@@ -488,12 +446,18 @@ impl Host {
             Content::Icmp { error, .. } => self.handle_icmp(now, socket as usize, error, out),
             Content::Corrupted(_) if self.ideal => self.drop_corrupted(socket, &packet),
             Content::Corrupted(_) | Content::Segment(_) | Content::Datagram { .. } => {
-                self.card
-                    .handle_packet(now, socket, packet, &mut self.drops);
-                self.take_interrupt(now);
-                self.work(now, out);
+                self.handle_on_card(now, socket, packet, out);
             }
         }
+    }
+
+    /// A packet reaches the network card of a host whose work takes time.
+    fn handle_on_card(&mut self, now: Instant, socket: u32, packet: Packet, out: &mut Vec<Packet>) {
+        let queue = self.queue_of(socket);
+        self.card
+            .handle_packet(now, (socket, queue), packet, &mut self.drops);
+        self.take_interrupt(now, queue as usize);
+        self.work(now, out);
     }
 
     /// A packet's checksum is wrong: it is counted and dropped, and no sender learns that
@@ -530,8 +494,8 @@ impl Host {
         if has_socket {
             self.open(now, 0);
         }
-        self.lose_processor(now);
-        self.take_interrupt(now);
+        self.lose_processors(now);
+        self.take_interrupts(now);
         if has_socket {
             self.handle_timer(now, 0);
         }
@@ -544,8 +508,8 @@ impl Host {
 
     /// Something is due at a host with several sockets.
     fn handle_timeouts(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        self.lose_processor(now);
-        self.take_interrupt(now);
+        self.lose_processors(now);
+        self.take_interrupts(now);
         self.work(now, out);
         while self.several.timers.first().0 <= now {
             let (_, socket) = self.several.timers.first();
@@ -665,10 +629,11 @@ impl Host {
     fn settle(&mut self, now: Instant, socket: usize) {
         self.set_timer(socket);
         if !self.ideal && !self.sockets[socket].is_ready {
-            let at = now.max(self.copier_busy_until());
+            let at = now.max(self.caller_busy_until(socket));
             if self.next_read(socket, at) > 0 || self.next_write(socket, at) > 0 {
                 self.sockets[socket].is_ready = true;
-                self.several.ready.push_back(socket as u32);
+                let caller = self.sockets[socket].caller as usize;
+                self.processors[caller].ready.push_back(socket as u32);
             } else if self.is_starved(socket, at)
                 && !self.several.starved.contains(&(socket as u32))
             {

@@ -198,7 +198,7 @@ impl Readings {
         self.reverse.extend(scene.reverse_alone().map(busy_at));
         let local = scene.sender.host.link();
         self.local = local.map_or(Duration::ZERO, |link| link.busy_time(now));
-        self.cpu = [scene.sender, scene.receiver].map(|end| end.host.cpu_occupied(now));
+        self.cpu = [scene.sender, scene.receiver].map(|end| end.host.cpu_occupied(end.socket, now));
         self.unread = scene.receiver.unread_time(now);
         self.carried = scene.carried;
     }
@@ -207,7 +207,7 @@ impl Readings {
     fn until(&self, scene: &Scene<'_>, is_scaled: bool) -> Surroundings {
         let now = scene.now;
         let [own, all] = [0, 1].map(|of| scene.carried[of] - self.carried[of]);
-        let cpu = [scene.sender, scene.receiver].map(|end| end.host.cpu_occupied(now));
+        let cpu = [scene.sender, scene.receiver].map(|end| end.host.cpu_occupied(end.socket, now));
         let use_at = |(link, before): (&usize, &Duration)| Use {
             busy: scene.network.busy_time(*link, now).saturating_sub(*before),
             wait: scene.network.wait(*link, now),

@@ -22,6 +22,7 @@
 #![deny(missing_docs)]
 
 pub mod account;
+pub mod address;
 pub mod config;
 mod fragments;
 pub mod host;

@@ -132,10 +132,11 @@ impl Endpoint {
         self.host.cpu_busy(now)
     }
 
-    /// Processor time that the host has used, with what others took of it.
+    /// Processor time that the host has used, with what others took of it, on the busier
+    /// one of the processors that work for the socket.
     #[must_use]
     pub fn cpu_occupied(&self, now: Instant) -> Duration {
-        self.host.cpu_occupied(now)
+        self.host.cpu_occupied(self.socket, now)
     }
 
     /// The network card's element, if the host has one.
@@ -144,10 +145,10 @@ impl Endpoint {
         self.host.link()
     }
 
-    /// The rings of the card, if there are any.
+    /// The rings of its receive queue, if there are any.
     #[must_use]
     pub fn rings(&self) -> Option<&ReceiveRings> {
-        self.host.rings()
+        self.host.rings_of(self.socket)
     }
 }
 

@@ -3,8 +3,10 @@
 use gigatcp_app::reader::Sink;
 use gigatcp_app::{Role, Writer};
 use gigatcp_path::{ConfigError, HopConfig};
+use gigatcp_tcp::FourTuple;
 use gigatcp_units::Instant;
 
+use crate::address::endpoints;
 use crate::config::{DatagramsConfig, FlowConfig, HostConfig, WorldConfig};
 use crate::host::{Host, SocketConfig};
 use crate::packet::Ip;
@@ -179,7 +181,8 @@ impl Population {
         let ip = Ip::new(tcp.ip, tcp.profile.pmtud);
         let starts_at = Instant::ZERO + datagrams.start;
         let source = self.hosts[from as usize].add_source(source, (flow, route), ip, starts_at);
-        let sink = self.hosts[to as usize].add_sink(datagrams.receive_buffer);
+        let arriving = endpoints(tcp.ip, flow, false);
+        let sink = self.hosts[to as usize].add_sink(arriving, datagrams.receive_buffer);
         let place = |host, socket| Place { host, socket };
         self.datagrams.push(Ends {
             flow: number,
@@ -217,9 +220,18 @@ pub(crate) fn socket_config(flow: &FlowConfig, number: u32, route: u16) -> Socke
     } else {
         &flow.sender
     };
+    let client = FourTuple {
+        endpoints: endpoints(end.tcp.ip, number, false),
+        local_port: flow.sender.tcp.local_port,
+        remote_port: flow.sender.tcp.remote_port,
+    };
     SocketConfig {
         flow: number,
         route,
+        tuple: match is_receiver {
+            true => client.reversed(),
+            false => client,
+        },
         tcp: &end.tcp,
         opens_at: (!is_receiver).then_some(Instant::ZERO + flow.start),
         write_size: flow.write_size,

@@ -343,7 +343,7 @@ impl World {
         let flow = packet.flow as usize;
         if let Some(tap) = &mut self.tap
             && packet.sent_segment().is_some()
-            && self.hosts[host].rings().is_none()
+            && !self.hosts[host].has_rings()
         {
             tap.on_packet(self.now, &packet, packet.reverse());
         }

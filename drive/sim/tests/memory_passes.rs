@@ -63,24 +63,42 @@ fn rate(sender: HostConfig, receiver: HostConfig, write_size: u64) -> (f64, Outc
 }
 
 /// Expected: while 4 KB are copied and sent nothing is received, and while the last of
-/// them is received nothing is sent. With 1 KB all that overlaps, and the sender is all:
-/// 200 + 490 + 220 + 800 us for 1 KB are 585 KB/s. Published are 20 % more.
+/// them is received nothing is sent. With 1 KB all that overlaps, and one host is all:
+/// 200 + 490 + 220 us for 1 KB, and what is fixed. Published are 20 % more.
 ///
-/// Not met: 380 and 456 KB/s, since the fixed cost of that kernel is not known. And where
-/// a writer is woken for 1 KB, as by BSD, it copies the rest of 4 KB in pieces anyway.
+/// His 800 us are what is left of it in the kernel that he had cleaned, and give 585 KB/s,
+/// 28 % more than published. The ladder of E71 names what the stock kernel had besides, and
+/// its own rates give the cost: without pullup 750 of 600 KB/s, 333 us for a KB; without
+/// a switch of tasks 70 KB/s more. At which rate that was he does not say; as the step after
+/// 750 it is 114 us. With both at both ends 464 KB/s are expected of 456.
+///
+/// Found: 457 and 397 KB/s; published are 456 and 380. So the rates are met within 5 %, and
+/// the gain is 15 % in place of 20. Which end had which of the costs is not known: at the
+/// receiver alone they make 1 KB slower than 4 KB, which was not so.
+///
+/// Where a writer is woken for 1 KB, as by BSD, it copies the rest of 4 KB in pieces anyway.
 #[test]
 fn a_smaller_chunk_lets_the_others_work_while_it_is_copied() {
-    let run_with = |chunk, buffer, wakes_early: bool| {
-        let mut end = sun(1024, buffer, costs(200, 490, FIXED[0]));
-        end.tcp.profile.write_low_water = wakes_early.then_some(Bytes::new(1024));
+    let run_with = |fixed, chunk, buffer| {
+        let mut end = sun(1024, buffer, costs(200, 490, fixed));
+        end.tcp.profile.write_low_water = None;
         rate(end.clone(), end, chunk).0
     };
-    let [large, small] = [4096, 1024].map(|chunk| run_with(chunk, 4096, false));
-    assert!((small / 585.0 - 1.0).abs() < 0.02, "{small:.1}");
-    let gain = small / large;
-    assert!((1.17..1.23).contains(&gain), "{large:.1} {small:.1}");
+    let us_of = |rate: f64| 1e6 / rate;
+    let pullup = us_of(600.0) - us_of(750.0);
+    let switch = us_of(750.0) - us_of(820.0);
+    let stock = FIXED[0] + (pullup + switch) as u64;
+    for (fixed, expected, gain) in [(FIXED[0], 585.0, 1.20), (stock, 464.0, 1.15)] {
+        let [large, small] = [4096, 1024].map(|chunk| run_with(fixed, chunk, 4096));
+        assert!((small / expected - 1.0).abs() < 0.02, "{small:.1}");
+        assert!((small / large - gain).abs() < 0.03, "{large:.1} {small:.1}");
+        if fixed == stock {
+            assert!((small / 456.0 - 1.0).abs() < 0.02, "published: {small:.1}");
+            assert!((large / 380.0 - 1.0).abs() < 0.05, "published: {large:.1}");
+        }
+    }
     // With twice the buffer there is always something else to do.
-    let [large, small] = [4096, 1024].map(|chunk| run_with(chunk, 8192, false));
+    let [large, small] = [4096, 1024].map(|chunk| run_with(FIXED[0], chunk, 8192));
     assert!((small / large - 1.0).abs() < 0.01, "{large:.1} {small:.1}");
 }
 
@@ -123,9 +141,10 @@ fn a_checksum_in_the_copy_makes_one_megabyte_per_second() {
     assert!((rate / 1000.0 - 1.0).abs() < 0.02, "{rate:.1}");
 }
 
-/// One packet at a time: what the processor does for it, but for the copy, and 1189 us on
-/// the wire, one after the other. Published is 550 KB/s, with 150 us more for an
-/// interrupt, and fixed costs that are not known.
+/// One packet at a time: what the processor does for it, except the copy, and 1189 us on
+/// the wire, one after the other. With his measured 800 us that is 557 KB/s, with the 500
+/// that he aimed at 634. Published is a barrier at 550. He counts 150 us for an interrupt:
+/// if they are not in the 800, it is 525.
 #[test]
 fn a_card_that_takes_one_packet_at_a_time_is_a_barrier() {
     let with_queue = |queue, fixed| {

@@ -50,8 +50,10 @@ fn random_host(draw: &mut Draw) -> HostConfig {
             ..CpuCosts::default()
         };
         host.coalesce = Duration::from_micros(draw.below(2) * 100);
+        let processors = 1 + draw.below(4) as u16;
         host.scheduling = Scheduling {
-            separate_applications: draw.one_in(2),
+            processors,
+            receive_queues: 1 + draw.below(u64::from(processors)) as u16,
             polls: draw.one_in(3),
             receive_budget: draw.one_in(2).then(|| 1 + draw.below(20) as u32),
             input_queue: draw.one_in(3).then(|| 20 + draw.below(100) as u32),

@@ -96,7 +96,7 @@ fn a_budget_and_a_short_queue_keep_the_reader_alive() {
 #[test]
 fn an_application_with_a_processor_of_its_own_is_not_starved() {
     let apart = Scheduling {
-        separate_applications: true,
+        processors: 2,
         ..Scheduling::default()
     };
     // The copier alone: 16,667 a second, as long as protocol work keeps up.
@@ -142,7 +142,7 @@ fn two_processors_carry_what_the_slower_part_allows() {
     let share = shares.interrupt.as_secs_f64() / now.as_secs_f64();
     assert!((share - 0.6).abs() < 0.02, "{shares:?}");
     let (two, shares, now) = run_with(Scheduling {
-        separate_applications: true,
+        processors: 2,
         ..Scheduling::default()
     });
     assert!((two / 33_333.0 - 1.0).abs() < 0.02, "{two}");

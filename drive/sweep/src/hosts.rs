@@ -2,10 +2,10 @@
 
 use gigatcp_path::Hop;
 use gigatcp_plan::{FlowKind, Scenario};
-use gigatcp_record::HostRecord;
+use gigatcp_record::{HostRecord, ProcessorRecord};
 use gigatcp_sim::Outcome;
-use gigatcp_sim::host::Host;
-use gigatcp_units::{Duration, Instant};
+use gigatcp_sim::host::{CpuShares, Host};
+use gigatcp_units::Instant;
 
 use crate::harvest::drops_by_cause;
 use crate::scenario::{flows_of, host_numbers};
@@ -45,24 +45,41 @@ fn names(scenario: &Scenario) -> Vec<String> {
 }
 
 fn record(name: String, host: &Host, now: Instant) -> HostRecord {
-    let shares = host.cpu_shares(now);
-    let of_all = |span: Duration| {
-        let all = now.as_nanos().saturating_mul(host.processors());
-        span.as_nanos() as f64 / (all as f64).max(1.0)
-    };
-    // Work may have been accepted beyond the end; then shares are of that.
-    let [user, system, interrupt, idle] =
-        [shares.user, shares.system, shares.interrupt, shares.idle].map(of_all);
-    let all = (user + system + interrupt + idle).max(f64::MIN_POSITIVE);
+    let of_all = fractions(host.cpu_shares(now));
+    let each = host.processor_shares(now);
+    let processors = each.len();
     HostRecord {
         name,
-        processors: host.processors(),
-        user_fraction: user / all,
-        system_fraction: system / all,
-        interrupt_fraction: interrupt / all,
-        idle_fraction: idle / all,
+        processors: processors as u64,
+        user_fraction: of_all.user_fraction,
+        system_fraction: of_all.system_fraction,
+        interrupt_fraction: of_all.interrupt_fraction,
+        idle_fraction: of_all.idle_fraction,
+        each_processor: match processors {
+            1 => Vec::new(),
+            _ => each.map(fractions).collect(),
+        },
         interrupts: host.interrupts(),
         drops: drops_by_cause(host.drops(), true),
         link_utilization_fraction: host.link().map(|link| Hop::utilisation(link, now)),
+    }
+}
+
+/// Shares of what they add up to: work may have been accepted beyond the end.
+fn fractions(shares: CpuShares) -> ProcessorRecord {
+    let CpuShares {
+        user,
+        system,
+        interrupt,
+        idle,
+    } = shares;
+    let all = (user + system + interrupt + idle).as_nanos().max(1) as f64;
+    let [user, system, interrupt, idle] =
+        [user, system, interrupt, idle].map(|span| span.as_nanos() as f64 / all);
+    ProcessorRecord {
+        user_fraction: user,
+        system_fraction: system,
+        interrupt_fraction: interrupt,
+        idle_fraction: idle,
     }
 }

@@ -1,15 +1,15 @@
 //! Packets into a capture file: what an observer at the senders' doors sees.
 
 use std::fs::File;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use gigatcp_capture::{CaptureError, Interface, InterfaceId, PcapngWriter};
 use gigatcp_sim::Tap;
+use gigatcp_sim::address::endpoints;
 use gigatcp_sim::packet::Packet;
 use gigatcp_units::Instant;
-use gigatcp_wire::{Endpoints, IpHeader, IpVersion};
+use gigatcp_wire::IpHeader;
 
 /// A capture being written, shared between the world and whoever asks how it
 /// went.
@@ -100,34 +100,5 @@ impl State {
             self.error = Some(error);
             self.writer = None;
         }
-    }
-}
-
-/// Addresses of a flow's hosts: senders in 10.1/16 or fd00:1::/32, receivers in
-/// 10.2/16 or fd00:2::/32.
-pub(crate) fn endpoints(ip: IpVersion, flow: u32, reverse: bool) -> Endpoints {
-    let [top, next, high, low] = (flow + 1).to_be_bytes();
-    match ip {
-        IpVersion::V4 => {
-            let at = |net| Ipv4Addr::new(10, net, high, low);
-            let (src, dst) = in_order(at(1), at(2), reverse);
-            Endpoints::V4 { src, dst }
-        }
-        IpVersion::V6 => {
-            let upper = u16::from_be_bytes([top, next]);
-            let lower = u16::from_be_bytes([high, low]);
-            let at = |net| Ipv6Addr::new(0xfd00, net, 0, 0, 0, 0, upper, lower);
-            let (src, dst) = in_order(at(1), at(2), reverse);
-            Endpoints::V6 { src, dst }
-        }
-    }
-}
-
-/// Source and destination, sender first unless `reverse`.
-fn in_order<A>(sender: A, receiver: A, reverse: bool) -> (A, A) {
-    if reverse {
-        (receiver, sender)
-    } else {
-        (sender, receiver)
     }
 }

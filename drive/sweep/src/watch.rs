@@ -10,11 +10,10 @@ use gigatcp_analyze::{Analyzer, Connections, Diagnosis};
 use gigatcp_flows::{Observed, Side};
 use gigatcp_record::{FlowRecord, WhyRecord, WhyVerdict};
 use gigatcp_sim::Tap;
+use gigatcp_sim::address::endpoints;
 use gigatcp_sim::packet::Packet;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Phantom, Segment};
-
-use crate::tap::endpoints;
 
 /// The first port of senders, in virtual time and live; each further flow has the
 /// next one.

@@ -50,6 +50,10 @@ pub(crate) fn columns(hosts: &[&HostRecord]) -> Vec<Column> {
         let shown = move |host: &HostRecord| fixed(share(host) * 100.0, 1);
         columns.push((heading.to_owned(), Box::new(shown)));
     }
+    if hosts.iter().any(|host| !host.each_processor.is_empty()) {
+        let shown = |host: &HostRecord| fixed(busiest(host) * 100.0, 1);
+        columns.push(("busiest, %".to_owned(), Box::new(shown)));
+    }
     if hosts.iter().any(|host| host.interrupts > 0) {
         columns.push((
             "interrupts".to_owned(),
@@ -73,4 +77,10 @@ pub(crate) fn columns(hosts: &[&HostRecord]) -> Vec<Column> {
         columns.push(("link busy, %".to_owned(), Box::new(shown)));
     }
     columns
+}
+
+/// Returns the share of work of a host's busiest processor.
+fn busiest(host: &HostRecord) -> f64 {
+    let each = host.each_processor.iter().map(|one| one.idle_fraction);
+    1.0 - each.reduce(f64::min).unwrap_or(host.idle_fraction)
 }

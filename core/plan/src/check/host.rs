@@ -173,14 +173,23 @@ fn costs(reader: &Reader) -> CpuCosts {
 
 /// How the processors share the work.
 fn scheduling(reader: &Reader, costs: &CpuCosts) -> Scheduling {
+    let [processors, receive_queues] = processors(reader);
     let scheduling = Scheduling {
-        separate_applications: processors(reader) == 2,
+        processors,
+        receive_queues,
         receive_budget: reader.count("receive_budget"),
         input_queue: reader.count("input_queue"),
         polls: reader.flag("polls").unwrap_or(false),
     };
     let has_costs = *costs != CpuCosts::default();
-    for key in ["processors", "polls", "receive_budget", "input_queue"] {
+    let keys = [
+        "processors",
+        "receive_queues",
+        "polls",
+        "receive_budget",
+        "input_queue",
+    ];
+    for key in keys {
         warn_idle(
             reader,
             key,
@@ -189,17 +198,35 @@ fn scheduling(reader: &Reader, costs: &CpuCosts) -> Scheduling {
         );
     }
     if has_costs {
-        let is_one = !scheduling.separate_applications;
-        warn_idle(reader, "receive_budget", is_one, "both share one processor");
+        let share = scheduling.application_processors() == 0;
+        warn_idle(reader, "receive_budget", share, "both share one processor");
         let why = "the card interrupts: one that polls leaves packets in its rings";
         warn_idle(reader, "input_queue", !scheduling.polls, why);
     }
     scheduling
 }
 
-/// One processor for everything, or a second one for applications.
-fn processors(reader: &Reader) -> u64 {
-    reader.whole("processors").unwrap_or(1)
+/// Processors and receive queues, of which each has a processor.
+fn processors(reader: &Reader) -> [u16; 2] {
+    let count = |key| {
+        reader
+            .whole(key)
+            .and_then(|count| u16::try_from(count).ok())
+    };
+    let processors = count("processors").unwrap_or(1);
+    let queues = count("receive_queues").unwrap_or(1);
+    if queues > processors {
+        let place = reader.place_of_value("receive_queues");
+        let message = format!("{queues} receive queues need as many processors");
+        let label = match processors {
+            1 => "there is one".into(),
+            _ => format!("there are {processors}"),
+        };
+        let hint = format!("`processors = {queues}`");
+        let finding = Diagnostic::error(place, message).label(label);
+        reader.findings().add(finding.hint(hint));
+    }
+    [processors, queues.min(processors)]
 }
 
 /// How often and for how long others have the processor.

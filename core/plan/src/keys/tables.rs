@@ -282,8 +282,10 @@ pub const CPU: KeyTable = KeyTable {
     heading: "[sender.cpu], [receiver.cpu]",
     summary: "what each piece of work costs; declared, never measured by us; and what comes first: interrupts, then protocol work, then applications",
     groups: &[keys! {
-        processors = "2", "with two, applications have the second one to themselves":
-            Kind::Whole(1, 2), Is("1");
+        processors = "2", "those beyond receive_queues are for applications alone, which take them in turn":
+            Kind::Whole(1, 128), Is("1");
+        receive_queues = "2", "receive queues of its network card, each with a processor of its own; the hash of a flow leads to one (RSS)":
+            Kind::Whole(1, 128), Is("1");
         per_interrupt = r#""10 us""#, "per interrupt of the network card, however many packets it brings":
             COST, Is("0 s");
         per_packet_interrupt = r#""5 us""#, "per packet taken from the card, in its interrupt":
@@ -292,9 +294,9 @@ pub const CPU: KeyTable = KeyTable {
             COST, Is("0 s");
         polls = "true", "whether the card interrupts once and is then polled while it has packets, as by Linux":
             Kind::Flag, Is("false");
-        receive_budget = "5", "packets handled in a row while an application waits":
+        receive_budget = "5", "packets that a processor handles in a row while an application waits for it":
             Kind::Whole(1, 1_000_000), Is("any number: applications wait until none is left");
-        input_queue = "50", "packets that wait for protocol work; one more is dropped":
+        input_queue = "50", "packets that wait for protocol work of a processor; one more is dropped":
             Kind::Whole(1, 1_000_000), Is("no limit");
         per_segment_sent = r#""1 us""#, "per data segment handed down, a super-segment counting once":
             COST, Is("0 s");

@@ -199,12 +199,15 @@ impl Outcome {
                 .map(|it| self.stream_results(it))
                 .collect(),
             // A stock client has not asked, and its parser need not read it.
-            private: self
-                .parameters
-                .private
-                .is_some()
-                .then(|| self.samples.to_json()),
+            private: self.parameters.private.as_ref().map(|_| self.private()),
         }
+    }
+
+    /// What a peer of this project is told.
+    fn private(&self) -> Value {
+        let mut private = self.samples.to_json();
+        private["datagrams"] = self.streams.iter().map(datagrams_to_json).collect();
+        private
     }
 
     fn stream_results(&self, stream: &StreamOutcome) -> StreamResults {

@@ -1,6 +1,9 @@
 //! The receive side of the network card, up to the stack: descriptors and
 //! buffers, interrupts, and what pins a buffer until it is read.
 //!
+//! Each receive queue has its own rings and interrupts, with its own moderation. Its
+//! number is that of the processor that it interrupts.
+//!
 //! A buffer comes back when the stack is done with its frame: at once where the
 //! frame brought nothing new, else when the application has read its last
 //! octet. So do clusters of the kernel's pool. On a host without rings and pool nothing
@@ -9,7 +12,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use gigatcp_events::Cause;
-use gigatcp_path::{ClusterPool, DropCause, Drops, Parcel, ReceiveRings, Ring, Tally, Work};
+use gigatcp_path::{
+    ClusterPool, DropCause, Drops, Parcel, ReceiveRings, Ring, RingsConfig, Tally, Work,
+};
 use gigatcp_tcp::Received;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Payload;
@@ -35,18 +40,35 @@ pub(super) struct Frame {
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Held {
     ring: Option<Ring>,
+    /// The receive queue that it came by.
+    pub(super) queue: u16,
     pub(super) clusters: u32,
 }
 
 /// The receive side of a card and its driver.
 #[derive(Debug)]
 pub(super) struct Card {
+    queues: Vec<Queue>,
+    coalesce: Duration,
+    coalesce_packets: usize,
+    reneges: bool,
+    /// The kernel's clusters, where they have a limit.
+    pub(super) pool: Option<ClusterPool>,
+    /// What waits until the application of a socket has read up to the given offset of
+    /// the stream.
+    pinned: BTreeMap<(u32, u64), Vec<Held>>,
+    /// Where there are rings: what the driver has taken up since somebody last asked,
+    /// which is what a capture on this host sees.
+    taken: VecDeque<Packet>,
+}
+
+/// A receive queue of a card.
+#[derive(Debug)]
+struct Queue {
     /// Arrived, not yet shown to the processor: the card holds its interrupt
     /// back.
     waiting: VecDeque<Frame>,
-    coalesce: Duration,
-    coalesce_packets: usize,
-    /// When the card next interrupts, or the handler is done with a frame; far future
+    /// When it next interrupts, or the handler is done with a frame; far future
     /// while it holds nothing.
     interrupt_at: Instant,
     last_interrupt: Option<Instant>,
@@ -55,99 +77,103 @@ pub(super) struct Card {
     /// Whether it is polled: it does not interrupt.
     is_polled: bool,
     interrupts: u64,
-    buffers: Option<Buffers>,
-    /// The kernel's clusters, where they have a limit.
-    pub(super) pool: Option<ClusterPool>,
-    /// What waits until the application of a socket has read up to the given offset of
-    /// the stream.
-    pinned: BTreeMap<(u32, u64), Vec<Held>>,
+    /// Descriptors and buffers, where they may run short.
+    rings: Option<ReceiveRings>,
     /// Segments that found no descriptor since the last interrupt.
     overrun: Vec<Lost>,
 }
 
-/// Buffers that may run short.
-#[derive(Debug)]
-struct Buffers {
-    rings: ReceiveRings,
-    reneges: bool,
-    /// What the driver has taken up since somebody last asked: what a capture
-    /// on this host sees.
-    taken: VecDeque<Packet>,
-}
-
-impl Card {
-    pub(super) fn new(host: &HostConfig) -> Self {
+impl Queue {
+    fn new(rings: Option<RingsConfig>) -> Self {
         Self {
             waiting: VecDeque::new(),
-            coalesce: host.coalesce,
-            coalesce_packets: host
-                .coalesce_packets
-                .map_or(usize::MAX, |most| most as usize),
             interrupt_at: Instant::FAR_FUTURE,
             last_interrupt: None,
             is_handling: false,
             is_polled: false,
             interrupts: 0,
-            buffers: host.rings.map(|rings| Buffers {
-                rings: ReceiveRings::new(rings),
-                reneges: host.reneges,
-                taken: VecDeque::new(),
-            }),
-            pool: host.clusters.map(ClusterPool::new),
-            pinned: BTreeMap::new(),
+            rings: rings.map(ReceiveRings::new),
             overrun: Vec::new(),
         }
     }
+}
 
-    pub(super) fn interrupt_at(&self) -> Instant {
-        self.interrupt_at
+impl Card {
+    pub(super) fn new(host: &HostConfig) -> Self {
+        let queues = 0..host.scheduling.receive_queues;
+        Self {
+            queues: queues.map(|_| Queue::new(host.rings)).collect(),
+            coalesce: host.coalesce,
+            coalesce_packets: host
+                .coalesce_packets
+                .map_or(usize::MAX, |most| most as usize),
+            reneges: host.reneges,
+            pool: host.clusters.map(ClusterPool::new),
+            pinned: BTreeMap::new(),
+            taken: VecDeque::new(),
+        }
     }
 
-    /// Whether frames wait for the next poll.
-    pub(super) fn has_frames_to_poll(&self) -> bool {
-        self.is_polled && !self.waiting.is_empty()
+    /// When a queue next interrupts.
+    pub(super) fn interrupt_at(&self) -> Instant {
+        let queues = self.queues.iter();
+        let next = queues.map(|queue| queue.interrupt_at).min();
+        next.unwrap_or(Instant::FAR_FUTURE)
+    }
+
+    /// Whether frames wait in a queue for the next poll.
+    pub(super) fn has_frames_to_poll(&self, queue: usize) -> bool {
+        let queue = self.queues.get(queue);
+        queue.is_some_and(|queue| queue.is_polled && !queue.waiting.is_empty())
     }
 
     /// A packet reaches the card; each wire packet takes a descriptor.
     pub(super) fn handle_packet(
         &mut self,
         now: Instant,
-        socket: u32,
+        (socket, queue): (u32, u16),
         mut packet: Packet,
         drops: &mut Drops,
     ) {
-        if self.counts() {
-            while packet.wire_packets() > 1 {
-                let front = packet.split_front(1);
-                self.handle_wire_packet(now, socket, front, drops);
-            }
-        }
-        self.handle_wire_packet(now, socket, packet, drops);
-    }
-
-    fn handle_wire_packet(&mut self, now: Instant, socket: u32, packet: Packet, drops: &mut Drops) {
-        if let Some(buffers) = &mut self.buffers
-            && let Err(cause) = buffers.rings.handle_frame(packet.ip_bytes())
-        {
-            drops.add(cause, tally(&packet));
-            self.overrun.extend(overrun(&packet));
-            return;
-        }
-        self.waiting.push_back(Frame {
+        let held = Held {
+            queue,
+            ..Held::default()
+        };
+        let frame = |packet| Frame {
             at: now,
             socket,
             packet,
-            held: Held::default(),
-        });
-        if self.is_polled || self.is_handling {
+            held,
+        };
+        if self.counts() {
+            while packet.wire_packets() > 1 {
+                let front = packet.split_front(1);
+                self.handle_wire_packet(frame(front), drops);
+            }
+        }
+        self.handle_wire_packet(frame(packet), drops);
+    }
+
+    fn handle_wire_packet(&mut self, frame: Frame, drops: &mut Drops) {
+        let (now, packet) = (frame.at, &frame.packet);
+        let queue = &mut self.queues[frame.held.queue as usize];
+        if let Some(rings) = &mut queue.rings
+            && let Err(cause) = rings.handle_frame(packet.ip_bytes())
+        {
+            drops.add(cause, tally(packet));
+            queue.overrun.extend(overrun(packet));
             return;
         }
-        if self.interrupt_at == Instant::FAR_FUTURE {
-            let earliest = self.last_interrupt.map_or(now, |last| last + self.coalesce);
-            self.interrupt_at = earliest.max(now);
+        queue.waiting.push_back(frame);
+        if queue.is_polled || queue.is_handling {
+            return;
         }
-        if self.waiting.len() >= self.coalesce_packets {
-            self.interrupt_at = now;
+        if queue.interrupt_at == Instant::FAR_FUTURE {
+            let earliest = queue.last_interrupt.map(|last| last + self.coalesce);
+            queue.interrupt_at = earliest.map_or(now, |earliest| earliest.max(now));
+        }
+        if queue.waiting.len() >= self.coalesce_packets {
+            queue.interrupt_at = now;
         }
     }
 }
@@ -165,7 +191,13 @@ impl Card {
     /// Whether it keeps count of what packets lie in.
     #[inline]
     fn counts(&self) -> bool {
-        self.buffers.is_some() || self.pool.is_some()
+        self.has_rings() || self.pool.is_some()
+    }
+
+    /// Whether descriptors or buffers may run short.
+    #[inline]
+    fn has_rings(&self) -> bool {
+        self.queues[0].rings.is_some()
     }
 
     /// Releases what is pinned from `first` to `last`.
@@ -179,8 +211,10 @@ impl Card {
 
     /// What lay in a buffer has been read, or dropped.
     pub(super) fn release(&mut self, held: Held) {
-        if let (Some(ring), Some(buffers)) = (held.ring, &mut self.buffers) {
-            buffers.rings.release(ring);
+        if let Some(ring) = held.ring
+            && let Some(rings) = &mut self.queues[held.queue as usize].rings
+        {
+            rings.release(ring);
         }
         if let Some(pool) = &mut self.pool {
             pool.release(held.clusters);
@@ -194,12 +228,12 @@ impl Card {
 
     /// What waits for an interrupt.
     pub(super) fn frames(&self) -> impl Iterator<Item = &Frame> {
-        self.waiting.iter()
+        self.queues.iter().flat_map(|queue| &queue.waiting)
     }
 
     /// Whether a packet for a socket waits for an interrupt.
     pub(super) fn holds(&self, socket: u32) -> bool {
-        self.waiting.iter().any(|frame| frame.socket == socket)
+        self.frames().any(|frame| frame.socket == socket)
     }
 }
 
@@ -214,37 +248,61 @@ fn overrun(packet: &Packet) -> Option<Lost> {
 }
 
 impl Host {
-    /// The rings of the card, where there are any.
+    /// Whether the card has rings that may run short.
     #[must_use]
-    pub fn rings(&self) -> Option<&ReceiveRings> {
-        self.card.buffers.as_ref().map(|buffers| &buffers.rings)
+    pub fn has_rings(&self) -> bool {
+        self.card.has_rings()
+    }
+
+    /// The rings that the packets of a socket fill, if there are any.
+    #[must_use]
+    pub fn rings_of(&self, socket: u32) -> Option<&ReceiveRings> {
+        let queue = self.queue_of(socket);
+        self.card.queues[queue as usize].rings.as_ref()
+    }
+
+    /// The receive queue of the packets for a socket.
+    #[inline]
+    pub(super) fn queue_of(&self, socket: u32) -> u16 {
+        match socket.checked_sub(FIRST) {
+            None => self.sockets[socket as usize].home,
+            Some(sink) => self.sinks[sink as usize].home,
+        }
     }
 
     /// On a host with rings: the next packet that the driver has taken up,
     /// which is where a capture on the host sees it.
     #[inline]
     pub fn poll_taken(&mut self) -> Option<Packet> {
-        self.card.buffers.as_mut()?.taken.pop_front()
+        self.card.taken.pop_front()
     }
 
-    /// The card shows the processor what has arrived, at most once per
+    /// Receive queues show their processors what has arrived, each at most once per
     /// coalescing interval.
-    pub(super) fn take_interrupt(&mut self, now: Instant) {
-        if self.card.interrupt_at > now {
+    pub(super) fn take_interrupts(&mut self, now: Instant) {
+        for queue in 0..self.card.queues.len() {
+            self.take_interrupt(now, queue);
+        }
+    }
+
+    pub(super) fn take_interrupt(&mut self, now: Instant, number: usize) {
+        let queue = &mut self.card.queues[number];
+        if queue.interrupt_at > now {
             return;
         }
-        self.lost.append(&mut self.card.overrun);
+        self.lost.append(&mut queue.overrun);
         if self.has_handler {
-            return self.run_handler(now);
+            return self.run_handler(now, number);
         }
-        self.card.interrupt_at = Instant::FAR_FUTURE;
-        self.card.last_interrupt = Some(now);
-        self.card.interrupts += 1;
+        queue.interrupt_at = Instant::FAR_FUTURE;
+        queue.last_interrupt = Some(now);
+        queue.interrupts += 1;
         if !self.card.counts() && self.scheduling.input_queue.is_none() {
-            self.inbox.append(&mut self.card.waiting);
+            let waiting = &mut self.card.queues[number].waiting;
+            self.processors[number].inbox.append(waiting);
             return;
         }
-        while let Some(frame) = self.card.waiting.pop_front() {
+        while let Some(frame) = self.card.queues[number].waiting.pop_front() {
             self.take_frame(frame);
         }
     }
@@ -253,51 +311,56 @@ impl Host {
     /// one, before any other work, until there are none. Where the card is polled, it
     /// only sees to that.
     #[inline(never)]
-    fn run_handler(&mut self, now: Instant) {
-        while self.card.interrupt_at <= now {
+    fn run_handler(&mut self, now: Instant, number: usize) {
+        while self.card.queues[number].interrupt_at <= now {
+            let queue = &mut self.card.queues[number];
             let mut work = Work::NONE;
-            if !self.card.is_handling {
-                self.card.last_interrupt = Some(now);
-                self.card.interrupts += 1;
+            if !queue.is_handling {
+                queue.last_interrupt = Some(now);
+                queue.interrupts += 1;
                 work = self.costs.interrupted();
                 if self.scheduling.polls {
-                    self.card.is_polled = true;
-                    self.card.interrupt_at = Instant::FAR_FUTURE;
-                    self.interrupt(now, work);
+                    queue.is_polled = true;
+                    queue.interrupt_at = Instant::FAR_FUTURE;
+                    self.processors[number].interrupt(now, work);
                     return;
                 }
-            } else if let Some(frame) = self.card.waiting.pop_front() {
+            } else if let Some(frame) = queue.waiting.pop_front() {
                 self.take_frame(frame);
-                work = std::mem::take(&mut self.drop_work);
+                work = std::mem::take(&mut self.processors[number].drop_work);
             }
-            let next = self.card.waiting.front();
-            self.card.is_handling = next.is_some();
-            self.card.interrupt_at = match next {
+            let processor = &mut self.processors[number];
+            let queue = &mut self.card.queues[number];
+            let next = queue.waiting.front();
+            queue.is_handling = next.is_some();
+            queue.interrupt_at = match next {
                 Some(frame) => {
                     let taking = self.costs.taken(frame.packet.wire_packets());
-                    self.interrupt(now, work + taking)
+                    processor.interrupt(now, work + taking)
                 }
                 None => {
-                    self.away_until = self.interrupt(now, work);
+                    processor.away_until = processor.interrupt(now, work);
                     Instant::FAR_FUTURE
                 }
             };
         }
     }
 
-    /// The next frame for protocol work: from the queue, or from the card if that is
-    /// polled. With nothing left the card interrupts again.
-    pub(super) fn next_frame(&mut self) -> Option<Frame> {
-        if let Some(frame) = self.inbox.pop_front() {
+    /// The next frame for protocol work of a processor: from its queue, or from the card
+    /// if that is polled. With nothing left the card interrupts again.
+    pub(super) fn next_frame(&mut self, number: usize) -> Option<Frame> {
+        if let Some(frame) = self.processors[number].inbox.pop_front() {
             return Some(frame);
         }
-        while self.card.is_polled {
-            self.lost.append(&mut self.card.overrun);
-            match self.card.waiting.pop_front() {
+        while let Some(queue) = self.card.queues.get_mut(number)
+            && queue.is_polled
+        {
+            self.lost.append(&mut queue.overrun);
+            match queue.waiting.pop_front() {
                 Some(frame) => self.take_frame(frame),
-                None => self.card.is_polled = false,
+                None => queue.is_polled = false,
             }
-            if let Some(frame) = self.inbox.pop_front() {
+            if let Some(frame) = self.processors[number].inbox.pop_front() {
                 return Some(frame);
             }
         }
@@ -306,7 +369,7 @@ impl Host {
 
     /// A frame leaves the card.
     fn take_frame(&mut self, frame: Frame) {
-        if self.card.buffers.is_some() {
+        if self.card.has_rings() {
             self.take_up(frame);
         } else {
             self.queue_frame(frame);
@@ -316,10 +379,11 @@ impl Host {
     /// A frame waits for the processor, if there is room in the queue and in the pool.
     fn queue_frame(&mut self, mut frame: Frame) {
         let limit = self.scheduling.input_queue;
-        let cause = if limit.is_some_and(|limit| self.inbox.len() >= limit as usize) {
+        let inbox = &mut self.processors[frame.held.queue as usize].inbox;
+        let cause = if limit.is_some_and(|limit| inbox.len() >= limit as usize) {
             DropCause::InputQueue
         } else if self.card.take_clusters(&mut frame) {
-            self.inbox.push_back(frame);
+            inbox.push_back(frame);
             return;
         } else {
             DropCause::Clusters
@@ -358,24 +422,27 @@ impl Host {
     /// Interrupts of its network card.
     #[must_use]
     pub fn interrupts(&self) -> u64 {
-        self.card.interrupts
+        let queues = self.card.queues.iter();
+        queues.map(|queue| queue.interrupts).sum()
     }
 
     /// The driver takes a frame up, if there is a buffer to put in its place.
     fn take_up(&mut self, mut frame: Frame) {
         let ip_bytes = frame.packet.ip_bytes();
-        let Some(buffers) = &mut self.card.buffers else {
+        let number = frame.held.queue as usize;
+        let Some(rings) = &mut self.card.queues[number].rings else {
             return;
         };
-        match buffers.rings.take_up(ip_bytes) {
+        match rings.take_up(ip_bytes) {
             Ok(buffer) => {
                 frame.held.ring = buffer;
-                buffers.taken.push_back(frame.packet.clone());
+                self.card.taken.push_back(frame.packet.clone());
                 self.queue_frame(frame);
             }
             Err(cause) => {
-                let is_short = buffers.reneges;
-                self.drop_work = self.drop_work + self.costs.dropped();
+                let is_short = self.card.reneges;
+                let processor = &mut self.processors[number];
+                processor.drop_work = processor.drop_work + self.costs.dropped();
                 self.drop_frame(&frame, cause);
                 if is_short {
                     self.renege();

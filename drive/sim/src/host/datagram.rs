@@ -13,9 +13,11 @@ use std::collections::VecDeque;
 use gigatcp_app::datagrams::{Datagram, Sink, Source};
 use gigatcp_path::{Drops, Parcel};
 use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_wire::Endpoints;
 
 use super::Host;
 use super::card::Held;
+use crate::address::datagram_hash;
 use crate::packet::{Content, Ip, Packet};
 
 /// Number of the first datagram socket of a host.
@@ -28,6 +30,8 @@ pub struct DatagramSource {
     flow: u32,
     route: u16,
     ip: Ip,
+    /// The processor of its calls.
+    caller: u16,
     /// When it begins; far future once it has.
     starts_at: Instant,
     /// When the processor or the network card lets it go on.
@@ -38,6 +42,10 @@ pub struct DatagramSource {
 #[derive(Debug)]
 pub struct DatagramSink {
     sink: Sink,
+    /// The processor of its receive queue.
+    pub(super) home: u16,
+    /// The processor of its application's calls.
+    caller: u16,
     /// Octets of payload that may wait to be read.
     buffer: u64,
     waiting: VecDeque<Waiting>,
@@ -103,28 +111,36 @@ impl Host {
         ip: Ip,
         starts_at: Instant,
     ) -> u32 {
+        let number = self.sources.len() as u32;
+        let turn = (number % u32::from(self.scheduling.processors)) as u16;
         self.sources.push(DatagramSource {
             source,
             flow,
             route,
             ip,
+            caller: self.scheduling.caller(number, turn),
             starts_at,
             held_until: Instant::ZERO,
         });
         self.sources_at = self.sources_at.min(starts_at);
-        self.sources.len() as u32 - 1
+        number
     }
 
-    /// Adds a sink of datagrams with a receive buffer; returns its socket's number.
-    pub fn add_sink(&mut self, buffer: Bytes) -> u32 {
+    /// Adds a sink of datagrams between these addresses with a receive buffer; returns its
+    /// socket's number.
+    pub fn add_sink(&mut self, arriving: Endpoints, buffer: Bytes) -> u32 {
+        let number = self.sinks.len() as u32;
+        let (home, caller) = self.processors_of(number, || datagram_hash(arriving));
         self.sinks.push(DatagramSink {
             sink: Sink::new(),
+            home,
+            caller,
             buffer: buffer.as_u64(),
             waiting: VecDeque::new(),
             waiting_octets: 0,
             drops: Drops::default(),
         });
-        FIRST + self.sinks.len() as u32 - 1
+        FIRST + number
     }
 
     /// The source with this number.
@@ -163,7 +179,7 @@ impl Host {
             one.source.start(now);
         }
         while self.sources[number].poll_timeout() <= now {
-            if let Some(until) = self.held_until(now) {
+            if let Some(until) = self.held_until(now, number) {
                 self.sources[number].held_until = until;
                 return;
             }
@@ -185,17 +201,20 @@ impl Host {
             let summed = self.costs.checksummed(u64::from(datagram.size));
             let dma = self.costs.dma(packet.ip_bytes());
             let work = self.costs.data_sent(1) + summed + called + dma;
-            self.set_in_call(true);
-            self.send_packet(now, packet, work, out);
-            self.set_in_call(false);
+            let caller = one.caller;
+            self.in_call = Some(caller);
+            self.send_packet(now, packet, (caller, work), out);
+            self.in_call = None;
         }
     }
 
-    /// When the processor is free and the card has room; `None` if both are so now.
-    fn held_until(&mut self, now: Instant) -> Option<Instant> {
+    /// When the processor of a source is free and the card has room; `None` if both are so
+    /// now.
+    fn held_until(&mut self, now: Instant, number: usize) -> Option<Instant> {
         let soon = now + Duration::from_nanos(1);
-        if !self.ideal && self.copier_busy_until() > now {
-            return Some(self.copier_busy_until());
+        let free_at = self.busy_until(self.sources[number].caller);
+        if !self.ideal && free_at > now {
+            return Some(free_at);
         }
         if self.is_card_full(now) {
             let wait = self.link.as_ref().map(|link| link.wait(now) / 2);
@@ -227,20 +246,25 @@ impl Host {
         }
         sink.waiting_octets += octets;
         sink.waiting.push_back(waiting);
-        self.unread_datagrams += 1;
+        self.processors[sink.caller as usize].unread_datagrams += 1;
         true
     }
 
-    /// The socket with the datagram that is read next, and its octets; sinks take turns.
-    pub(super) fn next_datagram(&mut self) -> Option<(u32, u64)> {
-        if self.unread_datagrams == 0 {
+    /// The socket with the datagram that a processor reads next, and its octets; sinks take
+    /// turns.
+    pub(super) fn next_datagram(&mut self, caller: usize) -> Option<(u32, u64)> {
+        let processor = &mut self.processors[caller];
+        if processor.unread_datagrams == 0 {
             return None;
         }
         let count = self.sinks.len();
         for step in 1..=count {
-            let number = (self.last_sink + step) % count;
-            if let Some(first) = self.sinks[number].waiting.front() {
-                self.last_sink = number;
+            let number = (processor.last_sink + step) % count;
+            let sink = &self.sinks[number];
+            if sink.caller as usize == caller
+                && let Some(first) = sink.waiting.front()
+            {
+                processor.last_sink = number;
                 return Some((FIRST + number as u32, u64::from(first.datagram.size)));
             }
         }
@@ -252,7 +276,7 @@ impl Host {
         let sink = &mut self.sinks[(socket - FIRST) as usize];
         if let Some(read) = sink.waiting.pop_front() {
             sink.waiting_octets -= u64::from(read.datagram.size);
-            self.unread_datagrams -= 1;
+            self.processors[sink.caller as usize].unread_datagrams -= 1;
             // Stamped on arrival, as testers and kernels do.
             sink.sink
                 .handle_datagram(read.at, read.sent_at, read.datagram);

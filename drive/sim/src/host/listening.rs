@@ -4,7 +4,8 @@
 //! [`Listener`] of the engine: half-open connections, SYN cookies, accept queue. An
 //! application accepts one connection per call, in turn with its reads and writes, so on
 //! a host that is too slow the accept queue fills and SYNs are dropped. On an ideal host
-//! it accepts at the instant at which the handshake ends.
+//! it accepts at the instant at which the handshake ends. Of several processors the first
+//! that runs applications accepts.
 //!
 //! Hosts here have no addresses. A listener knows each client by one that stands for its
 //! flow.
@@ -184,7 +185,8 @@ impl Host {
             && listening.acceptable() > 0
         {
             listening.is_ready = true;
-            self.several.ready.push_back(ACCEPTING);
+            let caller = self.scheduling.caller(0, 0) as usize;
+            self.processors[caller].ready.push_back(ACCEPTING);
         }
     }
 

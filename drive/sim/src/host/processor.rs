@@ -3,10 +3,14 @@
 //! Interrupts come first, and hold up what the processor is doing; what the engine was
 //! made to send before is not held up. Then comes protocol work on what has arrived, up
 //! to a budget if there is one. Then come the applications, a call of one and then a call
-//! of the next, reading before writing. Where applications have a processor of their own, both go on at once, and
-//! what the engine sends costs the processor on which it was made to send.
+//! of the next, reading before writing. Where there are several processors
+//! ([`Scheduling`](crate::Scheduling)), all go on at once. What a call makes the engine
+//! send costs the processor of the call; all else that a connection sends costs the one
+//! of its receive queue.
 
-use gigatcp_path::{Cpu, Parcel, Work, WorkKind};
+use std::collections::VecDeque;
+
+use gigatcp_path::{Cpu, Parcel, Steal, Work, WorkKind, rss_queue};
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Payload, Phantom, Segment};
@@ -14,6 +18,7 @@ use gigatcp_wire::{Payload, Phantom, Segment};
 use super::Host;
 use super::card::Frame;
 use super::listening::ACCEPTING;
+use crate::config::{HostConfig, Scheduling};
 use crate::packet::Packet;
 
 /// Work of the processor.
@@ -31,13 +36,6 @@ pub(super) enum Task {
     Accept,
 }
 
-impl Second {
-    /// What it does, and until when.
-    pub(super) const fn task(&self) -> Option<&(Instant, Task)> {
-        self.task.as_ref()
-    }
-}
-
 impl Task {
     /// The socket that it is for.
     pub(super) fn socket(&self) -> u32 {
@@ -49,14 +47,36 @@ impl Task {
     }
 }
 
-/// The processor of the applications, if they have one of their own.
-#[derive(Debug)]
-pub(super) struct Second {
+/// A processor of a host.
+#[derive(Default, Debug)]
+pub(super) struct Processor {
     cpu: Cpu,
+    /// What it does, and until when.
     task: Option<(Instant, Task)>,
+    /// Frames of its receive queue that wait for protocol work.
+    pub(super) inbox: VecDeque<Frame>,
+    /// Frames handled since an application had a turn.
+    in_a_row: u32,
+    /// What packets without a buffer have cost and is not yet done.
+    pub(super) drop_work: Work,
+    /// Until when others have it, or the last message about a drop takes.
+    pub(super) away_until: Instant,
+    /// When others have it.
+    steal: Option<Steal>,
+    /// Work in calls of applications.
+    in_calls: Work,
+    /// Sockets whose application has something to do here, in turn; of a host with
+    /// several sockets.
+    pub(super) ready: VecDeque<u32>,
+    /// Datagrams in the receive buffers of the sinks that are read here.
+    pub(super) unread_datagrams: u64,
+    /// The sink that was read last.
+    pub(super) last_sink: usize,
+    /// Whether the last call was a datagram's: connections take turns with them.
+    reads_datagram: bool,
 }
 
-/// How the time of the processors of a host was spent.
+/// How the time of processors was spent.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CpuShares {
     /// Interrupts and protocol work on what arrived, with what that made the engine send.
@@ -65,99 +85,57 @@ pub struct CpuShares {
     pub system: Duration,
     /// Applications themselves.
     pub user: Duration,
-    /// Neither, of all processors together.
+    /// Neither.
     pub idle: Duration,
 }
 
-impl Second {
-    pub(super) fn new() -> Self {
+impl CpuShares {
+    /// The times of both.
+    fn plus(self, other: Self) -> Self {
         Self {
-            cpu: Cpu::new(),
-            task: None,
+            interrupt: self.interrupt + other.interrupt,
+            system: self.system + other.system,
+            user: self.user + other.user,
+            idle: self.idle + other.idle,
         }
     }
 }
 
-impl Host {
-    /// Number of processors.
-    #[must_use]
-    pub fn processors(&self) -> u64 {
-        1 + u64::from(self.second.is_some())
+impl Processor {
+    /// Returns the processors of a host. Others take those of its receive queues, each at
+    /// times of its own.
+    pub(super) fn of_host(config: &HostConfig, name: &str, seed: u64) -> Vec<Self> {
+        let Scheduling {
+            processors,
+            receive_queues,
+            ..
+        } = config.scheduling;
+        assert!(
+            (1..=processors).contains(&receive_queues),
+            "each receive queue has a processor"
+        );
+        let steal = |number: u16| {
+            let of_queue = config.steal.filter(|_| number < receive_queues);
+            of_queue.map(|steal| match number {
+                0 => Steal::new(steal, seed, name),
+                _ => Steal::new(steal, seed, &format!("{name}, processor {number}")),
+            })
+        };
+        let one = |number| Self {
+            steal: steal(number),
+            ..Self::default()
+        };
+        (0..processors).map(one).collect()
     }
 
-    /// Processor time used so far, by all processors.
-    #[must_use]
-    pub fn cpu_busy(&self, now: Instant) -> Duration {
-        let second = self.second.as_ref();
-        self.cpu.busy_time(now) + second.map_or(Duration::ZERO, |two| two.cpu.busy_time(now))
+    /// What it does, and until when.
+    pub(super) const fn task(&self) -> Option<&(Instant, Task)> {
+        self.task.as_ref()
     }
 
-    /// Processor time used so far, with what others took of it; of the busier one.
-    #[must_use]
-    pub fn cpu_occupied(&self, now: Instant) -> Duration {
-        let second = self.second.as_ref();
-        let other = second.map_or(Duration::ZERO, |two| two.cpu.occupied_time(now));
-        self.cpu.occupied_time(now).max(other)
-    }
-
-    /// How the processors spent their time. Work that was accepted and is not done yet
-    /// counts; time that others had counts as idle.
-    #[must_use]
-    pub fn cpu_shares(&self, now: Instant) -> CpuShares {
-        let total = now.saturating_since(Instant::ZERO);
-        let mut shares = CpuShares::default();
-        let second = self.second.as_ref().map(|two| &two.cpu);
-        for cpu in [Some(&self.cpu), second].into_iter().flatten() {
-            shares.interrupt += cpu.accepted().total();
-            shares.idle += total.saturating_sub(cpu.busy_time(now));
-        }
-        let calls = self.spent_in_calls.total();
-        shares.user = self.spent_in_calls.of(WorkKind::User);
-        shares.system = calls.saturating_sub(shares.user);
-        shares.interrupt = shares.interrupt.saturating_sub(calls);
-        shares
-    }
-
-    /// Whether a copy for a write of a socket is in progress.
-    pub(super) fn is_copying(&self, socket: u32) -> bool {
-        let is_write = |task: &Option<(Instant, Task)>| matches!(task, Some((_, Task::Write(one, _))) if *one == socket);
-        is_write(&self.task) || self.second.as_ref().is_some_and(|two| is_write(&two.task))
-    }
-
-    /// Whether a processor is at work for a socket.
-    pub(super) fn has_task_of(&self, socket: u32) -> bool {
-        let second = self.second.as_ref().and_then(|two| two.task.as_ref());
-        let mut tasks = self.task.iter().chain(second);
-        tasks.any(|(_, task)| task.socket() == socket)
-    }
-
-    /// When the processor of the applications has done all that it has begun.
-    pub(super) fn copier_busy_until(&self) -> Instant {
-        let second = self.second.as_ref();
-        second.map_or(self.cpu.busy_until(), |two| two.cpu.busy_until())
-    }
-
-    /// Does work on the processor that makes the engine send; returns when it is done.
-    pub(super) fn spend(&mut self, now: Instant, work: Work) -> Instant {
-        if self.in_call {
-            self.spend_in_call(now, work)
-        } else {
-            self.cpu.start(now, work)
-        }
-    }
-
-    /// From now on a call of an application makes the engine send, or no longer.
-    pub(super) fn set_in_call(&mut self, is_in_call: bool) {
-        self.in_call = is_in_call;
-    }
-
-    /// Does work on the processor of the applications; returns when it is done.
-    fn spend_in_call(&mut self, now: Instant, work: Work) -> Instant {
-        self.spent_in_calls = self.spent_in_calls + work;
-        match &mut self.second {
-            Some(two) => two.cpu.start(now, work),
-            None => self.cpu.start(now, work),
-        }
+    /// Whether a packet is at it.
+    pub(super) fn has_work(&self) -> bool {
+        self.task.is_some() || !self.inbox.is_empty() || self.unread_datagrams > 0
     }
 
     /// Does work of an interrupt, which holds up the task at hand; returns when it is
@@ -171,44 +149,8 @@ impl Host {
         self.away_until.max(now) + span
     }
 
-    /// When network card or processor have something to do.
-    pub(super) fn processor_timeout(&self) -> Instant {
-        let mut next = self.card.interrupt_at();
-        if let Some(steal) = &self.steal {
-            next = next.min(steal.next());
-        }
-        if let Some((finish, _)) = &self.task {
-            next = next.min(*finish);
-        } else if !self.inbox.is_empty()
-            || self.card.has_frames_to_poll()
-            || (self.second.is_none() && self.has_ready_application())
-        {
-            next = next.min(self.cpu.busy_until());
-        }
-        if let Some(two) = &self.second {
-            next = next.min(match &two.task {
-                Some((finish, _)) => *finish,
-                None if self.has_ready_application() => two.cpu.busy_until(),
-                None => Instant::FAR_FUTURE,
-            });
-        }
-        if let Some((at, _)) = self.departures.front() {
-            next = next.min(*at);
-        }
-        next
-    }
-
-    /// Whether an application has something to copy and the room for it.
-    fn has_ready_application(&self) -> bool {
-        if self.is_shared {
-            return !self.several.ready.is_empty() || self.unread_datagrams > 0;
-        }
-        let at = self.copier_busy_until();
-        !self.sockets.is_empty() && (self.next_write(0, at) > 0 || self.next_read(0, at) > 0)
-    }
-
-    /// Others take the processor when their time has come. Its task is finished first.
-    pub(super) fn lose_processor(&mut self, now: Instant) {
+    /// Others take it when their time has come. Its task is finished first.
+    fn lose(&mut self, now: Instant) {
         if let Some(steal) = &mut self.steal
             && steal.next() <= now
         {
@@ -216,84 +158,193 @@ impl Host {
         }
     }
 
-    /// Lets the processor finish and begin tasks as far as `now` allows.
+    /// How its time was spent. Work that was accepted and is not done yet counts; time
+    /// that others had counts as idle.
+    fn shares(&self, now: Instant) -> CpuShares {
+        let total = now.saturating_since(Instant::ZERO);
+        let calls = self.in_calls.total();
+        let user = self.in_calls.of(WorkKind::User);
+        CpuShares {
+            interrupt: self.cpu.accepted().total().saturating_sub(calls),
+            system: calls.saturating_sub(user),
+            user,
+            idle: total.saturating_sub(self.cpu.busy_time(now)),
+        }
+    }
+}
+
+impl Host {
+    /// The processors that work for a socket of this number: the one of its receive queue,
+    /// by the hash of what it receives, and the one of its application's calls.
+    pub(super) fn processors_of(&self, number: u32, hash: impl FnOnce() -> u32) -> (u16, u16) {
+        let home = match self.scheduling.receive_queues {
+            1 => 0,
+            queues => rss_queue(hash(), queues),
+        };
+        (home, self.scheduling.caller(number, home))
+    }
+
+    /// Processor time used so far, by all processors.
+    #[must_use]
+    pub fn cpu_busy(&self, now: Instant) -> Duration {
+        let busy = self.processors.iter().map(|one| one.cpu.busy_time(now));
+        busy.fold(Duration::ZERO, |sum, one| sum + one)
+    }
+
+    /// Processor time used so far, with what others took of it; of the busier one of those
+    /// that work for a socket.
+    #[must_use]
+    pub fn cpu_occupied(&self, socket: u32, now: Instant) -> Duration {
+        let socket = &self.sockets[socket as usize];
+        let occupied = |number: u16| self.processors[number as usize].cpu.occupied_time(now);
+        occupied(socket.home).max(occupied(socket.caller))
+    }
+
+    /// How the processors spent their time, all together.
+    #[must_use]
+    pub fn cpu_shares(&self, now: Instant) -> CpuShares {
+        let shares = self.processor_shares(now);
+        shares.fold(CpuShares::default(), CpuShares::plus)
+    }
+
+    /// How each processor spent its time; those of the receive queues come first.
+    pub fn processor_shares(&self, now: Instant) -> impl ExactSizeIterator<Item = CpuShares> {
+        self.processors.iter().map(move |one| one.shares(now))
+    }
+
+    /// Whether a copy for a write of a socket is in progress.
+    pub(super) fn is_copying(&self, socket: u32) -> bool {
+        let caller = self.sockets[socket as usize].caller;
+        let task = self.processors[caller as usize].task();
+        matches!(task, Some((_, Task::Write(one, _))) if *one == socket)
+    }
+
+    /// Whether a processor is at work for a socket.
+    pub(super) fn has_task_of(&self, socket: u32) -> bool {
+        let mut tasks = self.processors.iter().filter_map(Processor::task);
+        tasks.any(|(_, task)| task.socket() == socket)
+    }
+
+    /// When a processor has done all that it has begun.
+    pub(super) fn busy_until(&self, number: u16) -> Instant {
+        self.processors[number as usize].cpu.busy_until()
+    }
+
+    /// When the processor that calls for a socket has done all that it has begun.
+    pub(super) fn caller_busy_until(&self, socket: usize) -> Instant {
+        self.busy_until(self.sockets[socket].caller)
+    }
+
+    /// Does work of sending, on the processor of the call that makes the engine send, if
+    /// one does, or else on this one; returns when it is done.
+    pub(super) fn spend(&mut self, now: Instant, home: u16, work: Work) -> Instant {
+        match self.in_call {
+            Some(caller) => self.spend_in_call(now, caller, work),
+            None => self.processors[home as usize].cpu.start(now, work),
+        }
+    }
+
+    /// Does work of a call; returns when it is done.
+    fn spend_in_call(&mut self, now: Instant, caller: u16, work: Work) -> Instant {
+        let processor = &mut self.processors[caller as usize];
+        processor.in_calls = processor.in_calls + work;
+        processor.cpu.start(now, work)
+    }
+
+    /// When network card or processors have something to do.
+    pub(super) fn processor_timeout(&self) -> Instant {
+        let mut next = self.card.interrupt_at();
+        for (number, one) in self.processors.iter().enumerate() {
+            if let Some(steal) = &one.steal {
+                next = next.min(steal.next());
+            }
+            if let Some((finish, _)) = &one.task {
+                next = next.min(*finish);
+            } else if !one.inbox.is_empty()
+                || self.card.has_frames_to_poll(number)
+                || self.has_ready_application(number)
+            {
+                next = next.min(one.cpu.busy_until());
+            }
+        }
+        if let Some((at, _)) = self.departures.front() {
+            next = next.min(*at);
+        }
+        next
+    }
+
+    /// Whether an application has something to copy on a processor, and the room for it.
+    fn has_ready_application(&self, number: usize) -> bool {
+        if self.is_shared {
+            let one = &self.processors[number];
+            return !one.ready.is_empty() || one.unread_datagrams > 0;
+        }
+        let Some(socket) = self.sockets.first() else {
+            return false;
+        };
+        let at = self.caller_busy_until(0);
+        socket.caller as usize == number
+            && (self.next_write(0, at) > 0 || self.next_read(0, at) > 0)
+    }
+
+    /// Others take processors when their time has come.
+    pub(super) fn lose_processors(&mut self, now: Instant) {
+        for one in &mut self.processors {
+            one.lose(now);
+        }
+    }
+
+    /// Lets the processors finish and begin tasks as far as `now` allows.
     pub(super) fn work(&mut self, now: Instant, out: &mut Vec<Packet>) {
         if self.ideal {
             return;
         }
-        loop {
-            if let Some((finish, _)) = &self.task {
-                if *finish > now {
-                    break;
-                }
-                if let Some((_, task)) = self.task.take() {
-                    self.finish(now, task, out);
-                }
-            }
-            if self.cpu.busy_until() > now || !self.begin(now) {
-                break;
-            }
-        }
-        if self.second.is_some() {
-            self.work_for_applications(now, out);
+        for number in 0..self.processors.len() {
+            self.work_on(now, number, out);
         }
         self.wake_starved(now);
     }
 
-    /// The same for the processor of the applications.
-    #[inline(never)]
-    fn work_for_applications(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        while let Some(two) = &mut self.second {
-            if two.task.as_ref().is_some_and(|(finish, _)| *finish > now) {
-                return;
+    fn work_on(&mut self, now: Instant, number: usize, out: &mut Vec<Packet>) {
+        loop {
+            let one = &mut self.processors[number];
+            if one.task.as_ref().is_some_and(|(finish, _)| *finish > now) {
+                break;
             }
-            if let Some((_, task)) = two.task.take() {
-                self.finish(now, task, out);
+            if let Some((_, task)) = one.task.take() {
+                self.finish(now, number, task, out);
             }
-            if self.copier_busy_until() > now {
-                return;
-            }
-            let Some((task, len)) = self.next_copy(now) else {
-                return;
-            };
-            let finish = self.begin_call(now, &task, len);
-            if let Some(two) = &mut self.second {
-                two.task = Some((finish, task));
+            if self.processors[number].cpu.busy_until() > now || !self.begin(now, number) {
+                break;
             }
         }
     }
 
-    /// Begins the next task, protocol work first; returns whether there was one.
-    fn begin(&mut self, now: Instant) -> bool {
-        let is_spent = self
-            .scheduling
-            .receive_budget
-            .is_some_and(|most| self.in_a_row >= most);
-        if (!is_spent || self.second.is_some())
-            && let Some(frame) = self.next_frame()
-        {
-            self.receive(now, frame);
+    /// Begins the next task of a processor, protocol work first; returns whether there was
+    /// one.
+    fn begin(&mut self, now: Instant, number: usize) -> bool {
+        let in_a_row = self.processors[number].in_a_row;
+        let budget = self.scheduling.receive_budget;
+        let is_spent = budget.is_some_and(|most| in_a_row >= most);
+        if !is_spent && let Some(frame) = self.next_frame(number) {
+            self.receive(now, number, frame);
             return true;
         }
-        self.in_a_row = 0;
-        let copy = match self.second {
-            Some(_) => None,
-            None => self.next_copy(now),
-        };
-        if let Some((task, len)) = copy {
-            let finish = self.begin_call(now, &task, len);
-            self.task = Some((finish, task));
+        self.processors[number].in_a_row = 0;
+        if let Some((task, len)) = self.next_copy(now, number) {
+            let finish = self.begin_call(now, number, &task, len);
+            self.processors[number].task = Some((finish, task));
             return true;
         }
-        let Some(frame) = self.next_frame() else {
+        let Some(frame) = self.next_frame(number) else {
             return false;
         };
-        self.receive(now, frame);
+        self.receive(now, number, frame);
         true
     }
 
     /// Begins a call of an application; returns when it is done.
-    fn begin_call(&mut self, now: Instant, task: &Task, len: u64) -> Instant {
+    fn begin_call(&mut self, now: Instant, number: usize, task: &Task, len: u64) -> Instant {
         let work = match task {
             Task::Accept => self.costs.accepted(),
             _ => self.costs.called(Bytes::new(len)),
@@ -301,48 +352,51 @@ impl Host {
         if let Task::Write(..) = task {
             self.card.reserve_clusters(len);
         }
-        self.spend_in_call(now, work)
+        self.spend_in_call(now, number as u16, work)
     }
 
     /// Begins protocol work on a frame.
-    fn receive(&mut self, now: Instant, frame: Frame) {
-        self.in_a_row += 1;
+    fn receive(&mut self, now: Instant, number: usize, frame: Frame) {
         let mut work = self.receive_work(&frame) + self.costs.dma(frame.packet.ip_bytes());
+        let one = &mut self.processors[number];
+        one.in_a_row += 1;
         if self.scheduling.polls {
-            let dropped = std::mem::take(&mut self.drop_work);
+            let dropped = std::mem::take(&mut one.drop_work);
             work = work + self.costs.taken(frame.packet.wire_packets()) + dropped;
         }
-        let finish = self.cpu.start(now, work);
-        self.task = Some((finish, Task::Receive(frame)));
+        let finish = one.cpu.start(now, work);
+        one.task = Some((finish, Task::Receive(frame)));
     }
 
-    /// The next call of an application, and its octets.
-    fn next_copy(&mut self, now: Instant) -> Option<(Task, u64)> {
+    /// The next call of an application on a processor, and its octets.
+    fn next_copy(&mut self, now: Instant, number: usize) -> Option<(Task, u64)> {
         if !self.is_shared {
-            return (!self.sockets.is_empty()).then(|| self.copy_of(0, now))?;
+            let is_here = self.sockets.first()?.caller as usize == number;
+            return is_here.then(|| self.copy_of(0, now))?;
         }
         // Datagrams and connections take turns.
-        self.reads_datagram = !self.reads_datagram || self.several.ready.is_empty();
-        if self.reads_datagram
-            && let Some((socket, len)) = self.next_datagram()
+        let one = &mut self.processors[number];
+        one.reads_datagram = !one.reads_datagram || one.ready.is_empty();
+        if one.reads_datagram
+            && let Some((socket, len)) = self.next_datagram(number)
         {
             return Some((Task::ReadDatagram(socket), len));
         }
-        while let Some(socket) = self.several.ready.pop_front() {
+        while let Some(socket) = self.processors[number].ready.pop_front() {
             if socket == ACCEPTING {
                 if self.may_accept() {
-                    self.several.ready.push_back(ACCEPTING);
+                    self.processors[number].ready.push_back(ACCEPTING);
                     return Some((Task::Accept, 0));
                 }
                 continue;
             }
             if let Some(copy) = self.copy_of(socket as usize, now) {
-                self.several.ready.push_back(socket);
+                self.processors[number].ready.push_back(socket);
                 return Some(copy);
             }
             self.sockets[socket as usize].is_ready = false;
         }
-        let (socket, len) = self.next_datagram()?;
+        let (socket, len) = self.next_datagram(number)?;
         Some((Task::ReadDatagram(socket), len))
     }
 
@@ -359,14 +413,14 @@ impl Host {
         (len > 0).then_some((task, len))
     }
 
-    fn finish(&mut self, now: Instant, task: Task, out: &mut Vec<Packet>) {
+    fn finish(&mut self, now: Instant, number: usize, task: Task, out: &mut Vec<Packet>) {
         let socket = task.socket() as usize;
         match task {
             Task::ReadDatagram(socket) => return self.finish_datagram(socket),
             Task::Accept => {
-                self.in_call = true;
+                self.in_call = Some(number as u16);
                 self.accept(now, out);
-                self.in_call = false;
+                self.in_call = None;
                 return;
             }
             Task::Receive(frame) if frame.packet.segment().is_none() => {
@@ -374,16 +428,16 @@ impl Host {
             }
             Task::Receive(frame) => self.handle_frame(now, frame),
             Task::Write(_, len) => {
-                self.in_call = true;
+                self.in_call = Some(number as u16);
                 self.finish_write(now, socket, len);
             }
             Task::Read(_, len) => {
-                self.in_call = true;
+                self.in_call = Some(number as u16);
                 self.finish_read(now, socket, len);
             }
         }
         self.act(now, socket, out);
-        self.in_call = false;
+        self.in_call = None;
     }
 
     /// Protocol work on what arrived.

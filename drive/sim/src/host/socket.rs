@@ -6,7 +6,7 @@
 use gigatcp_app::Application;
 use gigatcp_events::{Limit, State};
 use gigatcp_path::Drops;
-use gigatcp_tcp::{Config as TcpConfig, Connection, Received};
+use gigatcp_tcp::{Config as TcpConfig, Connection, FourTuple, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
 
@@ -22,6 +22,8 @@ pub struct SocketConfig<'a> {
     pub flow: u32,
     /// The route of its packets: odd ones lead from receivers to senders.
     pub route: u16,
+    /// Addresses and ports, as this end names them.
+    pub tuple: FourTuple,
     /// The engine's configuration.
     pub tcp: &'a TcpConfig,
     /// When it opens the connection. None: it waits for a SYN.
@@ -51,6 +53,10 @@ pub struct Socket {
     /// Number of its application on the host, and its own number there.
     pub(super) program: u32,
     pub(super) port: u32,
+    /// The processor of its receive queue.
+    pub(super) home: u16,
+    /// The processor of its application's calls.
+    pub(super) caller: u16,
     /// Whether it waits for its turn at the processor.
     pub(super) is_ready: bool,
     /// Whether it waits for its turn at the network card.
@@ -100,6 +106,8 @@ impl Socket {
             wake_at: config.opens_at.unwrap_or(Instant::FAR_FUTURE),
             program,
             port,
+            home: 0,
+            caller: 0,
             is_ready: false,
             is_held_back: false,
             reads_all: ideal && config.reader.is_prompt(),

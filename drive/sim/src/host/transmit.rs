@@ -138,26 +138,27 @@ impl Host {
         };
         let packet = self.numbered(socket, segment);
         work = work + self.costs.dma(packet.ip_bytes());
-        self.send_packet(now, packet, work, out);
+        let home = self.sockets[socket].home;
+        self.send_packet(now, packet, (home, work), out);
     }
 
-    /// Sends a packet once the processor has done the work for it.
+    /// Sends a packet once its processor, or that of the call, has done the work for it.
     pub(super) fn send_packet(
         &mut self,
         now: Instant,
         packet: Packet,
-        work: Work,
+        (home, work): (u16, Work),
         out: &mut Vec<Packet>,
     ) {
         let ready = if self.ideal {
             now
         } else {
-            self.spend(now, work)
+            self.spend(now, home, work)
         };
         if ready <= now && self.departures.is_empty() {
             self.put_on_link(now, packet, out);
         } else {
-            // With two processors a packet may be ready before one that was begun earlier.
+            // With several processors a packet may be ready before one that was begun earlier.
             let place = self.departures.partition_point(|(at, _)| *at <= ready);
             self.departures.insert(place, (ready, packet));
         }

@@ -150,7 +150,8 @@ fn of_machine(name: &str, host: &Host, flows: usize, left_out: &mut Vec<String>)
     }
     let scheduling = &host.scheduling;
     let keys = [
-        ("processors", scheduling.separate_applications),
+        ("processors", scheduling.processors > 1),
+        ("receive_queues", scheduling.receive_queues > 1),
         ("polls", scheduling.polls),
         ("receive_budget", scheduling.receive_budget.is_some()),
         ("input_queue", scheduling.input_queue.is_some()),

@@ -76,6 +76,43 @@ fn with_one_cost_per_packet_all_three_are_within_two_per_cent() {
     }
 }
 
+/// The ACK of every second segment leaves before it is read; the next read then opens the
+/// window by two segments, and BSD sends an update: two ACKs for three segments.
+#[test]
+fn an_application_that_reads_in_calls_makes_two_acks_for_three_segments_and_a_faster_start() {
+    let found = |series| {
+        let acks = experiment().flow(series).acks_sent as f64;
+        (experiment().rate(series), 15_625.0 / acks)
+    };
+    for (series, rate, segments) in [
+        ("896K-64MB", 83.85, 2.0),
+        ("896K-64MB-reads", 85.81, 1.5),
+        ("896K-64MB-reads-no-updates", 83.85, 2.0),
+    ] {
+        let (found, each) = found(series);
+        assert!((found - rate).abs() < 0.02, "{series}: {found}");
+        assert!((each - segments).abs() < 0.001, "{series}: {each}");
+    }
+}
+
+/// E57: 1024 clusters limit nothing; 256 are 512 KiB to send with, or 85 packets unread.
+#[test]
+fn a_pool_of_clusters_is_a_buffer_that_the_application_did_not_request() {
+    let rate = |series| experiment().rate(series);
+    assert!((rate("clusters-1024") / rate("896K-64MB-reads") - 1.0).abs() < 1e-6);
+    assert!((rate("clusters-256") / rate("512K") - 1.0).abs() < 0.001);
+    assert!((54.0..56.0).contains(&rate("512K")));
+    let dropped = |series| {
+        let hosts = &experiment().record_of(series).hosts;
+        let drops = hosts.iter().filter_map(|host| host.drops.get("clusters"));
+        drops.sum::<u64>()
+    };
+    assert_eq!(dropped("clusters-1024-pause"), 0);
+    assert_eq!(dropped("clusters-256-8K-pause"), 0);
+    // Of a window of 219 packets, and six once more.
+    assert!((134..=145).contains(&dropped("clusters-256-pause")));
+}
+
 #[test]
 fn what_is_fitted_is_named() {
     let experiment = experiment();

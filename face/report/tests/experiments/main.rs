@@ -5,6 +5,7 @@
 //! no claim. Where something is known to miss, the test holds the distance at
 //! which the README says it is.
 
+mod backlog;
 mod bufferbloat;
 mod coexistence;
 mod collapse;

@@ -25,8 +25,11 @@ pub(super) fn costs(costs: &CpuCosts) -> Vec<String> {
 pub(super) fn sharing(host: &Host) -> Vec<String> {
     let scheduling = &host.scheduling;
     let mut said = Vec::new();
-    if scheduling.separate_applications {
-        said.push("2 processors".to_owned());
+    if scheduling.processors > 1 {
+        said.push(format!("{} processors", scheduling.processors));
+    }
+    if scheduling.receive_queues > 1 {
+        said.push(format!("{} receive queues", scheduling.receive_queues));
     }
     if scheduling.polls {
         said.push("polls".to_owned());

@@ -1,0 +1,60 @@
+//! Addresses and ports of flows: captures show them, and network cards hash them.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use gigatcp_path::rss_hash;
+use gigatcp_tcp::FourTuple;
+use gigatcp_wire::{Endpoints, IpVersion};
+
+/// Returns the addresses of a flow's packets: senders in 10.1/16 or fd00:1::/32, receivers
+/// in 10.2/16 or fd00:2::/32.
+#[must_use]
+pub fn endpoints(ip: IpVersion, flow: u32, reverse: bool) -> Endpoints {
+    let [top, next, high, low] = (flow + 1).to_be_bytes();
+    let forward = match ip {
+        IpVersion::V4 => {
+            let at = |net| Ipv4Addr::new(10, net, high, low);
+            Endpoints::V4 {
+                src: at(1),
+                dst: at(2),
+            }
+        }
+        IpVersion::V6 => {
+            let upper = u16::from_be_bytes([top, next]);
+            let lower = u16::from_be_bytes([high, low]);
+            let at = |net| Ipv6Addr::new(0xfd00, net, 0, 0, 0, 0, upper, lower);
+            Endpoints::V6 {
+                src: at(1),
+                dst: at(2),
+            }
+        }
+    };
+    match reverse {
+        true => forward.reversed(),
+        false => forward,
+    }
+}
+
+/// Returns the hash that the card of a host takes of what it receives on a connection,
+/// which is named from the host's side.
+#[must_use]
+pub fn connection_hash(tuple: &FourTuple) -> u32 {
+    let arriving = tuple.reversed();
+    let ports = [arriving.local_port, arriving.remote_port].map(u16::to_be_bytes);
+    rss_hash(&[addresses(arriving.endpoints), ports.concat()].concat())
+}
+
+/// Returns the hash that the card of a host takes of datagrams between these addresses:
+/// without ports, since fragments have none.
+#[must_use]
+pub fn datagram_hash(arriving: Endpoints) -> u32 {
+    rss_hash(&addresses(arriving))
+}
+
+/// Source and destination, as they stand in a packet.
+fn addresses(endpoints: Endpoints) -> Vec<u8> {
+    match endpoints {
+        Endpoints::V4 { src, dst } => [src.octets(), dst.octets()].concat(),
+        Endpoints::V6 { src, dst } => [src.octets(), dst.octets()].concat(),
+    }
+}
