@@ -5,7 +5,7 @@ use gigatcp_units::Rate;
 
 use crate::account::Attributed;
 use crate::causes::Cause;
-use crate::measures::{Measures, rate};
+use crate::measures::{Measures, rate, ratio};
 
 /// What a cause cost over the whole connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -19,15 +19,28 @@ pub struct Cost {
 impl Cost {
     /// By what the path carries, over the time that was attributed to the cause. Never
     /// negative, and nothing for a path that was full.
+    ///
+    /// What was delivered is all that can be delivered faster. The path takes two RTTs more
+    /// than it carries the bytes: the handshake, and the last ACK. Where the cause stopped the
+    /// transfer, the rest of the time remains, and an RTT for what was stopped.
     pub(crate) fn of(m: &Measures<'_>, cause: &Cause, attributed: &Attributed) -> Self {
         let duration = m.duration.as_secs_f64();
         let is_path = matches!(cause.id, "path-saturated" | "cross-traffic");
         let time = attributed.time.as_secs_f64();
         let missed = m.capacity.bytes_per_second * time - attributed.bytes;
+        let mean = m.mean_rate();
+        let delivered = mean * duration;
+        let base = m.base.as_secs_f64();
+        let carried = 2.0 * base + ratio(delivered, m.capacity.bytes_per_second);
+        let shortest = match cause.id {
+            "connection-setup" | "rto-backoff" | "outage" => carried.max(duration - time + base),
+            _ => carried,
+        };
+        let faster = ratio(delivered, shortest.max(1e-9)) - mean;
         let missed = if is_path || duration <= 0.0 {
             0.0
         } else {
-            (missed / duration).max(0.0)
+            (missed / duration).min(faster).max(0.0)
         };
         Self {
             rate: rate(missed),

@@ -147,6 +147,8 @@ features! {
     TightShare "tight_share" "Share of the gaps that took no time." [0.0, 0.1, 0.2, 0.5, 0.9]
     LooseShare "loose_share" "Share of the gaps that took some time." [0.0, 0.1, 0.5, 0.8, 1.0]
     FillMedian "fill_median" "Median flight at losses over what bottleneck and queue hold." [0.2, 0.5, 0.8, 0.92, 1.05, 1.3, 2.0]
+    QueueEven "queue_even" "Lower over upper quartile of the queues before losses." [0.0, 0.2, 0.4, 0.6, 0.8, 0.95]
+    FillLow "fill_low" "Lower quartile of the flights at losses over what bottleneck and queue hold." [0.2, 0.5, 0.8, 0.92, 1.05, 1.3, 2.0]
     QueueLow "queue_low" "Lower quartile of the queues before losses, of the longest." [0.0, 0.2, 0.4, 0.55, 0.7, 0.9]
     Crowding "crowding" "Log likelihood ratio of losses in longer queues than around." [-6.0, -2.0, 0.0, 2.6, 4.5, 10.0]
     BurstPassed "burst_passed" "Share of the loss burst at the end of slow start that arrived." [0.1, 0.3, 0.42, 0.46, 0.5, 0.54, 0.7]
@@ -308,6 +310,8 @@ fn pattern(m: &Measures<'_>, f: &mut Features) {
     f.set_if(F::TightShare, p.tight);
     f.set_if(F::LooseShare, p.loose);
     f.set_if(F::FillMedian, p.fill);
+    f.set_if(F::QueueEven, p.queue_even);
+    f.set_if(F::FillLow, p.fill_low);
     f.set_if(F::QueueLow, p.queue_low);
     f.set_if(F::Crowding, p.crowding);
     f.set_if(F::BurstPassed, p.burst_passed);
@@ -726,6 +730,8 @@ pub(crate) const PATTERN: &[Feature] = &[
     Feature::TightShare,
     Feature::LooseShare,
     Feature::FillMedian,
+    Feature::QueueEven,
+    Feature::FillLow,
     Feature::QueueLow,
     Feature::Crowding,
     Feature::BurstPassed,

@@ -37,10 +37,11 @@ macro_rules! lifts {
 }
 
 lifts! {
-    // Links twice as fast in the direction of the data, queues twice as long.
+    // Links twice as fast in the direction of the data, in packets too, queues twice as long.
     "path-saturated": |draft, _| {
         for hop in &mut draft.forward {
             hop.scale("rate", 2.0);
+            hop.scale("packet_rate", 2.0);
             hop.scale("queue", 2.0);
             hop.remove(&["rate_schedule"]);
         }
@@ -102,14 +103,21 @@ lifts! {
     };
     // No random losses behind the bottleneck.
     "random-loss": |draft, _| draft.forward[2].remove(&["loss", "loss_burst", "loss_from", "loss_until"]);
-    // A queue of one BDP, or twice as long if it is longer than that.
+    // Room for one BDP, or for twice as much if it has more than that.
     "queue-overflow": |draft, sizes| {
         let queue = draft.bottleneck().number("queue");
         queue.is_some_and(|queue| {
             let longer = (2.0 * queue).max(sizes.packets).max(100.0);
-            draft.bottleneck().set("queue", Value::Packets(longer as u64));
-            true
+            draft.bottleneck().scale("queue", longer / queue)
         })
+    };
+    // A queue that drops only once it is full, with room for one BDP at least.
+    "aqm-drops": |draft, sizes| {
+        let queue = draft.bottleneck().find("queue").cloned();
+        let Some(Value::Queue(_, room)) = queue else { return false };
+        let room = room.max(sizes.packets as u64).max(100);
+        draft.bottleneck().set("queue", Value::Packets(room));
+        true
     };
     "policer": |draft, _| draft.bottleneck().remove(&["policer", "policer_burst"]);
     // No hop marks.
@@ -290,6 +298,17 @@ mod tests {
             gain_bps: 30e6,
         };
         assert_eq!(holds(&runs, "policer", 30e6), better);
+    }
+
+    #[test]
+    fn more_room_leaves_a_managed_queue_managed() {
+        let managed = world("aqm-drops", 7, Paths::Usual);
+        let queue = |cause: &str| {
+            let lifted = lift(&managed, cause).expect("it has a queue");
+            lifted.draft.forward[BOTTLENECK].find("queue").cloned()
+        };
+        assert!(matches!(queue("queue-overflow"), Some(Value::Queue(..))));
+        assert!(matches!(queue("aqm-drops"), Some(Value::Packets(_))));
     }
 
     #[test]

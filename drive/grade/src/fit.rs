@@ -117,8 +117,8 @@ pub struct Fitted {
 pub struct Prior {
     /// Weights in the order of a [`Layout`], in nats.
     weights: Vec<f64>,
-    /// Cost of the square of a distance from them.
-    strength: f64,
+    /// Cost of the square of a distance from each of them.
+    strength: Vec<f64>,
 }
 
 impl Prior {
@@ -127,14 +127,15 @@ impl Prior {
     pub fn zero() -> Self {
         Self {
             weights: vec![0.0; Layout::new().len],
-            strength: RIDGE,
+            strength: vec![RIDGE; Layout::new().len],
         }
     }
 
     /// The weights in use, which stand for all connections that they were fitted to.
     ///
     /// `strength` is what a distance from them costs; a row that they have pays nothing for
-    /// being there.
+    /// being there. Of a cause or a feature that they never had they say nothing: its weights
+    /// are fitted as from zero.
     #[must_use]
     pub fn in_use(is_away: bool, strength: f64) -> Self {
         let layout = Layout::new();
@@ -154,8 +155,31 @@ impl Prior {
                 }
             }
         }
+        let strength = strengths(fitted(is_away), &layout, strength);
         Self { weights, strength }
     }
+}
+
+/// What a distance from each weight of a table costs: little for a cause or a feature that
+/// it has no weights of.
+fn strengths(table: &[gigatcp_why::weights::Fitted], layout: &Layout, strength: f64) -> Vec<f64> {
+    let mut strengths = vec![strength; layout.len];
+    let mut known = [false; FEATURES];
+    for (feature, _) in table.iter().flat_map(|(_, _, rows)| *rows) {
+        known[*feature as usize] = true;
+    }
+    for (cause, (_, _, rows)) in table.iter().enumerate() {
+        for (feature, begin) in &layout.rows[cause] {
+            if rows.is_empty() || !known[*feature] {
+                let knots = Feature::ALL[*feature].knots().len();
+                strengths[*begin..begin + knots].fill(RIDGE);
+            }
+        }
+        if rows.is_empty() {
+            strengths[layout.biases[cause]..][..STATES].fill(RIDGE);
+        }
+    }
+    strengths
 }
 
 /// Fits weights to the examples; `progress` is told the step and the loss of it.
@@ -182,7 +206,7 @@ pub fn fit(examples: &[&Example], prior: &Prior, mut progress: impl FnMut(usize,
         let costs = row_costs(&layout, &weights, &prior.weights);
         for (index, weight) in weights.iter_mut().enumerate() {
             let distance = *weight - prior.weights[index];
-            let slope = gradient[index] / total + prior.strength * distance + costs[index];
+            let slope = gradient[index] / total + prior.strength[index] * distance + costs[index];
             mean[index] = DECAY.0 * mean[index] + (1.0 - DECAY.0) * slope;
             square[index] = DECAY.1 * square[index] + (1.0 - DECAY.1) * slope * slope;
             *weight -= length * (mean[index] / rise) / ((square[index] / spread).sqrt() + 1e-6);
@@ -474,3 +498,30 @@ impl Fitted {
 
 /// A row whose weights are all smaller is left out.
 const MIN_WEIGHT: f64 = 0.1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_of_a_new_cause_or_feature_are_free_and_others_are_held() {
+        let layout = Layout::new();
+        let place = |id: &str| CAUSES.iter().position(|cause| cause.id == id).unwrap();
+        let (old, new) = (place("random-loss"), place("aqm-drops"));
+        let rows: &[(Feature, &[i16])] = &[(Feature::LossFill, &[1; 7])];
+        let mut table = vec![("", [0; STATES], &[][..]); CAUSES.len()];
+        table[old].2 = rows;
+        let costs = strengths(&table, &layout, 0.5);
+        let of = |cause: usize, feature: Feature| {
+            let row = layout.rows[cause]
+                .iter()
+                .find(|one| one.0 == feature as usize);
+            costs[row.unwrap().1]
+        };
+        assert_eq!(of(old, Feature::LossFill), 0.5);
+        assert_eq!(of(old, Feature::QueueEven), RIDGE);
+        assert_eq!(of(new, Feature::LossFill), RIDGE);
+        assert_eq!(costs[layout.biases[new]], RIDGE);
+        assert_eq!(costs[layout.biases[old]], 0.5);
+    }
+}

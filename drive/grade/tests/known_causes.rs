@@ -2,6 +2,7 @@
 //! xtask grade` counts many more.
 
 use gigatcp_analyze::{Analysis, Options, Source, analyze};
+use gigatcp_grade::counterfactual::{Verdict, counterfactual, holds};
 use gigatcp_grade::dataset::{Observed, of_world};
 use gigatcp_grade::worlds::{CAUSES, Paths, world};
 
@@ -56,6 +57,42 @@ fn two_captures_say_together_what_was_lost_between_them() {
         let joined = answer.diagnosis.joined.expect("they are of one connection");
         assert!(joined.starts_with("Seen in both captures: of "), "{joined}");
     }
+}
+
+#[test]
+fn a_lost_syn_costs_what_a_connection_without_it_gains() {
+    for seed in [1_000_000, 1_000_001, 1_000_002, 1_000_004] {
+        let id = "connection-setup";
+        let seen = of_world(id, seed, Paths::Usual).expect("a world that can be run");
+        let (cost, _) = seen[0].cost.expect("a cost");
+        let runs = counterfactual(&world(id, seed, Paths::Usual)).expect("it ran before");
+        assert_eq!(holds(&runs, id, cost), Verdict::Holds, "{seed}: {cost}");
+    }
+}
+
+#[test]
+fn an_mtu_of_1500_that_was_learned_late_is_a_small_mss() {
+    let seen = of_world("mss-clamped", 1_000_001, Paths::Usual).expect("a world that can be run");
+    assert!(seen[0].notes.contains(&"mss-clamped"), "{:?}", seen[0]);
+}
+
+#[test]
+fn early_drops_are_seldom_sure_to_be_something_else() {
+    let seeds = 6_000_000..6_000_012;
+    let seen = seeds.map(|seed| of_world("aqm-drops", seed, Paths::Usual));
+    let seen: Result<Vec<Vec<Observed>>, String> = seen.collect();
+    let seen: Vec<Observed> = seen
+        .expect("worlds that can be run")
+        .into_iter()
+        .flatten()
+        .collect();
+    let right = seen.iter().filter(|one| one.is_right()).count();
+    let is_wrong = |one: &&Observed| one.confidence >= 0.85 && !one.is_right();
+    let wrong = seen.iter().filter(is_wrong).count();
+    assert!(
+        right * 2 >= seen.len() && wrong * 10 <= seen.len(),
+        "{right}, {wrong}"
+    );
 }
 
 /// Right, unsure and wrong answers for one world of every cause.

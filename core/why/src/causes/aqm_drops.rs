@@ -1,14 +1,19 @@
-//! A queue drops before it is full (active queue management, RFC 7567 section 4).
+//! A managed queue drops before it is full (active queue management, RFC 7567 section 4).
 //!
-//! Only the account of a run, which sees why each packet was dropped, says so. In packets
-//! an early drop is a loss at some queue: nothing here scores, and `gigatcp why` calls it
-//! an overflowing queue, or random where the queue was short.
+//! A managed queue drops while packets wait, so the bottleneck is busy at each loss, as
+//! before a full queue and unlike random loss. But the queue is neither full nor of the same
+//! length each time, and longer ones have passed without a loss.
 
-use alloc::{string::String, vec::Vec};
+use alloc::format;
 
-use super::{Cause, Explanation, NEVER};
+use gigatcp_units::Duration;
+
+use super::losses::Losses;
+use super::text::{clauses, happened, subject, time};
+use super::{AFTER_LOSS, Cause, Evidence, Explanation};
 use crate::account::Attributed;
-use crate::measures::Measures;
+use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
+use crate::measures::{Measures, quartile};
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "aqm-drops",
@@ -17,10 +22,12 @@ pub(crate) const CAUSE: Cause = Cause {
               keep the delay short. It costs throughput where the bottleneck idles after the \
               reduction of cwnd: few flows, a target or thresholds below one \
               bandwidth-delay product, many drops in a row.",
-    detection: "The account of a run knows why each packet was dropped. Captures show the loss, not \
-                the reason: `why` reports queue-overflow or random-loss.",
-    confidence: "Exact in the account of a run; never reported of packets only.",
-    capture_points: "no capture: the run itself",
+    detection: "Losses while the RTT is above its minimum and as much is in flight as the bottleneck \
+                carries, but with queues of different lengths, shorter than the longest one.",
+    confidence: "Medium: the capture shows each loss, not its reason. Indistinguishable from random \
+                 loss where the queue is shorter than what the RTT varies by, and behind the \
+                 bottleneck from an overflowing queue. Exact in the account of a run.",
+    capture_points: "sender; weaker at the receiver and mid-path",
     fix: "ECN at both hosts, so that the queue marks in place of dropping; a target and an interval, \
           or thresholds, that fit the RTT and the number of flows.",
     references: &[
@@ -30,20 +37,51 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 8033 (PIE)",
     ],
     is_fault: false,
-    states: NEVER,
+    states: AFTER_LOSS,
     is_hidden: false,
-    needs: None,
-    features: &[],
+    needs: Some(Feature::AnyLoss),
+    features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     note: None,
     explain,
 };
 
-/// Nothing is ever attributed to it here.
-fn explain(_: &Measures<'_>, _: &Attributed) -> Explanation {
+fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let losses = Losses::of(m, attributed);
+    let list = &m.trail.episodes.list;
+    let episodes = attributed.episodes.iter().filter_map(|one| list.get(*one));
+    let before = episodes.filter_map(|one| m.queue_before(one));
+    let before = quartile(before.map(|queue| queue.as_secs_f64()).collect(), 2);
+    let before = before
+        .map(Duration::from_secs_f64)
+        .filter(|queue| !queue.is_zero());
+    let text = clauses([
+        losses.summary("dropped"),
+        before.map(|queue| format!("the median queue before them adds {}", time(queue))),
+        (!m.queue_max.is_zero()).then(|| format!("the longest queue adds {}", time(m.queue_max))),
+        (!m.base.is_zero()).then(|| format!("an RTT is {}", time(m.base))),
+    ]);
+    let dropped = if losses.segments > 0 {
+        happened(losses.segments, "segment", "dropped") + " by a queue that was not full;"
+    } else {
+        "A queue dropped before it was full;".into()
+    };
+    let mut evidence = losses.or_round(m, attributed);
+    if !text.is_empty() {
+        evidence.insert(0, Evidence::figure(text));
+    }
+    let base = (!m.base.is_zero()).then(|| format!(" of {}", time(m.base)));
     Explanation {
-        subject: String::from(CAUSE.name),
-        finding: String::new(),
-        evidence: Vec::new(),
-        fix: String::from(CAUSE.fix),
+        subject: subject(CAUSE.name, before.map(time)),
+        finding: format!(
+            "{dropped} recovery and the smaller window after it took {}.",
+            time(attributed.time),
+        ),
+        evidence,
+        fix: format!(
+            "at the bottleneck a target, an interval or thresholds that fit an RTT{} (Linux: codel \
+             and fq_codel interval, pie target, red min and max); ECN at both hosts, so that it \
+             marks in place of dropping",
+            base.unwrap_or_default()
+        ),
     }
 }

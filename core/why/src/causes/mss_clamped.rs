@@ -79,17 +79,24 @@ const MIN_FULL: u64 = 20;
 /// An MSS below this is smaller than what any path carries with IPv6 (RFC 8200 section 5).
 const MAX_SMALL: u64 = 1220;
 
+/// The MTU of an Ethernet (RFC 894), of which RFC 1191 has no plateau.
+const ETHERNET: u64 = 1500;
+
 /// Segments of that size in rounds with several of them in flight, which ACKs released or
 /// which stood in a queue of the path: data was waiting, so the sender did not make them
 /// small for want of it.
 ///
-/// A packet of a plateau may follow larger ones (a path MTU that was learned later); any
-/// other size must be the largest that was sent.
+/// A packet of a plateau or of an Ethernet may follow larger ones (a path MTU that was learned
+/// later); any other size must be the largest that was sent.
 fn in_flights(m: &Measures<'_>, size: &SegmentSize) -> u64 {
     let octets = size.octets;
-    let is_full = |round: &Round| match size.cause {
-        SizeCause::Plateau => round.sent * 20 >= round.segments * octets * 19,
-        _ => round.small * 8 <= round.segments,
+    let may_follow = size.packet == ETHERNET || size.cause == SizeCause::Plateau;
+    let is_full = |round: &Round| {
+        if may_follow {
+            round.sent * 20 >= round.segments * octets * 19
+        } else {
+            round.small * 8 <= round.segments
+        }
     };
     // A sender that paces is released by its own clock.
     let is_released = |index: usize, round: &Round| {

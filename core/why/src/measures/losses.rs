@@ -83,6 +83,11 @@ pub(crate) struct LossPattern {
     pub loose: Option<f64>,
     /// Median of [`LossMeasures::fill`].
     pub fill: Option<f64>,
+    /// Its lower quartile: what drops only while packets wait finds the bottleneck busy.
+    pub fill_low: Option<f64>,
+    /// Lower over upper quartile of [`LossMeasures::queue_of_base`]: a full queue has the same
+    /// length each time.
+    pub queue_even: Option<f64>,
     /// Lower quartile of [`LossMeasures::queue_of_max`].
     pub queue_low: Option<f64>,
     /// Log likelihood ratio of losses that come when the queue is longer than around.
@@ -167,9 +172,10 @@ impl LossPattern {
         let spurious: f64 = list.iter().map(|one| needless(m, one) as f64).sum();
         let queued = m.losses.iter().filter_map(|one| one.queue_of_max);
         let queued = queued.filter(|part| *part >= LONG).count();
+        let flights = events.iter().map(|one| one.first.flight as f64);
         let (rate_variation, amount_variation) = rhythm(&events);
         Self {
-            evenness: evenness(&events),
+            evenness: evenness(flights.collect()),
             rate_variation,
             amount_variation,
             rows: ratio(
@@ -180,6 +186,8 @@ impl LossPattern {
             tight: share(|one| one.is_tight),
             loose: share(|one| one.is_loose),
             fill: quartile(of(&|one| one.fill), 2),
+            fill_low: quartile(of(&|one| one.fill), 1),
+            queue_even: evenness(of(&|one| one.queue_of_base)),
             queue_low: quartile(of(&|one| one.queue_of_max), 1),
             crowding: crowding(m),
             burst_passed: list.first().and_then(|one| loss_burst::passed(m, one)),
@@ -247,12 +255,12 @@ fn loss_events<'a>(m: &Measures<'_>, episodes: &'a [Episode]) -> Vec<LossEvent<'
     events
 }
 
-fn evenness(events: &[LossEvent<'_>]) -> Option<f64> {
-    let flights: Vec<f64> = events.iter().map(|one| one.first.flight as f64).collect();
-    if flights.len() < 2 {
+/// Lower over upper quartile, of two samples or more.
+fn evenness(samples: Vec<f64>) -> Option<f64> {
+    if samples.len() < 2 {
         return None;
     }
-    let (low, high) = (quartile(flights.clone(), 1)?, quartile(flights, 3)?);
+    let (low, high) = (quartile(samples.clone(), 1)?, quartile(samples, 3)?);
     Some(ratio(low, high))
 }
 
@@ -378,4 +386,18 @@ fn took_no_time(trail: &Trail, gap: &Gap, mss: u64, base: Duration) -> Option<bo
     let is_exact = (places - missing - 1.0).abs() <= 0.25 + missing / 16.0;
     let was_idle = gap.train <= 2 * mss && gap.wait * 2 <= base;
     (is_exact || was_idle).then_some(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn a_full_queue_has_the_same_length_at_each_loss_and_a_managed_one_has_not() {
+        let even = |queues: &[f64]| evenness(queues.to_vec()).unwrap_or_default();
+        assert!(even(&[1.0, 0.97, 1.0, 0.98]) > 0.95);
+        assert!(even(&[0.1, 0.4, 0.2, 0.9]) < 0.5);
+        assert_eq!(evenness(vec![1.0]), None);
+    }
 }

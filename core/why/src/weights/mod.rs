@@ -35,3 +35,12 @@ pub(crate) struct Table {
 pub const fn fitted(is_away: bool) -> &'static [Fitted] {
     if is_away { AWAY.causes } else { NEAR.causes }
 }
+
+/// Returns the calibrations in use, of whole captures and of those without the handshake, as
+/// (probability, share of right answers).
+#[must_use]
+pub fn calibrations(is_away: bool) -> [alloc::vec::Vec<(f64, f64)>; 2] {
+    let table = if is_away { AWAY } else { NEAR };
+    let pairs = |(knots, shares): Curve| knots.iter().copied().zip(shares.iter().copied());
+    [table.calibration, table.calibration_cut].map(|curve| pairs(curve).collect())
+}

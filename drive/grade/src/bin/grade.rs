@@ -14,7 +14,8 @@
 //!   to worlds with seeds below 1,000,000 and to the captures in DIR, and writes them to a
 //!   directory (`core/why/src/weights`). With `--continue` the weights in use stand for the
 //!   connections that they were fitted to, and a distance from them costs STRENGTH times its
-//!   square: DIR then needs only captures of seeds that they have not seen.
+//!   square: DIR then needs only captures of seeds that they have not seen. The calibration
+//!   stays.
 //!
 //! Worlds with seeds below 1,000,000 are for fitting; grade with others.
 
@@ -38,6 +39,7 @@ use gigatcp_grade::shares::Shares;
 use gigatcp_grade::stability::Stability;
 use gigatcp_grade::worlds::{CAUSES, Paths, world};
 use gigatcp_why::CAUSES as ALL;
+use gigatcp_why::weights::calibrations;
 use rayon::prelude::*;
 
 /// Where seeds for grading begin.
@@ -221,12 +223,18 @@ fn lifted(request: &Request) -> Result<(), String> {
         let Some((cost, _)) = claimed else {
             return Ok((None, String::new()));
         };
-        let verdict = holds(&counterfactual(&world)?, &one.said, cost);
+        let verdict = match holds(&counterfactual(&world)?, &one.said, cost) {
+            // A fault that is noted is stated, too.
+            Verdict::OtherBetter { cause, .. } if one.notes.contains(&cause) => Verdict::Holds,
+            other => other,
+        };
         let line = format!(
-            "{id} {seed}: said {}, {:.1} of {:.1} Mbit/s: {verdict:?}",
+            "{id} {seed}: said {} {:.2}, {:.1} of {:.1} Mbit/s: {verdict:?} [{}]",
             one.said,
+            one.confidence,
             cost / 1e6,
-            one.throughput_bps / 1e6
+            one.throughput_bps / 1e6,
+            one.name
         );
         Ok((Some(verdict == Verdict::Holds), line))
     });
@@ -389,10 +397,12 @@ fn fit_all(request: &Request) -> Result<(), String> {
         eprintln!("windows unknown:");
         report(&cut, false);
         if let Some(directory) = &request.write {
-            let calibrations = [
-                ("calibration", calibration(&whole)),
-                ("calibration_cut", calibration(&cut)),
-            ];
+            // What is in use rests on more connections than those that a fit continues with.
+            let [whole, cut] = match request.continues {
+                Some(_) => calibrations(is_away),
+                None => [calibration(&whole), calibration(&cut)],
+            };
+            let calibrations = [("calibration", whole), ("calibration_cut", cut)];
             write(&directory.join(file), &fitted.source(name, calibrations))?;
         }
     }

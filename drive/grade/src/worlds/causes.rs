@@ -79,6 +79,7 @@ recipes! {
     "delayed-ack-stall", Needs { rtt_range: 5.0, ..ANY }, delayed_ack;
     "random-loss", ANY, path::random_loss;
     "queue-overflow", SHORT, path::queue_overflow;
+    "aqm-drops", ANY, path::aqm_drops;
     "policer", ANY, path::policer;
     "ecn-marks", ANY, path::ecn_marks;
     "reordering-mistaken-for-loss", ANY, path::reordering;

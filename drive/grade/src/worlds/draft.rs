@@ -23,7 +23,7 @@ pub(crate) enum Value {
     /// A queue limit in packets.
     Packets(u64),
     /// A queue discipline with its settings, and its limit in packets.
-    Queue(&'static str, u64),
+    Queue(String, u64),
     /// A rate in packets per second.
     PacketRate(u64),
     /// A probability.
@@ -76,7 +76,7 @@ impl Value {
             Self::Picos(n) => Self::Picos(scaled(*n)),
             Self::Bps(n) => Self::Bps(scaled(*n)),
             Self::Packets(n) => Self::Packets(scaled(*n)),
-            Self::Queue(discipline, n) => Self::Queue(discipline, scaled(*n)),
+            Self::Queue(discipline, n) => Self::Queue(discipline.clone(), scaled(*n)),
             Self::PacketRate(n) => Self::PacketRate(scaled(*n)),
             Self::Probability(p) => Self::Probability((p * factor).min(1.0)),
             other => other.clone(),

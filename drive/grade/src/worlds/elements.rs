@@ -3,7 +3,8 @@
 //! A queue that manages itself, a link whose rate changes, ACKs in groups, losses in
 //! bursts, a dialog instead of a stream, datagrams beside it. None of them is the cause
 //! except where it makes one: bursts are the random losses, a dialog is the application's
-//! limit, and many datagrams are cross traffic.
+//! limit, and many datagrams are cross traffic. (A managed queue that limits is a cause of its
+//! own, in `impairments.rs`.)
 
 use super::causes::Site;
 use super::draft::{BOTTLENECK, Table, Value};
@@ -31,6 +32,7 @@ fn kinds(cause: &str) -> &'static [Kind] {
         "application-limited" => &[REQUESTS, CHUNKS, QUEUE, CHANGING],
         "cross-traffic" => &[MANY_DATAGRAMS, QUEUE],
         "queue-overflow" | "policer" | "ack-path" => &[FEW_DATAGRAMS],
+        "aqm-drops" => &[GROUPS, FEW_DATAGRAMS, CHANGING],
         // Nothing may be added there that moves the packets of a list.
         "rto-backoff" | "connection-setup" | "pmtu-black-hole" => &[QUEUE],
         _ => &[QUEUE, GROUPS, FEW_DATAGRAMS, CHANGING],
@@ -55,7 +57,7 @@ fn queue(site: &mut Site<'_>) {
     ]);
     let room = site.base.queue(site.draw.between(1.0, 4.0)).number();
     let room = room.unwrap_or_default().max(60.0) as u64;
-    let queue = Value::Queue(discipline, room);
+    let queue = Value::Queue(discipline.into(), room);
     site.draft.bottleneck().set("queue", queue);
 }
 

@@ -36,6 +36,8 @@ pub struct Facts {
     pub cpus: [f64; 2],
     /// Wire packets of data dropped because a queue was full.
     pub queue_full: u64,
+    /// Wire packets of data that a managed queue dropped before it was full.
+    pub early: u64,
     /// Wire packets of data taken by loss models.
     pub lost: u64,
     /// Wire packets of data dropped by a policer.
@@ -70,7 +72,7 @@ impl Facts {
     /// Returns the wire packets of data that did not arrive, for any reason.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        self.queue_full + self.lost + self.policed + self.too_big + self.ring_drops
+        self.queue_full + self.early + self.lost + self.policed + self.too_big + self.ring_drops
     }
 }
 
@@ -112,9 +114,8 @@ fn read(outcome: &Outcome, forward: usize) -> Facts {
     let link = flow.sender.link();
     for counters in there.iter().chain(link).map(gigatcp_path::Hop::counters) {
         let of = |cause| counters.drops.sum(|dropped| cause_of(dropped) == cause);
-        // Packets alone do not tell one from the other.
-        let early = of(Cause::AqmDrops).packets;
-        facts.queue_full += of(Cause::QueueOverflow).packets + early;
+        facts.queue_full += of(Cause::QueueOverflow).packets;
+        facts.early += of(Cause::AqmDrops).packets;
         facts.lost += of(Cause::RandomLoss).packets;
         facts.policed += of(Cause::Policer).packets;
         facts.too_big += of(Cause::PmtuBlackHole).packets;

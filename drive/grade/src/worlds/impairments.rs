@@ -39,6 +39,32 @@ pub(crate) fn queue_overflow(site: &mut Site<'_>) {
     flow.set("congestion_control", Value::Word("reno".into()));
 }
 
+/// A managed queue that has room for the path, and a target or thresholds that are a small
+/// part of the RTT: the link idles after each reduction of the window.
+pub(crate) fn aqm_drops(site: &mut Site<'_>) {
+    let (base, draw) = (site.base, &mut *site.draw);
+    let room = base.queue(draw.between(1.0, 4.0)).number();
+    let room = room.unwrap_or_default().max(60.0) as u64;
+    let target = (base.rtt * draw.magnitude(0.01, 0.2) * 1e6) as u64;
+    let packets = room as f64 * draw.magnitude(0.01, 0.05);
+    let discipline = match draw.pick(&["codel", "fq_codel", "pie", "dualpi2", "red"]) {
+        "red" => format!(
+            "red, min {:.0}, max {:.0}, weight {:.4}, maxp {:.2}",
+            packets + 2.0,
+            3.0 * packets + 6.0,
+            draw.magnitude(0.002, 0.05),
+            draw.between(0.02, 0.1)
+        ),
+        // A target is 5 % of the interval by default (RFC 8289 section 4.3).
+        name @ ("codel" | "fq_codel") => {
+            format!("{name}, target {target} us, interval {} us", 20 * target)
+        }
+        name => format!("{name}, target {target} us"),
+    };
+    let queue = Value::Queue(discipline, room);
+    site.draft.bottleneck().set("queue", queue);
+}
+
 pub(crate) fn policer(site: &mut Site<'_>) {
     let base = site.base;
     let rate = base.rate * site.draw.between(0.2, 0.75);

@@ -121,6 +121,7 @@ fn drops(cause: &str, facts: &Facts) -> Conditions {
     match cause {
         "random-loss" => [&only(facts.lost, 5)[..], &[held]].concat(),
         "queue-overflow" => [&only(facts.queue_full, 3)[..], &[held]].concat(),
+        "aqm-drops" => [&only(facts.early, 5)[..], &[held]].concat(),
         "policer" => [&only(facts.policed, 8)[..], &[held]].concat(),
         "ecn-marks" => vec![
             ("too few marks", facts.mark_reductions >= 3),
@@ -136,7 +137,10 @@ fn drops(cause: &str, facts: &Facts) -> Conditions {
         "rto-backoff" => vec![("no timeout", facts.timeouts >= 1)],
         "outage" => vec![
             ("no timeout", facts.timeouts >= 1),
-            ("other drops", facts.queue_full <= facts.packets / 100),
+            (
+                "other drops",
+                facts.queue_full + facts.early <= facts.packets / 100,
+            ),
         ],
         "rx-ring-overrun" => only(facts.ring_drops, 1).to_vec(),
         "ack-path" => vec![
