@@ -94,3 +94,8 @@ fn a_server_that_accepts_slowly_drops_with_cookies_too() {
         assert!((2.05..2.15).contains(&last(run)), "{}", last(run));
     }
 }
+
+#[test]
+fn what_a_terminal_shows_is_as_it_was() {
+    experiment().assert_output();
+}
