@@ -32,7 +32,7 @@ fn client(how: u8, octets: &[u8]) {
     let mut ends = 0;
     for piece in octets.chunks(1 + usize::from(how >> 4)) {
         client.handle_bytes(now, piece);
-        now = now + Duration::from_millis(u64::from(how) * 50);
+        now += Duration::from_millis(u64::from(how) * 50);
         client.handle_timeout(now);
         while let Some(output) = client.poll_output() {
             match output {
@@ -60,7 +60,7 @@ fn server(how: u8, octets: &[u8]) {
     let mut ends = 0;
     for piece in octets.chunks(1 + usize::from(how >> 4)) {
         session.handle_bytes(now, piece);
-        now = now + Duration::from_millis(u64::from(how) * 50);
+        now += Duration::from_millis(u64::from(how) * 50);
         session.handle_timeout(now);
         while let Some(output) = session.poll_output() {
             match output {

@@ -158,7 +158,7 @@ fn datagrams(how: u8, octets: &[u8]) {
     let mut fed = 0;
     while let [length, time, after @ ..] = rest {
         let (datagram, after) = after.split_at(usize::from(*length).min(after.len()));
-        now = now + Duration::from_micros(u64::from(*time) * 100);
+        now += Duration::from_micros(u64::from(*time) * 100);
         let clock = Duration::from_nanos(now.as_nanos());
         receiver.on_datagram(now, Some(clock), datagram);
         let _ = StreamMark::read(datagram).and_then(|mark| mark.stamp(datagram));

@@ -258,7 +258,7 @@ pub struct DirectionRecord {
 }
 
 /// One TCP connection.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FlowRecord {
     /// Name of the flow.
     pub name: String,

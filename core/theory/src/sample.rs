@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_ramp_before_a_plateau_is_warm_up_and_a_plateau_alone_has_none() {
-        let noise = |index: usize| if index % 2 == 0 { 0.5 } else { -0.5 };
+        let noise = |index: usize| if index.is_multiple_of(2) { 0.5 } else { -0.5 };
         let ramp = |index: usize| {
             if index < 20 {
                 index as f64 * 5.0

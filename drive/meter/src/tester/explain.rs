@@ -31,14 +31,17 @@ pub fn explain(outcome: &Outcome) -> Vec<Explanation> {
     let explained = streams.filter_map(|stream| {
         let own = readings(&outcome.samples, stream.id)?;
         let theirs = peer.as_ref().and_then(|peer| readings(peer, stream.id));
+        let has_both_ends = theirs.is_some();
         let mut account = account(outcome, peer.as_ref(), stream.role);
         let (own_end, peer_end) = match stream.role {
             Role::Sender => (End::Sender, End::Receiver),
             Role::Receiver => (End::Receiver, End::Sender),
         };
         let delay = one_way_delay(outcome);
+        let theirs = theirs.unwrap_or_default().iter();
+        let theirs: Vec<Reading> = theirs.map(|one| shifted(one, delay)).collect();
         let mut all: Vec<Look<'_>> = Vec::new();
-        all.extend(own.iter().map(|one| Look::Socket(own_end, *one)));
+        all.extend(own.iter().map(|one| Look::Socket(own_end, one)));
         all.extend(
             outcome
                 .samples
@@ -47,8 +50,7 @@ pub fn explain(outcome: &Outcome) -> Vec<Explanation> {
                 .map(|one| Look::Host(own_end, one)),
         );
         if let Some(peer) = &peer {
-            let theirs = theirs.unwrap_or_default().iter();
-            all.extend(theirs.map(|one| Look::Socket(peer_end, shifted(one, delay))));
+            all.extend(theirs.iter().map(|one| Look::Socket(peer_end, one)));
             all.extend(peer.host.iter().map(|one| Look::Host(peer_end, one)));
         }
         // Sorting is stable: what is simultaneous stays in order.
@@ -63,7 +65,7 @@ pub fn explain(outcome: &Outcome) -> Vec<Explanation> {
             id: stream.id,
             role: stream.role,
             diagnosis: account.diagnose()?,
-            has_both_ends: theirs.is_some(),
+            has_both_ends,
         })
     });
     explained.collect()
@@ -71,7 +73,7 @@ pub fn explain(outcome: &Outcome) -> Vec<Explanation> {
 
 /// A reading of either end.
 enum Look<'a> {
-    Socket(End, Reading),
+    Socket(End, &'a Reading),
     Host(End, &'a HostReading),
 }
 

@@ -48,13 +48,17 @@ fn line(
         Some(part.datagrams)
     };
     let is_udp_receiver = part.view.is_none() && stream.role == Role::Receiver;
-    let lost = is_udp_receiver
-        .then(|| part.lost.to_string())
-        .unwrap_or_default();
+    let lost = if is_udp_receiver {
+        part.lost.to_string()
+    } else {
+        String::new()
+    };
     let jitter = part.udp.report.jitter.as_secs_f64() * 1000.0;
-    let jitter = is_udp_receiver
-        .then(|| format!("{jitter:.3}"))
-        .unwrap_or_default();
+    let jitter = if is_udp_receiver {
+        format!("{jitter:.3}")
+    } else {
+        String::new()
+    };
     format!(
         "{kind},{start:.6},{end:.6},{omitted},{},{role},{},{rate:.0},{},{},{},{},{lost},{jitter}",
         stream.id,

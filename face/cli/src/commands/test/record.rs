@@ -1,6 +1,5 @@
 //! A test as the record of a run: for `--report`, `--save` and `gigatcp diff`.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gigatcp_meter::tester::{self, Explanation, Outcome, Role, StreamOutcome};
@@ -78,30 +77,12 @@ fn flow(
     stream: &StreamOutcome,
     explanation: Option<&Explanation>,
 ) -> FlowRecord {
-    let peer = outcome.peer_of(stream);
-    let peer_bytes = peer.map(|peer| peer.bytes);
-    let (bytes, time) = match stream.role {
-        Role::Sender => (
-            peer_bytes.unwrap_or(stream.total.bytes),
-            native::receiving_time(outcome, stream.role),
-        ),
-        Role::Receiver => (stream.total.bytes, outcome.measured),
-    };
+    let (bytes, time) = received(outcome, stream);
     let retransmits = match stream.role {
         Role::Sender => stream.total.retransmits,
-        Role::Receiver => peer.and_then(|peer| peer.retransmits),
+        Role::Receiver => outcome.peer_of(stream).and_then(|peer| peer.retransmits),
     };
-    let intervals: Vec<IntervalRecord> = outcome
-        .intervals
-        .iter()
-        .filter(|interval| !interval.omitted)
-        .map(|interval| IntervalRecord {
-            start_ns: nanos(interval.start),
-            end_ns: nanos(interval.end),
-            bytes: interval.streams[index].bytes,
-            retransmitted_segments: interval.streams[index].retransmits.unwrap_or(0),
-        })
-        .collect();
+    let intervals = intervals(outcome, index);
     let readings = outcome
         .samples
         .streams
@@ -111,48 +92,30 @@ fn flow(
     let last = readings.last();
     let count = |of: fn(&Reading) -> Option<u64>| last.and_then(of).unwrap_or(0);
     let rates: Vec<(f64, f64)> = intervals.iter().map(rate_at).collect();
+    let diagnosis = explanation.map(|one| &one.diagnosis);
     FlowRecord {
         name: name(stream),
         group: (outcome.streams.len() > 1).then(|| "streams".to_owned()),
         congestion_control: stream.options.congestion.clone().unwrap_or_default(),
         sender_profile: "kernel".to_owned(),
         receiver_profile: "kernel".to_owned(),
-        established_ns: 0,
         ended_ns: nanos(outcome.measured),
-        clock_start_ns: 0,
         intervals,
         bytes,
         elapsed_ns: nanos(time),
         average_ns: nanos(time),
-        completion_ns: None,
         goodput_bps: sums::rate(bytes, time),
         plateau_bps: growth::plateau(&rates),
         time_to_90_ns: growth::seconds_to_90(&rates).map(|seconds| (seconds * 1e9) as u64),
         segments_sent: count(|reading| reading.data_segs_out),
         retransmitted_segments: retransmits.unwrap_or(0),
-        fast_retransmits: 0,
         timeouts: count(|reading| reading.total_rto),
-        loss_events: 0,
         marked_segments: count(|reading| reading.delivered_ce),
-        mark_reductions: 0,
-        theory: None,
-        acks_sent: 0,
         failure: outcome.cut_short.clone(),
-        receive_rings: Vec::new(),
-        host_drops: BTreeMap::new(),
         sender_cpu_fraction: cpu(outcome, stream.role == Role::Sender),
         receiver_cpu_fraction: cpu(outcome, stream.role == Role::Receiver),
-        sender_link_fraction: None,
-        receiver_link_fraction: None,
-        limited_by: explanation
-            .map(|one| shares(&one.diagnosis))
-            .unwrap_or_default(),
-        limited_by_timeline: explanation
-            .map(|one| spans(&one.diagnosis))
-            .unwrap_or_default(),
-        reduction_times_ns: Vec::new(),
-        reduction_times_left_out: 0,
-        limits: Vec::new(),
+        limited_by: diagnosis.map(shares).unwrap_or_default(),
+        limited_by_timeline: diagnosis.map(spans).unwrap_or_default(),
         samples: samples(readings),
         negotiated: negotiated(stream),
         unavailable: [
@@ -164,10 +127,37 @@ fn flow(
         ]
         .map(str::to_owned)
         .to_vec(),
-        application: None,
-        time_sequence: None,
-        why: explanation.map(|one| why(&one.diagnosis)),
+        why: diagnosis.map(why),
+        ..FlowRecord::default()
     }
+}
+
+/// Bytes that the receiver of a stream counted, and over which time.
+fn received(outcome: &Outcome, stream: &StreamOutcome) -> (u64, Duration) {
+    let theirs = outcome.peer_of(stream).map(|peer| peer.bytes);
+    match stream.role {
+        Role::Sender => (
+            theirs.unwrap_or(stream.total.bytes),
+            native::receiving_time(outcome, stream.role),
+        ),
+        Role::Receiver => (stream.total.bytes, outcome.measured),
+    }
+}
+
+/// Intervals of a stream, without those that were omitted.
+fn intervals(outcome: &Outcome, index: usize) -> Vec<IntervalRecord> {
+    let measured = outcome
+        .intervals
+        .iter()
+        .filter(|interval| !interval.omitted);
+    measured
+        .map(|interval| IntervalRecord {
+            start_ns: nanos(interval.start),
+            end_ns: nanos(interval.end),
+            bytes: interval.streams[index].bytes,
+            retransmitted_segments: interval.streams[index].retransmits.unwrap_or(0),
+        })
+        .collect()
 }
 
 /// End of an interval in seconds, and its rate in bit/s.
