@@ -37,7 +37,7 @@ pub struct RunRecord {
     /// `--set` overrides, in order, as `key=value`.
     pub overrides: Vec<String>,
     /// Fingerprint of plan, overrides, chosen series, seed and repeats: 16 hex digits,
-    /// part of the folder's name.
+    /// part of the folder's name. Empty of a test between two hosts.
     pub plan_hash: String,
     /// Version of the tool.
     pub version: String,
@@ -49,6 +49,14 @@ pub struct RunRecord {
     pub partial: bool,
     /// Results, in plan order; one entry per series and repeat.
     pub series: Vec<SeriesRecord>,
+}
+
+impl RunRecord {
+    /// Whether it is a test between two hosts, which has neither plan nor seed.
+    #[must_use]
+    pub fn is_test(&self) -> bool {
+        self.plan_hash.is_empty()
+    }
 }
 
 /// One series, run once.

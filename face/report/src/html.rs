@@ -92,7 +92,11 @@ pub fn page(report: &Report<'_>) -> String {
     }
     let why = tables::listed(&rows, why);
     if !why.is_empty() {
-        section(&mut out, "why", "Why, by the captures alone", &scroll(&why));
+        let title = match report.run.is_test() {
+            true => "Why, by the counters of the hosts",
+            false => "Why, by the captures alone",
+        };
+        section(&mut out, "why", title, &scroll(&why));
     }
     section(
         &mut out,
@@ -177,7 +181,11 @@ fn header(report: &Report<'_>, out: &mut String) {
         ("GigaTCP", run.version.clone()),
         ("Schema", run.schema.clone()),
     ];
+    let left_out = ["Seed", "Repeats", "Series", "Plan hash"];
     for (name, value) in facts {
+        if run.is_test() && left_out.contains(&name) {
+            continue;
+        }
         let _ = write!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", html(&value));
     }
     out.push_str("</dl>\n");

@@ -203,6 +203,7 @@ pub fn page(report: &Report<'_>) -> Page {
         .collect();
     let (sequences, sequences_left_out) = sequences(report);
     let is_live = report.run.series.iter().any(|series| series.live.is_some());
+    let is_live = is_live || report.run.is_test();
     Page {
         clock: if is_live { "time" } else { "simulated time" },
         lines,
