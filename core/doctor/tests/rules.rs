@@ -498,7 +498,6 @@ fn every_finding_names_its_place_and_a_command_and_most_can_be_undone() {
             "numa-node",
             "path-mtu",
             "qdisc-rate",
-            "short-queue",
         ]
     );
 }

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `ends.rs` | listening, accepting, connecting; what was wished for and granted |
 //! | `view.rs` | a connection at one moment: `tcp_info` in our words |
+//! | `host/` | settings and counters of this host that limit connections |
 //! | `limits.rs` | what limited the sender, from one look to the next |
 //!
 //! Deliberately not here: who writes and reads how much and when, which is the
@@ -16,6 +17,7 @@
 #![deny(missing_docs)]
 
 mod ends;
+pub mod host;
 mod limits;
 mod view;
 

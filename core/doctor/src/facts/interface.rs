@@ -32,7 +32,7 @@ pub struct Interface {
     pub coalescing: Option<Coalescing>,
     /// Offloads.
     pub offloads: Option<Offloads>,
-    /// Counters below `/sys/class/net/*/statistics`.
+    /// Counters that the kernel keeps of it (`ip -s -s link`).
     pub statistics: Option<BTreeMap<String, u64>>,
     /// Counters of the driver (`ethtool -S`) that count drops and errors.
     pub driver_counters: Option<BTreeMap<String, u64>>,

@@ -60,20 +60,22 @@ impl RouteMetrics {
     /// The metrics in the words of `ip route`.
     #[must_use]
     pub fn words(&self) -> String {
-        let number = |name: &str, lock: u32, value: Option<u64>, unit: &str| {
+        let number = |name: &str, lock: u32, value: Option<u64>| {
             let lock = if self.is_locked(lock) { "lock " } else { "" };
-            value.map(|value| format!(" {name} {lock}{value}{unit}"))
+            value.map(|value| format!(" {name} {lock}{value}"))
         };
         let control = self.congctl.as_ref().map(|name| format!(" congctl {name}"));
+        // `ip route` locks it without being told, and has no word for that.
+        let rto_min = self.rto_min_ms.map(|millis| format!(" rto_min {millis}ms"));
         let all = [
-            number("mtu", 2, self.mtu_bytes, ""),
-            number("window", 3, self.window_bytes, ""),
-            number("ssthresh", 6, self.ssthresh_segments, ""),
-            number("cwnd", Self::CWND, self.cwnd_segments, ""),
-            number("advmss", 8, self.advmss_bytes, ""),
-            number("initcwnd", 11, self.initcwnd_segments, ""),
-            number("rto_min", 13, self.rto_min_ms, "ms"),
-            number("initrwnd", 14, self.initrwnd_segments, ""),
+            number("mtu", 2, self.mtu_bytes),
+            number("window", 3, self.window_bytes),
+            number("ssthresh", 6, self.ssthresh_segments),
+            number("cwnd", Self::CWND, self.cwnd_segments),
+            number("advmss", 8, self.advmss_bytes),
+            number("initcwnd", 11, self.initcwnd_segments),
+            rto_min,
+            number("initrwnd", 14, self.initrwnd_segments),
             control,
         ];
         all.into_iter().flatten().collect()

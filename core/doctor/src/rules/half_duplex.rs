@@ -31,7 +31,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let finding = Finding::new(
         Direction::Both,
         format!("duplex of {name} = half"),
-        format!("/sys/class/net/{name}/duplex"),
+        format!("ethtool {name}"),
         "data and ACKs share the medium and collide",
         format!("ethtool -s {name} autoneg on"),
     );

@@ -47,7 +47,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let finding = Finding::new(
         Direction::Receive,
         format!("{name}: {named}"),
-        format!("/sys/class/net/{name}/statistics"),
+        format!("ip -s -s link show dev {name}"),
         effect,
         fix,
     );

@@ -43,7 +43,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let finding = Finding::new(
         Direction::Both,
         format!("{name}: {named}"),
-        format!("/sys/class/net/{name}/statistics"),
+        format!("ip -s -s link show dev {name}"),
         effect,
         "check cable, optics and switch port",
     );

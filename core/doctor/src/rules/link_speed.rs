@@ -33,7 +33,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let finding = Finding::new(
         Direction::Both,
         format!("speed of {name} = {}", human_rate(speed)),
-        format!("/sys/class/net/{name}/speed"),
+        format!("ethtool {name}"),
         format!("{} of it is payload", human_rate(limit)),
         format!("ethtool -s {name} autoneg on; check cable, optics and switch port"),
     );

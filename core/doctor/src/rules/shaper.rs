@@ -1,13 +1,13 @@
 //! A queueing discipline that limits the rate.
 
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use gigatcp_units::Rate;
 use gigatcp_units::grammar::human_rate;
 
 use super::Rule;
+use super::text::at;
 use crate::facts::{Fact, HostFacts, Qdisc};
 use crate::finding::Finding;
 use crate::law;
@@ -65,12 +65,4 @@ fn rate_of(qdisc: &Qdisc, all: &[Qdisc]) -> Option<u64> {
 
 fn same_major(class: &str, qdisc: &str) -> bool {
     class.split(':').next() == qdisc.split(':').next()
-}
-
-/// Where a queueing discipline hangs, in the words of `tc`.
-fn at(parent: &str) -> String {
-    match parent {
-        "root" => String::from("root"),
-        parent => format!("parent {parent}"),
-    }
 }

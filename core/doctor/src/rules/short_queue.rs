@@ -7,8 +7,8 @@ use gigatcp_units::Bytes;
 use gigatcp_units::grammar::human_bytes;
 
 use super::Rule;
-use super::text::counted;
-use crate::facts::{Fact, HostFacts, Qdisc};
+use super::text::{at, counted};
+use crate::facts::{Fact, HostFacts, Interface, Qdisc};
 use crate::finding::Finding;
 use crate::law;
 use crate::path::{Direction, Path};
@@ -55,34 +55,37 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         human_bytes(Bytes::new(held)),
         human_bytes(Bytes::new(below)),
     );
-    Some(finding(&card.name, card.tx_queue_packets, qdisc, effect).ceiling(limit))
+    let wanted = (below / unit + 1).next_power_of_two().max(1000);
+    Some(finding(card, qdisc, wanted, effect).ceiling(limit))
 }
 
 /// Queueing disciplines with a limit that one connection may reach.
 const QUEUES: [&str; 6] = ["pfifo", "pfifo_fast", "bfifo", "fq", "fq_codel", "sfq"];
 
-fn finding(name: &str, length: Option<u64>, qdisc: &Qdisc, effect: String) -> Finding {
-    let Qdisc { kind, handle, .. } = qdisc;
-    let limit = match (qdisc.limit_packets, qdisc.limit_bytes) {
-        (Some(packets), _) => counted(packets, "packet"),
-        (None, bytes) => format!("{} bytes", bytes.unwrap_or(0)),
+fn finding(card: &Interface, qdisc: &Qdisc, wanted: u64, effect: String) -> Finding {
+    let (name, kind, parent) = (&card.name, &qdisc.kind, at(&qdisc.parent));
+    let place = format!("tc -s qdisc show dev {name}");
+    let subject = format!("qdisc {kind} {} of {name}: limit", qdisc.handle);
+    let Some(packets) = qdisc.limit_packets else {
+        let bytes = qdisc.limit_bytes.unwrap_or(0);
+        let set = |bytes| format!("tc qdisc replace dev {name} {parent} {kind} limit {bytes}");
+        let subject = format!("{subject} {bytes} B");
+        let fix = set(wanted * law::SUPER_PACKET);
+        return Finding::new(Direction::Send, subject, place, effect, fix).undo(set(bytes));
     };
-    let of_device = qdisc.limit_packets.is_some() && qdisc.limit_packets == length;
-    let change = |packets: u64| {
-        let set = format!("ip link set {name} txqueuelen {packets}");
+    let of_device = Some(packets) == card.tx_queue_packets;
+    let set = |packets: u64| {
+        let length = format!("ip link set {name} txqueuelen {packets}");
+        let limit = format!("tc qdisc replace dev {name} {parent} {kind} limit {packets}");
         match kind.as_str() {
-            "pfifo_fast" => set,
-            _ => format!("{set} && tc qdisc replace dev {name} {} {kind}", qdisc.parent),
+            "pfifo_fast" => length,
+            _ if of_device => format!("{length} && {limit}"),
+            _ => limit,
         }
     };
-    let subject = format!("qdisc {kind} {handle} of {name}: limit {limit}");
-    let place = format!("tc -s qdisc show dev {name}");
-    if !of_device {
-        let fix = format!("tc qdisc replace dev {name} {} {kind} limit 10000", qdisc.parent);
-        return Finding::new(Direction::Send, subject, place, effect, fix);
-    }
-    let words = format!("txqueuelen of {name} sets the limit of {kind}");
-    let finding = Finding::new(Direction::Send, subject, place, effect, change(1000));
-    let finding = finding.overriding(Some(words));
-    finding.undo(change(length.unwrap_or(0)))
+    let subject = format!("{subject} {}", counted(packets, "packet"));
+    let words = of_device.then(|| format!("txqueuelen of {name} sets the limit of {kind}"));
+    Finding::new(Direction::Send, subject, place, effect, set(wanted))
+        .overriding(words)
+        .undo(set(packets))
 }

@@ -32,7 +32,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let finding = Finding::new(
         Direction::Both,
         format!("MTU of {name} = {}", plain(mtu)),
-        format!("/sys/class/net/{name}/mtu"),
+        format!("ip link show dev {name}"),
         words,
         format!("ip link set {name} mtu {ETHERNET}"),
     );

@@ -213,3 +213,11 @@ pub(super) fn offload_finding(
     );
     finding.undo(format!("ethtool -K {name} {offload} off"))
 }
+
+/// Where a queueing discipline hangs, in the words of `tc`.
+pub(super) fn at(parent: &str) -> String {
+    match parent {
+        "root" => String::from("root"),
+        parent => format!("parent {parent}"),
+    }
+}
