@@ -4,17 +4,20 @@ use alloc::string::String;
 
 use gigatcp_units::Rate;
 
+use crate::facts::RouteMetrics;
 use crate::path::Direction;
 
 /// The commands that change a setting and restore it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// The command that changes the setting, or advice where no command does.
+    /// The command that changes the setting; advice if [`Change::is_command`] is false.
     pub fix: String,
     /// The command that restores the value that was read.
     pub undo: Option<String>,
-    /// Whether the command requires root.
-    pub needs_root: bool,
+    /// Whether there is a command; all of them require root.
+    pub is_command: bool,
+    /// Metrics of the route after the change, if it is one of the route.
+    pub(crate) metrics: Option<RouteMetrics>,
 }
 
 /// A setting or condition of a host that limits connections over a path.
@@ -39,7 +42,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding without ceiling, override or condition; the change requires root.
+    /// A finding without ceiling, override or condition.
     pub(crate) fn new(
         direction: Direction,
         subject: impl Into<String>,
@@ -58,7 +61,8 @@ impl Finding {
             change: Change {
                 fix: fix.into(),
                 undo: None,
-                needs_root: true,
+                is_command: true,
+                metrics: None,
             },
         }
     }
@@ -89,9 +93,9 @@ impl Finding {
         self
     }
 
-    /// The change is made by the user or elsewhere: no privilege on this host.
-    pub(crate) fn without_root(mut self) -> Self {
-        self.change.needs_root = false;
+    /// What to change is no command.
+    pub(crate) fn advice(mut self) -> Self {
+        self.change.is_command = false;
         self
     }
 }

@@ -97,6 +97,14 @@ pub fn is_share_measured(facts: &HostFacts) -> bool {
     facts.is_kernel_from(6, 6).unwrap_or(true)
 }
 
+/// The window that a receive buffer begins with, if it is less than the initial window of a
+/// sender (RFC 6928: ten segments, 14600 bytes at most).
+#[must_use]
+pub fn first_flight(buffer: u64, facts: &HostFacts, path: &Path) -> Option<Bytes> {
+    let window = share_of(buffer, window_share(facts));
+    (window.as_u64() < (10 * path.mss.as_u64()).min(14_600)).then_some(window)
+}
+
 /// 2^`power` for small whole powers.
 fn power_of_two(power: i32) -> f64 {
     let whole = (1_u64 << power.unsigned_abs().min(62)) as f64;

@@ -45,12 +45,29 @@ pub struct Report {
 }
 
 impl Report {
-    /// The costliest finding that always limits, and the rate after only that one is changed.
+    /// Commands that change what was found, each once, in the order of the findings.
+    #[must_use]
+    pub fn fixes(&self) -> Vec<&str> {
+        let commands = self.findings.iter().map(|found| &found.finding.change);
+        let commands = commands.filter(|change| change.is_command);
+        distinct(commands.map(|change| change.fix.as_str()))
+    }
+
+    /// Commands that restore what was read, each once, in the order of the findings.
+    #[must_use]
+    pub fn undos(&self) -> Vec<&str> {
+        let commands = self.findings.iter();
+        distinct(commands.filter_map(|found| found.finding.change.undo.as_deref()))
+    }
+
+    /// The costliest finding that always limits, and the rate once that one alone is changed.
     #[must_use]
     pub fn first(&self, path: &Path) -> Option<(&Found, Rate)> {
         let mut always = self.findings.iter().filter(|found| found.is_certain());
         let first = always.next()?;
-        let next = always.find_map(|found| found.finding.ceiling);
+        let side = first.finding.direction;
+        let next = always.find(|found| found.finding.direction.overlaps(side));
+        let next = next.and_then(|found| found.finding.ceiling);
         Some((first, next.unwrap_or(path.rate)))
     }
 }
@@ -75,9 +92,28 @@ pub fn examine(facts: &HostFacts, path: &Path) -> Report {
         (found.finding.only_if.is_some(), ceiling)
     };
     findings.sort_by_key(order);
+    join_route_changes(facts, &mut findings);
     Report {
         findings,
         missing: missing(facts),
+    }
+}
+
+/// Gives all findings about the route one command: each alone would restore what another removes.
+fn join_route_changes(facts: &HostFacts, findings: &mut [Found]) {
+    let Some(route) = &facts.route else {
+        return;
+    };
+    let mut joined = route.metrics.clone();
+    for found in findings.iter() {
+        if let Some(changed) = &found.finding.change.metrics {
+            joined.apply(&route.metrics, changed);
+        }
+    }
+    for found in findings {
+        if found.finding.change.metrics.is_some() {
+            found.finding.change.fix = route.replace(&joined);
+        }
     }
 }
 
@@ -95,6 +131,16 @@ fn found(rule: &'static Rule, facts: &HostFacts, path: &Path) -> Option<Found> {
         finding,
         cost,
     })
+}
+
+fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
 }
 
 fn missing(facts: &HostFacts) -> Vec<Missing> {

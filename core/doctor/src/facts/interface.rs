@@ -38,8 +38,6 @@ pub struct Interface {
     pub driver_counters: Option<BTreeMap<String, u64>>,
     /// CPU masks of receive packet steering, one entry per receive queue.
     pub rps_cpus: Option<Vec<String>>,
-    /// CPU masks of transmit packet steering, one entry per transmit queue.
-    pub xps_cpus: Option<Vec<String>>,
     /// Its interrupts.
     pub interrupts: Option<Vec<Interrupt>>,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Route {
-    /// The route without its metrics, in the words of `ip route`.
+    /// The route without its metrics, in the words of `ip route`; empty if it has several hops.
     pub spec: String,
     /// The interface.
     pub device: String,
@@ -55,6 +55,50 @@ impl RouteMetrics {
     #[must_use]
     pub fn is_locked(&self, number: u32) -> bool {
         self.locks >> number & 1 == 1
+    }
+
+    /// Takes over what `changed` changes of `read`.
+    pub fn apply(&mut self, read: &Self, changed: &Self) {
+        fn take<T: Clone + PartialEq>(here: &mut T, read: &T, changed: &T) {
+            if read != changed {
+                *here = changed.clone();
+            }
+        }
+        // Every field: one that is missing here does not compile.
+        let Self {
+            window_bytes,
+            mtu_bytes,
+            advmss_bytes,
+            initcwnd_segments,
+            initrwnd_segments,
+            cwnd_segments,
+            ssthresh_segments,
+            congctl,
+            rto_min_ms,
+            locks,
+        } = self;
+        take(window_bytes, &read.window_bytes, &changed.window_bytes);
+        take(mtu_bytes, &read.mtu_bytes, &changed.mtu_bytes);
+        take(advmss_bytes, &read.advmss_bytes, &changed.advmss_bytes);
+        take(
+            initcwnd_segments,
+            &read.initcwnd_segments,
+            &changed.initcwnd_segments,
+        );
+        take(
+            initrwnd_segments,
+            &read.initrwnd_segments,
+            &changed.initrwnd_segments,
+        );
+        take(cwnd_segments, &read.cwnd_segments, &changed.cwnd_segments);
+        take(
+            ssthresh_segments,
+            &read.ssthresh_segments,
+            &changed.ssthresh_segments,
+        );
+        take(congctl, &read.congctl, &changed.congctl);
+        take(rto_min_ms, &read.rto_min_ms, &changed.rto_min_ms);
+        take(locks, &read.locks, &changed.locks);
     }
 
     /// The metrics in the words of `ip route`.

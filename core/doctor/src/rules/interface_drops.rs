@@ -3,7 +3,7 @@
 use alloc::format;
 
 use super::Rule;
-use super::text::{counters, loss_effect};
+use super::text::{counters, GOES_ON, loss_limit};
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
 use crate::path::{Direction, Path};
@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     meaning: "The card or its driver dropped received frames because no buffer was free. TCP takes \
               each burst for congestion.",
     detection: "rx_missed_errors and rx_fifo_errors of the interface, over all packets since it came \
-              up, as a loss probability: the response of the congestion control to it is below the \
+              up, as a loss probability: the response of CUBIC to it is below the \
               rate of the path. rx_dropped is left out: it also counts frames of protocols the \
               host does not speak.",
     fix: "Raise the receive ring, spread interrupts over CPUs, and look at the driver's \
@@ -33,7 +33,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     if lost == 0 {
         return None;
     }
-    let (mut effect, limit) = loss_effect(facts, path, lost, all)?;
+    let (limit, mut effect) = loss_limit(path, lost, all)?;
     let of_driver = counters(card.driver_counters.iter().flatten().map(|(n, c)| (n.as_str(), *c)));
     if !of_driver.is_empty() {
         effect = format!("{effect}; driver: {of_driver}");
@@ -53,10 +53,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     );
     let finding = match card.rings.filter(|rings| rings.rx < rings.rx_max) {
         Some(rings) => finding.undo(format!("ethtool -G {name} rx {}", rings.rx)),
-        None => finding,
+        None => finding.advice(),
     };
-    Some(match limit {
-        Some(limit) => finding.ceiling(limit),
-        None => finding,
-    })
+    Some(finding.ceiling(limit).only_if(GOES_ON))
 }

@@ -3,7 +3,7 @@
 use alloc::format;
 
 use super::Rule;
-use super::text::{counters, loss_effect};
+use super::text::{counters, GOES_ON, loss_limit};
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
 use crate::path::{Direction, Path};
@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     meaning: "Frames with wrong checksums are lost to cables, optics or interference; collisions \
               on a full-duplex link show a duplex mismatch.",
     detection: "CRC, frame, carrier and collision counters of the interface, over all packets since \
-              it came up, as a loss probability: the response of the congestion control to it is \
+              it came up, as a loss probability: the response of CUBIC to it is \
               below the rate of the path.",
     fix: "Clean or replace optics and cables; let both ends negotiate duplex.",
     references: &["Documentation/networking/statistics.rst", "Mathis, Semke, Mahdavi, Ott 1997"],
@@ -37,7 +37,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     if lost == 0 {
         return None;
     }
-    let (effect, limit) = loss_effect(facts, path, lost, all)?;
+    let (limit, effect) = loss_limit(path, lost, all)?;
     let name = &card.name;
     let named = counters(COUNTERS.into_iter().map(|counter| (counter, card.count(&[counter]))));
     let finding = Finding::new(
@@ -47,9 +47,6 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         effect,
         "check cable, optics and switch port",
     );
-    let finding = finding.without_root();
-    Some(match limit {
-        Some(limit) => finding.ceiling(limit),
-        None => finding,
-    })
+    let finding = finding.advice();
+    Some(finding.ceiling(limit).only_if(GOES_ON))
 }

@@ -5,6 +5,7 @@ use alloc::format;
 use gigatcp_units::grammar::human_rate;
 
 use super::Rule;
+use super::text::counted;
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
 use crate::law::{INTERRUPT, Work};
@@ -29,6 +30,10 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     if coalescing.rx_us > 0 && coalescing.rx_frames != 1 || coalescing.rx_frames > 1 {
         return None;
     }
+    // It has no coalescing to switch on.
+    if card.driver.as_deref() == Some("virtio_net") {
+        return None;
+    }
     let mut work = Work::of_receiver(facts);
     work.per_segment += INTERRUPT;
     let limit = path.limit(work.core_rate(path.mss))?;
@@ -36,8 +41,9 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let finding = Finding::new(
         Direction::Receive,
         format!(
-            "coalescing of {name}: delay {} us, {} frames",
-            coalescing.rx_us, coalescing.rx_frames
+            "coalescing of {name}: delay {} us, {}",
+            coalescing.rx_us,
+            counted(coalescing.rx_frames, "frame")
         ),
         format!("ethtool -c {name}"),
         format!("one core handles about {} with an interrupt per packet", human_rate(limit)),
@@ -47,5 +53,6 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         "ethtool -C {name} adaptive-rx off rx-usecs {} rx-frames {}",
         coalescing.rx_us, coalescing.rx_frames
     );
+    let finding = finding.only_if("packets arrive singly; in a burst the kernel polls");
     Some(finding.ceiling(limit).undo(undo))
 }

@@ -35,7 +35,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("speed of {name} = {}", human_rate(speed)),
         format!("ethtool {name}"),
         format!("{} of it is payload", human_rate(limit)),
-        format!("ethtool -s {name} autoneg on; check cable, optics and switch port"),
+        format!("ethtool -s {name} autoneg on"),
     );
     Some(finding.ceiling(limit))
 }

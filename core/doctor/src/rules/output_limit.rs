@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
               transmit coalescing delays.",
     detection: "The value is below two super-packets of 64 KiB. With the delay of transmit \
               interrupts known, value over delay is the ceiling.",
-    fix: "Restore the kernel's default, 4194304 (1048576 before 6.6).",
+    fix: "Restore the kernel's default: 1048576, since 6.16 4194304.",
     references: &["ip-sysctl (Documentation/networking/ip-sysctl.rst)"],
     needs: &[Fact::Sysctl("net.ipv4.tcp_limit_output_bytes")],
     check,

@@ -2,11 +2,10 @@
 
 use alloc::format;
 
-use gigatcp_units::Bytes;
 use gigatcp_units::grammar::human_bytes;
 
 use super::Rule;
-use super::text::setting;
+use super::text::{good_rmem, setting};
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
 use crate::law;
@@ -18,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
     meaning: "A connection begins with the second value of tcp_rmem. A window below ten segments \
               holds back the first flight of the sender, and autotuning grows from there once per \
               RTT.",
-    detection: "Usable share of the second value is below ten segments while autotuning is on. The \
+    detection: "Usable share of the second value is below ten segments (14600 bytes at most) while autotuning is on. The \
               cost is time at the start of each connection, not a rate.",
     fix: "Set the second value to 131072 or more.",
     references: &["ip-sysctl (Documentation/networking/ip-sysctl.rst)", "RFC 6928"],
@@ -27,21 +26,17 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const NAME: &str = "net.ipv4.tcp_rmem";
-/// Segments of the initial window of RFC 6928.
-const FIRST_FLIGHT: u64 = 10;
 
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
-    let [min, default, max] = facts.triple(NAME)?;
-    let window = law::share_of(default, law::window_share(facts));
-    let first_flight = FIRST_FLIGHT * path.mss.as_u64();
-    if facts.is_off("net.ipv4.tcp_moderate_rcvbuf") || window.as_u64() >= first_flight {
+    let values = facts.triple(NAME)?;
+    let window = law::first_flight(values[1], facts, path)?;
+    if facts.is_off("net.ipv4.tcp_moderate_rcvbuf") {
         return None;
     }
-    let value = format!("{min} {} {max}", 131_072.min(max));
+    let value = good_rmem(values, facts, path);
     let effect = format!(
-        "the first window is {}, less than a first flight of {}; slow start begins late",
+        "the first window is {}, less than the first flight of a sender; slow start begins late",
         human_bytes(window),
-        human_bytes(Bytes::new(first_flight)),
     );
     Some(setting(facts, Direction::Receive, NAME, &value, effect))
 }

@@ -1,7 +1,7 @@
 //! The largest receive buffer that autotuning may reach.
 
 use super::Rule;
-use super::text::{buffer_for, setting, window_over_rtt, with_max};
+use super::text::{good_rmem, setting, window_over_rtt};
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
 use crate::law;
@@ -30,7 +30,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let share = law::window_share(facts).max(0.5);
     let window = law::share_of(values[2], share);
     let limit = path.limit_of_window(window)?;
-    let value = with_max(values, buffer_for(path.bdp(), share));
+    let value = good_rmem(values, facts, path);
     let effect = window_over_rtt(window, path);
     Some(setting(facts, Direction::Receive, NAME, &value, effect).ceiling(limit))
 }

@@ -48,7 +48,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         .collect();
     let finding = Finding::new(
         Direction::Both,
-        format!("{name} on NUMA node {id}, {far} of {total} interrupts on other nodes"),
+        format!("{name} on node {id}, {far} of {total} interrupts elsewhere"),
         format!("/sys/class/net/{name}/device/numa_node"),
         format!("one core handles about {} through remote memory", human_rate(limit)),
         format!("echo {} | tee {}", node.cpus, lines.join(" ")),

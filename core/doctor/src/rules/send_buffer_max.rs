@@ -1,9 +1,11 @@
 //! The largest send buffer that autotuning may reach.
 
+use alloc::format;
+
 use gigatcp_units::Bytes;
 
 use super::Rule;
-use super::text::{buffer_for, setting, window_over_rtt, with_max};
+use super::text::{buffer_for, setting, window_over_rtt};
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
 use crate::path::{Direction, Path};
@@ -29,7 +31,8 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let values = facts.triple(NAME)?;
     let window = Bytes::new(values[2]);
     let limit = path.limit_of_window(window)?;
-    let value = with_max(values, buffer_for(path.bdp(), 0.5));
+    let [min, default, _] = values;
+    let value = format!("{min} {default} {}", buffer_for(path.bdp(), 0.5));
     let effect = window_over_rtt(window, path);
     Some(setting(facts, Direction::Send, NAME, &value, effect).ceiling(limit))
 }

@@ -39,7 +39,8 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         path.mss.as_u64()
     };
     let cap = facts.number("net.ipv4.tcp_limit_output_bytes").unwrap_or(4 << 20);
-    let below = ((path.rate.as_bps() / 8) >> PACING_SHIFT).min(cap).max(2 * unit);
+    let paced = (path.rate.as_bps() / 8) >> PACING_SHIFT;
+    let below = paced.max(2 * unit).min(cap);
     let qdiscs = facts.qdiscs.as_deref()?.iter();
     let held = |qdisc: &Qdisc| {
         let packets = qdisc.limit_packets.map(|packets| packets.saturating_mul(unit));
@@ -51,9 +52,11 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let control = law::control(facts).unwrap_or_else(|| "cubic".into());
     let limit = law::scaled(path.rate, (1.0 + law::beta(&control)) / 2.0);
     let effect = format!(
-        "it holds {}, one connection queues up to {}; each drop reduces the window of {control}",
+        "it holds {}, one connection queues up to {}; each drop reduces the window of {control}; {} \
+         so far",
         human_bytes(Bytes::new(held)),
         human_bytes(Bytes::new(below)),
+        counted(qdisc.dropped.unwrap_or(0), "drop"),
     );
     let wanted = (below / unit + 1).next_power_of_two().max(1000);
     Some(finding(card, qdisc, wanted, effect).ceiling(limit))

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::ToString;
 
 use super::Rule;
-use super::text::{loss_effect, setting};
+use super::text::{GOES_ON, loss_limit, setting};
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
 use crate::path::{Direction, Path};
@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
     meaning: "Packets that are steered to another CPU, or come from a virtual interface, wait in a \
               backlog of netdev_max_backlog packets. What finds it full is dropped.",
     detection: "The second column of /proc/net/softnet_stat, over the first, as a loss probability: \
-              the response of the congestion control to it is below the rate of the path.",
+              the response of CUBIC to it is below the rate of the path.",
     fix: "Raise netdev_max_backlog, or spread the load over more CPUs.",
     references: &["Documentation/admin-guide/sysctl/net.rst", "Documentation/networking/scaling.rst"],
     needs: &[Fact::Softnet],
@@ -31,15 +31,12 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     if dropped == 0 {
         return None;
     }
-    let (effect, limit) = loss_effect(facts, path, dropped, processed + dropped)?;
+    let (limit, effect) = loss_limit(path, dropped, processed + dropped)?;
     let worst = cpus.iter().max_by_key(|cpu| cpu.dropped)?;
     let backlog = facts.number(NAME).unwrap_or(1000);
     let effect = format!("{effect}; most on CPU {}, backlog {backlog} packets", worst.cpu);
     let mut finding = setting(facts, Direction::Receive, NAME, &(backlog * 4).to_string(), effect);
     finding.subject = format!("backlog drops = {dropped} of {} packets", processed + dropped);
     finding.place = "/proc/net/softnet_stat, column 2".into();
-    Some(match limit {
-        Some(limit) => finding.ceiling(limit),
-        None => finding,
-    })
+    Some(finding.ceiling(limit).only_if(GOES_ON))
 }

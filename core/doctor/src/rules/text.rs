@@ -50,10 +50,23 @@ pub(super) fn setting(
     }
 }
 
-/// The value of a setting of three numbers with its maximum changed.
-pub(super) fn with_max([min, default, _]: [u64; 3], max: u64) -> String {
-    format!("{min} {default} {max}")
+/// A value of `tcp_rmem` with which no rule finds anything: a default that is large enough for a
+/// first flight, and a maximum that is for the path.
+pub(super) fn good_rmem([min, default, max]: [u64; 3], facts: &HostFacts, path: &Path) -> String {
+    let share = law::window_share(facts).max(0.5);
+    let max = match path.limit_of_window(law::share_of(max, share)) {
+        Some(_) => buffer_for(path.bdp(), share),
+        None => max,
+    };
+    let default = match law::first_flight(default, facts, path) {
+        Some(_) => USUAL_RMEM.max(default),
+        None => default,
+    };
+    format!("{min} {} {}", default.min(max), max)
 }
+
+/// The kernel's default of the second value of `tcp_rmem`.
+const USUAL_RMEM: u64 = 131_072;
 
 /// Counters that are not zero, in words.
 pub(super) fn counters<'a>(all: impl Iterator<Item = (&'a str, u64)>) -> String {
@@ -64,33 +77,27 @@ pub(super) fn counters<'a>(all: impl Iterator<Item = (&'a str, u64)>) -> String 
     named.join(", ")
 }
 
-/// What losing `lost` of `all` packets costs with the host's congestion control.
-pub(super) fn loss_effect(
-    facts: &HostFacts,
-    path: &Path,
-    lost: u64,
-    all: u64,
-) -> Option<(String, Option<Rate>)> {
+/// The circumstances of a ceiling that follows from counted losses.
+pub(super) const GOES_ON: &str = "losses go on as on average so far, one at a time";
+
+/// The ceiling of losing `lost` of `all` packets, and the effect in words, if that is below the
+/// rate of the path. The peer's congestion control is not known: CUBIC, the usual one, counts.
+pub(super) fn loss_limit(path: &Path, lost: u64, all: u64) -> Option<(Rate, String)> {
     let p = Probability::try_new(lost as f64 / all.max(lost).max(1) as f64)?;
-    let control = law::control(facts).unwrap_or_else(|| "cubic".into());
-    let share = format!("1 packet in {} on average", all / lost.max(1));
-    match law::rate_at_loss(&control, path, p) {
-        Some(rate) => {
-            let limit = path.limit(rate)?;
-            let words = format!(
-                "{share}; {control} reaches {} at that loss",
-                human_rate(rate)
-            );
-            Some((words, Some(limit)))
-        }
-        None => Some((share, None)),
-    }
+    let limit = path.limit(law::rate_at_loss("cubic", path, p)?)?;
+    let words = format!(
+        "1 packet in {} on average; CUBIC reaches {} at that loss",
+        all / lost.max(1),
+        human_rate(limit)
+    );
+    Some((limit, words))
 }
 
 /// A buffer that holds `window` bytes if `share` of it is window: a power of two.
 pub(super) fn buffer_for(window: Bytes, share: f64) -> u64 {
     let bytes = window.as_u64() as f64 / share;
-    (bytes as u64).max(1).next_power_of_two()
+    // The kernel holds such settings in 31 bits.
+    (bytes as u64).max(1).next_power_of_two().min((1 << 31) - 1)
 }
 
 /// `window` over the RTT of the path, in words.
@@ -116,8 +123,14 @@ pub(super) fn with_metrics(
     };
     let mut metrics = route.metrics.clone();
     change(&mut metrics);
+    if route.spec.is_empty() {
+        let mut finding = finding.advice();
+        finding.change.fix = "change the metric of the route, which has several hops".into();
+        return finding;
+    }
     let mut finding = finding.undo(route.restore());
     finding.change.fix = route.replace(&metrics);
+    finding.change.metrics = Some(metrics);
     finding
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
 use gigatcp_doctor::HostFacts;
-use gigatcp_doctor::facts::{Fact, PeerMetrics, Route, RouteMetrics};
+use gigatcp_doctor::facts::{Fact, PeerMetrics, Route, RouteMetrics, Unreadable};
 use gigatcp_linux::question::{self, attribute, attributes, value, word};
 
 use super::{absent, noted};
@@ -21,10 +21,13 @@ const GATEWAY: u16 = 5;
 const PRIORITY: u16 = 6;
 const SOURCE: u16 = 7;
 const METRICS: u16 = 8;
+const SEVERAL_HOPS: u16 = 9;
 const TABLE: u16 = 15;
 
 /// An address that no network uses (RFC 5737): its route is the default route.
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
+/// The type of routes to this host itself.
+const LOCAL_ROUTE: u8 = 2;
 /// The table that `ip route` means if none is named.
 const MAIN: u32 = 254;
 const LOCAL: u32 = 255;
@@ -32,8 +35,17 @@ const LOCAL: u32 = 255;
 pub(super) fn read(facts: &mut HostFacts, destination: Option<IpAddr>) {
     let to = destination.unwrap_or(ELSEWHERE.into());
     facts.route = noted(facts, Fact::Route, route(to));
-    if destination.is_some() {
-        facts.peer = noted(facts, Fact::PeerMetrics, peer(to));
+    match destination {
+        Some(to) => facts.peer = noted(facts, Fact::PeerMetrics, peer(to)),
+        None => {
+            let why = Unreadable {
+                cause: "no HOST was given".into(),
+                grant: None,
+            };
+            facts
+                .unreadable
+                .insert(Fact::PeerMetrics.name().into(), why);
+        }
     }
 }
 
@@ -71,13 +83,21 @@ fn lookup(to: IpAddr, flags: u32) -> io::Result<Vec<u8>> {
     answer.filter(is_whole).ok_or_else(|| absent("route"))
 }
 
-/// The route in the words of `ip route`, without metrics.
+/// The route in the words of `ip route`, without metrics; empty for a route of several hops,
+/// which has no short form.
 fn spec(message: &[u8], device: &str) -> String {
     let (bits, attributes) = (message[1], &message[ROUTE_HEADER..]);
+    if value(attributes, SEVERAL_HOPS).is_some() {
+        return String::new();
+    }
     let to = value(attributes, DESTINATION).and_then(address);
-    let mut words = match to {
+    let to = match to {
         Some(to) if bits > 0 => format!("{to}/{bits}"),
         _ => "default".into(),
+    };
+    let mut words = match message[7] {
+        LOCAL_ROUTE => format!("local {to}"),
+        _ => to,
     };
     if let Some(gateway) = value(attributes, GATEWAY).and_then(address) {
         words.push_str(&format!(" via {gateway}"));

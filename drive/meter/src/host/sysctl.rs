@@ -10,15 +10,10 @@ use gigatcp_linux::settings;
 use super::{absent, noted, reason};
 
 /// Settings that no rule requires but that rules take into account.
-const FURTHER: [&str; 8] = [
+const FURTHER: [&str; 3] = [
     "net.ipv4.tcp_available_congestion_control",
-    "net.ipv4.tcp_allowed_congestion_control",
-    "net.ipv4.tcp_no_metrics_save",
     "net.ipv4.tcp_no_ssthresh_metrics_save",
     "net.core.netdev_budget",
-    "net.core.netdev_budget_usecs",
-    "net.core.default_qdisc",
-    "net.ipv4.tcp_ecn",
 ];
 
 pub(super) fn read(facts: &mut HostFacts) {

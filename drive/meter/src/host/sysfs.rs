@@ -25,13 +25,11 @@ pub(super) fn read(facts: &mut HostFacts, name: &str) {
         }
         return;
     }
-    let rps = noted(facts, Fact::Steering, masks(&directory, "rx-", "rps_cpus"));
-    let xps = masks(&directory, "tx-", "xps_cpus").ok();
+    let rps = noted(facts, Fact::Steering, masks(&directory));
     let node = noted(facts, Fact::NumaNode, node(&directory));
     let interrupts = noted(facts, Fact::Interrupts, interrupts(&directory, name));
     if let Some(card) = &mut facts.interface {
         card.rps_cpus = rps;
-        card.xps_cpus = xps;
         card.numa_node = node;
         card.interrupts = interrupts;
     }
@@ -46,11 +44,11 @@ fn is_this(directory: &std::path::Path, name: &str) -> bool {
     file("ifindex").trim() == link.index().to_string() && file("address").trim() == link.address()
 }
 
-/// The masks in the directories of queues whose names begin with `prefix`, in their order.
-fn masks(directory: &std::path::Path, prefix: &str, file: &str) -> io::Result<Vec<String>> {
+/// The CPU masks of the receive queues, in their order.
+fn masks(directory: &std::path::Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     for queue in 0.. {
-        let path = directory.join(format!("queues/{prefix}{queue}/{file}"));
+        let path = directory.join(format!("queues/rx-{queue}/rps_cpus"));
         match fs::read_to_string(path) {
             Ok(mask) => found.push(mask.trim().to_owned()),
             Err(error) if queue == 0 => return Err(error),
