@@ -32,7 +32,7 @@ const KINDS: [&str; 11] = [
 ];
 
 /// A rule, and the command that makes a good namespace break it.
-const CASES: [(&str, &str); 10] = [
+const CASES: [(&str, &str); 11] = [
     ("route-window", "ROUTE window 65535"),
     ("route-advmss", "ROUTE advmss 536"),
     ("route-initcwnd", "ROUTE initcwnd 1"),
@@ -57,6 +57,7 @@ const CASES: [(&str, &str); 10] = [
          tc class add dev card0 parent 1: classid 1:20 htb rate 20gbit",
     ),
     ("segmentation-off", "ethtool -K card0 tso off gso off"),
+    ("segmentation-off", "ethtool -K card0 tso off"),
 ];
 
 /// 10 Gbit/s over 2 ms, with losses that CUBIC withstands there and Reno does not.
@@ -199,4 +200,17 @@ fn what_is_read_of_a_namespace_is_its_own() {
     // The machine's `/sys` has no such interface.
     assert!(read.unreadable["packet steering"].grant.is_some());
     assert!(read.unreadable["ring sizes"].grant.is_none());
+}
+
+#[test]
+fn without_a_route_it_is_said_why_nothing_is_known_of_an_interface() {
+    let Some((here, _there)) = testbed() else {
+        return;
+    };
+    let read = here.run(|| host::read(None)).expect("entered");
+    assert!(read.route.is_none() && read.interface.is_none());
+    let missing = examine(&read, &path()).missing;
+    let of_rings = missing.iter().find(|one| one.fact == "ring sizes");
+    let cause = &of_rings.expect("it is missing").cause;
+    assert_eq!(cause, "there is no route, so no interface");
 }

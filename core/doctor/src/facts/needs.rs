@@ -46,6 +46,21 @@ pub enum Fact {
 }
 
 impl Fact {
+    /// Facts about the interface of the route.
+    pub const OF_INTERFACE: [Self; 11] = [
+        Self::Mtu,
+        Self::Qdiscs,
+        Self::Speed,
+        Self::Rings,
+        Self::Coalescing,
+        Self::Offloads,
+        Self::Statistics,
+        Self::DriverCounters,
+        Self::Interrupts,
+        Self::NumaNode,
+        Self::Steering,
+    ];
+
     /// Its name in [`HostFacts::unreadable`] and in output.
     #[must_use]
     pub const fn name(self) -> &'static str {

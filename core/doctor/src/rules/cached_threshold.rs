@@ -46,6 +46,6 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("ip tcp_metrics delete {peer}"),
     );
     let finding = finding.only_if("the transfer ends before the window has grown");
-    let words = format!("{IGNORE} is not 1, so the route's memory overrides the default");
+    let words = format!("{IGNORE} is not 1, so connections take it over");
     Some(finding.ceiling(limit).overriding(Some(words)))
 }

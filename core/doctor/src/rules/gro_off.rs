@@ -32,5 +32,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     }
     let limit = path.limit(Work::of_receiver(facts).core_rate(path.mss))?;
     let effect = format!("one core handles about {} of such segments", human_rate(limit));
-    Some(offload_finding(card, Direction::Receive, "gro", &effect).ceiling(limit))
+    Some(offload_finding(card, Direction::Receive, &["gro"], &effect).ceiling(limit))
 }

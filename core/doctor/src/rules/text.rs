@@ -209,22 +209,26 @@ pub(super) fn smaller_segments(
     (limit, words)
 }
 
-/// A finding about an offload that is off.
+/// A finding about offloads that are off, in the words of `ethtool -K`.
 pub(super) fn offload_finding(
     card: &Interface,
     direction: Direction,
-    offload: &str,
+    offloads: &[&str],
     effect: &str,
 ) -> Finding {
     let name = &card.name;
+    let set = |to: &str| {
+        let words: Vec<String> = offloads.iter().map(|one| format!("{one} {to}")).collect();
+        format!("ethtool -K {name} {}", words.join(" "))
+    };
     let finding = Finding::new(
         direction,
-        format!("offload {offload} of {name} = off"),
+        format!("offload {} of {name} = off", offloads.join(", ")),
         format!("ethtool -k {name}"),
         effect,
-        format!("ethtool -K {name} {offload} on"),
+        set("on"),
     );
-    finding.undo(format!("ethtool -K {name} {offload} off"))
+    finding.undo(set("off"))
 }
 
 /// Where a queueing discipline hangs, in the words of `tc`.

@@ -30,6 +30,10 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         return None;
     }
     let limit = path.limit(Work::of_sender(facts).core_rate(path.mss))?;
+    let offloads: &[&str] = match card.offloads?.gso {
+        Some(false) => &["tso", "gso"],
+        _ => &["tso"],
+    };
     let effect = format!("one core handles about {} of such segments", human_rate(limit));
-    Some(offload_finding(card, Direction::Send, "tso", &effect).ceiling(limit))
+    Some(offload_finding(card, Direction::Send, offloads, &effect).ceiling(limit))
 }

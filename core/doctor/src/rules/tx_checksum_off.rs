@@ -31,5 +31,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     }
     let limit = path.limit(Work::of_sender(facts).core_rate(path.mss))?;
     let effect = format!("one core handles about {} of such segments", human_rate(limit));
-    Some(offload_finding(card, Direction::Send, "tx", &effect).ceiling(limit))
+    Some(offload_finding(card, Direction::Send, &["tx"], &effect).ceiling(limit))
 }

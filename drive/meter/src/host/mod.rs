@@ -41,12 +41,26 @@ pub fn read(destination: Option<IpAddr>) -> HostFacts {
     cpu::read(&mut facts);
     cgroup::read(&mut facts);
     route::read(&mut facts, destination);
-    if let Some(name) = facts.route.as_ref().map(|route| route.device.clone()) {
-        interface::read(&mut facts, &name);
-        sysfs::read(&mut facts, &name);
-        qdisc::read(&mut facts, &name);
+    match facts.route.as_ref().map(|route| route.device.clone()) {
+        Some(name) => {
+            interface::read(&mut facts, &name);
+            sysfs::read(&mut facts, &name);
+            qdisc::read(&mut facts, &name);
+        }
+        None => without_interface(&mut facts),
     }
     facts
+}
+
+/// Notes why nothing is known of an interface.
+fn without_interface(facts: &mut HostFacts) {
+    for fact in Fact::OF_INTERFACE {
+        let why = Unreadable {
+            cause: "there is no route, so no interface".into(),
+            grant: None,
+        };
+        facts.unreadable.insert(fact.name().into(), why);
+    }
 }
 
 /// `read`, or `None` with a note why not.
