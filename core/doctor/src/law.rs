@@ -106,7 +106,7 @@ pub fn is_share_measured(facts: &HostFacts) -> bool {
 #[must_use]
 pub fn first_flight(buffer: u64, facts: &HostFacts, path: &Path) -> Option<Bytes> {
     let window = share_of(buffer, window_share(facts));
-    (window.as_u64() < (10 * path.mss.as_u64()).min(14_600)).then_some(window)
+    (window.as_u64() < path.mss.as_u64().saturating_mul(10).min(14_600)).then_some(window)
 }
 
 /// 2^`power` for small whole powers.
@@ -157,7 +157,7 @@ pub fn beta(control: &str) -> f64 {
 /// The rate at which a ring of `descriptors` overflows during `pause`.
 #[must_use]
 pub fn ring_rate(descriptors: u64, mss: Bytes, pause: Duration) -> Rate {
-    Rate::from_amount(Bytes::new(descriptors * mss.as_u64()), pause)
+    Rate::from_amount(Bytes::new(descriptors.saturating_mul(mss.as_u64())), pause)
 }
 
 /// How a host handles segments, for the CPU time that one takes.

@@ -126,7 +126,7 @@ impl Interface {
     pub fn count(&self, names: &[&str]) -> u64 {
         let statistics = self.statistics.iter().flatten();
         let named = statistics.filter(|(name, _)| names.contains(&name.as_str()));
-        named.map(|(_, count)| *count).sum()
+        named.map(|(_, count)| *count).fold(0, u64::saturating_add)
     }
 
     /// Whether received packets are steered to other CPUs.
@@ -152,7 +152,7 @@ impl Interface {
         let cpus = lines.iter().map(|line| line.per_cpu.len()).max();
         let sum = |cpu: usize| {
             let counts = lines.iter().filter_map(|line| line.per_cpu.get(cpu));
-            counts.sum()
+            counts.copied().fold(0, u64::saturating_add)
         };
         (0..cpus.unwrap_or(0)).map(sum).collect()
     }

@@ -34,7 +34,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     if is_ignored || law::control(facts).is_some_and(|control| control.starts_with("bbr")) {
         return None;
     }
-    let window = Bytes::new(segments * path.mss.as_u64());
+    let window = Bytes::new(segments.saturating_mul(path.mss.as_u64()));
     let limit = path.limit_of_window(window)?;
     let peer = facts.destination.as_deref().unwrap_or("ADDRESS");
     let effect = format!("slow start ends at {segments} segments; {}", window_over_rtt(window, path));

@@ -5,7 +5,7 @@ use alloc::format;
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
-use super::Rule;
+use super::{Rule, text};
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
 use crate::law;
@@ -27,11 +27,11 @@ pub(super) const RULE: Rule = Rule {
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let card = facts.interface.as_ref()?;
     let coalescing = card.coalescing.filter(|coalescing| !coalescing.adaptive_rx)?;
-    let delay = Duration::from_micros(coalescing.rx_us);
+    let delay = text::micros(coalescing.rx_us);
     if delay.as_nanos() <= path.rtt.as_nanos() / 10 {
         return None;
     }
-    let longer = Path { rtt: path.rtt + delay, ..*path };
+    let longer = Path { rtt: Duration::from_nanos(path.rtt.as_nanos().saturating_add(delay.as_nanos())), ..*path };
     let max = facts.triple("net.ipv4.tcp_rmem").map_or(u64::MAX, |[_, _, max]| max);
     let window = law::share_of(max, law::window_share(facts));
     let limit = longer.limit_of_window(window);

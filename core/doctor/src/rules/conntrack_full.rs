@@ -27,11 +27,11 @@ const NAME: &str = "net.netfilter.nf_conntrack_max";
 
 fn check(facts: &HostFacts, _path: &Path) -> Option<Finding> {
     let table = facts.conntrack?;
-    if table.count * 100 < table.max * 95 || table.max == 0 {
+    if (table.count as f64) < 0.95 * table.max as f64 || table.max == 0 {
         return None;
     }
     let effect = format!("{} of {} entries in use", table.count, table.max);
-    let value = (table.max * 2).to_string();
+    let value = table.max.saturating_mul(2).to_string();
     let mut finding = setting(facts, Direction::Both, NAME, &value, effect);
     finding.subject = format!("{NAME} = {}", table.max);
     let finding = finding.undo(format!("sysctl -w {NAME}={}", table.max));

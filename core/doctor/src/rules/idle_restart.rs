@@ -36,7 +36,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let initial = facts.metrics().initcwnd_segments.unwrap_or(10).max(1) as f64;
     let rounds = doublings(path.segments() / initial);
     let climb = Duration::from_secs_f64(rounds * path.rtt.as_secs_f64());
-    if climb < MIN_RTO + path.rtt {
+    if climb.as_nanos().saturating_sub(path.rtt.as_nanos()) < MIN_RTO.as_nanos() {
         return None;
     }
     let effect = format!(

@@ -29,7 +29,7 @@ const COUNTERS: [&str; 3] = ["rx_missed_errors", "rx_fifo_errors", "rx_over_erro
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let card = facts.interface.as_ref()?;
     let lost = card.count(&COUNTERS);
-    let all = lost + card.count(&["rx_packets"]);
+    let all = lost.saturating_add(card.count(&["rx_packets"]));
     if lost == 0 {
         return None;
     }

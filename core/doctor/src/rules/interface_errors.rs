@@ -33,7 +33,7 @@ const COUNTERS: [&str; 5] = [
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let card = facts.interface.as_ref()?;
     let lost = card.count(&COUNTERS);
-    let all = lost + card.count(&["rx_packets", "tx_packets"]);
+    let all = lost.saturating_add(card.count(&["rx_packets", "tx_packets"]));
     if lost == 0 {
         return None;
     }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use gigatcp_units::grammar::human_rate;
 
-use super::Rule;
+use super::{Rule, text};
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
 use crate::law::Work;
@@ -33,7 +33,7 @@ const ALL: f64 = 0.95;
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let card = facts.interface.as_ref()?;
     let per_cpu = card.interrupts_per_cpu();
-    let total: u64 = per_cpu.iter().sum();
+    let total = text::total(per_cpu.iter().copied());
     let (cpu, most) = per_cpu.iter().enumerate().max_by_key(|(_, count)| **count)?;
     let is_one = total > 0 && *most as f64 >= ALL * total as f64;
     if per_cpu.len() < 2 || !is_one || card.is_steered() {
@@ -54,11 +54,14 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     Some(finding.ceiling(limit).undo(format!("echo {undo} > {file}")))
 }
 
+/// CPUs that a kernel can have.
+const MOST_CPUS: u64 = 8192;
+
 /// The mask of the first `cpus` CPUs, in groups of 32 as the kernel writes it.
 fn mask(cpus: u64) -> String {
     let group = |bits: u64| format!("{:x}", (1_u64 << bits.min(32)) - 1);
     let mut words = Vec::new();
-    let mut left = cpus.max(1);
+    let mut left = cpus.clamp(1, MOST_CPUS);
     while left > 32 {
         words.push(group(32));
         left -= 32;

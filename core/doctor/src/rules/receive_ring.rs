@@ -2,10 +2,10 @@
 
 use alloc::format;
 
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{human_duration, human_rate};
 
-use super::Rule;
+use super::{Rule, text};
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
 use crate::law;
@@ -32,7 +32,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let unbounded = card
         .coalescing
         .filter(|wait| wait.rx_frames == 0 || wait.rx_frames >= rings.rx);
-    let delay = Duration::from_micros(unbounded.map_or(0, |wait| wait.rx_us));
+    let delay = text::micros(unbounded.map_or(0, |wait| wait.rx_us));
     let always = path.limit(law::ring_rate(rings.rx, path.mss, delay));
     let always = always.filter(|_| !delay.is_zero());
     let sometimes = path.limit(law::ring_rate(rings.rx, path.mss, law::CPU_PAUSE));
@@ -44,7 +44,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         "{} x {} B hold {} of arrivals at {}",
         rings.rx,
         path.mss.as_u64(),
-        human_duration(path.rate.time_for(Bytes::new(rings.rx * path.mss.as_u64()))),
+        human_duration(path.rate.time_for(Bytes::new(rings.rx.saturating_mul(path.mss.as_u64())))),
         human_rate(path.rate),
     );
     let (fix, undo) = if rings.rx < rings.rx_max {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use gigatcp_units::grammar::human_rate;
 
-use super::Rule;
+use super::{Rule, text};
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
 use crate::law;
@@ -31,10 +31,10 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let id = card.numa_node.filter(|node| *node >= 0)?;
     let node = facts.nodes.as_deref()?.iter().find(|node| node.id == id)?;
     let per_cpu = card.interrupts_per_cpu();
-    let total: u64 = per_cpu.iter().sum();
+    let total = text::total(per_cpu.iter().copied());
     let far = (0_u64..).zip(&per_cpu).filter(|(cpu, _)| !node.has(*cpu));
-    let far: u64 = far.map(|(_, count)| count).sum();
-    if far * 2 <= total {
+    let far = text::total(far.map(|(_, count)| *count));
+    if far <= total / 2 {
         return None;
     }
     let core = law::Work::of_host(facts).core_rate(path.mss);

@@ -25,11 +25,13 @@ pub(super) const RULE: Rule = Rule {
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let advmss = facts.metrics().advmss_bytes?;
     let mtu = facts.interface.as_ref()?.mtu_bytes?;
-    let usual = mtu.checked_sub(40)?;
+    let is_v6 = facts.destination.as_ref().is_some_and(|to| to.contains(':'));
+    let headers = if is_v6 { 60 } else { 40 };
+    let usual = mtu.checked_sub(headers)?;
     if advmss == 0 || advmss >= usual {
         return None;
     }
-    let (limit, words) = smaller_segments(facts, path, Direction::Receive, advmss + 40, mtu);
+    let (limit, words) = smaller_segments(facts, path, Direction::Receive, advmss.saturating_add(headers), mtu);
     let finding = Finding::new(
         Direction::Receive,
         format!("route advmss = {}", plain(advmss)),

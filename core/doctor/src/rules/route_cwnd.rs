@@ -25,7 +25,7 @@ pub(super) const RULE: Rule = Rule {
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let read = facts.metrics();
     let segments = read.cwnd_segments.filter(|_| read.is_locked(RouteMetrics::CWND))?;
-    let window = Bytes::new(segments * path.mss.as_u64());
+    let window = Bytes::new(segments.saturating_mul(path.mss.as_u64()));
     let limit = path.limit_of_window(window)?;
     let finding = Finding::new(
         Direction::Send,

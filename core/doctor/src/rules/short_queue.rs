@@ -36,11 +36,11 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let unit = if card.has_segmentation() {
         law::SUPER_PACKET
     } else {
-        path.mss.as_u64()
+        path.mss.as_u64().max(1)
     };
     let cap = facts.number("net.ipv4.tcp_limit_output_bytes").unwrap_or(4 << 20);
     let paced = (path.rate.as_bps() / 8) >> PACING_SHIFT;
-    let below = paced.max(2 * unit).min(cap);
+    let below = paced.max(unit.saturating_mul(2)).min(cap);
     let qdiscs = facts.qdiscs.as_deref()?.iter();
     let held = |qdisc: &Qdisc| {
         let packets = qdisc.limit_packets.map(|packets| packets.saturating_mul(unit));
@@ -73,7 +73,7 @@ fn finding(card: &Interface, qdisc: &Qdisc, wanted: u64, effect: String) -> Find
         let bytes = qdisc.limit_bytes.unwrap_or(0);
         let set = |bytes| format!("tc qdisc replace dev {name} {parent} {kind} limit {bytes}");
         let subject = format!("{subject} {bytes} B");
-        let fix = set(wanted * law::SUPER_PACKET);
+        let fix = set(wanted.saturating_mul(law::SUPER_PACKET));
         return Finding::new(Direction::Send, subject, place, effect, fix).undo(set(bytes));
     };
     let of_device = Some(packets) == card.tx_queue_packets;

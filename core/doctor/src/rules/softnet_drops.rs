@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::ToString;
 
 use super::Rule;
-use super::text::{GOES_ON, loss_limit, setting};
+use super::text::{GOES_ON, loss_limit, setting, total};
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
 use crate::path::{Direction, Path};
@@ -26,17 +26,17 @@ const NAME: &str = "net.core.netdev_max_backlog";
 
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let cpus = facts.softnet.as_deref()?;
-    let dropped: u64 = cpus.iter().map(|cpu| cpu.dropped).sum();
-    let processed: u64 = cpus.iter().map(|cpu| cpu.processed).sum();
+    let dropped = total(cpus.iter().map(|cpu| cpu.dropped));
+    let processed = total(cpus.iter().map(|cpu| cpu.processed));
     if dropped == 0 {
         return None;
     }
-    let (limit, effect) = loss_limit(path, dropped, processed + dropped)?;
+    let (limit, effect) = loss_limit(path, dropped, processed.saturating_add(dropped))?;
     let worst = cpus.iter().max_by_key(|cpu| cpu.dropped)?;
     let backlog = facts.number(NAME).unwrap_or(1000);
     let effect = format!("{effect}; most on CPU {}, backlog {backlog} packets", worst.cpu);
-    let mut finding = setting(facts, Direction::Receive, NAME, &(backlog * 4).to_string(), effect);
-    finding.subject = format!("backlog drops = {dropped} of {} packets", processed + dropped);
+    let mut finding = setting(facts, Direction::Receive, NAME, &backlog.saturating_mul(4).to_string(), effect);
+    finding.subject = format!("backlog drops = {dropped} of {} packets", processed.saturating_add(dropped));
     finding.place = "/proc/net/softnet_stat, column 2".into();
     Some(finding.ceiling(limit).only_if(GOES_ON))
 }

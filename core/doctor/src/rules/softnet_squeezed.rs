@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::ToString;
 
 use super::Rule;
-use super::text::setting;
+use super::text::{setting, total};
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
 use crate::path::{Direction, Path};
@@ -27,10 +27,10 @@ const NAME: &str = "net.core.netdev_budget";
 
 fn check(facts: &HostFacts, _path: &Path) -> Option<Finding> {
     let cpus = facts.softnet.as_deref()?;
-    let squeezed: u64 = cpus.iter().map(|cpu| cpu.squeezed).sum();
-    let processed: u64 = cpus.iter().map(|cpu| cpu.processed).sum();
+    let squeezed = total(cpus.iter().map(|cpu| cpu.squeezed));
+    let processed = total(cpus.iter().map(|cpu| cpu.processed));
     let budget = facts.number(NAME).unwrap_or(300).max(1);
-    if squeezed.saturating_mul(10 * budget) < processed || squeezed == 0 {
+    if squeezed.saturating_mul(budget.saturating_mul(10)) < processed || squeezed == 0 {
         return None;
     }
     let worst = cpus.iter().max_by_key(|cpu| cpu.squeezed)?;
@@ -38,7 +38,7 @@ fn check(facts: &HostFacts, _path: &Path) -> Option<Finding> {
         "{squeezed} rounds ended with work left, most on CPU {}; rings fill until the next",
         worst.cpu
     );
-    let mut finding = setting(facts, Direction::Receive, NAME, &(budget * 2).to_string(), effect);
+    let mut finding = setting(facts, Direction::Receive, NAME, &budget.saturating_mul(2).to_string(), effect);
     finding.subject = format!("squeezed rounds = {squeezed}, {NAME} = {budget}");
     finding.place = "/proc/net/softnet_stat, column 3".into();
     Some(finding)

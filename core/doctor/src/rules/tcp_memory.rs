@@ -33,16 +33,16 @@ const PRESSURE_SEGMENTS: u64 = 4;
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let [_, pressure, _] = facts.triple(NAME)?;
     let used = facts.tcp_memory_pages?;
-    let page = facts.page_bytes.unwrap_or(4096);
+    let page = facts.page_bytes.filter(|bytes| *bytes > 0).unwrap_or(4096);
     let share = law::window_share(facts);
     let window = if used >= pressure {
-        Bytes::new(PRESSURE_SEGMENTS * path.mss.as_u64())
+        Bytes::new(path.mss.as_u64().saturating_mul(PRESSURE_SEGMENTS))
     } else {
         law::share_of((pressure - used).saturating_mul(page), share)
     };
     let limit = path.limit_of_window(window)?;
-    let wanted = pressure.max(used) + buffer_for(path.bdp(), share) / page;
-    let value = format!("{} {} {}", wanted / 2, wanted, wanted * 2);
+    let wanted = pressure.max(used).saturating_add(buffer_for(path.bdp(), share) / page);
+    let value = format!("{} {} {}", wanted / 2, wanted, wanted.saturating_mul(2));
     let effect = format!(
         "{used} pages in use, pressure from {pressure}; {}",
         window_over_rtt(window, path)

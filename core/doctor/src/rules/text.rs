@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
-use gigatcp_units::{Bytes, Probability, Rate};
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use crate::facts::{HostFacts, Interface, RouteMetrics};
 use crate::finding::Finding;
@@ -68,6 +68,16 @@ pub(super) fn good_rmem([min, default, max]: [u64; 3], facts: &HostFacts, path: 
 /// The kernel's default of the second value of `tcp_rmem`.
 const USUAL_RMEM: u64 = 131_072;
 
+/// Microseconds as a duration.
+pub(super) fn micros(micros: u64) -> Duration {
+    Duration::from_nanos(micros.saturating_mul(1000))
+}
+
+/// The sum of counters.
+pub(super) fn total(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
 /// Counters that are not zero, in words.
 pub(super) fn counters<'a>(all: impl Iterator<Item = (&'a str, u64)>) -> String {
     let named = all.filter(|(_, count)| *count > 0);
@@ -97,7 +107,10 @@ pub(super) fn loss_limit(path: &Path, lost: u64, all: u64) -> Option<(Rate, Stri
 pub(super) fn buffer_for(window: Bytes, share: f64) -> u64 {
     let bytes = window.as_u64() as f64 / share;
     // The kernel holds such settings in 31 bits.
-    (bytes as u64).max(1).next_power_of_two().min((1 << 31) - 1)
+    (bytes as u64)
+        .clamp(1, 1 << 31)
+        .next_power_of_two()
+        .min((1 << 31) - 1)
 }
 
 /// `window` over the RTT of the path, in words.

@@ -180,7 +180,10 @@ fn rtt(arguments: &Arguments, facts: &HostFacts) -> Known<Duration> {
     let remembered = facts.peer.as_ref().and_then(|peer| peer.rtt_us);
     let (value, source) = match (arguments.rtt, remembered) {
         (Some(rtt), _) => (rtt, Source::Given),
-        (None, Some(micros)) => (Duration::from_micros(micros), Source::Remembered),
+        (None, Some(micros)) => (
+            Duration::from_nanos(micros.saturating_mul(1000)),
+            Source::Remembered,
+        ),
         (None, None) => (ASSUMED, Source::Assumed),
     };
     Known { value, source }
