@@ -45,10 +45,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// Commands that change what was found, each once, in the order of the findings.
+    /// Commands that change what always limits, or what limits in some cases only: each once, in
+    /// the order of the findings.
     #[must_use]
-    pub fn fixes(&self) -> Vec<&str> {
-        let commands = self.findings.iter().map(|found| &found.finding.change);
+    pub fn fixes(&self, is_conditional: bool) -> Vec<&str> {
+        let findings = self.findings.iter().map(|found| &found.finding);
+        let wanted = findings.filter(|finding| finding.only_if.is_some() == is_conditional);
+        let commands = wanted.map(|finding| &finding.change);
         let commands = commands.filter(|change| change.is_command);
         distinct(commands.map(|change| change.fix.as_str()))
     }

@@ -29,7 +29,9 @@ pub(super) fn text(
         );
     }
     blocks.push(heading(facts, question) + &table(report));
-    blocks.push(commands("Fix, as root", &report.fixes()));
+    blocks.push(commands("Fix, as root", &report.fixes(false)));
+    let in_some_cases = commands("Fix in the cases above only, as root", &report.fixes(true));
+    blocks.push(in_some_cases);
     blocks.push(commands("Undo, as root", &report.undos()));
     blocks.push(missing(&report.missing));
     blocks.retain(|block| !block.is_empty());
