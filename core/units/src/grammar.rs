@@ -31,16 +31,17 @@
 //! # Ok::<(), gigatcp_units::grammar::ParseError>(())
 //! ```
 //!
-//! Deliberately absent: second spellings. `Mbps`, `10G`, `1,5 s` and `20 sec`
-//! are refused, and the [`ParseError`] says what to write instead: one way of
-//! writing means that a plan, a command line and a report can be compared by
-//! eye. The cost is one retyped word for a newcomer.
+//! There is one spelling of each value in plans and output, so that they can be compared by
+//! eye: `Mbps`, `10G`, `1,5 s` and `20 sec` are refused, and the [`ParseError`] says what to
+//! write instead. Options of a command also accept units of other tools that have one meaning
+//! only ([`typed_rate`], [`typed_bytes`], [`typed_duration`]).
 
 mod error;
 mod human;
 mod number;
 mod print;
 mod slips;
+mod typed;
 
 use alloc::format;
 use alloc::string::String;
@@ -50,6 +51,7 @@ use core::str::FromStr;
 pub(crate) use error::shortened;
 pub use error::{ParseError, ParseErrorKind};
 pub use human::{human_bytes, human_duration, human_probability, human_rate};
+pub use typed::{typed_bytes, typed_duration, typed_rate};
 
 use crate::{Bytes, Duration, Probability, Rate};
 use error::Failure;
@@ -224,8 +226,9 @@ pub fn parse_probability(text: &str) -> Result<Probability, ParseError> {
 }
 
 fn parse_integer(quantity: Quantity, text: &str) -> Result<u64, ParseError> {
-    let body = Body::of(text);
-    body.integer(quantity)
+    let units = |word: &str| quantity.unit(word).map(|unit| unit.scale);
+    Body::of(text)
+        .integer(quantity, units)
         .map_err(|failure| failure.of(quantity, text))
 }
 
@@ -253,7 +256,12 @@ impl<'a> Body<'a> {
         Ok((number, Word { text, start }))
     }
 
-    fn integer(&self, quantity: Quantity) -> Result<u64, Failure> {
+    /// The value in the smallest unit; `scale_of` says how many of it a unit holds.
+    fn integer(
+        &self,
+        quantity: Quantity,
+        scale_of: impl Fn(&str) -> Option<u64>,
+    ) -> Result<u64, Failure> {
         let (number, word) = self.split()?;
         let scale = if word.text.is_empty() {
             if quantity != Quantity::Octets {
@@ -261,8 +269,8 @@ impl<'a> Body<'a> {
             }
             1
         } else {
-            match quantity.unit(word.text) {
-                Some(unit) => unit.scale,
+            match scale_of(word.text) {
+                Some(scale) => scale,
                 None => return Err(slips::unknown_unit(quantity, &number, word)),
             }
         };

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use gigatcp_units::grammar::{
     ParseError, ParseErrorKind, human_bytes, human_duration, human_rate, parse_bytes,
-    parse_duration, parse_octets, parse_probability, parse_rate,
+    parse_duration, parse_octets, parse_probability, parse_rate, typed_bytes, typed_duration,
+    typed_rate,
 };
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 use proptest::prelude::*;
@@ -226,6 +227,50 @@ fn a_wrong_unit_is_answered_with_the_value_as_it_should_be_written() {
 }
 
 #[test]
+fn options_accept_units_of_other_tools_that_have_one_meaning() {
+    let rate = |text| typed_rate(text).expect(text).as_bps();
+    for ten_gigabits in ["10G", "10g", "10 Gbit", "10Gbps", "10 Gb/s", "10 Gbit/s"] {
+        assert_eq!(rate(ten_gigabits), 10_000_000_000, "{ten_gigabits}");
+    }
+    assert_eq!(rate("100mbit"), 100_000_000);
+    assert_eq!(rate("1.5M"), 1_500_000);
+    assert_eq!(rate("100 MB/s"), 800_000_000);
+    assert_eq!(rate("100MBps"), 800_000_000);
+    assert_eq!(rate("1 MiB/s"), 8_388_608);
+    let amount = |text| typed_bytes(text).expect(text).as_u64();
+    for sixty_four_kibibytes in ["64K", "64k", "64 KiB", "64kib", "64Ki"] {
+        assert_eq!(
+            amount(sixty_four_kibibytes),
+            65_536,
+            "{sixty_four_kibibytes}"
+        );
+    }
+    assert_eq!(amount("1.5M"), 1_572_864);
+    assert_eq!(amount("1G"), 1 << 30);
+    assert_eq!(amount("60 MB"), 60_000_000);
+    assert_eq!(amount("9000 bytes"), 9_000);
+    let nanos = |text| typed_duration(text).expect(text).as_nanos();
+    assert_eq!(nanos("20sec"), 20_000_000_000);
+    assert_eq!(nanos("80msec"), 80_000_000);
+}
+
+#[test]
+fn options_refuse_units_with_two_meanings_and_numbers_without_a_unit() {
+    for text in ["100MB", "10Gi", "10Gibit", "1000", "10 bananas", "10m/s"] {
+        let error = typed_rate(text).expect_err(text);
+        assert_eq!(Some(error), parse_rate(text).err(), "{text}");
+    }
+    for text in ["64KB", "64 kb", "60 mb", "65536", "64 bananas"] {
+        let error = typed_bytes(text).expect_err(text);
+        assert_eq!(Some(error), parse_bytes(text).err(), "{text}");
+    }
+    for text in ["5m", "80", "1 fortnight"] {
+        let error = typed_duration(text).expect_err(text);
+        assert_eq!(Some(error), parse_duration(text).err(), "{text}");
+    }
+}
+
+#[test]
 fn the_nearest_unit_is_part_of_the_kind() {
     let error = parse_rate("10G").expect_err("no unit of rate");
     let ParseErrorKind::UnknownUnit { found, nearest } = error.kind() else {
@@ -364,6 +409,9 @@ proptest! {
             parse_octets(&text).err(),
             parse_rate(&text).err(),
             parse_probability(&text).err(),
+            typed_duration(&text).err(),
+            typed_bytes(&text).err(),
+            typed_rate(&text).err(),
         ];
         for error in errors.into_iter().flatten() {
             prop_assert!(text.get(error.span()).is_some(), "{error:?}");

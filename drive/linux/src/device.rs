@@ -71,7 +71,7 @@ pub fn control_socket(family: libc::c_int) -> io::Result<OwnedFd> {
 }
 
 /// A request about the interface `name`.
-fn request_for(name: &str) -> libc::ifreq {
+pub(crate) fn request_for(name: &str) -> libc::ifreq {
     // SAFETY: `ifreq` is integers and a union of integers: all zero is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     assert!(name.len() < request.ifr_name.len(), "a short name of ours");

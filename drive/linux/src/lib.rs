@@ -25,6 +25,8 @@
 //! | `stolen.rs` | how much of the processors' time a hypervisor gave to others |
 //! | `steering.rs` | who works on what an interface receives |
 //! | `netlink.rs` | a question about devices and addresses, and whether it was done |
+//! | `question.rs` | questions over netlink whose answers carry values |
+//! | `ethtool.rs` | what a network card and its driver say about themselves |
 //! | `packets.rs` | IP packets out of an interface, whatever is in them |
 //! | `pair.rs` | two Ethernet devices that are each other's wire |
 //! | `probe.rs` | UDP probes and the ICMP errors that come back for them |
@@ -50,6 +52,7 @@ pub mod datagrams;
 pub mod device;
 pub mod enclosure;
 mod error;
+pub mod ethtool;
 pub mod first_threshold;
 mod forbidden;
 pub mod interface;
@@ -65,6 +68,7 @@ pub mod probe;
 pub mod process;
 #[cfg(test)]
 mod proven;
+pub mod question;
 pub mod settings;
 pub mod socket;
 pub mod steering;

@@ -7,9 +7,10 @@
 //! | `ends.rs` | listening, accepting, connecting; what was wished for and granted |
 //! | `view.rs` | a connection at one moment: `tcp_info` in our words |
 //! | `sample.rs` | a connection at one moment, every counter, at little cost |
-//! | `host.rs` | CPU time and drops of this host |
+//! | `host_sampler.rs` | CPU time and drops of this host |
 //! | `trace.rs` | the path to a host: hops, RTTs, path MTU |
 //! | `tester/` | a throughput tester, client and server |
+//! | `host/` | settings and counters of this host that limit connections |
 //! | `limits.rs` | what limited the sender, from one look to the next |
 //!
 //! Deliberately not here: who writes and reads how much and when, which is the
@@ -20,7 +21,8 @@
 #![deny(missing_docs)]
 
 mod ends;
-mod host;
+pub mod host;
+mod host_sampler;
 mod limits;
 mod sample;
 pub mod tester;
@@ -30,7 +32,7 @@ mod view;
 pub use ends::{
     Granted, MeterError, Wishes, accept, congestion_controls, connect, granted, listen,
 };
-pub use host::HostSampler;
+pub use host_sampler::HostSampler;
 pub use limits::LimitTally;
 pub use sample::Sampler;
 pub use trace::{Hop, ReverseError, Trace, reverse, trace};

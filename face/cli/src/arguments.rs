@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    Outcome, check, completions, conform, diff, emulate, explain, flows, list, run, theory, why,
+    Outcome, check, completions, conform, diff, doctor, emulate, explain, flows, list, run, theory,
+    why,
 };
 #[cfg(target_os = "linux")]
 use crate::commands::{server, test, trace};
@@ -31,6 +32,7 @@ Examples:
   gigatcp check my.toml                          is my plan right, and what would it run?
   gigatcp conform conformance/script             does the engine follow the packet scripts?
   gigatcp why trace.pcapng                       why the connections of a capture were not faster
+  gigatcp doctor --rtt 80ms --rate 10G           which settings of this host limit that path
   gigatcp emulate --rtt '80 ms' -- bash          a shell behind a real-time path
   gigatcp flows trace.pcapng                     which connections a capture has, and how they went
   gigatcp list keys                              everything a plan can say
@@ -52,6 +54,7 @@ pub(crate) enum Command {
     Check(check::Arguments),
     Conform(conform::Arguments),
     Why(why::Arguments),
+    Doctor(doctor::Arguments),
     Explain(explain::Arguments),
     Emulate(Box<emulate::Arguments>),
     Flows(flows::Arguments),
@@ -75,6 +78,7 @@ impl Command {
             Self::Check(arguments) => check::run(arguments),
             Self::Conform(arguments) => conform::run(arguments),
             Self::Why(arguments) => why::run(arguments),
+            Self::Doctor(arguments) => doctor::run(arguments),
             Self::Explain(arguments) => explain::run(arguments),
             Self::Emulate(arguments) => emulate::run(arguments),
             Self::Flows(arguments) => flows::run(arguments),

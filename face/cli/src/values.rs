@@ -1,5 +1,5 @@
-//! Values on the command line: read by the grammar of plans, and refused with
-//! the next thing to type.
+//! Values on the command line: read by the grammar of plans, which here also
+//! accepts `10G` and `64K`, and refused with the next thing to type.
 
 use std::fmt::Display;
 
@@ -40,17 +40,17 @@ pub(crate) fn initial_window(text: &str) -> Result<u32, String> {
 
 /// A rate.
 pub(crate) fn rate(text: &str) -> Result<Rate, String> {
-    quantity(grammar::parse_rate(text))
+    quantity(grammar::typed_rate(text))
 }
 
 /// A time.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    quantity(grammar::parse_duration(text))
+    quantity(grammar::typed_duration(text))
 }
 
 /// An amount of data.
 pub(crate) fn amount(text: &str) -> Result<Bytes, String> {
-    quantity(grammar::parse_bytes(text))
+    quantity(grammar::typed_bytes(text))
 }
 
 /// A segment size, with or without a unit.

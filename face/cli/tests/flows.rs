@@ -612,7 +612,7 @@ fn fields(value: &Value, names: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn every_field_of_the_json_of_why_and_explain_is_documented() {
+fn every_field_of_the_json_of_why_explain_and_doctor_is_documented() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cmd");
     let document = folder.join("../../../../docs/why-json.md");
     let document = fs::read_to_string(document).expect("the document");
@@ -621,6 +621,7 @@ fn every_field_of_the_json_of_why_and_explain_is_documented() {
         &["why", "--json", "why.in/stall.txt"][..],
         &["why", "--json", "flows.in/near.txt", "flows.in/far.txt"],
         &["explain", "--json"],
+        &["doctor", "--json", "--facts", "doctor.in/mistuned.json"],
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
             .args(words)

@@ -4,7 +4,8 @@
 //! `10G` as a rate with `10 Gbit/s`, `60 mb` as an amount with `60 MB` or
 //! `60 MiB`, `100 MB/s` as a rate with `800 Mbit/s`.
 //!
-//! Deliberately absent: guessing silently. The author chooses and retypes.
+//! A plan's author chooses and retypes; an option accepts a word with one meaning
+//! ([`only_scale`]).
 
 use alloc::format;
 use alloc::string::String;
@@ -55,6 +56,27 @@ fn largest_unit_within(quantity: Quantity, scale: u64) -> Option<&'static str> {
         .iter()
         .filter(|unit| scale.is_multiple_of(unit.scale));
     fitting.max_by_key(|unit| unit.scale).map(|unit| unit.name)
+}
+
+/// The scale of `word` if it can mean only one; amounts by a bare prefix are binary, as in
+/// iperf3 and nuttcp.
+pub(super) fn only_scale(quantity: Quantity, word: &str) -> Option<u64> {
+    let prefix_alone = word.len() == 1;
+    match (quantity, meant_scales(quantity, word).as_slice()) {
+        (Quantity::Bytes, [_, binary]) if prefix_alone => Some(*binary),
+        // `MB` without `/s` may be megabytes or megabits a second, and a binary prefix is
+        // used with bytes alone.
+        (Quantity::Rate, [_]) if is_doubtful_rate(word) => None,
+        (_, [scale]) => Some(*scale),
+        _ => None,
+    }
+}
+
+fn is_doubtful_rate(word: &str) -> bool {
+    let is_per_second = word.contains('/') || word.ends_with("ps");
+    let is_bytes = word.contains('B') || word.contains("byte");
+    let is_binary = word[1..].starts_with('i') && !is_bytes;
+    (word.contains('B') && !is_per_second) || (is_binary && !word.starts_with(['b', 'B']))
 }
 
 /// How many of the smallest unit one `word` may have meant.

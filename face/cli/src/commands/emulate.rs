@@ -192,7 +192,7 @@ fn name(text: &str) -> Result<String, String> {
 #[command(group = clap::ArgGroup::new("bottleneck").multiple(true)
     .args(["rate", "reverse_rate", "rate_trace", "shaper", "packet_rate"]))]
 struct Link {
-    /// Rate of the path, as in '1 Gbit/s' [default: as fast as the machine]
+    /// Rate of the path, as in 1G or '1 Gbit/s' [default: as fast as the machine]
     #[arg(long, value_parser = values::rate)]
     rate: Option<Rate>,
 

@@ -1,5 +1,6 @@
-//! `gigatcp explain`: what a cause means and how it is detected.
+//! `gigatcp explain`: what a cause of `why` or a rule of `doctor` means and how it is detected.
 
+use gigatcp_doctor::{RULES, Rule};
 use gigatcp_report::prose::wrap;
 use gigatcp_why::{ALIASES, CAUSES, Cause, find};
 use serde_json::{Value, json};
@@ -15,15 +16,16 @@ const SCHEMA: &str = "gigatcp.explain/2";
 /// Command-line arguments of `explain`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Describe a verdict of `why`: meaning, detection, confidence, fix",
+    about = "Describe a verdict of `why` or a rule of `doctor`: meaning, detection, fix",
     after_help = "\
 Examples:
-  gigatcp explain                                all verdicts
-  gigatcp explain rx-ring-overrun                one of them
+  gigatcp explain                                all verdicts and rules
+  gigatcp explain rx-ring-overrun                a verdict of `why`
+  gigatcp explain receive-buffer-max             a rule of `doctor`
   gigatcp explain --json                         all of them, as JSON"
 )]
 pub(crate) struct Arguments {
-    /// Id of a verdict; without it, all are listed
+    /// Id of a verdict or rule; without it, all are listed
     #[arg(value_name = "ID")]
     id: Option<String>,
 
@@ -34,37 +36,57 @@ pub(crate) struct Arguments {
 
 /// Prints one description, or the list of ids.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let causes: Vec<&Cause> = match &arguments.id {
-        Some(id) => vec![known(id)?],
-        None => CAUSES.to_vec(),
+    let (causes, rules): (Vec<&Cause>, Vec<&Rule>) = match &arguments.id {
+        None => (CAUSES.to_vec(), RULES.iter().collect()),
+        Some(id) => match (find(id), gigatcp_doctor::find(id)) {
+            (Some(cause), _) => (vec![cause], vec![]),
+            (None, Some(rule)) => (vec![], vec![rule]),
+            (None, None) => return Err(unknown(id)),
+        },
     };
     if arguments.json {
         let causes: Vec<Value> = causes.into_iter().map(cause_json).collect();
-        output::print_json(&json!({ "schema": SCHEMA, "verdicts": causes }))?;
-    } else if let (Some(id), [cause]) = (&arguments.id, &causes[..]) {
-        output::print(&(renamed(id, cause) + &page(cause)))?;
-    } else {
-        let cells: Vec<Vec<String>> = causes
-            .into_iter()
-            .map(|cause| vec![cause.id.into(), cause.name.into()])
-            .collect();
-        output::print(&grid(&[Align::Left, Align::Left], &cells))?;
+        let rules: Vec<Value> = rules.into_iter().map(rule_json).collect();
+        output::print_json(&json!({ "schema": SCHEMA, "verdicts": causes, "rules": rules }))?;
+        return Ok(Outcome::Done);
     }
+    output::print(&match (&arguments.id, &causes[..], &rules[..]) {
+        (Some(id), [cause], _) => renamed(id, cause) + &page(cause),
+        (Some(_), _, [rule]) => rule_page(rule),
+        _ => list(&causes, &rules),
+    })?;
     Ok(Outcome::Done)
 }
 
-fn known(id: &str) -> Result<&'static Cause, Failure> {
-    find(id).ok_or_else(|| {
-        let ids = CAUSES.iter().map(|cause| cause.id);
-        let old = ALIASES.iter().map(|(old, _)| *old);
-        let meant = match nearest::nearest(id, ids.chain(old)) {
-            Some(meant) => format!("did you mean `{meant}`? "),
-            None => String::new(),
-        };
-        Failure::new(format!("there is no verdict `{id}`"))
-            .hint(format!("{meant}there are {} verdicts", CAUSES.len()))
-            .hint("`gigatcp explain` lists them")
-    })
+fn list(causes: &[&Cause], rules: &[&Rule]) -> String {
+    let causes = causes.iter().map(|cause| (cause.id, cause.name)).collect();
+    let rules = rules.iter().map(|rule| (rule.id, rule.name)).collect();
+    let lines = |names: Vec<(&str, &str)>| {
+        let cells: Vec<Vec<String>> = names
+            .into_iter()
+            .map(|(id, name)| vec![id.into(), name.into()])
+            .collect();
+        grid(&[Align::Left, Align::Left], &cells)
+    };
+    format!(
+        "Verdicts of `why`\n{}\nRules of `doctor`\n{}",
+        lines(causes),
+        lines(rules)
+    )
+}
+
+fn unknown(id: &str) -> Failure {
+    let ids = CAUSES.iter().map(|cause| cause.id);
+    let old = ALIASES.iter().map(|(old, _)| *old);
+    let rules = RULES.iter().map(|rule| rule.id);
+    let meant = match nearest::nearest(id, ids.chain(old).chain(rules)) {
+        Some(meant) => format!("did you mean `{meant}`? "),
+        None => String::new(),
+    };
+    let counts = format!("{} verdicts and {} rules", CAUSES.len(), RULES.len());
+    Failure::new(format!("there is no verdict or rule `{id}`"))
+        .hint(format!("{meant}there are {counts}"))
+        .hint("`gigatcp explain` lists them")
 }
 
 /// Says that an id of an earlier version has another name now; empty for other ids.
@@ -77,18 +99,32 @@ fn renamed(id: &str, cause: &Cause) -> String {
 }
 
 fn page(cause: &Cause) -> String {
-    let mut text = format!("{}: limited by {}\n", cause.id, cause.name);
-    for (title, words) in [
+    let sections = [
         ("Meaning", cause.meaning),
         ("Detection", cause.detection),
         ("Confidence", cause.confidence),
         ("Capture points", cause.capture_points),
         ("Fix", cause.fix),
-    ] {
+    ];
+    described(cause.id, cause.name, &sections, cause.references)
+}
+
+fn rule_page(rule: &Rule) -> String {
+    let sections = [
+        ("Meaning", rule.meaning),
+        ("Detection", rule.detection),
+        ("Fix", rule.fix),
+    ];
+    described(rule.id, rule.name, &sections, rule.references)
+}
+
+fn described(id: &str, name: &str, sections: &[(&str, &str)], references: &[&str]) -> String {
+    let mut text = format!("{id}: limited by {name}\n");
+    for (title, words) in sections {
         text.push_str(&format!("\n{title}\n{}", wrap(words, 2)));
     }
     text.push_str("\nReferences\n");
-    for reference in cause.references {
+    for reference in references {
         text.push_str(&wrap(reference, 2));
     }
     text
@@ -106,5 +142,17 @@ fn cause_json(cause: &Cause) -> Value {
         "capture_points": cause.capture_points,
         "fix": cause.fix,
         "references": cause.references,
+    })
+}
+
+fn rule_json(rule: &Rule) -> Value {
+    json!({
+        "id": rule.id,
+        "name": rule.name,
+        "meaning": rule.meaning,
+        "detection": rule.detection,
+        "fix": rule.fix,
+        "references": rule.references,
+        "needs": rule.needs.iter().map(|fact| fact.name()).collect::<Vec<_>>(),
     })
 }

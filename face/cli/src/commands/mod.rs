@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod conform;
 pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod emulate;
 pub(crate) mod explain;
 pub(crate) mod flows;

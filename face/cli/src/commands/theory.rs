@@ -41,7 +41,7 @@ Examples:
                                        from one segment; how long do 10 GB take?"
 )]
 pub(crate) struct Arguments {
-    /// Rate to be reached, as in '10 Gbit/s'. May be repeated
+    /// Rate to be reached, as in 10G or '10 Gbit/s'. May be repeated
     #[arg(long, required = true, value_parser = values::rate, allow_hyphen_values = true)]
     rate: Vec<Rate>,
 
@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "P", value_parser = values::probability, allow_hyphen_values = true)]
     loss: Vec<Probability>,
 
-    /// Also: the rate that a window or socket buffer of this size allows, as in '256 KiB'. May be
+    /// Also: the rate that a window or socket buffer of this size allows, as in 256K (KiB). May be
     /// repeated
     #[arg(long, value_name = "AMOUNT", value_parser = values::amount, allow_hyphen_values = true)]
     window: Vec<Bytes>,

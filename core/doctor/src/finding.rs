@@ -1,0 +1,101 @@
+//! A finding: the value read, the ceiling it imposes, and the command that changes it.
+
+use alloc::string::String;
+
+use gigatcp_units::Rate;
+
+use crate::facts::RouteMetrics;
+use crate::path::Direction;
+
+/// The commands that change a setting and restore it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Change {
+    /// The command that changes the setting; advice if [`Change::is_command`] is false.
+    pub fix: String,
+    /// The command that restores the value that was read.
+    pub undo: Option<String>,
+    /// Whether there is a command; all of them require root.
+    pub is_command: bool,
+    /// Metrics of the route after the change, if it is one of the route.
+    pub(crate) metrics: Option<RouteMetrics>,
+}
+
+/// A setting or condition of a host that limits connections over a path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// The setting and the value read.
+    pub subject: String,
+    /// Where the value was read.
+    pub place: String,
+    /// The setting that this one overrides, or that overrides it.
+    pub overrides: Option<String>,
+    /// What it does to connections over this path, with figures.
+    pub effect: String,
+    /// Which end of a transfer it limits.
+    pub direction: Direction,
+    /// The rate that it allows, where a law gives one.
+    pub ceiling: Option<Rate>,
+    /// The circumstances in which alone it limits; `None`: always.
+    pub only_if: Option<&'static str>,
+    /// How to change it.
+    pub change: Change,
+}
+
+impl Finding {
+    /// A finding without ceiling, override or condition.
+    pub(crate) fn new(
+        direction: Direction,
+        subject: impl Into<String>,
+        place: impl Into<String>,
+        effect: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            subject: subject.into(),
+            place: place.into(),
+            overrides: None,
+            effect: effect.into(),
+            direction,
+            ceiling: None,
+            only_if: None,
+            change: Change {
+                fix: fix.into(),
+                undo: None,
+                is_command: true,
+                metrics: None,
+            },
+        }
+    }
+
+    pub(crate) fn ceiling(self, ceiling: Rate) -> Self {
+        Self {
+            ceiling: Some(ceiling),
+            ..self
+        }
+    }
+
+    pub(crate) fn only_if(self, condition: &'static str) -> Self {
+        Self {
+            only_if: Some(condition),
+            ..self
+        }
+    }
+
+    pub(crate) fn overriding(self, words: Option<String>) -> Self {
+        Self {
+            overrides: words,
+            ..self
+        }
+    }
+
+    pub(crate) fn undo(mut self, command: impl Into<String>) -> Self {
+        self.change.undo = Some(command.into());
+        self
+    }
+
+    /// What to change is no command.
+    pub(crate) fn advice(mut self) -> Self {
+        self.change.is_command = false;
+        self
+    }
+}

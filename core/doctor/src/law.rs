@@ -1,0 +1,240 @@
+//! Laws that give a ceiling: what a setting allows, in bit/s.
+//!
+//! | law | ceiling | source |
+//! |---|---|---|
+//! | window over RTT | `window / rtt` | RFC 7323 section 1.1 |
+//! | response to loss | `C mss / (rtt sqrt(p))`; CUBIC's mean window | Mathis et al. 1997; RFC 9438 section 5 |
+//! | ring × MSS | `ring mss / pause` | a ring holds what arrives while its CPU is away |
+//! | CPU time | `mss / (time per segment + mss × time per byte)` | measured, see below |
+//!
+//! CPU times were measured on a virtual machine of this decade (Linux 6.18, cores of about 3 GHz):
+//! copying 0.06 ns per byte received and 0.09 ns per byte sent (loopback, blocks of 1 MiB); a
+//! segment through both stacks on one core, without segmentation offload between two namespaces,
+//! 1230 ns besides copying (7.7 Gbit/s without GSO, 9.3 with it; the law gives 8.5). Of a
+//! physical card half of that and 200 ns for its driver is an estimate. They show the order of
+//! magnitude, not what this host reaches.
+
+use gigatcp_theory::cubic::Cubic;
+use gigatcp_theory::mathis::{self, MathisConstant};
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
+
+use crate::facts::HostFacts;
+use crate::path::Path;
+
+/// CPU time of a segment that passes both stacks alone, on a virtual interface.
+pub const THROUGH_SEGMENT: Duration = Duration::from_nanos(1_230);
+/// CPU time to send or receive a segment that passes the stack and a driver alone.
+pub const LONE_SEGMENT: Duration = Duration::from_nanos(800);
+/// CPU time to send a segment that is cut off a super-packet above the driver.
+pub const CUT_SEGMENT: Duration = Duration::from_nanos(300);
+/// CPU time to receive a segment that is joined with its neighbors.
+pub const JOINED_SEGMENT: Duration = Duration::from_nanos(250);
+/// CPU time to send a segment that the card cuts off a super-packet.
+pub const OFFLOADED_SEGMENT: Duration = Duration::from_nanos(50);
+/// CPU time of an interrupt.
+pub const INTERRUPT: Duration = Duration::from_nanos(1_000);
+/// How long a CPU may be away from a receive ring: a timer tick at 1000 Hz.
+pub const CPU_PAUSE: Duration = Duration::from_millis(1);
+/// What remains of a core's throughput if it works on memory of another NUMA node.
+pub const REMOTE_MEMORY: f64 = 0.7;
+
+const COPY_SEND_NS_PER_BYTE: f64 = 0.09;
+const COPY_RECEIVE_NS_PER_BYTE: f64 = 0.06;
+const CHECKSUM_NS_PER_BYTE: f64 = 0.1;
+
+/// Bytes of IPv4 and TCP headers with timestamps.
+const HEADERS: u64 = 52;
+/// Bytes of an Ethernet frame outside its payload: header, FCS, preamble, gap.
+const FRAMING: u64 = 38;
+/// The largest window without window scaling.
+pub const UNSCALED_WINDOW: u64 = 65_535;
+/// The largest super-packet.
+pub const SUPER_PACKET: u64 = 65_536;
+
+/// Share of a link's bits that is payload of segments of `mss` bytes.
+#[must_use]
+pub fn payload_share(mss: Bytes) -> f64 {
+    let mss = mss.as_u64() as f64;
+    mss / (mss + (HEADERS + FRAMING) as f64)
+}
+
+/// The payload that a link or shaper of `rate` carries.
+#[must_use]
+pub fn payload_rate(rate: Rate, mss: Bytes) -> Rate {
+    scaled(rate, payload_share(mss))
+}
+
+/// MSS on a link with this MTU, with timestamps.
+#[must_use]
+pub fn mss_of(mtu: u64) -> Bytes {
+    Bytes::new(mtu.saturating_sub(HEADERS).max(1))
+}
+
+/// `rate` times `share`.
+#[must_use]
+pub fn scaled(rate: Rate, share: f64) -> Rate {
+    Rate::from_bps((rate.as_bps() as f64 * share) as u64)
+}
+
+/// Share of a receive buffer that Linux advertises as window.
+///
+/// Before 6.6 `tcp_adv_win_scale` sets it: 1 - 2^-n, or 2^n for n <= 0. Later kernels measure
+/// the share from the packets that arrive: 0.89 was observed with super-packets on a virtual
+/// interface, 0.63 with single segments of 1448 bytes (Linux 6.18).
+#[must_use]
+pub fn window_share(facts: &HostFacts) -> f64 {
+    if is_share_measured(facts) {
+        let card = facts.interface.as_ref();
+        let joins =
+            card.is_some_and(|card| card.is_virtual == Some(true) && card.has_segmentation());
+        return if joins { 0.89 } else { 0.63 };
+    }
+    let scale = facts.sysctl("net.ipv4.tcp_adv_win_scale");
+    let scale: i32 = scale.and_then(|text| text.parse().ok()).unwrap_or(1);
+    let part = power_of_two(-scale.abs().min(31));
+    if scale > 0 { 1.0 - part } else { part }
+}
+
+/// Whether the kernel measures the share of a receive buffer that is window.
+#[must_use]
+pub fn is_share_measured(facts: &HostFacts) -> bool {
+    facts.is_kernel_from(6, 6).unwrap_or(true)
+}
+
+/// The window that a receive buffer begins with, if it is less than the initial window of a
+/// sender (RFC 6928: ten segments, 14600 bytes at most).
+#[must_use]
+pub fn first_flight(buffer: u64, facts: &HostFacts, path: &Path) -> Option<Bytes> {
+    let window = share_of(buffer, window_share(facts));
+    (window.as_u64() < path.mss.as_u64().saturating_mul(10).min(14_600)).then_some(window)
+}
+
+/// 2^`power` for small whole powers.
+fn power_of_two(power: i32) -> f64 {
+    let whole = (1_u64 << power.unsigned_abs().min(62)) as f64;
+    if power < 0 { 1.0 / whole } else { whole }
+}
+
+/// `amount` bytes times `share`.
+#[must_use]
+pub fn share_of(amount: u64, share: f64) -> Bytes {
+    Bytes::new((amount as f64 * share) as u64)
+}
+
+/// The congestion control of connections to the destination: the route's, else the system's.
+#[must_use]
+pub fn control(facts: &HostFacts) -> Option<alloc::string::String> {
+    let of_route = facts.metrics().congctl;
+    of_route.or_else(|| {
+        facts
+            .sysctl("net.ipv4.tcp_congestion_control")
+            .map(Into::into)
+    })
+}
+
+/// The rate of a congestion control at loss probability `p`; `None` for controls whose response
+/// to loss has no known law, and for BBR, which does not reduce its rate for isolated losses.
+#[must_use]
+pub fn rate_at_loss(control: &str, path: &Path, p: Probability) -> Option<Rate> {
+    let reno = mathis::rate(MathisConstant::RandomDelayed, path.mss, path.rtt, p);
+    match control {
+        "reno" => Some(reno),
+        "cubic" => {
+            let window = Cubic::default().mean_window(path.rtt, p);
+            let bps = window * path.mss.as_bits_f64() / path.rtt.as_secs_f64();
+            Some(Rate::from_bps(bps as u64))
+        }
+        _ => None,
+    }
+}
+
+/// What a congestion control leaves of its window at a loss.
+#[must_use]
+pub fn beta(control: &str) -> f64 {
+    if control == "reno" { 0.5 } else { 0.7 }
+}
+
+/// The rate at which a ring of `descriptors` overflows during `pause`.
+#[must_use]
+pub fn ring_rate(descriptors: u64, mss: Bytes, pause: Duration) -> Rate {
+    Rate::from_amount(Bytes::new(descriptors.saturating_mul(mss.as_u64())), pause)
+}
+
+/// How a host handles segments, for the CPU time that one takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// CPU time per segment.
+    pub per_segment: Duration,
+    /// CPU time per byte in nanoseconds.
+    pub per_byte_ns: f64,
+}
+
+impl Work {
+    /// Sending with the offloads that are on.
+    #[must_use]
+    pub fn of_sender(facts: &HostFacts) -> Self {
+        let card = facts.interface.as_ref();
+        let offloads = card.and_then(|card| card.offloads).unwrap_or_default();
+        let per_segment = match (offloads.tso, offloads.gso) {
+            // What is cut arrives in pieces at the other end, on this host.
+            (Some(false), _) if is_virtual(facts) => THROUGH_SEGMENT,
+            (Some(false), Some(false)) => LONE_SEGMENT,
+            (Some(false), _) => CUT_SEGMENT,
+            _ => OFFLOADED_SEGMENT,
+        };
+        let checksum = offloads.tx_checksum == Some(false);
+        Self {
+            per_segment,
+            per_byte_ns: COPY_SEND_NS_PER_BYTE + checksum_time(checksum),
+        }
+    }
+
+    /// Receiving with the offloads that are on.
+    #[must_use]
+    pub fn of_receiver(facts: &HostFacts) -> Self {
+        let card = facts.interface.as_ref();
+        let offloads = card.and_then(|card| card.offloads).unwrap_or_default();
+        let per_segment = match offloads.gro {
+            Some(false) if !is_virtual(facts) => LONE_SEGMENT,
+            _ => JOINED_SEGMENT,
+        };
+        let checksum = offloads.rx_checksum == Some(false);
+        Self {
+            per_segment,
+            per_byte_ns: COPY_RECEIVE_NS_PER_BYTE + checksum_time(checksum),
+        }
+    }
+
+    /// The costlier of both directions.
+    #[must_use]
+    pub fn of_host(facts: &HostFacts) -> Self {
+        let [sender, receiver] = [Self::of_sender(facts), Self::of_receiver(facts)];
+        let mss = Bytes::new(1448);
+        if sender.core_rate(mss) < receiver.core_rate(mss) {
+            sender
+        } else {
+            receiver
+        }
+    }
+
+    /// The rate at which one core is busy.
+    #[must_use]
+    pub fn core_rate(self, mss: Bytes) -> Rate {
+        let bytes = mss.as_u64() as f64;
+        let nanos = self.per_segment.as_nanos() as f64 + bytes * self.per_byte_ns;
+        Rate::from_bps((bytes * 8e9 / nanos) as u64)
+    }
+}
+
+fn is_virtual(facts: &HostFacts) -> bool {
+    let card = facts.interface.as_ref();
+    card.is_some_and(|card| card.is_virtual == Some(true))
+}
+
+const fn checksum_time(is_in_software: bool) -> f64 {
+    if is_in_software {
+        CHECKSUM_NS_PER_BYTE
+    } else {
+        0.0
+    }
+}

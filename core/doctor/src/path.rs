@@ -1,0 +1,75 @@
+//! The path that the user describes.
+
+use gigatcp_theory::bdp;
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
+
+/// Which end of a transfer the host is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// The host sends data.
+    Send,
+    /// The host receives data.
+    Receive,
+    /// Either.
+    Both,
+}
+
+impl Direction {
+    /// Whether a finding about `other` concerns this direction.
+    #[must_use]
+    pub fn overlaps(self, other: Self) -> bool {
+        self == other || self == Self::Both || other == Self::Both
+    }
+
+    /// Its name in output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Receive => "receive",
+            Self::Both => "both",
+        }
+    }
+}
+
+/// A path, and what a connection over it should reach.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Path {
+    /// The RTT of the empty path.
+    pub rtt: Duration,
+    /// The rate that one connection should reach.
+    pub rate: Rate,
+    /// The probability that a packet is lost for reasons other than congestion, if known.
+    pub loss: Option<Probability>,
+    /// Which end of the transfer the host is.
+    pub direction: Direction,
+    /// Bytes of payload in a segment.
+    pub mss: Bytes,
+}
+
+impl Path {
+    /// The bandwidth-delay product.
+    #[must_use]
+    pub fn bdp(&self) -> Bytes {
+        bdp::bandwidth_delay_product(self.rate, self.rtt)
+    }
+
+    /// The bandwidth-delay product in segments.
+    #[must_use]
+    pub fn segments(&self) -> f64 {
+        bdp::window_in_segments(self.rate, self.rtt, self.mss)
+    }
+
+    /// The rate that `window` bytes in flight allow, if it is below that of the path.
+    #[must_use]
+    pub fn limit_of_window(&self, window: Bytes) -> Option<Rate> {
+        let is_limited = !self.rtt.is_zero() && window < self.bdp();
+        is_limited.then(|| bdp::window_limited_rate(window, self.rtt))
+    }
+
+    /// `ceiling`, if it is below the rate of the path.
+    #[must_use]
+    pub fn limit(&self, ceiling: Rate) -> Option<Rate> {
+        (ceiling < self.rate).then_some(ceiling)
+    }
+}

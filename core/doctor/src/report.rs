@@ -1,0 +1,165 @@
+//! Applies the rules to a host and a path.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use gigatcp_units::Rate;
+
+use crate::facts::{Fact, HostFacts};
+use crate::finding::Finding;
+use crate::path::Path;
+use crate::rules::{RULES, Rule};
+
+/// A finding, the rule that made it, and its cost.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// The finding.
+    pub finding: Finding,
+    /// The rate of the path less the ceiling; `None` if no law gives a ceiling.
+    pub cost: Option<Rate>,
+}
+
+/// A fact that a rule needs and that could not be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Missing {
+    /// Name of the fact.
+    pub fact: String,
+    /// Why it could not be read.
+    pub cause: String,
+    /// What to grant to read it; `None` if it does not exist on this host.
+    pub grant: Option<String>,
+    /// Ids of the rules that need it.
+    pub rules: Vec<&'static str>,
+}
+
+/// What the rules found.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Findings: first those that always limit, the costliest first, then those without a
+    /// ceiling, then those that limit in some circumstances only.
+    pub findings: Vec<Found>,
+    /// Facts that rules need and that could not be read.
+    pub missing: Vec<Missing>,
+}
+
+impl Report {
+    /// Commands that change what always limits, or what limits in some cases only: each once, in
+    /// the order of the findings.
+    #[must_use]
+    pub fn fixes(&self, is_conditional: bool) -> Vec<&str> {
+        let findings = self.findings.iter().map(|found| &found.finding);
+        let wanted = findings.filter(|finding| finding.only_if.is_some() == is_conditional);
+        let commands = wanted.map(|finding| &finding.change);
+        let commands = commands.filter(|change| change.is_command);
+        distinct(commands.map(|change| change.fix.as_str()))
+    }
+
+    /// Commands that restore what was read, each once, in the order of the findings.
+    #[must_use]
+    pub fn undos(&self) -> Vec<&str> {
+        let commands = self.findings.iter();
+        distinct(commands.filter_map(|found| found.finding.change.undo.as_deref()))
+    }
+
+    /// The costliest finding that always limits, and the rate once that one alone is changed.
+    #[must_use]
+    pub fn first(&self, path: &Path) -> Option<(&Found, Rate)> {
+        let mut always = self.findings.iter().filter(|found| found.is_certain());
+        let first = always.next()?;
+        let side = first.finding.direction;
+        let next = always.find(|found| found.finding.direction.overlaps(side));
+        let next = next.and_then(|found| found.finding.ceiling);
+        Some((first, next.unwrap_or(path.rate)))
+    }
+}
+
+impl Found {
+    /// Whether it limits always and to a known rate.
+    #[must_use]
+    pub fn is_certain(&self) -> bool {
+        self.cost.is_some() && self.finding.only_if.is_none()
+    }
+}
+
+/// Applies every rule.
+#[must_use]
+pub fn examine(facts: &HostFacts, path: &Path) -> Report {
+    let mut findings: Vec<Found> = RULES
+        .iter()
+        .filter_map(|rule| found(rule, facts, path))
+        .collect();
+    let order = |found: &Found| {
+        let ceiling = found.finding.ceiling.unwrap_or(Rate::MAX);
+        (found.finding.only_if.is_some(), ceiling)
+    };
+    findings.sort_by_key(order);
+    join_route_changes(facts, &mut findings);
+    Report {
+        findings,
+        missing: missing(facts),
+    }
+}
+
+/// Gives all findings about the route one command: each alone would restore what another removes.
+fn join_route_changes(facts: &HostFacts, findings: &mut [Found]) {
+    let Some(route) = &facts.route else {
+        return;
+    };
+    let mut joined = route.metrics.clone();
+    for found in findings.iter() {
+        if let Some(changed) = &found.finding.change.metrics {
+            joined.apply(&route.metrics, changed);
+        }
+    }
+    for found in findings {
+        if found.finding.change.metrics.is_some() {
+            found.finding.change.fix = route.replace(&joined);
+        }
+    }
+}
+
+fn found(rule: &'static Rule, facts: &HostFacts, path: &Path) -> Option<Found> {
+    let finding = (rule.check)(facts, path)?;
+    if !finding.direction.overlaps(path.direction) {
+        return None;
+    }
+    let cost = finding.ceiling.map(|ceiling| {
+        let lost = path.rate.as_bps().saturating_sub(ceiling.as_bps());
+        Rate::from_bps(lost)
+    });
+    Some(Found {
+        rule,
+        finding,
+        cost,
+    })
+}
+
+fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}
+
+fn missing(facts: &HostFacts) -> Vec<Missing> {
+    let mut needed: Vec<Fact> = RULES.iter().flat_map(|rule| rule.needs).copied().collect();
+    needed.sort();
+    needed.dedup();
+    needed.retain(|fact| !fact.is_known(facts));
+    let missing = needed.into_iter().map(|fact| {
+        let known = facts.unreadable.get(fact.name());
+        let needing = RULES.iter().filter(|rule| rule.needs.contains(&fact));
+        Missing {
+            fact: fact.name().to_string(),
+            cause: known.map_or_else(|| "not in the facts".to_string(), |why| why.cause.clone()),
+            grant: known.and_then(|why| why.grant.clone()),
+            rules: needing.map(|rule| rule.id).collect(),
+        }
+    });
+    missing.collect()
+}

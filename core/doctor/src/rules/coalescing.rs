@@ -1,0 +1,51 @@
+//! Interrupts that wait long for more packets.
+
+use alloc::format;
+
+use gigatcp_units::Duration;
+use gigatcp_units::grammar::human_duration;
+
+use super::{Rule, text};
+use crate::facts::{Fact, HostFacts};
+use crate::finding::Finding;
+use crate::law;
+use crate::path::{Direction, Path};
+
+pub(super) const RULE: Rule = Rule {
+    id: "coalescing-delay",
+    name: "a long interrupt delay",
+    meaning: "Interrupt coalescing adds its delay to each RTT. Windows then carry less, and slow \
+              start takes longer.",
+    detection: "The receive delay is fixed and above a tenth of the RTT. The ceiling is that of the \
+              receive buffer over the longer RTT, where that is below the rate of the path.",
+    fix: "Lower the delay, or let the driver adapt it.",
+    references: &["ethtool(8)"],
+    needs: &[Fact::Coalescing],
+    check,
+};
+
+fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
+    let card = facts.interface.as_ref()?;
+    let coalescing = card.coalescing.filter(|coalescing| !coalescing.adaptive_rx)?;
+    let delay = text::micros(coalescing.rx_us);
+    if delay.as_nanos() <= path.rtt.as_nanos() / 10 {
+        return None;
+    }
+    let longer = Path { rtt: Duration::from_nanos(path.rtt.as_nanos().saturating_add(delay.as_nanos())), ..*path };
+    let max = facts.triple("net.ipv4.tcp_rmem").map_or(u64::MAX, |[_, _, max]| max);
+    let window = law::share_of(max, law::window_share(facts));
+    let limit = longer.limit_of_window(window);
+    let (name, micros) = (&card.name, coalescing.rx_us);
+    let finding = Finding::new(
+        Direction::Receive,
+        format!("interrupt delay of {name} = {micros} us"),
+        format!("ethtool -c {name}"),
+        format!("each RTT of {} grows by up to {micros} us", human_duration(path.rtt)),
+        format!("ethtool -C {name} adaptive-rx on"),
+    );
+    let finding = finding.undo(format!("ethtool -C {name} adaptive-rx off rx-usecs {micros}"));
+    Some(match limit {
+        Some(limit) => finding.ceiling(limit),
+        None => finding,
+    })
+}

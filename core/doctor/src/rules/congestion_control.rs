@@ -1,0 +1,99 @@
+//! The congestion control and the loss of the path.
+
+use alloc::format;
+use alloc::string::String;
+
+use gigatcp_units::{Duration, Probability, Rate};
+use gigatcp_units::grammar::{human_duration, human_probability, human_rate};
+
+use super::Rule;
+use super::text::{route_place, setting, with_metrics};
+use crate::facts::{Fact, HostFacts};
+use crate::finding::Finding;
+use crate::law;
+use crate::path::{Direction, Path};
+
+pub(super) const RULE: Rule = Rule {
+    id: "congestion-control",
+    name: "the response of the congestion control to loss",
+    meaning: "Reno and CUBIC take each loss for congestion. On a long fast path even rare losses \
+              keep the window below the bandwidth-delay product. Without loss other than \
+              congestion, Reno still needs half a window of RTTs after each reduction.",
+    detection: "With the loss probability given: C mss / (rtt sqrt(p)) for Reno (C = 0.93), the mean \
+              window of RFC 9438 for CUBIC. Without it: Reno, if one reduction takes more than 10 \
+              s to recover from (mean 3/4 of the rate). The control is that of the route \
+              (congctl), else of net.ipv4.tcp_congestion_control.",
+    fix: "Use CUBIC instead of Reno, or BBR where losses are not congestion. Better: find the \
+              loss. A larger MTU raises the rate in proportion.",
+    references: &["Mathis, Semke, Mahdavi, Ott 1997", "RFC 9438 section 5", "Shalunov 2002"],
+    needs: &[Fact::Sysctl("net.ipv4.tcp_congestion_control")],
+    check,
+};
+
+const NAME: &str = "net.ipv4.tcp_congestion_control";
+/// A recovery that takes longer than this is a finding without any loss given.
+const LONG_RECOVERY: Duration = Duration::from_secs(10);
+
+fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
+    let control = law::control(facts)?;
+    let (limit, effect) = match path.loss {
+        Some(p) => at_loss(&control, path, p)?,
+        None => after_one_loss(&control, path)?,
+    };
+    let (better, prefix) = better(facts, &control, path);
+    let of_route = facts.metrics().congctl;
+    let system = facts.sysctl(NAME).unwrap_or("unset");
+    if let Some(name) = of_route {
+        let finding = Finding::new(
+            Direction::Send,
+            format!("route congctl = {name}"),
+            route_place(facts),
+            effect,
+            "",
+        );
+        let words = format!("the route's congctl overrides {NAME} = {system} and setsockopt()");
+        let finding = with_metrics(finding.ceiling(limit), facts, |metrics| {
+            metrics.congctl = Some(better.into());
+        });
+        return Some(finding.overriding(Some(words)));
+    }
+    let mut finding = setting(facts, Direction::Send, NAME, better, effect).ceiling(limit);
+    finding.change.fix.insert_str(0, prefix);
+    Some(finding)
+}
+
+fn at_loss(control: &str, path: &Path, p: Probability) -> Option<(Rate, String)> {
+    let limit = path.limit(law::rate_at_loss(control, path, p)?)?;
+    let words = format!(
+        "at loss {} and RTT {} {control} reaches {}",
+        human_probability(p),
+        human_duration(path.rtt),
+        human_rate(limit),
+    );
+    Some((limit, words))
+}
+
+fn after_one_loss(control: &str, path: &Path) -> Option<(Rate, String)> {
+    let rounds = path.segments() / 2.0;
+    let recovery = Duration::from_secs_f64(rounds * path.rtt.as_secs_f64());
+    if control != "reno" || recovery < LONG_RECOVERY {
+        return None;
+    }
+    let words = format!(
+        "after one loss the window grows for {} before the path is full: on average 3/4 of the rate",
+        human_duration(recovery)
+    );
+    Some((law::scaled(path.rate, 0.75), words))
+}
+
+/// A control that reaches more, and the command that makes it available.
+fn better(facts: &HostFacts, control: &str, path: &Path) -> (&'static str, &'static str) {
+    let cubic = path.loss.and_then(|p| law::rate_at_loss("cubic", path, p));
+    let is_enough = cubic.is_none_or(|rate| rate >= path.rate);
+    if control == "reno" && is_enough {
+        return ("cubic", "");
+    }
+    let available = facts.sysctl("net.ipv4.tcp_available_congestion_control");
+    let has_bbr = available.is_none_or(|names| names.split_whitespace().any(|name| name == "bbr"));
+    ("bbr", if has_bbr { "" } else { "modprobe tcp_bbr && " })
+}

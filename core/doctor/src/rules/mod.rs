@@ -1,0 +1,104 @@
+//! The rules, one file each, and the table of them.
+//!
+//! A rule reads [`HostFacts`] and a [`Path`] and returns a finding if the host limits connections
+//! over that path. To add one: a file here and a line in [`RULES`].
+
+macro_rules! rules {
+    ($($name:ident),* $(,)?) => {
+        $(mod $name;)*
+
+        /// Every rule.
+        pub const RULES: &[Rule] = &[$($name::RULE),*];
+    };
+}
+
+mod text;
+
+use crate::facts::{Fact, HostFacts};
+use crate::finding::Finding;
+use crate::path::Path;
+
+/// A rule: what it means, how it is detected, and the check.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its id in output and on the command line.
+    pub id: &'static str,
+    /// What limits, in a few words that follow "limited by".
+    pub name: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// How it is detected, and by which law its cost is calculated.
+    pub detection: &'static str,
+    /// What to change.
+    pub fix: &'static str,
+    /// Man pages, kernel documentation, RFCs, papers.
+    pub references: &'static [&'static str],
+    /// Facts without which the check finds nothing.
+    pub needs: &'static [Fact],
+    /// Returns a finding if the host limits connections over the path.
+    pub check: fn(&HostFacts, &Path) -> Option<Finding>,
+}
+
+/// The rule with this id.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static Rule> {
+    RULES.iter().find(|rule| rule.id == id)
+}
+
+rules! {
+    // Windows and buffers.
+    receive_buffer_max,
+    receive_buffer_default,
+    receive_autotuning_off,
+    send_buffer_max,
+    rcvbuf_limit,
+    sndbuf_limit,
+    window_scaling_off,
+    window_share,
+    tcp_memory,
+    memory_limit,
+    output_limit,
+    // Protocol.
+    congestion_control,
+    sack_off,
+    timestamps_off,
+    idle_restart,
+    cached_threshold,
+    // The route.
+    route_window,
+    route_cwnd,
+    route_advmss,
+    route_mtu,
+    route_initcwnd,
+    route_initrwnd,
+    route_rto_min,
+    // Packet size.
+    small_mtu,
+    path_mtu,
+    mtu_probing_off,
+    // The way out.
+    shaper,
+    short_queue,
+    link_speed,
+    half_duplex,
+    tso_off,
+    tx_checksum_off,
+    // The way in.
+    gro_off,
+    rx_checksum_off,
+    receive_ring,
+    coalescing,
+    interrupt_per_packet,
+    interface_drops,
+    interface_errors,
+    softnet_drops,
+    softnet_squeezed,
+    short_backlog,
+    one_interrupt_cpu,
+    remote_node,
+    // The CPU.
+    governor,
+    cpu_quota,
+    // The firewall.
+    conntrack_full,
+}

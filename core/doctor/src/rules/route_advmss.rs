@@ -1,0 +1,45 @@
+//! The MSS that a route announces to peers.
+
+use alloc::format;
+
+use super::Rule;
+use super::text::{plain, route_place, smaller_segments, with_metrics};
+use crate::facts::{Fact, HostFacts};
+use crate::finding::Finding;
+use crate::path::{Direction, Path};
+
+pub(super) const RULE: Rule = Rule {
+    id: "route-advmss",
+    name: "the advmss metric of the route",
+    meaning: "A route's advmss metric is the MSS that this host announces, so peers send smaller \
+              segments: more of the link goes to headers, and the host handles more packets.",
+    detection: "The metric is below the MSS that the interface's MTU allows. The ceiling is the \
+              smaller of the share of payload, the CPU time per segment and, with loss given, the \
+              response to loss.",
+    fix: "Remove the metric from the route.",
+    references: &["ip-route(8)", "RFC 9293 section 3.7.1"],
+    needs: &[Fact::Route, Fact::Mtu],
+    check,
+};
+
+fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
+    let advmss = facts.metrics().advmss_bytes?;
+    let mtu = facts.interface.as_ref()?.mtu_bytes?;
+    let is_v6 = facts.destination.as_ref().is_some_and(|to| to.contains(':'));
+    let headers = if is_v6 { 60 } else { 40 };
+    let usual = mtu.checked_sub(headers)?;
+    if advmss == 0 || advmss >= usual {
+        return None;
+    }
+    let (limit, words) = smaller_segments(facts, path, Direction::Receive, advmss.saturating_add(headers), mtu);
+    let finding = Finding::new(
+        Direction::Receive,
+        format!("route advmss = {}", plain(advmss)),
+        route_place(facts),
+        words,
+        "",
+    );
+    let overrides = format!("the route's advmss overrides {}, which the MTU allows", plain(usual));
+    let finding = finding.ceiling(limit).overriding(Some(overrides));
+    Some(with_metrics(finding, facts, |metrics| metrics.advmss_bytes = None))
+}

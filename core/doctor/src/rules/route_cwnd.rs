@@ -1,0 +1,43 @@
+//! The clamp of the congestion window by a route.
+
+use alloc::format;
+
+use gigatcp_units::Bytes;
+
+use super::Rule;
+use super::text::{route_place, window_over_rtt, with_metrics};
+use crate::facts::{Fact, HostFacts, RouteMetrics};
+use crate::finding::Finding;
+use crate::path::{Direction, Path};
+
+pub(super) const RULE: Rule = Rule {
+    id: "route-cwnd",
+    name: "the cwnd metric of the route",
+    meaning: "A locked cwnd metric clamps the congestion window of connections over the route.",
+    detection: "The metric is locked, and that many segments over the RTT are below the rate of the \
+              path.",
+    fix: "Remove the metric from the route.",
+    references: &["ip-route(8)"],
+    needs: &[Fact::Route],
+    check,
+};
+
+fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
+    let read = facts.metrics();
+    let segments = read.cwnd_segments.filter(|_| read.is_locked(RouteMetrics::CWND))?;
+    let window = Bytes::new(segments.saturating_mul(path.mss.as_u64()));
+    let limit = path.limit_of_window(window)?;
+    let finding = Finding::new(
+        Direction::Send,
+        format!("route cwnd = {segments} segments, locked"),
+        route_place(facts),
+        window_over_rtt(window, path),
+        "",
+    );
+    let words = "the route's cwnd overrides the congestion control";
+    let finding = finding.ceiling(limit).overriding(Some(words.into()));
+    Some(with_metrics(finding, facts, |metrics| {
+        metrics.cwnd_segments = None;
+        metrics.locks &= !(1 << RouteMetrics::CWND);
+    }))
+}

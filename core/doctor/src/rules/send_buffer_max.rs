@@ -1,0 +1,38 @@
+//! The largest send buffer that autotuning may reach.
+
+use alloc::format;
+
+use gigatcp_units::Bytes;
+
+use super::Rule;
+use super::text::{buffer_for, setting, window_over_rtt};
+use crate::facts::{Fact, HostFacts};
+use crate::finding::Finding;
+use crate::path::{Direction, Path};
+
+pub(super) const RULE: Rule = Rule {
+    id: "send-buffer-max",
+    name: "the largest send buffer",
+    meaning: "The kernel enlarges the send buffer of a connection up to the third value of \
+              tcp_wmem. It holds data until it is acknowledged, so it bounds the data in flight. \
+              The first and second value do not matter: the buffer is enlarged for the initial \
+              window when the connection is established.",
+    detection: "The third value over the RTT is below the rate of the path. This is an upper bound: \
+              bookkeeping of segments also counts.",
+    fix: "Raise the third value to twice the bandwidth-delay product.",
+    references: &["ip-sysctl (Documentation/networking/ip-sysctl.rst)", "RFC 9293 section 3.8"],
+    needs: &[Fact::Sysctl("net.ipv4.tcp_wmem")],
+    check,
+};
+
+const NAME: &str = "net.ipv4.tcp_wmem";
+
+fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
+    let values = facts.triple(NAME)?;
+    let window = Bytes::new(values[2]);
+    let limit = path.limit_of_window(window)?;
+    let [min, default, _] = values;
+    let value = format!("{min} {default} {}", buffer_for(path.bdp(), 0.5));
+    let effect = window_over_rtt(window, path);
+    Some(setting(facts, Direction::Send, NAME, &value, effect).ceiling(limit))
+}

@@ -1,0 +1,68 @@
+//! A queueing discipline that limits the rate.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use gigatcp_units::Rate;
+use gigatcp_units::grammar::human_rate;
+
+use super::Rule;
+use super::text::at;
+use crate::facts::{Fact, HostFacts, Qdisc};
+use crate::finding::Finding;
+use crate::law;
+use crate::path::{Direction, Path};
+
+pub(super) const RULE: Rule = Rule {
+    id: "qdisc-rate",
+    name: "a rate limit of the queueing discipline",
+    meaning: "tbf, htb, cake, netem and fq with maxrate hold packets back to a rate.",
+    detection: "The rate, times the share of payload in a frame, is below the rate of the path. Of \
+              several HTB classes the default class counts, else the largest.",
+    fix: "Change or delete the queueing discipline.",
+    references: &["tc-tbf(8)", "tc-htb(8)", "tc-fq(8)"],
+    needs: &[Fact::Qdiscs],
+    check,
+};
+
+fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
+    let name = facts.device()?;
+    let all = facts.qdiscs.as_deref()?;
+    let shaper = all
+        .iter()
+        .filter(|qdisc| qdisc.kind != "htb class")
+        .filter_map(|qdisc| Some((qdisc, rate_of(qdisc, all)?)))
+        .min_by_key(|(_, rate)| *rate);
+    let (qdisc, bps) = shaper?;
+    let rate = Rate::from_bps(bps);
+    let limit = path.limit(law::payload_rate(rate, path.mss))?;
+    let (kind, handle) = (&qdisc.kind, &qdisc.handle);
+    let scope = if qdisc.is_per_flow { "each flow" } else { "all flows together" };
+    let finding = Finding::new(
+        Direction::Send,
+        format!("qdisc {kind} {handle} of {name}: rate {}", human_rate(rate)),
+        format!("tc -s qdisc show dev {name}"),
+        format!("{scope} may send {}; {} of it is payload", human_rate(rate), human_rate(limit)),
+        format!("tc qdisc del dev {name} {}", at(&qdisc.parent)),
+    );
+    Some(finding.ceiling(limit))
+}
+
+/// The rate that a queueing discipline shapes to.
+fn rate_of(qdisc: &Qdisc, all: &[Qdisc]) -> Option<u64> {
+    if qdisc.kind != "htb" {
+        return qdisc.rate_bps;
+    }
+    let classes = all.iter().filter(|class| class.kind == "htb class");
+    let of_this: Vec<&Qdisc> = classes
+        .filter(|class| same_major(&class.handle, &qdisc.handle))
+        .collect();
+    let default = qdisc.default_class.as_deref();
+    let chosen = of_this.iter().find(|class| Some(class.handle.as_str()) == default);
+    let largest = || of_this.iter().filter_map(|class| class.rate_bps).max();
+    chosen.and_then(|class| class.rate_bps).or_else(largest)
+}
+
+fn same_major(class: &str, qdisc: &str) -> bool {
+    class.split(':').next() == qdisc.split(':').next()
+}

@@ -1,0 +1,253 @@
+//! Words that several rules share.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
+
+use crate::facts::{HostFacts, Interface, RouteMetrics};
+use crate::finding::Finding;
+use crate::law::{self, Work};
+use crate::path::{Direction, Path};
+
+/// Where a setting was read.
+pub(super) fn place(sysctl: &str) -> String {
+    format!("/proc/sys/{}", sysctl.replace('.', "/"))
+}
+
+/// The command that sets a setting.
+pub(super) fn set(sysctl: &str, value: &str) -> String {
+    let words: Vec<&str> = value.split_whitespace().collect();
+    match words.as_slice() {
+        [one] => format!("sysctl -w {sysctl}={one}"),
+        several => format!("sysctl -w {sysctl}='{}'", several.join(" ")),
+    }
+}
+
+/// A finding about a setting, which `value` changes.
+pub(super) fn setting(
+    facts: &HostFacts,
+    direction: Direction,
+    sysctl: &str,
+    value: &str,
+    effect: impl Into<String>,
+) -> Finding {
+    let read = facts.sysctl(sysctl).unwrap_or("unset");
+    let read: Vec<&str> = read.split_whitespace().collect();
+    let subject = format!("{sysctl} = {}", read.join(" "));
+    let finding = Finding::new(
+        direction,
+        subject,
+        place(sysctl),
+        effect,
+        set(sysctl, value),
+    );
+    match facts.sysctl(sysctl) {
+        Some(value) => finding.undo(set(sysctl, value)),
+        None => finding,
+    }
+}
+
+/// A value of `tcp_rmem` with which no rule finds anything: a default that is large enough for a
+/// first flight, and a maximum that is for the path.
+pub(super) fn good_rmem([min, default, max]: [u64; 3], facts: &HostFacts, path: &Path) -> String {
+    let share = law::window_share(facts).max(0.5);
+    let max = match path.limit_of_window(law::share_of(max, share)) {
+        Some(_) => buffer_for(path.bdp(), share),
+        None => max,
+    };
+    let default = match law::first_flight(default, facts, path) {
+        Some(_) => USUAL_RMEM.max(default),
+        None => default,
+    };
+    format!("{min} {} {}", default.min(max), max)
+}
+
+/// The kernel's default of the second value of `tcp_rmem`.
+const USUAL_RMEM: u64 = 131_072;
+
+/// Microseconds as a duration.
+pub(super) fn micros(micros: u64) -> Duration {
+    Duration::from_nanos(micros.saturating_mul(1000))
+}
+
+/// The sum of counters.
+pub(super) fn total(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
+/// Counters that are not zero, in words.
+pub(super) fn counters<'a>(all: impl Iterator<Item = (&'a str, u64)>) -> String {
+    let named = all.filter(|(_, count)| *count > 0);
+    let named: Vec<String> = named
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    named.join(", ")
+}
+
+/// The circumstances of a ceiling that follows from counted losses.
+pub(super) const GOES_ON: &str = "losses go on as on average so far, one at a time";
+
+/// The ceiling of losing `lost` of `all` packets, and the effect in words, if that is below the
+/// rate of the path. The peer's congestion control is not known: CUBIC, the usual one, counts.
+pub(super) fn loss_limit(path: &Path, lost: u64, all: u64) -> Option<(Rate, String)> {
+    let p = Probability::try_new(lost as f64 / all.max(lost).max(1) as f64)?;
+    let limit = path.limit(law::rate_at_loss("cubic", path, p)?)?;
+    let words = format!(
+        "1 packet in {} on average; CUBIC reaches {} at that loss",
+        all / lost.max(1),
+        human_rate(limit)
+    );
+    Some((limit, words))
+}
+
+/// A buffer that holds `window` bytes if `share` of it is window: a power of two.
+pub(super) fn buffer_for(window: Bytes, share: f64) -> u64 {
+    let bytes = window.as_u64() as f64 / share;
+    // The kernel holds such settings in 31 bits.
+    (bytes as u64)
+        .clamp(1, 1 << 31)
+        .next_power_of_two()
+        .min((1 << 31) - 1)
+}
+
+/// `window` over the RTT of the path, in words.
+pub(super) fn window_over_rtt(window: Bytes, path: &Path) -> String {
+    let limit = path.limit_of_window(window).unwrap_or(path.rate);
+    format!(
+        "{} in flight per RTT of {} allow {}; the path holds {}",
+        human_bytes(window),
+        human_duration(path.rtt),
+        human_rate(limit),
+        human_bytes(path.bdp()),
+    )
+}
+
+/// The commands that change metrics of the route and restore them.
+pub(super) fn with_metrics(
+    finding: Finding,
+    facts: &HostFacts,
+    change: impl FnOnce(&mut RouteMetrics),
+) -> Finding {
+    let Some(route) = &facts.route else {
+        return finding;
+    };
+    let mut metrics = route.metrics.clone();
+    change(&mut metrics);
+    if route.spec.is_empty() {
+        let mut finding = finding.advice();
+        finding.change.fix = "change the metric of the route, which has several hops".into();
+        return finding;
+    }
+    let mut finding = finding.undo(route.restore());
+    finding.change.fix = route.replace(&metrics);
+    finding.change.metrics = Some(metrics);
+    finding
+}
+
+/// Where metrics of the route were read.
+pub(super) fn route_place(facts: &HostFacts) -> String {
+    match &facts.destination {
+        Some(to) => format!("ip route get fibmatch {to}"),
+        None => String::from("ip route get fibmatch"),
+    }
+}
+
+/// `1448 B`: sizes of packets in plain bytes.
+pub(super) fn plain(bytes: u64) -> String {
+    format!("{bytes} B")
+}
+
+/// `1 packet`, `2 packets`, `2 CPU policies`.
+pub(super) fn counted(count: u64, noun: &str) -> String {
+    match (count, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        (_, None) => format!("{count} {noun}s"),
+    }
+}
+
+/// How often a window doubles until it is `factor` times as large; 0 for less than one.
+pub(super) fn doublings(factor: f64) -> f64 {
+    let mut rounds = 0.0;
+    let mut reached = 1.0;
+    while reached < factor {
+        reached *= 2.0;
+        rounds += 1.0;
+    }
+    rounds
+}
+
+/// The ceiling of packets of `mtu` bytes instead of `usual`, and the effect in words.
+pub(super) fn smaller_segments(
+    facts: &HostFacts,
+    path: &Path,
+    direction: Direction,
+    mtu: u64,
+    usual: u64,
+) -> (Rate, String) {
+    let (small, large) = (law::mss_of(mtu), law::mss_of(usual));
+    let headers = law::payload_share(small) / law::payload_share(large);
+    let work = match direction {
+        Direction::Send => Work::of_sender(facts),
+        Direction::Receive => Work::of_receiver(facts),
+        Direction::Both => Work::of_host(facts),
+    };
+    let on_wire = law::scaled(path.rate, headers.min(1.0));
+    let of_core = work.core_rate(small);
+    let smaller = Path {
+        mss: small,
+        ..*path
+    };
+    let control = law::control(facts).unwrap_or_else(|| "cubic".into());
+    let at_loss = path
+        .loss
+        .and_then(|p| law::rate_at_loss(&control, &smaller, p));
+    let limit = on_wire.min(of_core).min(at_loss.unwrap_or(Rate::MAX));
+    let reason = if limit == on_wire {
+        "headers take more of the link"
+    } else if limit == of_core {
+        "one core handles no more packets"
+    } else {
+        "the window recovers more slowly from loss"
+    };
+    let words = format!(
+        "segments of {} instead of {} B: {reason}, {} at most",
+        small.as_u64(),
+        large.as_u64(),
+        human_rate(limit)
+    );
+    (limit, words)
+}
+
+/// A finding about offloads that are off, in the words of `ethtool -K`.
+pub(super) fn offload_finding(
+    card: &Interface,
+    direction: Direction,
+    offloads: &[&str],
+    effect: &str,
+) -> Finding {
+    let name = &card.name;
+    let set = |to: &str| {
+        let words: Vec<String> = offloads.iter().map(|one| format!("{one} {to}")).collect();
+        format!("ethtool -K {name} {}", words.join(" "))
+    };
+    let finding = Finding::new(
+        direction,
+        format!("offload {} of {name} = off", offloads.join(", ")),
+        format!("ethtool -k {name}"),
+        effect,
+        set("on"),
+    );
+    finding.undo(set("off"))
+}
+
+/// Where a queueing discipline hangs, in the words of `tc`.
+pub(super) fn at(parent: &str) -> String {
+    match parent {
+        "root" => String::from("root"),
+        parent => format!("parent {parent}"),
+    }
+}

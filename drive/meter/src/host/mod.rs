@@ -1,0 +1,103 @@
+//! Reads everything about this host that rules of `gigatcp-doctor` need.
+//!
+//! | file | what |
+//! |---|---|
+//! | `sysctl.rs` | settings below `/proc/sys`, counters below `/proc/net` |
+//! | `route.rs` | the route to a destination, its metrics, what is remembered of the peer |
+//! | `qdisc.rs` | queueing disciplines and classes |
+//! | `interface.rs` | the interface: sizes, offloads, counters |
+//! | `sysfs.rs` | what `/sys` shows of the card: node, steering, interrupts |
+//! | `cpu.rs` | CPUs, their frequencies and nodes |
+//! | `cgroup.rs` | limits of the control group |
+//!
+//! Everything is of the calling thread's network namespace. Nothing is changed, and no packet is
+//! sent. What cannot be read is noted with its reason and what to grant.
+
+mod cgroup;
+mod cpu;
+mod interface;
+mod qdisc;
+mod route;
+mod sysctl;
+mod sysfs;
+
+use std::io;
+use std::net::IpAddr;
+
+use gigatcp_doctor::HostFacts;
+use gigatcp_doctor::facts::{Fact, SCHEMA, Unreadable};
+use gigatcp_linux::process;
+
+/// Reads the facts about this host that concern connections to `destination`; without one, those
+/// over the default route.
+#[must_use]
+pub fn read(destination: Option<IpAddr>) -> HostFacts {
+    let mut facts = HostFacts {
+        schema: SCHEMA.into(),
+        destination: destination.map(|address| address.to_string()),
+        ..HostFacts::default()
+    };
+    sysctl::read(&mut facts);
+    cpu::read(&mut facts);
+    cgroup::read(&mut facts);
+    route::read(&mut facts, destination);
+    match facts.route.as_ref().map(|route| route.device.clone()) {
+        Some(name) => {
+            interface::read(&mut facts, &name);
+            sysfs::read(&mut facts, &name);
+            qdisc::read(&mut facts, &name);
+        }
+        None => without_interface(&mut facts),
+    }
+    facts
+}
+
+/// Notes why nothing is known of an interface.
+fn without_interface(facts: &mut HostFacts) {
+    for fact in Fact::OF_INTERFACE {
+        let why = Unreadable {
+            cause: "there is no route, so no interface".into(),
+            grant: None,
+        };
+        facts.unreadable.insert(fact.name().into(), why);
+    }
+}
+
+/// `read`, or `None` with a note why not.
+fn noted<T>(facts: &mut HostFacts, fact: Fact, read: io::Result<T>) -> Option<T> {
+    match read {
+        Ok(value) => Some(value),
+        Err(error) => {
+            let why = reason(&error);
+            facts.unreadable.insert(fact.name().into(), why);
+            None
+        }
+    }
+}
+
+/// Why something could not be read, and what to grant.
+fn reason(error: &io::Error) -> Unreadable {
+    let is_forbidden = error.kind() == io::ErrorKind::PermissionDenied;
+    let (cause, grant) = match error.raw_os_error() {
+        _ if is_forbidden && process::is_root() => (
+            "no permission in this container or namespace".into(),
+            Some("run it on the host itself, or give the container CAP_NET_ADMIN".into()),
+        ),
+        _ if is_forbidden => (
+            "no permission".into(),
+            Some("run it as root, or grant CAP_NET_ADMIN".into()),
+        ),
+        Some(EOPNOTSUPP) => ("the driver does not support it".into(), None),
+        _ if error.kind() == io::ErrorKind::NotFound => ("does not exist here".into(), None),
+        _ => (error.to_string(), None),
+    };
+    Unreadable { cause, grant }
+}
+
+/// "Operation not supported".
+const EOPNOTSUPP: i32 = 95;
+
+/// That something does not exist.
+fn absent(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, what)
+}

@@ -1,0 +1,153 @@
+//! Queueing disciplines and classes of an interface.
+
+use std::io;
+
+use gigatcp_doctor::HostFacts;
+use gigatcp_doctor::facts::{Fact, Qdisc};
+use gigatcp_linux::question::{self, long, value, word};
+
+use super::interface::link;
+use super::noted;
+
+const GET_QDISC: u16 = 38;
+const GET_CLASS: u16 = 42;
+/// `struct tcmsg`.
+const HEADER: usize = 20;
+const KIND: u16 = 1;
+const OPTIONS: u16 = 2;
+const STATISTICS: u16 = 3;
+const ROOT: u32 = u32::MAX;
+
+pub(super) fn read(facts: &mut HostFacts, name: &str) {
+    let length = facts
+        .interface
+        .as_ref()
+        .and_then(|card| card.tx_queue_packets);
+    facts.qdiscs = noted(facts, Fact::Qdiscs, all(name, length));
+}
+
+fn all(name: &str, queue: Option<u64>) -> io::Result<Vec<Qdisc>> {
+    let index = link(name)?.index();
+    let mut body = vec![0; HEADER];
+    body[4..8].copy_from_slice(&index.to_ne_bytes());
+    let of_interface = |message: &&Vec<u8>| word(message, 4) == Some(index);
+    let qdiscs = question::route(GET_QDISC, &body, true)?;
+    let classes = question::route(GET_CLASS, &body, true).unwrap_or_default();
+    let qdiscs = qdiscs
+        .iter()
+        .filter(of_interface)
+        .map(|message| qdisc(message, queue));
+    let classes = classes
+        .iter()
+        .filter(of_interface)
+        .map(|message| class(message));
+    Ok(qdiscs.flatten().chain(classes.flatten()).collect())
+}
+
+/// What all messages about queueing disciplines and classes have, and their options.
+fn common(message: &[u8]) -> Option<(Qdisc, &[u8])> {
+    let attributes = message.get(HEADER..)?;
+    let kind = value(attributes, KIND)?.split(|octet| *octet == 0).next()?;
+    let statistics = value(attributes, STATISTICS).unwrap_or_default();
+    let qdisc = Qdisc {
+        kind: String::from_utf8_lossy(kind).into_owned(),
+        handle: handle(word(message, 8)?),
+        parent: handle(word(message, 12)?),
+        // `struct tc_stats`: bytes, packets, drops.
+        dropped: word(statistics, 12).map(u64::from),
+        ..Qdisc::default()
+    };
+    Some((qdisc, value(attributes, OPTIONS).unwrap_or_default()))
+}
+
+fn qdisc(message: &[u8], queue: Option<u64>) -> Option<Qdisc> {
+    let (mut qdisc, options) = common(message)?;
+    let number = |kind: u16| value(options, kind).and_then(|value| word(value, 0));
+    let packets = |limit: Option<u32>| limit.map(u64::from);
+    match qdisc.kind.as_str() {
+        "pfifo" => qdisc.limit_packets = packets(word(options, 0)),
+        "bfifo" => qdisc.limit_bytes = packets(word(options, 0)),
+        "pfifo_fast" => qdisc.limit_packets = queue,
+        "sfq" => qdisc.limit_packets = packets(word(options, 8)),
+        "fq_codel" => qdisc.limit_packets = packets(number(2)),
+        "fq" => {
+            qdisc.limit_packets = packets(number(1));
+            let bytes = number(7).filter(|rate| *rate != u32::MAX);
+            qdisc.rate_bps = bytes.map(|rate| 8 * u64::from(rate));
+            qdisc.is_per_flow = true;
+        }
+        "tbf" => {
+            let parameters = value(options, 1).unwrap_or_default();
+            let large = value(options, 4).and_then(|value| long(value, 0));
+            qdisc.rate_bps = rate(parameters, 0, large);
+            // Behind rate and peak rate.
+            qdisc.limit_bytes = packets(word(parameters, 24));
+        }
+        "htb" => {
+            let class = value(options, 2).and_then(|value| word(value, 8));
+            let major = qdisc.handle.clone();
+            qdisc.default_class = class.map(|minor| format!("{major}{minor:x}"));
+        }
+        "cake" => {
+            let bytes = value(options, 2).and_then(|value| long(value, 0));
+            qdisc.rate_bps = bytes
+                .filter(|bytes| *bytes > 0)
+                .map(|bytes| bytes.saturating_mul(8));
+        }
+        "netem" => {
+            qdisc.limit_packets = packets(word(options, 4));
+            // Attributes follow `struct tc_netem_qopt`.
+            let further = options.get(24..).unwrap_or_default();
+            let large = value(further, 8).and_then(|value| long(value, 0));
+            qdisc.rate_bps = rate_of_netem(value(further, 6).unwrap_or_default(), large);
+        }
+        _ => {}
+    }
+    Some(qdisc)
+}
+
+fn rate_of_netem(parameters: &[u8], large: Option<u64>) -> Option<u64> {
+    let bytes = large.or(word(parameters, 0).map(u64::from))?;
+    (bytes > 0).then(|| bytes.saturating_mul(8))
+}
+
+fn class(message: &[u8]) -> Option<Qdisc> {
+    let (mut class, options) = common(message)?;
+    if class.kind != "htb" {
+        return None;
+    }
+    class.kind = "htb class".into();
+    let parameters = value(options, 1).unwrap_or_default();
+    let large = value(options, 7).and_then(|value| long(value, 0));
+    // The ceiling stands behind the rate.
+    class.rate_bps = rate(parameters, 12, large);
+    Some(class)
+}
+
+/// The rate of the `struct tc_ratespec` at `offset`, or the 64 bits that replace it.
+fn rate(parameters: &[u8], offset: usize, large: Option<u64>) -> Option<u64> {
+    let bytes = large.or(word(parameters, offset + 8).map(u64::from))?;
+    Some(bytes.saturating_mul(8))
+}
+
+/// A handle as `tc` writes it.
+fn handle(number: u32) -> String {
+    let (major, minor) = (number >> 16, number & 0xffff);
+    match (number, minor) {
+        (ROOT, _) => "root".into(),
+        (_, 0) => format!("{major:x}:"),
+        _ => format!("{major:x}:{minor:x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_are_written_as_tc_writes_them() {
+        assert_eq!(handle(0x8001_0000), "8001:");
+        assert_eq!(handle(0x0001_000a), "1:a");
+        assert_eq!(handle(ROOT), "root");
+    }
+}

@@ -1,0 +1,216 @@
+//! `gigatcp doctor`: which settings of a host limit TCP over a path.
+//!
+//! The rules are `gigatcp-doctor`, what they read is `gigatcp-meter`'s `host`. Here the path is
+//! completed by what the host knows, and the report is printed. Nothing is changed.
+
+mod json;
+mod stored;
+mod view;
+
+#[cfg(not(target_os = "linux"))]
+#[path = "doctor/no_host.rs"]
+mod host;
+#[cfg(target_os = "linux")]
+mod host;
+
+use std::path::PathBuf;
+
+use gigatcp_doctor::{Direction, HostFacts, Path, examine, law};
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
+
+use super::Outcome;
+use crate::failure::Failure;
+use crate::{output, values};
+
+/// Command-line arguments of `doctor`.
+#[derive(clap::Args, Debug)]
+#[command(
+    about = "Find settings of this host that limit TCP over a path, and how to change them",
+    long_about = "\
+Find settings of this host that limit TCP over a path, and how to change them.
+
+Reads sysctls, route metrics, queueing disciplines, the network card, interrupts, CPUs and limits \
+of the control group, and calculates what each allows on the path. Nothing is changed, and nothing \
+is sent but the lookup of HOST. Each finding has its ceiling, the setting that overrides another, the command that \
+changes it and the one that restores it. `gigatcp explain ID` describes a rule.
+
+Exit status: 0 nothing found; 1 something found; 2 invalid usage or facts.",
+    after_help = "\
+Examples:
+  gigatcp doctor server.example --rtt 80ms --rate 10G
+                                       what limits connections to and from this host
+  gigatcp doctor --rtt 80ms --rate 1G --loss 1e-5 --direction send
+                                       which congestion control, at that loss
+  gigatcp doctor --save facts.json     store what was read, here or elsewhere ...
+  gigatcp doctor --facts facts.json --rtt 20ms
+                                       ... and examine it for another path"
+)]
+pub(crate) struct Arguments {
+    /// The other host: its route decides interface and metrics [default: the default route]
+    #[arg(value_name = "HOST", conflicts_with = "facts")]
+    host: Option<String>,
+
+    /// RTT of the path, as in 80ms [default: as the kernel remembers of HOST, else 80 ms]
+    #[arg(long, value_name = "TIME", value_parser = values::time, allow_hyphen_values = true)]
+    rtt: Option<Duration>,
+
+    /// Rate that one connection should reach, as in 10G [default: the speed of the link, else
+    /// 10 Gbit/s]
+    #[arg(long, value_parser = values::rate, allow_hyphen_values = true)]
+    rate: Option<Rate>,
+
+    /// Probability that the path loses a packet without congestion, as in 1e-5
+    #[arg(long, value_name = "P", value_parser = values::probability, allow_hyphen_values = true)]
+    loss: Option<Probability>,
+
+    /// Whether this host sends or receives
+    #[arg(long, value_enum, default_value_t = Side::Both)]
+    direction: Side,
+
+    /// Read facts from a file of --save instead of from this host
+    #[arg(long, value_name = "FILE")]
+    facts: Option<PathBuf>,
+
+    /// Store the facts that were read
+    #[arg(long, value_name = "FILE", conflicts_with = "facts")]
+    save: Option<PathBuf>,
+
+    /// Show every finding in full
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Values of `--direction`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Side {
+    Send,
+    Receive,
+    Both,
+}
+
+impl From<Side> for Direction {
+    fn from(side: Side) -> Self {
+        match side {
+            Side::Send => Self::Send,
+            Side::Receive => Self::Receive,
+            Side::Both => Self::Both,
+        }
+    }
+}
+
+/// A quantity of the path and where it comes from.
+#[derive(Clone, Copy)]
+struct Known<T> {
+    value: T,
+    source: Source,
+}
+
+/// Where a quantity of the path comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Given,
+    Remembered,
+    LinkSpeed,
+    Assumed,
+}
+
+impl Source {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Given => "given",
+            Self::Remembered => "remembered",
+            Self::LinkSpeed => "link speed",
+            Self::Assumed => "assumed",
+        }
+    }
+}
+
+/// The path examined, and where its quantities come from.
+struct Question {
+    path: Path,
+    rtt: Source,
+    rate: Source,
+}
+
+/// Examines the host and prints what limits it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let facts = match &arguments.facts {
+        Some(file) => stored::read(file)?,
+        None => host::read(arguments.host.as_deref())?,
+    };
+    if let Some(file) = &arguments.save {
+        stored::write(file, &facts)?;
+    }
+    let question = question(arguments, &facts);
+    let report = examine(&facts, &question.path);
+    if arguments.json {
+        output::print_json(&json::document(&facts, &question, &report))?;
+    } else {
+        output::print(&view::text(&facts, &question, &report, arguments.verbose))?;
+    }
+    Ok(match report.findings.is_empty() {
+        true => Outcome::Done,
+        false => Outcome::Missed,
+    })
+}
+
+fn question(arguments: &Arguments, facts: &HostFacts) -> Question {
+    let rtt = rtt(arguments, facts);
+    let rate = rate(arguments, facts);
+    Question {
+        path: Path {
+            rtt: rtt.value,
+            rate: rate.value,
+            loss: arguments.loss,
+            direction: arguments.direction.into(),
+            mss: mss(facts),
+        },
+        rtt: rtt.source,
+        rate: rate.source,
+    }
+}
+
+/// The RTT: as given, as the kernel remembers it of the peer, or assumed.
+fn rtt(arguments: &Arguments, facts: &HostFacts) -> Known<Duration> {
+    const ASSUMED: Duration = Duration::from_millis(80);
+    let remembered = facts.peer.as_ref().and_then(|peer| peer.rtt_us);
+    let (value, source) = match (arguments.rtt, remembered) {
+        (Some(rtt), _) => (rtt, Source::Given),
+        (None, Some(micros)) => (
+            Duration::from_nanos(micros.saturating_mul(1000)),
+            Source::Remembered,
+        ),
+        (None, None) => (ASSUMED, Source::Assumed),
+    };
+    Known { value, source }
+}
+
+/// The rate: as given, the speed of the link, or assumed.
+fn rate(arguments: &Arguments, facts: &HostFacts) -> Known<Rate> {
+    const ASSUMED: Rate = Rate::from_bps(10_000_000_000);
+    let speed = facts.interface.as_ref().and_then(|card| card.speed_mbit);
+    let (value, source) = match (arguments.rate, speed) {
+        (Some(rate), _) => (rate, Source::Given),
+        (None, Some(mbit)) => (
+            Rate::from_bps(mbit.saturating_mul(1_000_000)),
+            Source::LinkSpeed,
+        ),
+        (None, None) => (ASSUMED, Source::Assumed),
+    };
+    Known { value, source }
+}
+
+/// Payload of a segment with timestamps on the smallest MTU that is known.
+fn mss(facts: &HostFacts) -> Bytes {
+    const ETHERNET: u64 = 1500;
+    let route = facts.route.as_ref();
+    let card = facts.interface.as_ref().and_then(|card| card.mtu_bytes);
+    let metric = facts.metrics().mtu_bytes;
+    let learned = route.and_then(|route| route.path_mtu_bytes);
+    let mtu = card.into_iter().chain(metric).chain(learned).min();
+    law::mss_of(mtu.unwrap_or(ETHERNET))
+}

@@ -1,0 +1,62 @@
+//! The report as JSON.
+
+use gigatcp_doctor::{Found, HostFacts, Missing, Report};
+use serde_json::{Value, json};
+
+use super::Question;
+
+/// The schema of `--json`.
+const SCHEMA: &str = "gigatcp.doctor/1";
+
+/// The report and the path that it is about.
+pub(super) fn document(facts: &HostFacts, question: &Question, report: &Report) -> Value {
+    let path = &question.path;
+    let after = report.first(path).map(|(_, rate)| rate.as_bps());
+    json!({
+        "schema": SCHEMA,
+        "host": facts.host,
+        "kernel": facts.kernel,
+        "destination": facts.destination,
+        "interface": facts.device(),
+        "path": {
+            "rtt_ns": path.rtt.as_nanos(),
+            "rtt_source": question.rtt.name(),
+            "rate_bps": path.rate.as_bps(),
+            "rate_source": question.rate.name(),
+            "loss": path.loss.map(|p| p.as_f64()),
+            "direction": path.direction.name(),
+            "mss_bytes": path.mss.as_u64(),
+        },
+        "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
+        "after_first_fix_bps": after,
+        "missing": report.missing.iter().map(missing).collect::<Vec<_>>(),
+    })
+}
+
+fn finding(found: &Found) -> Value {
+    let finding = &found.finding;
+    json!({
+        "id": found.rule.id,
+        "name": found.rule.name,
+        "subject": finding.subject,
+        "place": finding.place,
+        "overrides": finding.overrides,
+        "effect": finding.effect,
+        "direction": finding.direction.name(),
+        "ceiling_bps": finding.ceiling.map(|rate| rate.as_bps()),
+        "cost_bps": found.cost.map(|rate| rate.as_bps()),
+        "only_if": finding.only_if,
+        "fix": finding.change.fix,
+        "undo": finding.change.undo,
+        "is_command": finding.change.is_command,
+    })
+}
+
+fn missing(missing: &Missing) -> Value {
+    json!({
+        "fact": missing.fact,
+        "cause": missing.cause,
+        "grant": missing.grant,
+        "rules": missing.rules,
+    })
+}

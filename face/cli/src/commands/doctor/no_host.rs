@@ -1,0 +1,12 @@
+//! Facts of this host, on systems other than Linux.
+
+use gigatcp_doctor::HostFacts;
+
+use crate::failure::Failure;
+
+/// Refuses: facts are read on Linux only.
+pub(super) fn read(_name: Option<&str>) -> Result<HostFacts, Failure> {
+    Err(Failure::new("facts of a host are read on Linux only")
+        .effect("nothing was examined")
+        .hint("on the Linux host: `gigatcp doctor --save facts.json`; here: `--facts facts.json`"))
+}

@@ -1,0 +1,226 @@
+//! The report as text: the costliest finding, a table of all, commands, what is missing.
+
+use gigatcp_doctor::{Direction, Found, HostFacts, Missing, Report};
+use gigatcp_report::escape::terminal;
+use gigatcp_report::prose::{wrap, wrap_hanging};
+use gigatcp_units::grammar::{human_duration, human_probability, human_rate};
+
+use super::{Question, Source};
+use crate::grid::{Align, grid};
+
+/// Where the text of a labeled line begins.
+const LABEL: usize = 12;
+
+/// All of the report.
+pub(super) fn text(
+    facts: &HostFacts,
+    question: &Question,
+    report: &Report,
+    is_verbose: bool,
+) -> String {
+    let mut blocks = vec![answer(question, report)];
+    if is_verbose {
+        blocks.extend(
+            report
+                .findings
+                .iter()
+                .skip(1)
+                .map(|found| full(found, question)),
+        );
+    }
+    blocks.push(heading(facts, question) + &table(report));
+    blocks.push(commands("Fix, as root", &report.fixes(false)));
+    let in_some_cases = commands("Fix in the cases above only, as root", &report.fixes(true));
+    blocks.push(in_some_cases);
+    blocks.push(commands("Undo, as root", &report.undos()));
+    blocks.push(missing(&report.missing));
+    blocks.retain(|block| !block.is_empty());
+    let lines = blocks.join("\n");
+    let lines: Vec<String> = lines.lines().map(terminal).collect();
+    lines.join("\n")
+}
+
+/// The answer: the costliest finding that always limits, or that there is none.
+fn answer(question: &Question, report: &Report) -> String {
+    let path = &question.path;
+    let Some((first, after)) = report.first(path) else {
+        let over = format!("{} over an RTT of {}", path.rate, human_duration(path.rtt));
+        let words = match report.findings.is_empty() {
+            true => format!("Nothing found: no setting that was read limits {over}."),
+            false => format!(
+                "No setting that was read always limits a connection to less than {over}. What \
+                 follows costs time, or limits in some cases."
+            ),
+        };
+        return wrap(&words, 0);
+    };
+    let mut text = full(first, question);
+    let next = match after < path.rate {
+        true => format!("up to {}, which the next finding allows", human_rate(after)),
+        false => format!("up to {}, the rate of the path", human_rate(after)),
+    };
+    text.push_str(&labeled("Then", &next));
+    text
+}
+
+/// One finding in full.
+fn full(found: &Found, question: &Question) -> String {
+    let finding = &found.finding;
+    let when = match finding.direction {
+        Direction::Send => " when sending",
+        Direction::Receive => " when receiving",
+        Direction::Both => "",
+    };
+    let limit = finding
+        .ceiling
+        .map(|rate| format!(" to {}", human_rate(rate)));
+    let condition = finding
+        .only_if
+        .map(|condition| format!(", only if {condition}"));
+    let mut text = wrap(
+        &format!(
+            "Limited by {}{}{when}{}: {}",
+            found.rule.name,
+            limit.unwrap_or_default(),
+            condition.unwrap_or_default(),
+            finding.subject,
+        ),
+        0,
+    );
+    let cost = match found.cost {
+        Some(cost) => {
+            let rate = human_rate(question.path.rate);
+            format!("{} of {rate}: {}", human_rate(cost), finding.effect)
+        }
+        None => finding.effect.clone(),
+    };
+    text.push_str(&labeled("Cost", &cost));
+    if let Some(overrides) = &finding.overrides {
+        text.push_str(&labeled("Override", overrides));
+    }
+    text.push_str(&labeled("Read from", &finding.place));
+    text.push_str(&unbroken("Fix", &finding.change.fix));
+    if let Some(undo) = &finding.change.undo {
+        text.push_str(&unbroken("Undo", undo));
+    }
+    text.push_str(&labeled(
+        "More",
+        &format!("gigatcp explain {}", found.rule.id),
+    ));
+    text
+}
+
+fn labeled(label: &str, words: &str) -> String {
+    let text = wrap_hanging(words, LABEL, LABEL);
+    let width = LABEL - 2;
+    format!("  {label:<width$}{}", text.trim_start())
+}
+
+/// A command stays on one line, so that it can be copied.
+fn unbroken(label: &str, command: &str) -> String {
+    let width = LABEL - 2;
+    format!("  {label:<width$}{command}\n")
+}
+
+/// What the table is about.
+fn heading(facts: &HostFacts, question: &Question) -> String {
+    let path = &question.path;
+    let source = |source: Source, option: &str| match source {
+        Source::Given => String::new(),
+        Source::Assumed => format!(" (assumed; {option} sets it)"),
+        Source::Remembered => " (remembered by the kernel)".to_owned(),
+        Source::LinkSpeed => " (the link's speed)".to_owned(),
+    };
+    let loss = path
+        .loss
+        .map(|p| format!(", loss {}", human_probability(p)));
+    let host = [
+        facts.host.clone(),
+        facts
+            .kernel
+            .as_ref()
+            .map(|release| format!("Linux {release}")),
+        facts.device().map(str::to_owned),
+        facts.destination.as_ref().map(|to| format!("to {to}")),
+    ];
+    let host: Vec<String> = host.into_iter().flatten().collect();
+    let words = format!(
+        "Path: {}{}, RTT {}{}{}; {}",
+        path.rate,
+        source(question.rate, "--rate"),
+        human_duration(path.rtt),
+        source(question.rtt, "--rtt"),
+        loss.unwrap_or_default(),
+        host.join(", "),
+    );
+    wrap(words.trim_end_matches("; "), 0)
+}
+
+/// One line per finding, and one for the condition of those that limit in some cases only.
+fn table(report: &Report) -> String {
+    if report.findings.is_empty() {
+        return String::new();
+    }
+    let heading = ["cost", "side", "rule", "setting"].map(str::to_owned);
+    let mut rows = vec![heading.to_vec()];
+    for found in &report.findings {
+        rows.push(row(found));
+        if let Some(condition) = found.finding.only_if {
+            let [cost, side, rule] = [const { String::new() }; 3];
+            rows.push(vec![cost, side, rule, format!("only if {condition}")]);
+        }
+    }
+    let columns = [Align::Right, Align::Left, Align::Left, Align::Left];
+    grid(&columns, &rows)
+}
+
+fn row(found: &Found) -> Vec<String> {
+    let cost = found.cost.map_or_else(|| "time".to_owned(), human_rate);
+    vec![
+        cost,
+        found.finding.direction.name().to_owned(),
+        found.rule.id.to_owned(),
+        found.finding.subject.clone(),
+    ]
+}
+
+fn commands(title: &str, commands: &[&str]) -> String {
+    let lines = commands.iter().map(|command| format!("  {command}\n"));
+    let lines: String = lines.collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("{title}\n{lines}")
+}
+
+/// What could not be read, by cause; what to grant stands with it.
+fn missing(all: &[Missing]) -> String {
+    let mut text = String::new();
+    let mut causes: Vec<(&str, Option<&str>)> = Vec::new();
+    for one in all {
+        let cause = (one.cause.as_str(), one.grant.as_deref());
+        if !causes.contains(&cause) {
+            causes.push(cause);
+        }
+    }
+    causes.sort_by_key(|(_, grant)| grant.is_none());
+    for (cause, grant) in causes {
+        let is_of_cause =
+            |one: &&Missing| (one.cause.as_str(), one.grant.as_deref()) == (cause, grant);
+        let facts: Vec<&str> = all
+            .iter()
+            .filter(is_of_cause)
+            .map(|one| one.fact.as_str())
+            .collect();
+        let grant = grant.map(|grant| format!("; {grant}")).unwrap_or_default();
+        text.push_str(&wrap_hanging(
+            &format!("{}: {cause}{grant}", facts.join(", ")),
+            2,
+            4,
+        ));
+    }
+    match text.is_empty() {
+        true => text,
+        false => format!("Not read\n{text}"),
+    }
+}
