@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(send(&from, &bytes, 1000).unwrap(), 64);
         let mut buffer = [0; 64 * 1000];
         let first = receive(&to, &mut buffer, 1000).unwrap().lengths().count();
-        // The drops are said with a datagram that arrives after them.
+        // The kernel reports drops with a datagram that arrives after them.
         send(&from, &bytes, 1000).unwrap();
         let last = receive(&to, &mut buffer, 1000).unwrap();
         assert_eq!(last.drops, Some(64 - first as u32));

@@ -83,7 +83,7 @@ impl Prober {
         &self.socket
     }
 
-    /// Sends a probe of so many bytes of payload that lives for `ttl` hops.
+    /// Sends a probe with `bytes` of payload that lives for `ttl` hops.
     ///
     /// # Errors
     /// What the kernel says: `EMSGSIZE` if it is larger than the known path MTU. Errors of
@@ -111,7 +111,7 @@ impl Prober {
         Ok(())
     }
 
-    /// Path MTU that the kernel knows of a route, in bytes.
+    /// Path MTU of a route as the kernel knows it, in bytes.
     ///
     /// # Errors
     /// What the kernel says.

@@ -123,7 +123,7 @@ pub struct Client {
 
 impl Client {
     /// Begins a test on a connection that is established. A server with a queue may let it
-    /// wait: there is no deadline until the server asks for the data connections.
+    /// wait: there is no deadline until the server requests the data connections.
     #[must_use]
     pub fn new(cookie: Cookie, parameters: Parameters) -> Self {
         Self {
@@ -136,7 +136,7 @@ impl Client {
         }
     }
 
-    /// Whether the server has not yet asked for the data connections.
+    /// Whether the server has not yet requested the data connections.
     #[must_use]
     pub fn is_queued(&self) -> bool {
         matches!(self.phase, Phase::ParamExchange | Phase::CreateStreams)

@@ -123,7 +123,7 @@ impl Session {
         session
     }
 
-    /// What a server that serves nobody else now sends in place of a session.
+    /// The byte that refuses a client in place of a session: the server is busy.
     #[must_use]
     pub fn denial() -> [u8; 1] {
         [State::AccessDenied.to_byte()]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct Budget(Option<AtomicU64>);
 
 impl Budget {
-    /// A budget of so many bytes; `None`: unlimited.
+    /// A budget of this number of bytes; `None`: unlimited.
     pub(super) fn new(bytes: Option<u64>) -> Self {
         Self(bytes.map(AtomicU64::new))
     }

@@ -134,7 +134,7 @@ impl<'a> Test<'a> {
                 report(Progress::Started(&self.outcome(None)));
             }
             Output::Event(ClientEvent::ExchangeResults) => {
-                // Nobody explains at a server: what it does not need is not sent.
+                // A server explains nothing: readings are not sent to it.
                 let mut results = self.outcome(None).to_results();
                 results.private = None;
                 self.client.send_results(self.wire.now(), &results);

@@ -1,4 +1,4 @@
-//! Latency under load: ICMP echo beside the bulk, before and while data flows.
+//! Latency under load: ICMP echo next to the bulk data, before and while data flows.
 //!
 //! flent's words: the RTT of pings under load against that of the idle path. What TCP itself
 //! measures stands in the readings of its sockets.

@@ -12,7 +12,7 @@
 //! | `samples.rs` | readings of sockets and host, and their form for the peer |
 //! | `outcome.rs` | what a test found |
 //! | `explain.rs` | what limited each stream |
-//! | `latency.rs` | pings beside the bulk |
+//! | `latency.rs` | pings next to the bulk data |
 //! | `steady.rs` | the rate without slow start |
 //! | `wire.rs` | a control connection that is read without waiting |
 //! | `client.rs` | a whole test as client |

@@ -118,7 +118,7 @@ pub struct Outcome {
     pub samples: Samples,
     /// CPU time of this end.
     pub cpu: CpuShares,
-    /// RTTs of pings beside the test; `None`: not requested, or not allowed.
+    /// RTTs of pings during the test; `None`: not requested, or not allowed.
     pub latency: Option<Latency>,
     /// What the peer counted; `None`: the test ended before it told.
     pub peer: Option<Results>,

@@ -2,7 +2,7 @@
 //!
 //! One thread accepts, reads cookies and parameters, decides who waits, and hands data
 //! connections to their tests; it never waits for a single client. A test that runs has a
-//! thread. What a client can make the server keep before its test runs is bounded: so many
+//! thread. What a client can make the server keep before its test runs is bounded: 1024
 //! connections, each with a few kilobytes and a deadline.
 
 use std::collections::{HashMap, VecDeque};
@@ -789,7 +789,7 @@ impl Hall<'_> {
         }
     }
 
-    /// Closes connections that said too little for too long.
+    /// Closes connections past their deadline.
     fn drop_late(&mut self) {
         let now = Instant::now();
         self.pending.retain(|pending| pending.deadline > now);

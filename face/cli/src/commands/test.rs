@@ -310,7 +310,7 @@ fn print(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
     }
 }
 
-/// No data flowed: a failure, except that a program which reads JSON is told in JSON.
+/// Reports that no data flowed: as JSON if that is the form of the output.
 fn failed(
     arguments: &Arguments,
     request: &tester::Request,

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "HOST")]
     host: String,
 
-    /// Port of its server, which is asked for the reverse path
+    /// Port of its server, which traces the reverse path
     #[arg(short, long, value_name = "PORT", default_value_t = 5201)]
     port: u16,
 

@@ -33,13 +33,13 @@ pub(in crate::commands) fn read(file: &Path) -> Result<RunRecord, Failure> {
         let parent = file.parent().unwrap_or(Path::new(".")).display();
         let failure = match error.kind() {
             io::ErrorKind::NotFound if file.ends_with(RECORD) => Failure::new(format!(
-                "{parent} is a folder without a stored run: it has no {RECORD}"
+                "{parent} has no {RECORD}: it is not the directory of a stored run"
             )),
             _ => Failure::io(&format!("read {}", file.display()), &error),
         };
         failure
             .effect("nothing was read of it")
-            .hint("name a capture, or a folder that `gigatcp run` has stored")
+            .hint("name a capture, or a directory that `gigatcp run` has stored")
     })?;
     serde_json::from_slice(&text)
         .map_err(|error| Failure::new(format!("{} is no record of a run: {error}", file.display())))
