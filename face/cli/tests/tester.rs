@@ -249,3 +249,75 @@ fn one_off_ends_after_one_test() {
     assert!(client(&server.port, &[]).status.success());
     assert!(server.child.wait().unwrap().success());
 }
+
+#[test]
+fn a_path_is_traced_there_and_back() {
+    let server = Server::start(&[]);
+    let output = Command::new(GIGATCP)
+        .args(["trace", "127.0.0.1", "-p", &server.port])
+        .output()
+        .unwrap();
+    let answer = text(&output.stdout);
+    assert!(
+        answer.starts_with("127.0.0.1: 1 hop, path MTU 65535"),
+        "{answer}"
+    );
+    assert!(answer.contains("From there to here: 1 hop"), "{answer}");
+}
+
+#[test]
+fn settings_are_compared_in_turn_and_stored_results_with_each_other() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (first, second) = (place("a.json"), place("b.json"));
+    let page = place("a.html");
+    let saved = client(
+        &server.port,
+        &["--save", &first, "--report", &page, "-b", "80 Mbit/s"],
+    );
+    assert!(saved.status.success(), "{}", text(&saved.stderr));
+    assert!(
+        std::fs::read_to_string(&page)
+            .unwrap()
+            .contains("Test with 127.0.0.1:")
+    );
+    client(&server.port, &["--save", &second, "-b", "40 Mbit/s"]);
+    let diff = Command::new(GIGATCP)
+        .args(["diff", &first, &second])
+        .output()
+        .unwrap();
+    let answer = text(&diff.stdout);
+    assert!(
+        answer.starts_with("test, stream 1 to the server: "),
+        "{answer}"
+    );
+    let is_half = ["(-51.", "(-50.", "(-49."]
+        .iter()
+        .any(|change| answer.contains(change));
+    assert!(is_half, "{answer}");
+    assert!(answer.contains("application-limited"), "{answer}");
+
+    let arguments = [
+        "--compare",
+        "window=32768,65536",
+        "--repeat",
+        "2",
+        "--format",
+        "json",
+    ];
+    let output = client(&server.port, &arguments);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let variants = json["variants"].as_array().unwrap();
+    let labels: Vec<&str> = variants
+        .iter()
+        .filter_map(|one| one["label"].as_str())
+        .collect();
+    assert_eq!(labels, ["window=32768", "window=65536"]);
+    assert!(
+        variants
+            .iter()
+            .all(|one| one["rates_bps"].as_array().unwrap().len() == 2),
+        "{json}"
+    );
+}
