@@ -15,7 +15,7 @@ use crate::round::{Round, State};
 use crate::score::Scores;
 
 /// A slice whose most probable cause is less probable than this is unknown.
-const MIN_PROBABILITY: f64 = 0.4;
+pub(crate) const MIN_PROBABILITY: f64 = 0.4;
 
 /// An interval with one cause.
 #[derive(Clone, Copy, PartialEq, Debug)]

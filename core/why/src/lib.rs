@@ -29,6 +29,7 @@
 //! | `features.rs` | the features of a round, their units and knots |
 //! | `causes/` | one cause in one file |
 //! | `score.rs`, `weights/`, `calibration.rs` | how probable each cause is; the fitted numbers |
+//! | `counters/` | the same answers from counters of hosts |
 //! | `account.rs`, `cost.rs` | what each cause took and cost |
 //! | `next_limit.rs` | what limits next if the primary cause is lifted |
 //! | `verdict.rs`, `sentence.rs`, `summary.rs` | the diagnosis, its first line, and the same in figures alone |
@@ -48,6 +49,7 @@ mod causes;
 #[cfg(test)]
 mod conversation;
 mod cost;
+pub mod counters;
 mod echoes;
 mod episode;
 mod exchange;

@@ -40,8 +40,12 @@ impl Diagnosis {
             (Some(first), _) => format!("{} or another cause: ", first.cause.name),
             (None, _) => String::new(),
         };
+        let source = match self.capture_point {
+            View::Counters => "the counters do",
+            _ => "the capture does",
+        };
         format!(
-            "Unsure: {subject}the capture does not show what limited it for {} of {}; {}.",
+            "Unsure: {subject}{source} not show what limited it for {} of {}; {}.",
             percent(self.unknown.as_secs_f64() / self.duration.as_secs_f64().max(1e-9)),
             human_duration(self.duration),
             self.decides()
@@ -65,6 +69,7 @@ impl Diagnosis {
     fn decides(&self) -> &'static str {
         match (self.capture_point, self.joined.is_some()) {
             (_, true) => "a longer capture may decide",
+            (View::Counters, _) => "a capture of the connection may decide",
             (View::Sender, _) => "a second capture at the receiver may decide",
             _ => "a second capture at the sender may decide",
         }

@@ -18,6 +18,8 @@ pub enum View {
     Middle,
     /// The capture does not show it.
     Unknown,
+    /// Nowhere: the hosts' own counters were read.
+    Counters,
 }
 
 impl View {
@@ -36,6 +38,7 @@ impl View {
             Self::Receiver => "receiver",
             Self::Middle => "middle",
             Self::Unknown => "unknown",
+            Self::Counters => "counters",
         }
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `worlds/` | simulated worlds with one known cause, as plans |
 //! | `kernels/` | labeled captures of the running kernel's TCP |
+//! | `counters.rs` | the explanation from counters, on the same connections |
 //! | `dataset.rs` | what their captures show, and the answers |
 //! | `fit.rs` | fits the weights of `gigatcp-why` |
 //! | `calibrate.rs` | what the probabilities of a fit are worth |
@@ -17,6 +18,8 @@
 #[cfg(target_os = "linux")]
 pub mod calibrate;
 pub mod counterfactual;
+#[cfg(target_os = "linux")]
+pub mod counters;
 #[cfg(target_os = "linux")]
 pub mod dataset;
 pub mod fit;

@@ -90,6 +90,18 @@ pub fn option(fd: RawFd, level: i32, name: i32, room: usize) -> io::Result<Vec<u
     Ok(octets)
 }
 
+/// `getsockopt(2)` into a buffer of the caller: the part of it that was written.
+///
+/// # Errors
+/// What the kernel says.
+pub fn option_into(fd: RawFd, level: i32, name: i32, into: &mut [u8]) -> io::Result<&[u8]> {
+    let mut length = into.len() as libc::socklen_t;
+    // SAFETY: the buffer is writable for the length given.
+    check(unsafe { libc::getsockopt(fd, level, name, into.as_mut_ptr().cast(), &raw mut length) })?;
+    let written = (length as usize).min(into.len());
+    Ok(&into[..written])
+}
+
 /// The congestion control of a socket.
 ///
 /// # Errors
@@ -153,6 +165,25 @@ impl Buffer {
 pub fn tcp_info(socket: &impl AsRawFd) -> io::Result<Vec<u8>> {
     let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
     option(socket.as_raw_fd(), level, name, crate::tcp_info::ROOM)
+}
+
+/// The same into a buffer of the caller.
+///
+/// # Errors
+/// What the kernel says.
+pub fn tcp_info_into<'a>(socket: &impl AsRawFd, into: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    option_into(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, into)
+}
+
+/// What the kernel tells of a socket's memory (`SO_MEMINFO`), into a buffer of the caller,
+/// for [`crate::tcp_info::each_of_memory`].
+///
+/// # Errors
+/// What the kernel says.
+pub fn memory_into<'a>(socket: &impl AsRawFd, into: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    /// `asm-generic/socket.h`; `libc` lacks it.
+    const SO_MEMINFO: libc::c_int = 55;
+    option_into(socket.as_raw_fd(), libc::SOL_SOCKET, SO_MEMINFO, into)
 }
 
 /// `setsockopt(2)`.

@@ -88,29 +88,30 @@ const HEAD: [(&str, usize, u8, u8); 10] = [
 
 /// Every word that `octets`, as the kernel wrote them, hold.
 pub fn words(octets: &[u8]) -> Vec<(&'static str, i64)> {
-    let mut words = Vec::with_capacity(HEAD.len() + WORDS.len());
-    for (name, at, shift, bits) in HEAD {
-        if let Some(octet) = octets.get(at) {
-            // Bit-fields fill an octet from its low end on little-endian
-            // machines and from its high end on others.
-            let shift = if cfg!(target_endian = "big") {
-                8 - shift - bits
-            } else {
-                shift
-            };
-            let mask = ((1_u16 << bits) - 1) as u8;
-            words.push((name, i64::from(octet >> shift & mask)));
-        }
-    }
-    let mut at = 8;
-    for (name, width) in WORDS {
-        let Some(word) = octets.get(at..at + width) else {
-            break;
+    each(octets).collect()
+}
+
+/// The words of `octets` one after the other, always in the same order.
+pub fn each(octets: &[u8]) -> impl Iterator<Item = (&'static str, i64)> + '_ {
+    let head = HEAD.iter().filter_map(|(name, at, shift, bits)| {
+        let octet = octets.get(*at)?;
+        // Bit-fields fill an octet from its low end on little-endian
+        // machines and from its high end on others.
+        let shift = if cfg!(target_endian = "big") {
+            8 - shift - bits
+        } else {
+            *shift
         };
-        words.push((name, number(word)));
+        let mask = ((1_u16 << bits) - 1) as u8;
+        Some((*name, i64::from(octet >> shift & mask)))
+    });
+    let mut at = 8;
+    let rest = WORDS.iter().map_while(move |(name, width)| {
+        let word = octets.get(at..at + width)?;
         at += width;
-    }
-    words
+        Some((*name, number(word)))
+    });
+    head.chain(rest)
 }
 
 /// Words of `SO_MEMINFO`, `linux/sock_diag.h`: octets of memory, and a count
@@ -129,9 +130,14 @@ const MEMORY: [&str; 9] = [
 
 /// Every word of `SO_MEMINFO` that `octets` hold.
 pub fn memory_words(octets: &[u8]) -> Vec<(&'static str, i64)> {
+    each_of_memory(octets).collect()
+}
+
+/// The words of `SO_MEMINFO` one after the other, always in the same order.
+pub fn each_of_memory(octets: &[u8]) -> impl Iterator<Item = (&'static str, i64)> + '_ {
     let (words, _) = octets.as_chunks::<4>();
     let numbers = words.iter().map(|word| number(word));
-    MEMORY.into_iter().zip(numbers).collect()
+    MEMORY.into_iter().zip(numbers)
 }
 
 /// An unsigned number in the machine's order. Rates of `!0` ("no limit") are

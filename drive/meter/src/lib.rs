@@ -6,6 +6,8 @@
 //! |---|---|
 //! | `ends.rs` | listening, accepting, connecting; what was wished for and granted |
 //! | `view.rs` | a connection at one moment: `tcp_info` in our words |
+//! | `sample.rs` | a connection at one moment, every counter, at little cost |
+//! | `host.rs` | CPU time and drops of this host |
 //! | `limits.rs` | what limited the sender, from one look to the next |
 //!
 //! Deliberately not here: who writes and reads how much and when, which is the
@@ -16,11 +18,15 @@
 #![deny(missing_docs)]
 
 mod ends;
+mod host;
 mod limits;
+mod sample;
 mod view;
 
 pub use ends::{
     Granted, MeterError, Wishes, accept, congestion_controls, connect, granted, listen,
 };
+pub use host::HostSampler;
 pub use limits::LimitTally;
+pub use sample::Sampler;
 pub use view::View;

@@ -154,7 +154,7 @@ pub(super) fn long(capture: &Capture, index: usize) -> String {
         View::Sender => format!("at the sender, the {}", sender.name()),
         View::Receiver => format!("at the receiver, the {}", sender.other().name()),
         View::Middle => "mid-path".into(),
-        View::Unknown => "at an unknown point".into(),
+        View::Unknown | View::Counters => "at an unknown point".into(),
     };
     about.push(("captured", point));
     if connection.is_one_sided() {

@@ -235,7 +235,7 @@ pub(super) const fn captured(point: View) -> &'static str {
         View::Sender => "at the sender",
         View::Receiver => "at the receiver",
         View::Middle => "mid-path",
-        View::Unknown => "at an unknown point",
+        View::Unknown | View::Counters => "at an unknown point",
     }
 }
 

@@ -1,0 +1,481 @@
+//! Feeds readings into slices of time and loss events.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use gigatcp_units::{Bytes, Duration, Instant};
+
+use super::host::{HostReading, HostUse};
+use super::loss::{LossEvent, Losses};
+use super::reading::Reading;
+use super::slice::{Slice, WAITS, Wait};
+
+/// Slices that are kept unless the caller says otherwise.
+const SLICES: usize = 128;
+
+/// Minimum length of a slice.
+const GRAIN: Duration = Duration::from_millis(100);
+
+/// Settings of the hosts that bound what the counters show, as far as the caller knows them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Limits {
+    /// Third value of `net.ipv4.tcp_rmem` at the receiver.
+    pub tcp_rmem_max: Option<Bytes>,
+    /// Third value of `net.ipv4.tcp_wmem` at the sender.
+    pub tcp_wmem_max: Option<Bytes>,
+    /// `net.core.rmem_max` at the receiver.
+    pub rmem_max: Option<Bytes>,
+    /// `net.core.wmem_max` at the sender.
+    pub wmem_max: Option<Bytes>,
+    /// Whether the receiver's buffer has a size that its application requested.
+    pub receive_buffer_is_set: Option<bool>,
+    /// Whether the sender's buffer has a size that its application requested.
+    pub send_buffer_is_set: Option<bool>,
+}
+
+/// Which end of the connection a reading is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The end whose data is explained.
+    Sender,
+    /// Its peer.
+    Receiver,
+}
+
+/// Readings of one end.
+#[derive(Debug)]
+struct Readings {
+    first: Reading,
+    last: Reading,
+}
+
+/// A host: its last reading, and what it did before that.
+#[derive(Debug, Default)]
+struct Host {
+    last: Option<HostReading>,
+    used: HostUse,
+    /// Drops that no slice has yet.
+    drops: u64,
+}
+
+/// An account of a connection's time from counters; see the [module](super).
+#[derive(Debug)]
+pub struct CounterAccount {
+    pub(super) congestion: Option<Box<str>>,
+    pub(super) limits: Limits,
+    sender: Option<Box<Readings>>,
+    receiver: Option<Box<Readings>>,
+    hosts: [Host; 2],
+    /// Time attributed so far to the waits that the kernel counts.
+    spent: [Duration; WAITS],
+    /// Share of the time in which the receiving application did not read, if it says so.
+    not_reading: Option<f64>,
+    /// When data was last acknowledged.
+    progress: Instant,
+    pub(super) slices: Vec<Slice>,
+    max_slices: usize,
+    grain: Duration,
+    pub(super) losses: Losses,
+    first_loss: Option<Instant>,
+    /// Bounds of what was seen.
+    pub(super) min_rtt: Option<Duration>,
+    pub(super) max_window: Bytes,
+    pub(super) max_send_queue: Bytes,
+    pub(super) is_unscaled: bool,
+}
+
+impl Default for CounterAccount {
+    fn default() -> Self {
+        Self::with_slices(SLICES)
+    }
+}
+
+impl CounterAccount {
+    /// An account that keeps at most that many slices of time, at least 2.
+    ///
+    /// Beyond that, neighbors are merged: less detail, the same total.
+    #[must_use]
+    pub fn with_slices(max_slices: usize) -> Self {
+        Self {
+            congestion: None,
+            limits: Limits::default(),
+            sender: None,
+            receiver: None,
+            hosts: [Host::default(), Host::default()],
+            spent: [Duration::ZERO; WAITS],
+            not_reading: None,
+            progress: Instant::ZERO,
+            slices: Vec::new(),
+            max_slices: max_slices.max(2),
+            grain: GRAIN,
+            losses: Losses::default(),
+            first_loss: None,
+            min_rtt: None,
+            max_window: Bytes::ZERO,
+            max_send_queue: Bytes::ZERO,
+            is_unscaled: false,
+        }
+    }
+
+    /// Names the sender's congestion control, as the kernel does.
+    pub fn set_congestion(&mut self, name: &str) {
+        if self.congestion.as_deref() != Some(name) {
+            self.congestion = Some(name.into());
+        }
+    }
+
+    /// States settings of the hosts: they name the fix.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
+    /// The last reading of an end.
+    #[must_use]
+    pub fn last(&self, end: End) -> Option<&Reading> {
+        self.readings(end).map(|readings| &readings.last)
+    }
+
+    /// The first reading of an end.
+    #[must_use]
+    pub fn first(&self, end: End) -> Option<&Reading> {
+        self.readings(end).map(|readings| &readings.first)
+    }
+
+    fn readings(&self, end: End) -> Option<&Readings> {
+        match end {
+            End::Sender => self.sender.as_deref(),
+            End::Receiver => self.receiver.as_deref(),
+        }
+    }
+
+    /// Takes a reading. Readings of one end are in order of time; one that is not later
+    /// than the one before is ignored.
+    pub fn on_reading(&mut self, end: End, reading: &Reading) {
+        let slot = match end {
+            End::Sender => &mut self.sender,
+            End::Receiver => &mut self.receiver,
+        };
+        let Some(readings) = slot else {
+            *slot = Some(Box::new(Readings {
+                first: *reading,
+                last: *reading,
+            }));
+            self.progress = self.progress.max(reading.at);
+            self.bound(end, reading);
+            return;
+        };
+        let last = core::mem::replace(&mut readings.last, *reading);
+        if reading.at <= last.at {
+            readings.last = last;
+            return;
+        }
+        let first = readings.first;
+        self.bound(end, reading);
+        match end {
+            End::Sender => self.on_sent([&first, &last, reading]),
+            End::Receiver => {
+                let time = reading.at.saturating_since(last.at).as_secs_f64();
+                let waited = difference(&last, reading, |one| {
+                    one.app_not_reading.map(Duration::as_nanos)
+                });
+                self.not_reading = waited.map(|waited| waited as f64 / 1e9 / time);
+                if self.sender.is_none() {
+                    self.on_received([&last, reading]);
+                }
+            }
+        }
+    }
+
+    /// Whether nothing was lost or marked up to the end of a slice.
+    pub(super) fn is_early(&self, slice: &Slice) -> bool {
+        self.first_loss
+            .is_none_or(|first| first > slice.start + slice.length)
+    }
+
+    /// Takes a reading of an end's host.
+    pub fn on_host(&mut self, end: End, reading: &HostReading) {
+        let host = &mut self.hosts[end as usize];
+        if let Some(used) = host
+            .last
+            .as_ref()
+            .and_then(|last| HostUse::between(last, reading))
+        {
+            host.used = used;
+            host.drops += used.drops.unwrap_or(0);
+        }
+        host.last = Some(reading.clone());
+    }
+
+    /// What an end's host did between its last two readings.
+    #[must_use]
+    pub fn host_use(&self, end: End) -> HostUse {
+        self.hosts[end as usize].used
+    }
+
+    fn bound(&mut self, end: End, reading: &Reading) {
+        let rtts = [reading.min_rtt, reading.rtt, self.min_rtt];
+        let rtts = match end {
+            End::Sender => rtts,
+            End::Receiver => [None, None, self.min_rtt.or(reading.rcv_rtt)],
+        };
+        self.min_rtt = rtts.into_iter().flatten().min();
+        let window = match end {
+            End::Sender => reading.snd_wnd,
+            End::Receiver => reading.rcv_wnd,
+        };
+        self.max_window = self.max_window.max(window.unwrap_or_default());
+        if end == End::Sender {
+            let queue = reading.unacknowledged.unwrap_or_default();
+            self.max_send_queue = self.max_send_queue.max(queue);
+            // Without the option both shifts are zero; with it one of them nearly never is.
+            let shifts = (reading.snd_wscale, reading.rcv_wscale);
+            let is_known = shifts.0.is_some() && shifts.1.is_some();
+            let is_small = self.max_window > Bytes::ZERO && self.max_window <= Bytes::new(65_535);
+            let is_at_edge = self.max_window > Bytes::new(56_000);
+            self.is_unscaled = is_small
+                && if is_known {
+                    shifts == (Some(0), Some(0))
+                } else {
+                    is_at_edge
+                };
+        }
+    }
+
+    /// A step of the sender: its first reading, the one before, and this one.
+    fn on_sent(&mut self, [first, from, to]: [&Reading; 3]) {
+        let length = to.at.saturating_since(from.at);
+        let time = length.as_secs_f64();
+        let more = |of: fn(&Reading) -> Option<u64>| difference(from, to, of);
+        let acked = more(|one| one.bytes_acked.map(Bytes::as_u64));
+        let retransmitted = more(|one| one.total_retrans).unwrap_or(0);
+        let mut slice = Slice {
+            start: from.at,
+            length,
+            waits: self.waits([first, from, to], length),
+            cwnd_ends: from.cwnd_segments.zip(to.cwnd_segments),
+            acked: acked.unwrap_or(0),
+            sent: more(|one| one.data_segs_out.or(one.segs_out))
+                .or_else(|| segments(to, more(|one| one.bytes_sent.map(Bytes::as_u64))))
+                .unwrap_or(0),
+            received: more(|one| one.bytes_received.map(Bytes::as_u64)).unwrap_or(0),
+            retransmitted,
+            timeouts: more(|one| one.total_rto)
+                .or_else(|| more(|one| one.backoff))
+                .unwrap_or(0),
+            spurious: more(|one| one.dsack_dups).unwrap_or(0),
+            reordered: more(|one| one.reord_seen).unwrap_or(0),
+            delivered: more(|one| one.delivered)
+                .or_else(|| segments(to, acked))
+                .unwrap_or(0),
+            marked: more(|one| one.delivered_ce).unwrap_or(0),
+            ..Slice::default()
+        };
+        if to.bytes_acked != from.bytes_acked {
+            self.progress = to.at;
+        }
+        let is_acked = slice.acked > 0;
+        let samples = [to.delivery_rate.filter(|_| is_acked)];
+        slice.best_sample = samples.into_iter().flatten().map(bytes_per_second).next();
+        slice.sample_sender(from, to, time);
+        slice.sample_receiver(
+            self.readings(End::Receiver).map(|one| &one.last),
+            time,
+            self.max_window,
+        );
+        if retransmitted > 0 || slice.marked > 0 {
+            self.first_loss.get_or_insert(to.at);
+            let event = LossEvent::of(from, to);
+            slice.events = u64::from(self.losses.add(event, from.rtt.unwrap_or_default()));
+        }
+        slice.app_not_reading.add(self.not_reading, time);
+        self.sample_hosts(&mut slice, time);
+        self.push(slice);
+    }
+
+    /// A step of a receiver whose sender is unknown.
+    fn on_received(&mut self, [from, to]: [&Reading; 2]) {
+        let length = to.at.saturating_since(from.at);
+        let time = length.as_secs_f64();
+        let received = difference(from, to, |one| one.bytes_received.map(Bytes::as_u64));
+        let received = received.unwrap_or(0);
+        let wait = match received {
+            0 => Wait::Idle,
+            _ => Wait::Rest,
+        };
+        let mut slice = Slice {
+            start: from.at,
+            length,
+            acked: received,
+            ..Slice::default()
+        };
+        slice.waits[wait as usize] = length;
+        let fill = to.rcv_rtt.zip(to.rcv_wnd).map(|(rtt, window)| {
+            received as f64 / time * rtt.as_secs_f64() / (window.as_u64() as f64).max(1.0)
+        });
+        slice.receive_fill.add(fill, time);
+        slice.sample_receiver(Some(to), time, self.max_window);
+        slice.socket_drops = difference(from, to, |one| one.sock_drops).unwrap_or(0);
+        slice.app_not_reading.add(self.not_reading, time);
+        self.sample_hosts(&mut slice, time);
+        self.push(slice);
+    }
+
+    /// Splits a step by what the kernel counts. What its ticks make too much of in one step
+    /// they make too little of in the next: each wait is brought up to its counter, as far
+    /// as the step has room.
+    fn waits(&mut self, [first, from, to]: [&Reading; 3], length: Duration) -> [Duration; WAITS] {
+        let since = |of: fn(&Reading) -> Option<Duration>| Some(of(to)?.saturating_sub(of(first)?));
+        let whole = to.at.saturating_since(first.at);
+        let idle = since(|one| one.busy).map(|busy| whole.saturating_sub(busy));
+        let counted = [
+            (Wait::Window, since(|one| one.rwnd_limited)),
+            (Wait::Buffer, since(|one| one.sndbuf_limited)),
+            (Wait::Idle, idle),
+        ];
+        let mut waits = [Duration::ZERO; WAITS];
+        let mut left = length;
+        for (wait, counted) in counted {
+            let spent = &mut self.spent[wait as usize];
+            let missing = counted.unwrap_or_default().saturating_sub(*spent).min(left);
+            *spent += missing;
+            waits[wait as usize] = missing;
+            left -= missing;
+        }
+        if to.busy.is_none() && is_empty(from) && is_empty(to) {
+            waits[Wait::Idle as usize] += left;
+            left = Duration::ZERO;
+        }
+        let wait = if self.is_stalled(from, to) {
+            Wait::Stalled
+        } else {
+            Wait::Rest
+        };
+        waits[wait as usize] += left;
+        waits
+    }
+
+    /// Whether a timer has to expire before anything moves.
+    fn is_stalled(&self, from: &Reading, to: &Reading) -> bool {
+        let is_still = from.bytes_acked.is_some() && from.bytes_acked == to.bytes_acked;
+        let is_out = |one: &Reading| one.unacked.is_some_and(|segments| segments > 0);
+        let has_backed_off = [from, to]
+            .iter()
+            .any(|one| one.backoff.is_some_and(|times| times > 0) || one.ca_state == Some(4));
+        let usual = to.rtt.unwrap_or_default() * 2 + Duration::from_millis(50);
+        let waited = to.at.saturating_since(self.progress);
+        is_still && is_out(from) && is_out(to) && (has_backed_off || waited > usual)
+    }
+
+    fn sample_hosts(&mut self, slice: &mut Slice, time: f64) {
+        let [sender, receiver] = &mut self.hosts;
+        slice.sender_process.add(sender.used.process, time);
+        slice.sender_core.add(sender.used.core, time);
+        slice.sender_throttled.add(sender.used.throttled, time);
+        slice.receiver_process.add(receiver.used.process, time);
+        slice.receiver_core.add(receiver.used.core, time);
+        slice.receiver_throttled.add(receiver.used.throttled, time);
+        slice.host_drops += core::mem::take(&mut receiver.drops);
+    }
+
+    /// Appends a step; merges neighbors when there are too many slices.
+    fn push(&mut self, step: Slice) {
+        let grain = self.grain;
+        match self.slices.last_mut() {
+            Some(last) if last.length < grain => last.merge(&step),
+            _ => self.slices.push(step),
+        }
+        if self.slices.len() > self.max_slices {
+            let pairs = core::mem::take(&mut self.slices);
+            let mut pairs = pairs.into_iter();
+            while let Some(mut one) = pairs.next() {
+                if let Some(next) = pairs.next() {
+                    one.merge(&next);
+                }
+                self.slices.push(one);
+            }
+            self.grain = self.grain.saturating_mul(2);
+        }
+    }
+}
+
+impl Slice {
+    fn sample_sender(&mut self, from: &Reading, to: &Reading, time: f64) {
+        let octets = |bytes: Bytes| bytes.as_u64() as f64;
+        let truth = |is: bool| f64::from(u8::from(is));
+        let flight = to.flight_size().map(octets);
+        let over = |whole: Option<f64>| Some(flight? / whole.filter(|whole| *whole > 0.0)?);
+        let cwnd = to.cwnd().map(octets);
+        let window = to.snd_wnd.map(octets);
+        let pacing = to.pacing_rate.map(bytes_per_second);
+        let cap = to.max_pacing_rate.map(bytes_per_second);
+        self.rtt.add(to.rtt.map(Duration::as_secs_f64), time);
+        self.flight.add(flight, time);
+        self.cwnd.add(cwnd, time);
+        self.cwnd_fill.add(over(cwnd), time);
+        self.window.add(window, time);
+        self.window_fill.add(over(window), time);
+        self.pacing.add(pacing, time);
+        self.pacing_of_cap
+            .add(pacing.zip(cap).map(|(rate, cap)| rate / cap), time);
+        let is_still = from
+            .pacing_rate
+            .zip(to.pacing_rate)
+            .map(|(a, b)| truth(a == b));
+        self.pacing_still.add(is_still, time);
+        self.send_queue.add(to.unacknowledged.map(octets), time);
+        let smss = to.smss.unwrap_or(Bytes::new(1460));
+        self.nothing_unsent
+            .add(to.notsent.map(|bytes| truth(bytes <= smss + smss)), time);
+        self.app_limited.add(to.app_limited.map(truth), time);
+        self.slow_start.add(to.is_slow_start().map(truth), time);
+        let queued = to.wmem_queued.map(octets).filter(|queued| *queued > 0.0);
+        self.local.add(
+            to.wmem_alloc
+                .map(octets)
+                .zip(queued)
+                .map(|(local, all)| local / all),
+            time,
+        );
+        self.buffer_fill.add(
+            queued
+                .zip(to.sndbuf.map(octets))
+                .map(|(all, room)| all / room),
+            time,
+        );
+        let idle = difference(from, to, |one| one.app_idle.map(Duration::as_nanos));
+        self.app_idle
+            .add(idle.map(|idle| idle as f64 / 1e9 / time), time);
+    }
+
+    fn sample_receiver(&mut self, reading: Option<&Reading>, time: f64, max_window: Bytes) {
+        let Some(reading) = reading else { return };
+        let unread = reading.unread.map(|unread| unread.as_u64() as f64);
+        let room = (max_window.as_u64() as f64).max(1.0);
+        self.unread.add(unread.map(|unread| unread / room), time);
+    }
+}
+
+/// Bytes per second.
+pub(super) fn bytes_per_second(rate: gigatcp_units::Rate) -> f64 {
+    rate.as_bps() as f64 / 8.0
+}
+
+/// By how much a counter grew; `None` if it is unknown at either end.
+fn difference(from: &Reading, to: &Reading, of: fn(&Reading) -> Option<u64>) -> Option<u64> {
+    Some(of(to)?.saturating_sub(of(from)?))
+}
+
+/// Segments that these bytes fill.
+fn segments(reading: &Reading, bytes: Option<u64>) -> Option<u64> {
+    bytes?.checked_div(reading.smss?.as_u64())
+}
+
+/// Whether nothing is unsent or in flight.
+fn is_empty(reading: &Reading) -> bool {
+    let is_none = |bytes: Option<Bytes>| bytes.is_none_or(|bytes| bytes == Bytes::ZERO);
+    let known = reading.unacked.is_some() || reading.unacknowledged.is_some();
+    known
+        && reading.unacked.unwrap_or(0) == 0
+        && is_none(reading.notsent)
+        && is_none(reading.unacknowledged)
+}

@@ -1,0 +1,293 @@
+//! Attributes the slices of an account to causes, and puts the result into a [`Diagnosis`].
+//!
+//! Every wait of every slice goes to its most probable cause, or to "unknown". The times
+//! add up to the time between the first reading and the last one.
+
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use gigatcp_flows::Side;
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+
+use super::account::{CounterAccount, End};
+use super::causes::{CARDS, Words};
+use super::explain::Context;
+use super::features::{Features, Measures};
+use super::score::{confidence, probabilities};
+use super::slice::{Slice, Wait};
+use crate::account::{MIN_PROBABILITY, Span};
+use crate::causes::{CAUSES, Cause, Evidence, place};
+use crate::cost::Cost;
+use crate::measures::{Capacity, CapacitySource};
+use crate::next_limit::NextLimit;
+use crate::verdict::{Diagnosis, Verdict};
+use crate::view::View;
+
+/// What was attributed to a card.
+#[derive(Clone, Default)]
+struct Attributed {
+    time: Duration,
+    /// Probability times seconds.
+    weight: f64,
+    /// Bytes delivered in that time.
+    bytes: f64,
+    /// The slices with some of it, merged.
+    slices: Slice,
+    /// The slice with most of it, and how much that is.
+    largest: (usize, Duration),
+}
+
+/// Slices attributed.
+struct Account {
+    cards: Vec<Attributed>,
+    unknown: Duration,
+    /// Seconds of each card by probability.
+    expected: Vec<f64>,
+    spans: Vec<Span>,
+}
+
+impl Account {
+    fn of(account: &CounterAccount, features: &[Features]) -> Self {
+        let mut sum = Self {
+            cards: vec![Attributed::default(); CARDS.len()],
+            unknown: Duration::ZERO,
+            expected: vec![0.0; CARDS.len()],
+            spans: Vec::new(),
+        };
+        for (index, slice) in account.slices.iter().enumerate() {
+            let mut at = slice.start;
+            for wait in Wait::ALL {
+                let time = slice.waits[wait as usize];
+                if !time.is_zero() {
+                    sum.attribute(
+                        (index, slice),
+                        (at, time),
+                        &smoothed(account, features, index, wait),
+                    );
+                    at += time;
+                }
+            }
+        }
+        sum
+    }
+
+    fn attribute(
+        &mut self,
+        (index, slice): (usize, &Slice),
+        (start, length): (Instant, Duration),
+        all: &[f64],
+    ) {
+        let seconds = length.as_secs_f64();
+        for (sum, probability) in self.expected.iter_mut().zip(all) {
+            *sum += probability * seconds;
+        }
+        let best = all.iter().copied().enumerate();
+        let best = best.reduce(|best, one| if one.1 > best.1 { one } else { best });
+        let best = best.filter(|(_, probability)| *probability >= MIN_PROBABILITY);
+        let cause = best.and_then(|(card, _)| place(CARDS[card].id));
+        match self.spans.last_mut() {
+            Some(last) if last.cause == cause => last.length += length,
+            _ => self.spans.push(Span {
+                start,
+                length,
+                cause,
+            }),
+        }
+        let Some((card, probability)) = best else {
+            self.unknown += length;
+            return;
+        };
+        let to = &mut self.cards[card];
+        to.time += length;
+        to.weight += probability * seconds;
+        to.bytes += slice.acked as f64 * seconds / slice.length.as_secs_f64().max(1e-9);
+        to.slices.merge(slice);
+        if length > to.largest.1 {
+            to.largest = (index, length);
+        }
+    }
+
+    fn primary(&self) -> Option<usize> {
+        let cards = 0..CARDS.len();
+        let first = cards.max_by_key(|card| self.cards[*card].time)?;
+        (!self.cards[first].time.is_zero()).then_some(first)
+    }
+}
+
+/// Probabilities of a wait, averaged with those of the same wait in the slices before and
+/// after: single slices are noisy, and a limit seldom changes from one to the next.
+fn smoothed(account: &CounterAccount, features: &[Features], index: usize, wait: Wait) -> Vec<f64> {
+    let mut mean = vec![0.0; CARDS.len()];
+    let mut total = 0.0;
+    let from = index.saturating_sub(1);
+    let near = features
+        .iter()
+        .enumerate()
+        .skip(from)
+        .take(index + 2 - from);
+    for (other, features) in near {
+        let weight = account.slices[other].waits[wait as usize].as_secs_f64();
+        let weight = if other == index { 2.0 * weight } else { weight };
+        if weight > 0.0 {
+            total += weight;
+            for (sum, one) in mean.iter_mut().zip(probabilities(features, wait)) {
+                *sum += weight * one;
+            }
+        }
+    }
+
+    mean.iter_mut()
+        .for_each(|one| *one /= f64::max(total, 1e-12));
+    mean
+}
+
+fn rate(bytes_per_second: f64) -> Rate {
+    Rate::from_bps((bytes_per_second * 8.0).max(0.0) as u64)
+}
+
+impl CounterAccount {
+    /// What limits the connection now: the most probable cause of the last slice, and its
+    /// probability. `None` before two readings, or if nothing is probable.
+    #[must_use]
+    pub fn now(&self) -> Option<(&'static Cause, f64)> {
+        let last = self.slices.len().checked_sub(1)?;
+        let features = Measures::of(self).features(self, last);
+        let slice = &self.slices[last];
+        let wait = Wait::ALL
+            .into_iter()
+            .max_by_key(|wait| slice.waits[*wait as usize])?;
+        let all = probabilities(&features, wait);
+        let best = all.into_iter().enumerate();
+        let (card, probability) = best.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let cause = CAUSES[place(CARDS[card].id)?];
+        (probability >= MIN_PROBABILITY).then_some((cause, probability))
+    }
+
+    /// What limited the connection from the first reading to the last one; `None` before
+    /// two readings of the sender, or of the receiver if there are none of the sender.
+    #[must_use]
+    pub fn diagnose(&self) -> Option<Diagnosis> {
+        let start = self.slices.first()?.start;
+        let m = Measures::of(self);
+        let slices = 0..self.slices.len();
+        let features: Vec<Features> = slices.map(|index| m.features(self, index)).collect();
+        let sum = Account::of(self, &features);
+        let lengths = self.slices.iter().map(|slice| slice.length);
+        let duration = lengths.fold(Duration::ZERO, |sum, length| sum + length);
+        let throughput = rate(m.delivered as f64 / m.time.max(1e-9));
+        let capacity = self.capacity(&m, &sum);
+        let mut verdicts: Vec<Verdict> = (0..CARDS.len())
+            .filter(|card| !sum.cards[*card].time.is_zero())
+            .filter_map(|card| self.verdict(&m, &sum.cards[card], (card, &features), &capacity))
+            .collect();
+        verdicts.sort_by_key(|verdict| core::cmp::Reverse(verdict.time));
+        let first = sum.primary();
+        let others = sum.expected.iter().enumerate();
+        let others = others.filter(|(card, time)| Some(*card) != first && **time > 0.0);
+        let second = others.max_by(|(_, a), (_, b)| a.total_cmp(b));
+        Some(Diagnosis {
+            sender: Side::Client,
+            capture_point: View::Counters,
+            start,
+            duration,
+            delivered: Bytes::new(m.delivered),
+            throughput,
+            capacity,
+            min_rtt: self.min_rtt.unwrap_or_default(),
+            next: self.next_limit(&m, &sum),
+            verdicts,
+            alternative: second.and_then(|(card, _)| Some(CAUSES[place(CARDS[card].id)?])),
+            unknown: sum.unknown,
+            spans: sum.spans,
+            joined: None,
+        })
+    }
+
+    fn verdict(
+        &self,
+        m: &Measures,
+        attributed: &Attributed,
+        (card, features): (usize, &[Features]),
+        capacity: &Capacity,
+    ) -> Option<Verdict> {
+        let cause = CAUSES[place(CARDS[card].id)?];
+        let seconds = attributed.time.as_secs_f64();
+        let probability = attributed.weight / seconds.max(1e-9);
+        let context = Context {
+            account: self,
+            m,
+            slice: attributed.slices.clone(),
+            features: features[attributed.largest.0],
+            spent: attributed.time,
+        };
+        let words: Words = (CARDS[card].explain)(&context);
+        let is_path = matches!(cause.id, "path-saturated" | "cross-traffic");
+        let missed = capacity.bytes_per_second * seconds - attributed.bytes;
+        let missed = if is_path {
+            0.0
+        } else {
+            missed.max(0.0) / m.time.max(1e-9)
+        };
+        let evidence = words.evidence.iter().filter(|text| !text.is_empty());
+        Some(Verdict {
+            cause,
+            subject: words.subject(cause.name),
+            evidence: evidence
+                .map(|text| Evidence::figure(String::from(text)))
+                .collect(),
+            finding: words.finding,
+            fix: words.fix,
+            confidence: confidence(probability),
+            probability,
+            is_note: false,
+            time: attributed.time,
+            share: seconds / m.time.max(1e-9),
+            cost: Cost {
+                rate: rate(missed.min(capacity.bytes_per_second)),
+                at_least: capacity.is_lower_bound(),
+            },
+        })
+    }
+
+    /// The rate while the path was full, or at least the best of a slice.
+    fn capacity(&self, m: &Measures, sum: &Account) -> Capacity {
+        let mean = m.delivered as f64 / m.time.max(1e-9);
+        let full = CARDS.iter().zip(&sum.cards);
+        let full = full.filter(|(card, _)| matches!(card.id, "path-saturated" | "local-queue"));
+        let longest = full.map(|(_, one)| one).max_by_key(|one| one.time);
+        let enough = self.min_rtt.unwrap_or_default() * 4;
+        let full = longest
+            .filter(|one| one.time > enough && !one.time.is_zero())
+            .map(|one| one.bytes / one.time.as_secs_f64())
+            .filter(|rate| *rate >= 0.95 * mean);
+        let (best, source) = match full {
+            Some(full) => (full, CapacitySource::FullLink),
+            None => (m.peak, CapacitySource::BestRound),
+        };
+        Capacity {
+            bytes_per_second: best.max(mean),
+            source,
+        }
+    }
+
+    /// The advertised window over the minimum RTT, where something else limits.
+    fn next_limit(&self, m: &Measures, sum: &Account) -> Option<NextLimit> {
+        const WINDOW: [&str; 4] = [
+            "receive-window-limited",
+            "no-window-scaling",
+            "slow-reader",
+            "receiver-cpu-limited",
+        ];
+        let first = sum.primary()?;
+        let window = self.last(End::Sender)?.snd_wnd?.as_u64() as f64;
+        let most = window / m.min_rtt.filter(|rtt| *rtt > 0.0)?;
+        let own = &sum.cards[first];
+        let achieved = own.bytes / own.time.as_secs_f64().max(1e-9);
+        let is_next = !WINDOW.contains(&CARDS[first].id) && most > achieved;
+        is_next.then_some(NextLimit {
+            cause: CAUSES[place("receive-window-limited")?],
+            rate: rate(most),
+        })
+    }
+}

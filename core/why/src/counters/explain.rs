@@ -1,0 +1,313 @@
+//! What the explanations of causes share: figures of the time that a cause took.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
+use gigatcp_units::{Bytes, Duration, Rate};
+
+use super::account::{CounterAccount, End};
+use super::causes::Words;
+use super::features::{Feature, Features, Measures};
+use super::slice::Slice;
+use crate::causes::counted;
+use crate::verdict::percent;
+
+/// What was attributed to a cause, ready to be put into words.
+pub(super) struct Context<'a> {
+    pub account: &'a CounterAccount,
+    pub m: &'a Measures,
+    /// All slices with time of the cause, merged.
+    pub slice: Slice,
+    /// Features of the slice with most of it.
+    pub features: Features,
+    pub spent: Duration,
+}
+
+/// Bytes per second as text; `None` below one bit per second.
+fn speed(bytes_per_second: f64) -> Option<String> {
+    let rate = Rate::from_bps((bytes_per_second * 8.0) as u64);
+    (rate > Rate::ZERO).then(|| human_rate(rate))
+}
+
+fn bytes(amount: f64) -> String {
+    human_bytes(Bytes::new(amount.max(0.0) as u64))
+}
+
+fn seconds(time: f64) -> String {
+    human_duration(Duration::from_secs_f64(time))
+}
+
+impl Context<'_> {
+    /// Time attributed.
+    pub fn time(&self) -> String {
+        human_duration(self.spent)
+    }
+
+    /// Delivery rate in that time.
+    pub fn rate(&self) -> Option<String> {
+        let time = self.slice.length.as_secs_f64().max(1e-9);
+        speed(self.slice.acked as f64 / time)
+    }
+
+    /// The known clauses with commas between them.
+    pub fn all<const N: usize>(&self, clauses: [Option<String>; N]) -> String {
+        let known: Vec<String> = clauses.into_iter().flatten().collect();
+        known.join(", ")
+    }
+
+    pub fn rate_text(&self, what: &str) -> Option<String> {
+        Some(format!("{} {what}", self.rate()?))
+    }
+
+    /// A share as text.
+    pub fn percent(&self, feature: Feature, what: &str) -> Option<String> {
+        let value = self.features.value(feature)?;
+        Some(format!("{} {what}", percent(value)))
+    }
+
+    pub fn queue_text(&self) -> Option<String> {
+        let (rtt, min) = (self.slice.rtt.value()?, self.m.min_rtt?);
+        let queue = (rtt - min).max(0.0);
+        Some(if queue < 0.1 * min {
+            format!("RTT at its minimum of {}", seconds(min))
+        } else {
+            format!(
+                "RTT {} above its minimum of {}",
+                seconds(queue),
+                seconds(min)
+            )
+        })
+    }
+
+    pub fn flight_text(&self) -> Option<String> {
+        let flight = self.slice.flight.value().filter(|flight| *flight >= 1.0)?;
+        Some(format!("{} in flight", bytes(flight)))
+    }
+
+    /// One bandwidth-delay product.
+    pub fn bdp(&self) -> String {
+        self.m
+            .bdp()
+            .map_or_else(|| "one bandwidth-delay product".into(), bytes)
+    }
+
+    pub fn cwnd(&self) -> Option<String> {
+        self.slice.cwnd.value().map(bytes)
+    }
+
+    pub fn cwnd_text(&self) -> Option<String> {
+        let (from, to) = self.slice.cwnd_ends?;
+        Some(format!("cwnd from {from} to {to} segments"))
+    }
+
+    pub fn pacing(&self) -> Option<String> {
+        self.slice.pacing.value().and_then(speed)
+    }
+
+    pub fn pacing_text(&self) -> Option<String> {
+        let pacing = self.pacing()?;
+        let at_cap = self
+            .features
+            .value(Feature::PacingCap)
+            .is_some_and(|of| of > 0.98);
+        let cap = if at_cap { ", its upper bound" } else { "" };
+        Some(format!("pacing rate {pacing}{cap}"))
+    }
+
+    pub fn send_buffer(&self) -> Option<String> {
+        let reading = self.account.last(End::Sender)?;
+        let kept = self.slice.flight.value().map(bytes);
+        reading
+            .sndbuf
+            .map(human_bytes)
+            .or_else(|| kept.map(|kept| format!("{kept} in flight")))
+    }
+
+    /// Bytes of buffer that the path needs.
+    fn needed(&self) -> String {
+        let bdp = self.m.bdp().unwrap_or(0.0) as u64;
+        format!(
+            "{}",
+            Bytes::new(bdp.max(1).div_ceil(65_536) * 65_536).as_u64()
+        )
+    }
+
+    pub fn send_buffer_fix(&self) -> String {
+        let limits = &self.account.limits;
+        let needed = self.needed();
+        let now = |bytes: Option<Bytes>| {
+            bytes.map_or_else(String::new, |bytes| format!(" (now {})", bytes.as_u64()))
+        };
+        if limits.send_buffer_is_set == Some(true) {
+            format!(
+                "set no SO_SNDBUF in the application, or more than {needed} there; \
+                 net.core.wmem_max{} bounds it",
+                now(limits.wmem_max)
+            )
+        } else {
+            format!(
+                "raise the third value of net.ipv4.tcp_wmem{} to more than {needed}; set no \
+                 SO_SNDBUF in the application",
+                now(limits.tcp_wmem_max)
+            )
+        }
+    }
+
+    pub fn window(&self) -> Option<String> {
+        self.slice.window.value().map(bytes)
+    }
+
+    pub fn window_range(&self) -> Option<String> {
+        let window = self.window()?;
+        let most = human_bytes(self.account.max_window);
+        Some(format!("window {window} on average, at most {most}"))
+    }
+
+    pub fn window_evidence(&self) -> Vec<String> {
+        let allowed = self.slice.window.value().zip(self.m.min_rtt);
+        let allowed = allowed.and_then(|(window, rtt)| {
+            Some(format!(
+                "{} per RTT of {} allows {}",
+                bytes(window),
+                seconds(rtt),
+                speed(window / rtt)?
+            ))
+        });
+        vec![
+            self.all([
+                self.percent(Feature::WindowShare, "of the time rwnd-limited"),
+                allowed,
+                self.queue_text(),
+            ]),
+            self.all([self.default_window(), self.granted_window()]),
+        ]
+    }
+
+    /// What the window is by the receiver's settings.
+    fn granted_window(&self) -> Option<String> {
+        let reading = self.account.last(End::Receiver)?;
+        let buffer = reading.rcvbuf.map(human_bytes)?;
+        Some(format!("receive buffer {buffer}"))
+    }
+
+    fn default_window(&self) -> Option<String> {
+        known_default(self.account.max_window).map(String::from)
+    }
+
+    pub fn window_fix(&self) -> String {
+        let limits = &self.account.limits;
+        let needed = self.m.bdp().unwrap_or(0.0) as u64;
+        let needed = needed.max(1).div_ceil(65_536) * 65_536;
+        let now = |bytes: Option<Bytes>| {
+            bytes.map_or_else(String::new, |bytes| format!(" (now {})", bytes.as_u64()))
+        };
+        if limits.receive_buffer_is_set == Some(true) {
+            format!(
+                "set no SO_RCVBUF in the receiving application, or more than {needed} there; \
+                 net.core.rmem_max{} bounds it",
+                now(limits.rmem_max)
+            )
+        } else {
+            format!(
+                "at the receiver raise the third value of net.ipv4.tcp_rmem{} to more than {} \
+                 (half of it becomes window), and set no SO_RCVBUF there",
+                now(limits.tcp_rmem_max),
+                needed * 2
+            )
+        }
+    }
+
+    pub fn unread(&self) -> Option<String> {
+        let unread = self.slice.unread.value()?;
+        let amount = unread * self.account.max_window.as_u64() as f64;
+        (amount >= 1.0).then(|| format!("{} unread", bytes(amount)))
+    }
+
+    pub fn unread_text(&self) -> Option<String> {
+        Some(format!("{} at the receiver", self.unread()?))
+    }
+
+    pub fn losses(&self) -> Option<String> {
+        let count = self.m.retransmitted;
+        (count > 0).then(|| counted(count, "retransmission"))
+    }
+
+    pub fn losses_text(&self) -> String {
+        format!(
+            "{} in {}",
+            counted(self.m.retransmitted, "retransmission"),
+            counted(self.m.events, "loss event")
+        )
+    }
+
+    pub fn loss_queue_text(&self) -> Option<String> {
+        let queue = self.m.loss_queue?;
+        Some(format!(
+            "RTT {} above minimum before losses (median)",
+            seconds(queue)
+        ))
+    }
+
+    pub fn reordered_text(&self) -> Option<String> {
+        (self.slice.reordered > 0)
+            .then(|| format!("reordering seen {}", counted(self.slice.reordered, "time")))
+    }
+
+    pub fn timeouts_text(&self) -> Option<String> {
+        let count = self.slice.timeouts;
+        (count > 0).then(|| counted(count, "timeout"))
+    }
+
+    pub fn longest_stall(&self) -> Option<String> {
+        Some(seconds(self.m.longest_stall))
+    }
+
+    pub fn host_drops_text(&self) -> Option<String> {
+        let count = self.slice.host_drops;
+        (count > 0).then(|| format!("{} dropped by the receiving host", counted(count, "packet")))
+    }
+}
+
+/// Windows that are a system's default, with their names.
+const DEFAULT_WINDOWS: [(u64, &str); 4] = [
+    (
+        3 << 20,
+        "3 MiB is half of Linux's default maximum of net.ipv4.tcp_rmem (6 MiB)",
+    ),
+    (
+        65_535,
+        "64 KiB is the largest window without window scaling",
+    ),
+    (
+        1 << 20,
+        "1 MiB is half of FreeBSD's default net.inet.tcp.recvbuf_max (2 MiB)",
+    ),
+    (
+        16 << 20,
+        "16 MiB is the largest window of Windows' autotuning at level normal",
+    ),
+];
+
+/// The system whose default this window is, within 3 %; `None` if it is nobody's.
+#[must_use]
+pub fn known_default(window: Bytes) -> Option<&'static str> {
+    let window = window.as_u64() as f64;
+    let mut known = DEFAULT_WINDOWS.iter();
+    let is_near = |size: u64| (window / size as f64 - 1.0).abs() < 0.03;
+    known
+        .find(|(size, _)| is_near(*size))
+        .map(|(_, text)| *text)
+}
+
+impl Words {
+    /// The name with the decisive figure.
+    pub fn subject(&self, name: &str) -> String {
+        match &self.figure {
+            Some(figure) => format!("{name} ({figure})"),
+            None => name.into(),
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Named features of a slice: the numbers by which causes are told apart.
+//!
+//! A feature that is not known is NaN and adds nothing to any score.
+
+use gigatcp_units::Bytes;
+
+use super::account::CounterAccount;
+use super::slice::{Slice, Wait};
+
+/// Declares features: variant, and meaning with unit.
+macro_rules! features {
+    ($($variant:ident $meaning:literal)*) => {
+        /// A feature of a slice.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(usize)]
+        pub enum Feature {
+            $(#[doc = $meaning] $variant,)*
+        }
+
+        impl Feature {
+            /// Every feature, in order.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+        }
+    };
+}
+
+features! {
+    WindowShare "Share of the slice limited by the receive window."
+    WindowFill "Flight over the advertised window."
+    WindowLow "Advertised window over the largest before."
+    Unscaled "Whether windows stay below 64 KiB without scaling."
+    BufferShare "Share of the slice limited by the send buffer."
+    SendFill "Bytes unacknowledged over the most of the connection."
+    BufferFill "Memory of unacknowledged data over the send buffer."
+    IdleShare "Share of the slice with nothing unsent or in flight."
+    AppLimited "Share of the slice in which the delivery rate was limited by the application."
+    NothingUnsent "Share of the slice in which nothing written was unsent."
+    Answers "Whether the peer sent data as well."
+    AppIdle "Share of the slice in which the application says that it had nothing to send."
+    CwndFill "Flight over cwnd."
+    Queue "RTT above the minimum, over the minimum."
+    QueueMs "RTT above the minimum, ms."
+    RateOfPeak "Delivery rate over the best of the connection."
+    CwndOfBdp "cwnd over the best delivery rate times minimum RTT."
+    Growth "Natural logarithm of the growth of cwnd."
+    SlowStart "Share of the slice with cwnd below the slow-start threshold."
+    Early "Whether nothing was lost yet."
+    ModelRate "Delivery rate over the best one, of a control that paces by a model (BBR)."
+    Model "Whether the congestion control paces by a model of the path (BBR)."
+    PacingUse "Delivery rate over the pacing rate."
+    PacingCap "Pacing rate over its upper bound."
+    PacingStill "Share of the slice with a pacing rate that does not change."
+    Local "Memory of packets in the local queue over that of all unacknowledged data."
+    LossRate "Share of the segments of the connection that were retransmitted."
+    LossHere "Share of the segments around the slice that were retransmitted."
+    LossQueue "Median of added RTT before losses, over the largest added RTT."
+    LossQueueMs "Median of added RTT before losses, ms."
+    LossFlightSpread "Spread of the flight before losses: quartile range over median."
+    LossRow "Segments retransmitted in a loss event, mean."
+    RateSteady "Spread of the delivery rate of slices: quartile range over median."
+    Timeouts "Timeouts in a loss event, mean."
+    Spurious "Share of the retransmissions that D-SACK proved spurious."
+    Reordered "Times that reordering was seen, for each retransmission."
+    Marked "Share of the delivered segments with a congestion mark."
+    StallLong "Longest stall, s."
+    SenderProcess "CPU time of the sender's busiest thread over the time."
+    SenderCore "Busy share of the busiest core of the sender's host."
+    SenderThrottled "Share of the time in which a CPU quota holds the sender back."
+    ReceiverProcess "CPU time of the receiver's busiest thread over the time."
+    ReceiverCore "Busy share of the busiest core of the receiver's host."
+    ReceiverThrottled "Share of the time in which a CPU quota holds the receiver back."
+    Unread "Bytes that the receiver has not read, over the largest window."
+    NotReading "Share of the slice in which the receiving application says that it did not read."
+    HostDrops "Packets that the receiving host dropped, for each retransmission."
+    ReceiveFill "Rate times the receiver's RTT, over the window that it advertises."
+}
+
+/// Number of features.
+pub const FEATURES: usize = Feature::ALL.len();
+
+/// The features of a slice.
+#[derive(Clone, Copy, Debug)]
+pub struct Features(pub(super) [f64; FEATURES]);
+
+impl Features {
+    /// A feature; `None` if it is unknown.
+    #[must_use]
+    pub fn value(&self, feature: Feature) -> Option<f64> {
+        Some(self.0[feature as usize]).filter(|value| !value.is_nan())
+    }
+
+    fn set(&mut self, feature: Feature, value: Option<f64>) {
+        self.0[feature as usize] = value.unwrap_or(f64::NAN);
+    }
+}
+
+/// Quantities of the whole account, before any cause is considered.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Measures {
+    /// Minimum RTT, seconds.
+    pub min_rtt: Option<f64>,
+    /// Largest added RTT of a slice, seconds.
+    pub max_queue: Option<f64>,
+    /// Best delivery rate, bytes per second.
+    pub peak: f64,
+    pub delivered: u64,
+    /// Seconds.
+    pub time: f64,
+    pub loss_rate: f64,
+    pub loss_queue: Option<f64>,
+    loss_queue_of_max: Option<f64>,
+    loss_flight_spread: Option<f64>,
+    loss_row: Option<f64>,
+    rate_spread: Option<f64>,
+    timeouts: Option<f64>,
+    pub spurious: Option<f64>,
+    reordered: Option<f64>,
+    pub marked: Option<f64>,
+    pub longest_stall: f64,
+    pub retransmitted: u64,
+    pub events: u64,
+    host_drops: Option<f64>,
+    pub is_model: Option<bool>,
+}
+
+/// The value that `quarters` fourths of the samples are below.
+fn quartiles(mut samples: alloc::vec::Vec<f64>) -> Option<[f64; 3]> {
+    samples.sort_by(f64::total_cmp);
+    let at = |quarters: usize| {
+        let place = (samples.len() * quarters / 4).min(samples.len().saturating_sub(1));
+        samples.get(place).copied()
+    };
+    Some([at(1)?, at(2)?, at(3)?])
+}
+
+/// Quartile range over median.
+fn spread([low, middle, high]: [f64; 3]) -> Option<f64> {
+    (middle > 0.0).then(|| (high - low) / middle)
+}
+
+impl Measures {
+    pub fn of(account: &CounterAccount) -> Self {
+        let slices = &account.slices;
+        let sum = |of: fn(&Slice) -> u64| slices.iter().map(of).sum::<u64>();
+        let time: f64 = slices.iter().map(|one| one.length.as_secs_f64()).sum();
+        let min_rtt = account.min_rtt.map(|rtt| rtt.as_secs_f64());
+        let queues = slices.iter().filter_map(|one| added(min_rtt, one));
+        let max_queue = queues.reduce(f64::max);
+        let events = &account.losses.events;
+        let added_before = events.iter().filter_map(|one| Some(one.rtt? - min_rtt?));
+        let loss_queue = quartiles(added_before.map(|queue| queue.max(0.0)).collect());
+        let flights = quartiles(events.iter().filter_map(|one| one.flight).collect());
+        let retransmitted = sum(|one| one.retransmitted);
+        let sent = sum(|one| one.sent);
+        let delivered = sum(|one| one.delivered);
+        let count = account.losses.count as f64;
+        let of = |part: u64, whole: f64| (whole > 0.0).then(|| part as f64 / whole);
+        let busy = slices.iter().filter(|one| one.share(Wait::Idle) < 0.5);
+        let rates = quartiles(busy.map(Slice::sound_rate).collect());
+        let bbr = account.congestion.as_deref();
+        Self {
+            min_rtt,
+            max_queue,
+            peak: slices.iter().map(Slice::sound_rate).fold(0.0, f64::max),
+            delivered: sum(|one| one.acked),
+            time,
+            loss_rate: of(retransmitted, sent as f64).unwrap_or(0.0),
+            loss_queue: loss_queue.map(|[_, middle, _]| middle),
+            loss_queue_of_max: loss_queue
+                .zip(max_queue)
+                .and_then(|([_, middle, _], most)| (most > 0.0).then(|| (middle / most).min(1.0))),
+            loss_flight_spread: flights.filter(|_| events.len() >= 3).and_then(spread),
+            loss_row: of(account.losses.segments, count),
+            rate_spread: rates.and_then(spread),
+            timeouts: of(sum(|one| one.timeouts), count),
+            spurious: of(sum(|one| one.spurious), retransmitted as f64),
+            reordered: of(sum(|one| one.reordered), retransmitted as f64),
+            marked: of(sum(|one| one.marked), delivered as f64),
+            longest_stall: longest_stall(slices),
+            retransmitted,
+            events: account.losses.count,
+            host_drops: of(sum(|one| one.host_drops), retransmitted as f64),
+            is_model: bbr.map(|name| name.starts_with("bbr")),
+        }
+    }
+
+    /// Best delivery rate times minimum RTT, bytes.
+    pub fn bdp(&self) -> Option<f64> {
+        self.min_rtt
+            .map(|rtt| rtt * self.peak)
+            .filter(|bdp| *bdp > 0.0)
+    }
+
+    /// The features of a slice, with those before and after it.
+    pub fn features(&self, account: &CounterAccount, index: usize) -> Features {
+        let slice = &account.slices[index];
+        let mut features = Features([f64::NAN; FEATURES]);
+        let all = window(account, slice)
+            .into_iter()
+            .chain(application(slice))
+            .chain(self.path(account, slice))
+            .chain(self.losses(account, index))
+            .chain(hosts(slice));
+        for (feature, value) in all {
+            features.set(feature, value);
+        }
+        features
+    }
+
+    /// cwnd, pacing and what the path shows.
+    fn path(&self, account: &CounterAccount, slice: &Slice) -> [Valued; 13] {
+        use Feature as F;
+        let queue = added(self.min_rtt, slice);
+        let rate = Some(slice.sound_rate());
+        let of_peak = over(rate, Some(self.peak));
+        let growth = slice.cwnd_ends.filter(|ends| ends.0 > 0 && ends.1 > 0);
+        let growth = growth.map(|(from, to)| libm::log(to as f64 / from as f64));
+        let bbr = self.is_model == Some(true);
+        [
+            (F::CwndFill, slice.cwnd_fill.value()),
+            (F::Queue, over(queue, self.min_rtt)),
+            (F::QueueMs, queue.map(|queue| queue * 1e3)),
+            (F::RateOfPeak, of_peak),
+            (F::CwndOfBdp, over(slice.cwnd.value(), self.bdp())),
+            (F::Growth, growth),
+            (F::Early, truth(account.is_early(slice))),
+            (F::ModelRate, of_peak.filter(|_| bbr)),
+            (F::Model, self.is_model.and_then(truth)),
+            (F::PacingUse, over(rate, slice.pacing.value())),
+            (F::PacingCap, slice.pacing_of_cap.value()),
+            (F::PacingStill, slice.pacing_still.value()),
+            (F::Local, slice.local.value()),
+        ]
+    }
+
+    /// Losses and marks of the connection, and of the slices around this one.
+    fn losses(&self, account: &CounterAccount, index: usize) -> [Valued; 14] {
+        use Feature as F;
+        let from = index.saturating_sub(2);
+        let around = &account.slices[from..(index + 3).min(account.slices.len())];
+        let sum = |of: fn(&Slice) -> u64| Some(around.iter().map(of).sum::<u64>() as f64);
+        let here = over(sum(|one| one.retransmitted), sum(|one| one.sent));
+        let has_loss = |value: Option<f64>| value.filter(|_| self.retransmitted > 0);
+        let queue_ms = self.loss_queue.map(|queue| queue * 1e3);
+        [
+            (F::LossRate, Some(self.loss_rate)),
+            (F::LossHere, here),
+            (F::LossQueue, has_loss(self.loss_queue_of_max)),
+            (F::LossQueueMs, has_loss(queue_ms)),
+            (F::LossFlightSpread, has_loss(self.loss_flight_spread)),
+            (F::LossRow, has_loss(self.loss_row)),
+            (F::RateSteady, self.rate_spread),
+            (F::Timeouts, has_loss(self.timeouts)),
+            (F::Spurious, has_loss(self.spurious)),
+            (F::Reordered, has_loss(self.reordered)),
+            (F::Marked, self.marked),
+            (F::StallLong, Some(self.longest_stall)),
+            (F::HostDrops, has_loss(self.host_drops)),
+            (F::SlowStart, account.slices[index].slow_start.value()),
+        ]
+    }
+}
+
+/// A feature and its value, if that is known.
+type Valued = (Feature, Option<f64>);
+
+fn truth(is: bool) -> Option<f64> {
+    Some(f64::from(u8::from(is)))
+}
+
+fn over(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
+    Some(part? / whole.filter(|whole| *whole > 0.0)?)
+}
+
+/// The receive window and the send buffer.
+fn window(account: &CounterAccount, slice: &Slice) -> [Valued; 8] {
+    use Feature as F;
+    let most = |bytes: Bytes| Some(bytes.as_u64() as f64);
+    let knows_window = account.max_window > Bytes::ZERO;
+    let max_queue = most(account.max_send_queue);
+    [
+        (F::WindowShare, Some(slice.share(Wait::Window))),
+        (F::WindowFill, slice.window_fill.value()),
+        (
+            F::WindowLow,
+            over(slice.window.value(), most(account.max_window)),
+        ),
+        (
+            F::Unscaled,
+            truth(account.is_unscaled).filter(|_| knows_window),
+        ),
+        (F::ReceiveFill, slice.receive_fill.value()),
+        (F::BufferShare, Some(slice.share(Wait::Buffer))),
+        (F::SendFill, over(slice.send_queue.value(), max_queue)),
+        (F::BufferFill, slice.buffer_fill.value()),
+    ]
+}
+
+/// What the application gave to send.
+fn application(slice: &Slice) -> [Valued; 5] {
+    use Feature as F;
+    [
+        (F::IdleShare, Some(slice.share(Wait::Idle))),
+        (F::AppLimited, slice.app_limited.value()),
+        (F::NothingUnsent, slice.nothing_unsent.value()),
+        (F::Answers, truth(slice.received > 0)),
+        (F::AppIdle, slice.app_idle.value()),
+    ]
+}
+
+/// The CPUs of both hosts, and whether the receiver reads.
+fn hosts(slice: &Slice) -> [Valued; 8] {
+    use Feature as F;
+    [
+        (F::SenderProcess, slice.sender_process.value()),
+        (F::SenderCore, slice.sender_core.value()),
+        (F::SenderThrottled, slice.sender_throttled.value()),
+        (F::ReceiverProcess, slice.receiver_process.value()),
+        (F::ReceiverCore, slice.receiver_core.value()),
+        (F::ReceiverThrottled, slice.receiver_throttled.value()),
+        (F::Unread, slice.unread.value()),
+        (F::NotReading, slice.app_not_reading.value()),
+    ]
+}
+
+/// Added RTT of a slice, seconds.
+fn added(min_rtt: Option<f64>, slice: &Slice) -> Option<f64> {
+    Some((slice.rtt.value()? - min_rtt?).max(0.0))
+}
+
+/// Seconds of each slice that wait for a timer.
+fn stalled(slices: &[Slice]) -> impl Iterator<Item = f64> + '_ {
+    slices
+        .iter()
+        .map(|one| one.waits[Wait::Stalled as usize].as_secs_f64())
+}
+
+/// The longest time in a row that waits for a timer, seconds.
+fn longest_stall(slices: &[Slice]) -> f64 {
+    let (mut longest, mut row) = (0.0_f64, 0.0);
+    for (slice, stalled) in slices.iter().zip(stalled(slices)) {
+        row = if slice.share(Wait::Stalled) > 0.9 {
+            row + stalled
+        } else {
+            stalled
+        };
+        longest = longest.max(row);
+    }
+    longest
+}

@@ -1,0 +1,80 @@
+//! What limited a connection, from counters of its hosts' kernels: no capture is needed.
+//!
+//! The causes, their words and the form of the answer are those of captures: a
+//! [`Diagnosis`](crate::Diagnosis) whose times add up to the time observed. It is less
+//! certain: no confidence is above 0.89.
+//!
+//! # API
+//!
+//! ```
+//! use gigatcp_units::{Duration, Instant};
+//! use gigatcp_why::counters::{CounterAccount, End, Reading};
+//!
+//! let mut account = CounterAccount::default();
+//! account.set_congestion("cubic");
+//! for step in 0..20_u64 {
+//!     let at = Instant::ZERO + Duration::from_millis(10 * step);
+//!     let words = [
+//!         ("tcpi_snd_mss", 1448),
+//!         ("tcpi_unacked", 45),
+//!         ("tcpi_snd_cwnd", 100),
+//!         ("tcpi_snd_wnd", 65_160),
+//!         ("tcpi_rtt", 80_000),
+//!         ("tcpi_min_rtt", 80_000),
+//!         ("tcpi_bytes_acked", 8145 * step as i64),
+//!         ("tcpi_busy_time", 10_000 * step as i64),
+//!         ("tcpi_rwnd_limited", 9_900 * step as i64),
+//!         ("tcpi_snd_wscale", 7),
+//!         ("tcpi_rcv_wscale", 7),
+//!     ];
+//!     account.on_reading(End::Sender, &Reading::of_words(at, words));
+//! }
+//! let diagnosis = account.diagnose().expect("two readings");
+//! let first = diagnosis.primary().expect("a cause");
+//! assert_eq!(first.cause.id, "receive-window-limited");
+//! assert_eq!(diagnosis.contradiction(), None);
+//! println!("{}", diagnosis.sentence());
+//! ```
+//!
+//! * [`Reading`]: one look at a connection. [`Reading::of_words`] takes words of `tcp_info`
+//!   and of socket memory as `gigatcp-linux` names them, [`ss::readings`] takes the text of
+//!   `ss -tinmO`; [`Reading::words`] gives them back, for JSON of our own.
+//!   `sample.rs` of `gigatcp-meter` makes one from a socket at little cost.
+//! * [`HostReading`]: CPU time and drops of a host.
+//! * [`CounterAccount::on_reading`], [`CounterAccount::on_host`]: in order of time, of
+//!   either end, at any interval from 1 ms to seconds. Without the sender's readings the
+//!   receiver's are explained alone. All times are on one clock: the caller shifts those of
+//!   another host.
+//! * [`CounterAccount::set_congestion`], [`CounterAccount::set_limits`]: what is known of
+//!   settings; they name the fix.
+//! * [`CounterAccount::now`]: what limits now. [`CounterAccount::diagnose`]: what limited
+//!   so far; it may be called at any time.
+//!
+//! | file | what |
+//! |---|---|
+//! | `reading.rs`, `host.rs`, `ss.rs` | what goes in |
+//! | `account.rs`, `slice.rs`, `loss.rs` | readings become slices of time and loss events |
+//! | `features.rs` | quantities of a slice |
+//! | `causes/`, `score.rs` | how each cause shows; how probable it is |
+//! | `diagnosis.rs`, `explain.rs` | the answer, in time and in words |
+//!
+//! Out of scope: exchanges of requests and responses (their waits are the application's),
+//! lost or delayed ACKs, black holes of the path MTU: their counters look like those of
+//! other causes.
+
+mod account;
+mod causes;
+mod diagnosis;
+mod explain;
+mod features;
+mod host;
+mod loss;
+mod reading;
+mod score;
+mod slice;
+pub mod ss;
+
+pub use account::{CounterAccount, End, Limits};
+pub use explain::known_default;
+pub use host::{CoreTimes, HostReading, HostUse};
+pub use reading::{Reading, WORDS, place};

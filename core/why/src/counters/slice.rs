@@ -1,0 +1,195 @@
+//! What happened to a connection in an interval, as counters show it; intervals add up.
+
+use gigatcp_units::{Duration, Instant};
+
+/// What a sender waits for, as far as its kernel counts it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Wait {
+    /// Nothing is unsent or in flight.
+    Idle,
+    /// The receive window is full (`tcpi_rwnd_limited`).
+    Window,
+    /// The send buffer is full (`tcpi_sndbuf_limited`).
+    Buffer,
+    /// Data is in flight and nothing is acknowledged until a timer expires.
+    Stalled,
+    /// Anything else: cwnd, pacing, path, CPU.
+    Rest,
+}
+
+/// Number of [`Wait`]s.
+pub const WAITS: usize = 5;
+
+impl Wait {
+    /// All of them, in order.
+    pub const ALL: [Self; WAITS] = [
+        Self::Idle,
+        Self::Window,
+        Self::Buffer,
+        Self::Stalled,
+        Self::Rest,
+    ];
+}
+
+/// A mean over time of what may be unknown for a part of it.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Mean {
+    sum: f64,
+    time: f64,
+}
+
+impl Mean {
+    /// Adds a value that held for this long, in seconds.
+    pub fn add(&mut self, value: Option<f64>, time: f64) {
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            self.sum += value * time;
+            self.time += time;
+        }
+    }
+
+    pub fn value(&self) -> Option<f64> {
+        (self.time > 0.0).then(|| self.sum / self.time)
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.sum += other.sum;
+        self.time += other.time;
+    }
+}
+
+/// Declares the means and the counts of a slice.
+macro_rules! slice {
+    (means { $($(#[doc = $mean_doc:literal])* $mean:ident)* }
+     counts { $($(#[doc = $count_doc:literal])* $count:ident)* }) => {
+        /// An interval of a connection.
+        #[derive(Clone, Debug, Default)]
+        pub(super) struct Slice {
+            pub start: Instant,
+            pub length: Duration,
+            /// Time in each [`Wait`]; adds up to the length.
+            pub waits: [Duration; WAITS],
+            /// cwnd in segments at the begin and at the end.
+            pub cwnd_ends: Option<(u64, u64)>,
+            /// Largest sample of the delivery rate, bytes per second.
+            pub best_sample: Option<f64>,
+            $($(#[doc = $mean_doc])* pub $mean: Mean,)*
+            $($(#[doc = $count_doc])* pub $count: u64,)*
+        }
+
+        impl Slice {
+            /// Adds what follows it.
+            pub fn merge(&mut self, next: &Self) {
+                self.length += next.length;
+                for (wait, more) in self.waits.iter_mut().zip(next.waits) {
+                    *wait += more;
+                }
+                self.cwnd_ends = match (self.cwnd_ends, next.cwnd_ends) {
+                    (Some((first, _)), Some((_, last))) => Some((first, last)),
+                    (one, other) => one.or(other),
+                };
+                self.best_sample = [self.best_sample, next.best_sample]
+                    .into_iter()
+                    .flatten()
+                    .reduce(f64::max);
+                $(self.$mean.merge(&next.$mean);)*
+                $(self.$count += next.$count;)*
+            }
+        }
+    };
+}
+
+slice! {
+    means {
+        /// Smoothed RTT, seconds.
+        rtt
+        /// Bytes in flight.
+        flight
+        /// cwnd, bytes.
+        cwnd
+        /// Flight over cwnd.
+        cwnd_fill
+        /// Window that the receiver advertises, bytes.
+        window
+        /// Flight over that window.
+        window_fill
+        /// Pacing rate, bytes per second.
+        pacing
+        /// Pacing rate over its upper bound.
+        pacing_of_cap
+        /// Whether the pacing rate is the one of the reading before.
+        pacing_still
+        /// Whether nothing that was written is unsent.
+        nothing_unsent
+        /// Whether the last delivery rate was limited by the application.
+        app_limited
+        /// Whether cwnd is below the slow-start threshold.
+        slow_start
+        /// Memory of the local queue and the device over that of all data unacknowledged.
+        local
+        /// Bytes written and not acknowledged.
+        send_queue
+        /// Memory of data unacknowledged over the send buffer.
+        buffer_fill
+        /// Bytes that the receiver has not read over the largest window.
+        unread
+        /// CPU of the sending process, and the busiest core of its host.
+        sender_process
+        sender_core
+        sender_throttled
+        /// The same of the receiver.
+        receiver_process
+        receiver_core
+        receiver_throttled
+        /// Time in which the application said that it had nothing to send, as a share.
+        app_idle
+        /// Time in which the receiving application said that it did not read, as a share.
+        app_not_reading
+        /// Delivery rate times the receiver's RTT over the window that it advertises.
+        receive_fill
+    }
+    counts {
+        /// Bytes delivered.
+        acked
+        /// Bytes received from the peer.
+        received
+        /// Segments sent, retransmissions included.
+        sent
+        /// Segments retransmitted.
+        retransmitted
+        /// Loss events that began.
+        events
+        /// Retransmission timeouts.
+        timeouts
+        /// Retransmissions proven spurious by D-SACK.
+        spurious
+        /// Times that reordering was seen.
+        reordered
+        /// Segments delivered, and of these with a congestion mark.
+        delivered
+        marked
+        /// Packets that the receiving host dropped, and its socket.
+        host_drops
+        socket_drops
+    }
+}
+
+impl Slice {
+    /// Delivery rate over the time with something to deliver, bytes per second.
+    pub fn rate(&self) -> f64 {
+        let idle = self.waits[Wait::Idle as usize];
+        let busy = self.length.saturating_sub(idle).as_secs_f64();
+        self.acked as f64 / busy.max(1e-6)
+    }
+
+    /// That rate, unless a jump of cumulative ACKs made it: no sample of the kernel is as high.
+    pub fn sound_rate(&self) -> f64 {
+        let rate = self.rate();
+        self.best_sample.map_or(rate, |best| rate.min(best * 1.25))
+    }
+
+    /// A share of its length.
+    pub fn share(&self, wait: Wait) -> f64 {
+        self.waits[wait as usize].as_secs_f64() / self.length.as_secs_f64().max(1e-9)
+    }
+}
