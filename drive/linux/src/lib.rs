@@ -27,6 +27,8 @@
 //! | `packets.rs` | IP packets out of an interface, whatever is in them |
 //! | `pair.rs` | two Ethernet devices that are each other's wire |
 //! | `socket.rs` | the kernel's sockets and their options |
+//! | `sock_diag.rs` | the TCP sockets of a namespace with their counters |
+//! | `owners.rs` | which process has a socket open |
 //! | `tcp_info.rs` | what the kernel tells of a connection, word by word |
 //! | `terminal.rs` | who has the terminal, and how wide it is |
 //! | `poll.rs` | waiting for descriptors, and waking who waits |
@@ -52,6 +54,7 @@ pub mod interface;
 mod namespace;
 mod netlink;
 pub mod orphans;
+pub mod owners;
 pub mod packets;
 mod pair;
 pub mod poll;
@@ -60,6 +63,7 @@ pub mod process;
 #[cfg(test)]
 mod proven;
 pub mod settings;
+pub mod sock_diag;
 pub mod socket;
 pub mod steering;
 pub mod stolen;

@@ -8,6 +8,7 @@
 //! | `view.rs` | a connection at one moment: `tcp_info` in our words |
 //! | `sample.rs` | a connection at one moment, every counter, at little cost |
 //! | `host.rs` | CPU time and drops of this host |
+//! | `watch/` | all connections of a namespace, look after look |
 //! | `limits.rs` | what limited the sender, from one look to the next |
 //!
 //! Deliberately not here: who writes and reads how much and when, which is the
@@ -22,6 +23,7 @@ mod host;
 mod limits;
 mod sample;
 mod view;
+pub mod watch;
 
 pub use ends::{
     Granted, MeterError, Wishes, accept, congestion_controls, connect, granted, listen,

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    Outcome, check, completions, conform, emulate, explain, flows, list, run, theory, why,
+    Outcome, check, completions, conform, emulate, explain, flows, list, run, theory, watch, why,
 };
 use crate::failure::Failure;
 
@@ -30,6 +30,7 @@ Examples:
   gigatcp conform conformance/script             does the engine follow the packet scripts?
   gigatcp why trace.pcapng                       why the connections of a capture were not faster
   gigatcp emulate --rtt '80 ms' -- bash          a shell behind a real-time path
+  gigatcp watch :443                             what limits the connections that run now
   gigatcp flows trace.pcapng                     which connections a capture has, and how they went
   gigatcp list keys                              everything a plan can say
   gigatcp theory --rate '10 Gbit/s' --rtt '80 ms' --mss 8948
@@ -55,6 +56,7 @@ pub(crate) enum Command {
     Flows(flows::Arguments),
     List(list::Arguments),
     Theory(theory::Arguments),
+    Watch(watch::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -71,6 +73,7 @@ impl Command {
             Self::Flows(arguments) => flows::run(arguments),
             Self::List(arguments) => list::run(arguments),
             Self::Theory(arguments) => theory::run(arguments),
+            Self::Watch(arguments) => watch::run(arguments),
             Self::Completions(arguments) => completions::run(arguments),
         }
     }

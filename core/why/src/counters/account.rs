@@ -300,7 +300,7 @@ impl CounterAccount {
         let received = received.unwrap_or(0);
         let wait = match received {
             0 => Wait::Idle,
-            _ => Wait::Rest,
+            _ => Wait::Receiving,
         };
         let mut slice = Slice {
             start: from.at,

@@ -99,8 +99,6 @@ impl Features {
 pub(super) struct Measures {
     /// Minimum RTT, seconds.
     pub min_rtt: Option<f64>,
-    /// Largest added RTT of a slice, seconds.
-    pub max_queue: Option<f64>,
     /// Best delivery rate, bytes per second.
     pub peak: f64,
     pub delivered: u64,
@@ -160,7 +158,6 @@ impl Measures {
         let bbr = account.congestion.as_deref();
         Self {
             min_rtt,
-            max_queue,
             peak: slices.iter().map(Slice::sound_rate).fold(0.0, f64::max),
             delivered: sum(|one| one.acked),
             time,

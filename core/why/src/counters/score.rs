@@ -24,6 +24,9 @@ const CALIBRATION: (&[f64], &[f64]) = (
 /// Until they are graded on other machines no answer from counters is surer.
 pub(super) const MAX_CONFIDENCE: f64 = 0.89;
 
+/// Score of what only the sender's counters show, where they are not read.
+const UNSEEN: f64 = 1.5;
+
 /// The probability of every card in a wait of a slice; empty if none can hold.
 pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
     let scores: Vec<Option<f64>> = CARDS
@@ -36,7 +39,11 @@ pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
         .iter()
         .map(|score| score.map_or(0.0, |score| libm::exp(score - most)));
     let weights: Vec<f64> = weights.collect();
-    let sum: f64 = weights.iter().sum();
+    let mut sum: f64 = weights.iter().sum();
+    if wait == Wait::Receiving {
+        // What limits a sender that is not read may be anything.
+        sum += libm::exp(UNSEEN - most);
+    }
     weights.into_iter().map(|weight| weight / sum).collect()
 }
 

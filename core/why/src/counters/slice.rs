@@ -16,10 +16,12 @@ pub enum Wait {
     Stalled,
     /// Anything else: cwnd, pacing, path, CPU.
     Rest,
+    /// Data arrives, of a connection whose sender is not read.
+    Receiving,
 }
 
 /// Number of [`Wait`]s.
-pub const WAITS: usize = 5;
+pub const WAITS: usize = 6;
 
 impl Wait {
     /// All of them, in order.
@@ -29,6 +31,7 @@ impl Wait {
         Self::Buffer,
         Self::Stalled,
         Self::Rest,
+        Self::Receiving,
     ];
 }
 

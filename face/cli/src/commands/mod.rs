@@ -13,6 +13,7 @@ pub(crate) mod list;
 pub(crate) mod privilege;
 pub(crate) mod run;
 pub(crate) mod theory;
+pub(crate) mod watch;
 pub(crate) mod why;
 
 use crate::interrupt::Signal;

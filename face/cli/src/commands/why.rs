@@ -12,7 +12,7 @@
 //! | `summary.rs`, `row.rs` | a table with a line for each connection |
 //! | `stored.rs` | stored runs |
 
-mod answer;
+pub(super) mod answer;
 mod crowd;
 mod detail;
 mod json;

@@ -9,7 +9,11 @@ use super::{Card, Words};
 
 pub(super) const CARD: Card = Card {
     id: "receive-window-limited",
-    waits: &[(Wait::Window, 2.0), (Wait::Rest, -2.0)],
+    waits: &[
+        (Wait::Window, 2.0),
+        (Wait::Rest, -2.0),
+        (Wait::Receiving, 0.0),
+    ],
     needs: None,
     curves: &[
         (F::ReceiverThrottled, &[(0.1, 0.0), (0.4, -2.0)]),

@@ -14,6 +14,7 @@ pub(super) const CARD: Card = Card {
         (Wait::Window, 1.0),
         (Wait::Rest, -1.5),
         (Wait::Stalled, -0.5),
+        (Wait::Receiving, 0.5),
     ],
     needs: None,
     curves: &[

@@ -9,7 +9,11 @@ use super::{Card, Words};
 
 pub(super) const CARD: Card = Card {
     id: "no-window-scaling",
-    waits: &[(Wait::Window, 2.0), (Wait::Rest, -2.0)],
+    waits: &[
+        (Wait::Window, 2.0),
+        (Wait::Rest, -2.0),
+        (Wait::Receiving, 0.0),
+    ],
     needs: Some(F::Unscaled),
     curves: &[
         (
