@@ -238,7 +238,7 @@ impl CounterAccount {
                 .collect(),
             finding: words.finding,
             fix: words.fix,
-            confidence: confidence(probability),
+            confidence: confidence(probability, self.is_coarse()),
             probability,
             is_note: false,
             time: attributed.time,

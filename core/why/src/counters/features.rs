@@ -5,6 +5,7 @@
 use gigatcp_units::Bytes;
 
 use super::account::CounterAccount;
+use super::explain::known_default;
 use super::slice::{Slice, Wait};
 
 /// Declares features: variant, and meaning with unit.
@@ -26,8 +27,10 @@ macro_rules! features {
 
 features! {
     WindowShare "Share of the slice limited by the receive window."
+    Coarse "Whether the times limited by window and buffer are unknown."
     WindowFill "Flight over the advertised window."
     WindowLow "Advertised window over the largest before."
+    DefaultWindow "Whether the largest window is the default maximum of a system."
     Unscaled "Whether windows stay below 64 KiB without scaling."
     BufferShare "Share of the slice limited by the send buffer."
     SendFill "Bytes unacknowledged over the most of the connection."
@@ -270,13 +273,16 @@ fn over(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
 }
 
 /// The receive window and the send buffer.
-fn window(account: &CounterAccount, slice: &Slice) -> [Valued; 8] {
+fn window(account: &CounterAccount, slice: &Slice) -> [Valued; 10] {
     use Feature as F;
     let most = |bytes: Bytes| Some(bytes.as_u64() as f64);
+    let counted = |share: f64| Some(share).filter(|_| !account.is_coarse());
     let knows_window = account.max_window > Bytes::ZERO;
+    let is_default = truth(known_default(account.max_window).is_some());
     let max_queue = most(account.max_send_queue);
     [
-        (F::WindowShare, Some(slice.share(Wait::Window))),
+        (F::Coarse, truth(account.is_coarse())),
+        (F::WindowShare, counted(slice.share(Wait::Window))),
         (F::WindowFill, slice.window_fill.value()),
         (
             F::WindowLow,
@@ -286,8 +292,9 @@ fn window(account: &CounterAccount, slice: &Slice) -> [Valued; 8] {
             F::Unscaled,
             truth(account.is_unscaled).filter(|_| knows_window),
         ),
+        (F::DefaultWindow, is_default.filter(|_| knows_window)),
         (F::ReceiveFill, slice.receive_fill.value()),
-        (F::BufferShare, Some(slice.share(Wait::Buffer))),
+        (F::BufferShare, counted(slice.share(Wait::Buffer))),
         (F::SendFill, over(slice.send_queue.value(), max_queue)),
         (F::BufferFill, slice.buffer_fill.value()),
     ]

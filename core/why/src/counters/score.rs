@@ -22,7 +22,10 @@ const CALIBRATION: (&[f64], &[f64]) = (
 );
 
 /// Until they are graded on other machines no answer from counters is surer.
-pub(super) const MAX_CONFIDENCE: f64 = 0.89;
+const MAX_CONFIDENCE: f64 = 0.89;
+
+/// The most where the kernel's times limited by window and buffer are unknown.
+const MAX_COARSE: f64 = 0.74;
 
 /// Score of what only the sender's counters show, where they are not read.
 const UNSEEN: f64 = 1.5;
@@ -72,11 +75,16 @@ fn at((feature, points): &Curve, features: &Features) -> Option<f64> {
 }
 
 /// The confidence that a mean probability is worth.
-pub(super) fn confidence(probability: f64) -> f64 {
+pub(super) fn confidence(probability: f64, is_coarse: bool) -> f64 {
     let (knots, shares) = CALIBRATION;
     let (knot, part) = position(knots, probability);
     let next = shares.get(knot + 1).copied().unwrap_or(shares[knot]);
-    (shares[knot] * (1.0 - part) + next * part).min(MAX_CONFIDENCE)
+    let most = if is_coarse {
+        MAX_COARSE
+    } else {
+        MAX_CONFIDENCE
+    };
+    (shares[knot] * (1.0 - part) + next * part).min(most)
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub(super) const CARD: Card = Card {
     ],
     needs: None,
     curves: &[
+        (F::DefaultWindow, &[(0.0, 0.0), (1.0, 1.2)]),
+        (F::Coarse, &[(0.0, 0.0), (1.0, 2.2)]),
         (F::ReceiverThrottled, &[(0.1, 0.0), (0.4, -2.0)]),
         (F::ReceiverProcess, &[(0.85, 0.0), (0.97, -1.5)]),
         (

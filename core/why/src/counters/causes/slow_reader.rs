@@ -18,6 +18,7 @@ pub(super) const CARD: Card = Card {
     ],
     needs: None,
     curves: &[
+        (F::Coarse, &[(0.0, 0.0), (1.0, 1.0)]),
         (
             F::WindowLow,
             &[(0.1, 2.5), (0.5, 1.5), (0.8, 0.0), (1.0, -2.0)],

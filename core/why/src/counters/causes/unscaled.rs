@@ -16,6 +16,7 @@ pub(super) const CARD: Card = Card {
     ],
     needs: Some(F::Unscaled),
     curves: &[
+        (F::Coarse, &[(0.0, 0.0), (1.0, 2.2)]),
         (
             F::WindowFill,
             &[(0.5, -3.0), (0.75, -0.5), (0.9, 1.5), (1.0, 2.0)],
