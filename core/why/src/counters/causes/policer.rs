@@ -10,7 +10,7 @@ use super::{Card, Words};
 
 pub(super) const CARD: Card = Card {
     id: "policer",
-    waits: &[(Wait::Rest, 0.3), (Wait::Stalled, -1.5)],
+    waits: &[(Wait::Rest, 0.3), (Wait::Stalled, -4.5)],
     needs: Some(F::LossRate),
     curves: &[
         (F::LossHere, &[(0.0, -2.5), (0.002, 0.0), (0.02, 0.7)]),

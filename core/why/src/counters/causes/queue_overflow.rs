@@ -10,7 +10,7 @@ use super::{Card, Words};
 
 pub(super) const CARD: Card = Card {
     id: "queue-overflow",
-    waits: &[(Wait::Rest, 0.7), (Wait::Stalled, -2.0)],
+    waits: &[(Wait::Rest, 0.7), (Wait::Stalled, -4.0)],
     needs: Some(F::LossRate),
     curves: &[
         (F::LossHere, &[(0.0, -1.0), (0.001, 0.3)]),
