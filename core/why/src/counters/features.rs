@@ -2,7 +2,7 @@
 //!
 //! A feature that is not known is NaN and adds nothing to any score.
 
-use gigatcp_units::Bytes;
+use gigatcp_units::{Bytes, Duration};
 
 use super::account::CounterAccount;
 use super::explain::known_default;
@@ -236,8 +236,11 @@ impl Measures {
     /// Losses and marks of the connection, and of the slices around this one.
     fn losses(&self, account: &CounterAccount, index: usize) -> [Valued; 14] {
         use Feature as F;
-        let from = index.saturating_sub(2);
-        let around = &account.slices[from..(index + 3).min(account.slices.len())];
+        // Short slices may lie between two losses.
+        let is_short = account.slices[index].length < Duration::from_millis(300);
+        let near = if is_short { 2 } else { 0 };
+        let until = (index + near + 1).min(account.slices.len());
+        let around = &account.slices[index.saturating_sub(near)..until];
         let sum = |of: fn(&Slice) -> u64| Some(around.iter().map(of).sum::<u64>() as f64);
         let here = over(sum(|one| one.retransmitted), sum(|one| one.sent));
         let has_loss = |value: Option<f64>| value.filter(|_| self.retransmitted > 0);

@@ -191,7 +191,7 @@ impl Stream {
                 .map(Bytes::new),
             rtt,
             unacked: flight.map(|flight| (flight / smss as f64) as u64 + 1),
-            app_idle: Some(self.idle),
+            app_idle: target.map(|_| self.idle),
             max_pacing_rate: fq,
             pacing_rate: fq,
             ..Reading::default()

@@ -461,8 +461,11 @@ fn named_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Stored>), Failure
     Ok((files, runs))
 }
 
+/// A report and its file.
+type Named = (PathBuf, Report);
+
 /// The captures among files, and the reports that are no captures.
-fn reports_of(files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<(PathBuf, Report)>), Failure> {
+fn reports_of(files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<Named>), Failure> {
     let (mut captures, mut reports) = (Vec::new(), Vec::new());
     for file in files {
         match reported::find(&file)? {

@@ -18,6 +18,7 @@ pub(super) const CARD: Card = Card {
     ],
     needs: None,
     curves: &[
+        (F::AppIdle, &[(0.1, 0.0), (0.5, -3.0)]),
         (F::IdleShare, &[(0.05, 0.0), (0.2, -2.5)]),
         (F::Coarse, &[(0.0, 0.0), (1.0, 1.0)]),
         (F::HostDrops, &[(0.02, 0.0), (0.2, -2.0)]),
