@@ -42,6 +42,7 @@
 //! | `summary.rs` | one row per connection |
 //! | `follow.rs`, `revisit.rs` | segment by segment; chosen connections once more |
 //! | `packets.rs` | packets without a file |
+//! | `reports/` | reports of testers and of `ss` in place of a capture |
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -52,6 +53,7 @@ mod follow;
 mod options;
 mod packets;
 mod pairs;
+pub mod reports;
 mod revisit;
 mod shares;
 mod source;

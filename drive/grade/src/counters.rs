@@ -175,3 +175,25 @@ pub fn report(all: &[Graded], shows_wrong: bool) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::kernels::corpus::Corpus;
+
+    #[test]
+    fn counters_alone_explain_most_of_the_kept_connections() {
+        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("kept");
+        let cases = Corpus::open(&kept).unwrap();
+        let all: Vec<Graded> = cases.iter().filter_map(|case| grade(&case.label)).collect();
+        let right = all.iter().filter(|one| one.is_right).count();
+        // 46 of 59 when the curves were stated.
+        assert!(
+            all.len() > 50 && right * 100 >= all.len() * 72,
+            "{}",
+            report(&all, true)
+        );
+    }
+}

@@ -31,6 +31,8 @@
 //! | `pair.rs` | two Ethernet devices that are each other's wire |
 //! | `probe.rs` | UDP probes and the ICMP errors that come back for them |
 //! | `socket.rs` | the kernel's sockets and their options |
+//! | `sock_diag.rs` | the TCP sockets of a namespace with their counters |
+//! | `owners.rs` | which process has a socket open |
 //! | `tcp_info.rs` | what the kernel tells of a connection, word by word |
 //! | `terminal.rs` | who has the terminal, and how wide it is |
 //! | `ping.rs` | ICMP echo without privileges |
@@ -59,6 +61,7 @@ pub mod interface;
 mod namespace;
 mod netlink;
 pub mod orphans;
+pub mod owners;
 pub mod packets;
 mod pair;
 pub mod ping;
@@ -70,6 +73,7 @@ pub mod process;
 mod proven;
 pub mod question;
 pub mod settings;
+pub mod sock_diag;
 pub mod socket;
 pub mod steering;
 pub mod stolen;

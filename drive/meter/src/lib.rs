@@ -11,6 +11,7 @@
 //! | `trace.rs` | the path to a host: hops, RTTs, path MTU |
 //! | `tester/` | a throughput tester, client and server |
 //! | `host/` | settings and counters of this host that limit connections |
+//! | `watch/` | all connections of a namespace, look after look |
 //! | `limits.rs` | what limited the sender, from one look to the next |
 //!
 //! Deliberately not here: who writes and reads how much and when, which is the
@@ -28,6 +29,7 @@ mod sample;
 pub mod tester;
 mod trace;
 mod view;
+pub mod watch;
 
 pub use ends::{
     Granted, MeterError, Wishes, accept, congestion_controls, connect, granted, listen,

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     Outcome, check, completions, conform, diff, doctor, emulate, explain, flows, list, run, theory,
-    why,
+    watch, why,
 };
 #[cfg(target_os = "linux")]
 use crate::commands::{server, test, trace};
@@ -34,6 +34,7 @@ Examples:
   gigatcp why trace.pcapng                       why the connections of a capture were not faster
   gigatcp doctor --rtt 80ms --rate 10G           which settings of this host limit that path
   gigatcp emulate --rtt '80 ms' -- bash          a shell behind a real-time path
+  gigatcp watch :443                             what limits the connections that run now
   gigatcp flows trace.pcapng                     which connections a capture has, and how they went
   gigatcp list keys                              everything a plan can say
   gigatcp theory --rate '10 Gbit/s' --rtt '80 ms' --mss 8948
@@ -67,6 +68,7 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     Trace(trace::Arguments),
     Diff(diff::Arguments),
+    Watch(watch::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -91,6 +93,7 @@ impl Command {
             #[cfg(target_os = "linux")]
             Self::Trace(arguments) => trace::run(arguments),
             Self::Diff(arguments) => diff::run(arguments),
+            Self::Watch(arguments) => watch::run(arguments),
             Self::Completions(arguments) => completions::run(arguments),
         }
     }

@@ -186,6 +186,13 @@ impl CounterAccount {
         }
     }
 
+    /// Whether the sender's times limited by window and buffer are unknown, as in reports
+    /// of testers.
+    pub(super) fn is_coarse(&self) -> bool {
+        let sender = self.last(End::Sender);
+        sender.is_some_and(|reading| reading.busy.is_none())
+    }
+
     /// Whether nothing was lost or marked up to the end of a slice.
     pub(super) fn is_early(&self, slice: &Slice) -> bool {
         self.first_loss
@@ -300,7 +307,7 @@ impl CounterAccount {
         let received = received.unwrap_or(0);
         let wait = match received {
             0 => Wait::Idle,
-            _ => Wait::Rest,
+            _ => Wait::Receiving,
         };
         let mut slice = Slice {
             start: from.at,

@@ -238,7 +238,7 @@ impl CounterAccount {
                 .collect(),
             finding: words.finding,
             fix: words.fix,
-            confidence: confidence(probability),
+            confidence: confidence(probability, self.is_coarse()),
             probability,
             is_note: false,
             time: attributed.time,
@@ -289,5 +289,91 @@ impl CounterAccount {
             cause: CAUSES[place("receive-window-limited")?],
             rate: rate(most),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::reading::{Reading, WORDS};
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn whatever_kernels_say_the_times_add_up(
+            steps in prop::collection::vec(
+                (0_u64..400, any::<bool>(), prop::collection::vec(0_i64..2_000_000, WORDS.len())),
+                2..40,
+            ),
+            max_slices in 2_usize..12,
+        ) {
+            let mut account = CounterAccount::with_slices(max_slices);
+            account.set_congestion("bbr");
+            let mut at = Instant::ZERO;
+            for (ms, is_sender, numbers) in steps {
+                at += Duration::from_millis(ms);
+                let words = WORDS.iter().copied().zip(numbers);
+                let reading = Reading::of_words(at, words);
+                let end = if is_sender { End::Sender } else { End::Receiver };
+                account.on_reading(end, &reading);
+                let _ = account.now();
+            }
+            if let Some(diagnosis) = account.diagnose() {
+                prop_assert_eq!(diagnosis.contradiction(), None);
+                prop_assert!(diagnosis.verdicts.iter().all(|one| one.confidence < 0.9));
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_that_is_full_on_a_full_path_is_the_paths() {
+        // Rate at its best, RTT twice its minimum: a larger window would only lengthen the queue.
+        let of = |rtt_us: i64| {
+            let mut account = CounterAccount::default();
+            account.set_congestion("cubic");
+            for step in 0..40_i64 {
+                let words = [
+                    ("tcpi_snd_mss", 1448),
+                    ("tcpi_unacked", 138),
+                    ("tcpi_snd_cwnd", 200),
+                    ("tcpi_snd_wnd", 200_000),
+                    ("tcpi_rtt", rtt_us),
+                    ("tcpi_min_rtt", 20_000),
+                    ("tcpi_bytes_acked", 500_000 * step),
+                    ("tcpi_notsent_bytes", 100_000),
+                    ("tcpi_busy_time", 100_000 * step),
+                    ("tcpi_rwnd_limited", 99_000 * step),
+                    ("tcpi_snd_wscale", 7),
+                    ("tcpi_rcv_wscale", 7),
+                ];
+                let at = Instant::ZERO + Duration::from_millis(100 * step.unsigned_abs());
+                account.on_reading(End::Sender, &Reading::of_words(at, words));
+            }
+            account.diagnose().unwrap().primary().unwrap().cause.id
+        };
+        assert_eq!(of(20_100), "receive-window-limited");
+        assert_eq!(of(40_000), "path-saturated");
+    }
+
+    #[test]
+    fn a_receiver_alone_shows_a_reader_and_not_what_its_sender_waits_for() {
+        let of = |unread: i64| {
+            let mut account = CounterAccount::default();
+            for step in 0..30_i64 {
+                let words = [
+                    ("tcpi_bytes_received", 100_000 * step),
+                    ("tcpi_rcv_rtt", 20_000),
+                    ("tcpi_rcv_wnd", 300_000 - unread),
+                    ("recv_q", unread * i64::from(step > 0)),
+                ];
+                let at = Instant::ZERO + Duration::from_millis(100 * step.unsigned_abs());
+                account.on_reading(End::Receiver, &Reading::of_words(at, words));
+            }
+            let diagnosis = account.diagnose().unwrap();
+            diagnosis.primary().map(|first| first.cause.id)
+        };
+        assert_eq!(of(280_000), Some("slow-reader"));
+        assert_eq!(of(0), None);
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! A feature that is not known is NaN and adds nothing to any score.
 
-use gigatcp_units::Bytes;
+use gigatcp_units::{Bytes, Duration};
 
 use super::account::CounterAccount;
+use super::explain::known_default;
 use super::slice::{Slice, Wait};
 
 /// Declares features: variant, and meaning with unit.
@@ -26,8 +27,10 @@ macro_rules! features {
 
 features! {
     WindowShare "Share of the slice limited by the receive window."
+    Coarse "Whether the times limited by window and buffer are unknown."
     WindowFill "Flight over the advertised window."
     WindowLow "Advertised window over the largest before."
+    DefaultWindow "Whether the largest window is the default maximum of a system."
     Unscaled "Whether windows stay below 64 KiB without scaling."
     BufferShare "Share of the slice limited by the send buffer."
     SendFill "Bytes unacknowledged over the most of the connection."
@@ -99,8 +102,6 @@ impl Features {
 pub(super) struct Measures {
     /// Minimum RTT, seconds.
     pub min_rtt: Option<f64>,
-    /// Largest added RTT of a slice, seconds.
-    pub max_queue: Option<f64>,
     /// Best delivery rate, bytes per second.
     pub peak: f64,
     pub delivered: u64,
@@ -160,7 +161,6 @@ impl Measures {
         let bbr = account.congestion.as_deref();
         Self {
             min_rtt,
-            max_queue,
             peak: slices.iter().map(Slice::sound_rate).fold(0.0, f64::max),
             delivered: sum(|one| one.acked),
             time,
@@ -236,8 +236,11 @@ impl Measures {
     /// Losses and marks of the connection, and of the slices around this one.
     fn losses(&self, account: &CounterAccount, index: usize) -> [Valued; 14] {
         use Feature as F;
-        let from = index.saturating_sub(2);
-        let around = &account.slices[from..(index + 3).min(account.slices.len())];
+        // Short slices may lie between two losses.
+        let is_short = account.slices[index].length < Duration::from_millis(300);
+        let near = if is_short { 2 } else { 0 };
+        let until = (index + near + 1).min(account.slices.len());
+        let around = &account.slices[index.saturating_sub(near)..until];
         let sum = |of: fn(&Slice) -> u64| Some(around.iter().map(of).sum::<u64>() as f64);
         let here = over(sum(|one| one.retransmitted), sum(|one| one.sent));
         let has_loss = |value: Option<f64>| value.filter(|_| self.retransmitted > 0);
@@ -273,13 +276,16 @@ fn over(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
 }
 
 /// The receive window and the send buffer.
-fn window(account: &CounterAccount, slice: &Slice) -> [Valued; 8] {
+fn window(account: &CounterAccount, slice: &Slice) -> [Valued; 10] {
     use Feature as F;
     let most = |bytes: Bytes| Some(bytes.as_u64() as f64);
+    let counted = |share: f64| Some(share).filter(|_| !account.is_coarse());
     let knows_window = account.max_window > Bytes::ZERO;
+    let is_default = truth(known_default(account.max_window).is_some());
     let max_queue = most(account.max_send_queue);
     [
-        (F::WindowShare, Some(slice.share(Wait::Window))),
+        (F::Coarse, truth(account.is_coarse())),
+        (F::WindowShare, counted(slice.share(Wait::Window))),
         (F::WindowFill, slice.window_fill.value()),
         (
             F::WindowLow,
@@ -289,8 +295,9 @@ fn window(account: &CounterAccount, slice: &Slice) -> [Valued; 8] {
             F::Unscaled,
             truth(account.is_unscaled).filter(|_| knows_window),
         ),
+        (F::DefaultWindow, is_default.filter(|_| knows_window)),
         (F::ReceiveFill, slice.receive_fill.value()),
-        (F::BufferShare, Some(slice.share(Wait::Buffer))),
+        (F::BufferShare, counted(slice.share(Wait::Buffer))),
         (F::SendFill, over(slice.send_queue.value(), max_queue)),
         (F::BufferFill, slice.buffer_fill.value()),
     ]

@@ -16,10 +16,12 @@ pub enum Wait {
     Stalled,
     /// Anything else: cwnd, pacing, path, CPU.
     Rest,
+    /// Data arrives, of a connection whose sender is not read.
+    Receiving,
 }
 
 /// Number of [`Wait`]s.
-pub const WAITS: usize = 5;
+pub const WAITS: usize = 6;
 
 impl Wait {
     /// All of them, in order.
@@ -29,6 +31,7 @@ impl Wait {
         Self::Buffer,
         Self::Stalled,
         Self::Rest,
+        Self::Receiving,
     ];
 }
 
@@ -175,11 +178,12 @@ slice! {
 }
 
 impl Slice {
-    /// Delivery rate over the time with something to deliver, bytes per second.
+    /// Delivery rate over the time with something to deliver, bytes per second; over half of
+    /// the slice at least, since the kernel's ticks hide how short a burst was.
     pub fn rate(&self) -> f64 {
         let idle = self.waits[Wait::Idle as usize];
-        let busy = self.length.saturating_sub(idle).as_secs_f64();
-        self.acked as f64 / busy.max(1e-6)
+        let busy = self.length.saturating_sub(idle).max(self.length / 2);
+        self.acked as f64 / busy.as_secs_f64().max(1e-6)
     }
 
     /// That rate, unless a jump of cumulative ACKs made it: no sample of the kernel is as high.

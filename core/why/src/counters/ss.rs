@@ -270,9 +270,11 @@ impl Socket {
         let mut words = words.iter().copied();
         while let Some(word) = words.next() {
             if let Some((_, name)) = RATES.iter().find(|(item, _)| *item == word) {
-                let rate = words.next().and_then(|rate| rate.strip_suffix("bps"));
-                if let Some(rate) = rate.and_then(|rate| rate.parse::<f64>().ok()) {
-                    self.put(name, rate / 8.0);
+                // A pacing rate may have its upper bound behind it.
+                let mut rates = words.next().unwrap_or_default().split('/').map(rate);
+                let bound = "tcpi_max_pacing_rate";
+                for (name, rate) in [*name, bound].into_iter().zip(&mut rates) {
+                    rate.into_iter().for_each(|rate| self.put(name, rate));
                 }
                 continue;
             }
@@ -333,6 +335,12 @@ impl Socket {
     }
 }
 
+/// Bytes per second of a rate as `ss` prints it.
+fn rate(text: &str) -> Option<f64> {
+    let bits: f64 = text.strip_suffix("bps")?.parse().ok()?;
+    Some(bits / 8.0)
+}
+
 /// Whether a bare word is the name of a congestion control.
 fn is_control(word: &str) -> bool {
     const OPTIONS: [&str; 9] = [
@@ -363,7 +371,7 @@ mod tests {
         \t skmem:(r0,rb131072,t4,tb87040,f0,w9000,o0,bl0,d3) ts sack cubic wscale:7,10 rto:284 \
         rtt:80.3/0.4 mss:1448 pmtu:1500 rcvmss:536 advmss:1448 cwnd:45 ssthresh:38 \
         bytes_sent:3276943 bytes_retrans:1448 bytes_acked:3275495 segs_out:81 segs_in:34 \
-        data_segs_out:79 send 6530715bps lastrcv:504 pacing_rate 7783664bps delivery_rate \
+        data_segs_out:79 send 6530715bps lastrcv:504 pacing_rate 7783664bps/8000000bps delivery_rate \
         6000000bps delivered:80 app_limited busy:4900ms rwnd_limited:4410ms(90.0%) unacked:45 \
         retrans:0/1 dsack_dups:1 rcv_space:14480 rcv_ssthresh:64088 minrtt:80.1 snd_wnd:65160\n";
 
@@ -379,6 +387,7 @@ mod tests {
         assert_eq!(reading.rwnd_limited, Some(Duration::from_millis(4410)));
         assert_eq!(reading.sndbuf_limited, Some(Duration::ZERO));
         assert_eq!(reading.pacing_rate, Some(Rate::from_bps(7_783_664)));
+        assert_eq!(reading.max_pacing_rate, Some(Rate::from_bps(8_000_000)));
         assert_eq!((reading.total_retrans, reading.retrans), (Some(1), Some(0)));
         assert_eq!(reading.rcvbuf, Some(Bytes::new(131_072)));
         assert_eq!(reading.wmem_queued, Some(Bytes::new(9000)));

@@ -21,6 +21,7 @@ pub(crate) mod test;
 pub(crate) mod theory;
 #[cfg(target_os = "linux")]
 pub(crate) mod trace;
+pub(crate) mod watch;
 pub(crate) mod why;
 
 use crate::interrupt::Signal;

@@ -10,6 +10,7 @@
 //! | `detail.rs` | all verdicts and evidence |
 //! | `text.rs`, `json.rs` | all answers for captures |
 //! | `summary.rs`, `row.rs` | a table with a line for each connection |
+//! | `reported.rs` | reports of testers and of `ss` |
 //! | `stored.rs` | stored runs |
 
 pub(super) mod answer;
@@ -17,6 +18,7 @@ mod crowd;
 mod detail;
 mod json;
 mod order;
+mod reported;
 mod row;
 pub(super) mod stored;
 mod summary;
@@ -26,6 +28,7 @@ pub(super) use stored::judge;
 
 use std::path::{Path, PathBuf};
 
+use gigatcp_analyze::reports::Report;
 use gigatcp_analyze::{Capture, Diagnosis, Options, PairedDiagnosis, Source, diagnose_pairs};
 use gigatcp_flows::Side;
 use gigatcp_report::escape::terminal;
@@ -64,6 +67,9 @@ the path: `why` finds out which. Two captures of one connection give one answer:
 delayed between the capture points are counted, and decide. The directory of a stored run stands \
 for its captures; a run without captures is repeated in virtual time.
 
+Reports are understood as well, with less certainty: iperf3 -J and --json-stream, nuttcp's lines \
+(with -i1), repeated output of `ss -tinm`, and `gigatcp watch --json-lines`.
+
 A page of graphs is written to report.html in the working directory. An earlier page of `why` is \
 replaced, any other file of that name is not. There is no page for standard input, for several \
 captures, with --json, or with --no-report.
@@ -88,6 +94,7 @@ Examples:
   gigatcp why --connection 3 trace.pcap          one connection, by its number
   gigatcp why --summary trace.pcap               a line for each connection
   gigatcp why --json trace.pcap | jq .           everything, as JSON
+  gigatcp why iperf3.json                        a report of iperf3 -J, nuttcp -i1 or ss -tinm
   gigatcp why runs/my-0123456789abcdef           a stored run, and what the run measured
   gigatcp why trace.pcap --graph other.html      the page of graphs under another name
   tcpdump -w - tcp | gigatcp why -               until Ctrl-C ends tcpdump"
@@ -187,6 +194,22 @@ impl Answer {
 /// Reads the captures and prints what limited their connections.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (files, stored) = named_files(&arguments.files)?;
+    let (files, reports) = reports_of(files)?;
+    if arguments.json && files.is_empty() && stored.is_empty() {
+        let all: Vec<Value> = reports
+            .iter()
+            .map(|(path, one)| reported::json(path, one))
+            .collect();
+        output::print_json(&json::Document::new(&all, Vec::new()))?;
+        return Ok(Outcome::Done);
+    }
+    for (path, report) in &reports {
+        let detail = (arguments.all, arguments.verbose);
+        output::print(&reported::text(path, report, detail.0, detail.1))?;
+    }
+    if files.is_empty() && stored.is_empty() {
+        return Ok(Outcome::Done);
+    }
     let (stored, bare): (Vec<Stored>, Vec<Stored>) =
         stored.into_iter().partition(|run| !run.captures.is_empty());
     if arguments.summary {
@@ -438,6 +461,21 @@ fn named_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Stored>), Failure
     Ok((files, runs))
 }
 
+/// A report and its file.
+type Named = (PathBuf, Report);
+
+/// The captures among files, and the reports that are no captures.
+fn reports_of(files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<Named>), Failure> {
+    let (mut captures, mut reports) = (Vec::new(), Vec::new());
+    for file in files {
+        match reported::find(&file)? {
+            Some(report) => reports.push((file, report)),
+            None => captures.push(file),
+        }
+    }
+    Ok((captures, reports))
+}
+
 /// What is shown with an interval whose cause is unknown.
 const UNKNOWN: &str = "The capture does not show what limited the connection here.";
 
@@ -470,7 +508,7 @@ fn known(capture: &Capture, index: usize, side: Side) -> Known {
     let end = |side| connection.endpoint(side).to_string();
     let which = answer::Which {
         ends: format!("{} -> {}", end(side), end(side.other())),
-        captured: answer::captured(diagnosis.capture_point).into(),
+        captured: format!("captured {}", answer::captured(diagnosis.capture_point)),
         place: String::new(),
         reset_by: answer::reset_by(connection, side),
     };

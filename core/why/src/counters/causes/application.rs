@@ -18,6 +18,7 @@ pub(super) const CARD: Card = Card {
     ],
     needs: None,
     curves: &[
+        (F::IdleShare, &[(0.05, -0.3), (0.2, 1.2)]),
         (F::Answers, &[(0.0, -0.2), (1.0, 2.0)]),
         (F::SendFill, &[(0.3, 1.0), (0.7, 0.0), (0.95, -1.0)]),
         (F::NothingUnsent, &[(0.3, -3.0), (0.6, -0.5), (0.9, 1.0)]),

@@ -13,6 +13,7 @@ pub(super) const CARD: Card = Card {
     waits: &[(Wait::Rest, 0.0), (Wait::Idle, -4.0)],
     needs: None,
     curves: &[
+        (F::Coarse, &[(0.0, 0.0), (1.0, -1.0)]),
         (F::Answers, &[(0.0, 0.1), (1.0, -1.0)]),
         (F::ModelRate, &[(0.7, 0.5), (0.95, -1.5)]),
         (F::CwndFill, &[(0.5, -2.0), (0.9, 0.8), (1.0, 1.0)]),

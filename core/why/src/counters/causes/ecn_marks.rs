@@ -10,11 +10,11 @@ use super::{Card, Words};
 
 pub(super) const CARD: Card = Card {
     id: "ecn-marks",
-    waits: &[(Wait::Rest, 0.8)],
+    waits: &[(Wait::Rest, 1.5)],
     needs: Some(F::Marked),
     curves: &[
         (F::Marked, &[(0.0001, -1.0), (0.002, 1.5), (0.02, 2.5)]),
-        (F::LossRate, &[(0.0, 0.5), (0.001, -0.5), (0.01, -2.0)]),
+        (F::LossRate, &[(0.0, 0.5), (0.005, 0.0), (0.03, -1.5)]),
         (F::Queue, &[(0.1, 0.8), (0.5, -0.8)]),
         (F::RateOfPeak, &[(0.8, 0.5), (0.95, -0.5)]),
     ],

@@ -18,6 +18,9 @@ pub(super) const CARD: Card = Card {
     ],
     needs: None,
     curves: &[
+        (F::AppIdle, &[(0.1, 0.0), (0.5, -3.0)]),
+        (F::IdleShare, &[(0.05, 0.0), (0.2, -2.5)]),
+        (F::Coarse, &[(0.0, 0.0), (1.0, 1.0)]),
         (F::HostDrops, &[(0.02, 0.0), (0.2, -2.0)]),
         (F::Spurious, &[(0.2, 0.0), (0.7, -1.5)]),
         (F::LossHere, &[(0.01, 0.0), (0.05, -1.0)]),

@@ -10,9 +10,10 @@ use super::{Card, Words};
 
 pub(super) const CARD: Card = Card {
     id: "policer",
-    waits: &[(Wait::Rest, 0.3), (Wait::Stalled, -1.5)],
+    waits: &[(Wait::Rest, 0.3), (Wait::Stalled, -4.5)],
     needs: Some(F::LossRate),
     curves: &[
+        (F::LossHere, &[(0.0, -2.5), (0.002, 0.0), (0.02, 0.7)]),
         (F::Reordered, &[(0.0, 0.2), (0.1, -2.0)]),
         (F::LossRate, &[(0.002, -2.0), (0.01, 0.0), (0.04, 1.5)]),
         (F::Queue, &[(0.1, 1.0), (0.4, -1.0)]),

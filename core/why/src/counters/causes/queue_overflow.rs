@@ -10,9 +10,10 @@ use super::{Card, Words};
 
 pub(super) const CARD: Card = Card {
     id: "queue-overflow",
-    waits: &[(Wait::Rest, 0.7), (Wait::Stalled, -2.0)],
+    waits: &[(Wait::Rest, 0.7), (Wait::Stalled, -4.0)],
     needs: Some(F::LossRate),
     curves: &[
+        (F::LossHere, &[(0.0, -1.0), (0.001, 0.3)]),
         (F::LossRate, &[(0.02, 0.0), (0.06, -1.5)]),
         (F::HostDrops, &[(0.02, 0.0), (0.2, -3.0)]),
         (F::LossQueue, &[(0.3, -2.0), (0.7, 0.5), (0.95, 1.5)]),

@@ -13,10 +13,11 @@ pub(super) const CARD: Card = Card {
     waits: &[
         (Wait::Rest, 0.7),
         (Wait::Window, -3.0),
-        (Wait::Stalled, -1.5),
+        (Wait::Stalled, -2.5),
     ],
     needs: Some(F::LossRate),
     curves: &[
+        (F::Marked, &[(0.0, 0.0), (0.002, -1.5)]),
         (F::Reordered, &[(0.0, 0.2), (0.1, -2.0)]),
         (F::AppIdle, &[(0.3, 0.0), (0.7, -1.5)]),
         (F::LossHere, &[(0.0, -0.5), (0.001, 0.5), (0.05, 0.8)]),

@@ -9,9 +9,15 @@ use super::{Card, Words};
 
 pub(super) const CARD: Card = Card {
     id: "receive-window-limited",
-    waits: &[(Wait::Window, 2.0), (Wait::Rest, -2.0)],
+    waits: &[
+        (Wait::Window, 2.0),
+        (Wait::Rest, -2.0),
+        (Wait::Receiving, 0.0),
+    ],
     needs: None,
     curves: &[
+        (F::DefaultWindow, &[(0.0, 0.0), (1.0, 1.2)]),
+        (F::Coarse, &[(0.0, 0.0), (1.0, 2.2)]),
         (F::ReceiverThrottled, &[(0.1, 0.0), (0.4, -2.0)]),
         (F::ReceiverProcess, &[(0.85, 0.0), (0.97, -1.5)]),
         (

@@ -14,6 +14,7 @@ pub(super) const CARD: Card = Card {
         (Wait::Window, 0.5),
         (Wait::Rest, -1.5),
         (Wait::Stalled, -0.5),
+        (Wait::Receiving, 0.0),
     ],
     needs: None,
     curves: &[

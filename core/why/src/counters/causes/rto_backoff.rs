@@ -14,7 +14,7 @@ pub(super) const CARD: Card = Card {
     needs: None,
     curves: &[
         (F::Timeouts, &[(0.1, -1.0), (0.6, 0.5), (1.5, 1.0)]),
-        (F::StallLong, &[(0.3, 0.3), (1.0, 0.3), (3.0, -0.5)]),
+        (F::StallLong, &[(0.3, 0.3), (1.0, 0.3), (3.0, -1.5)]),
     ],
     explain,
 };

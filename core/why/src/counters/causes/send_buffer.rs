@@ -17,6 +17,7 @@ pub(super) const CARD: Card = Card {
     ],
     needs: None,
     curves: &[
+        (F::Coarse, &[(0.0, 0.0), (1.0, -1.5)]),
         (F::Spurious, &[(0.3, 0.0), (0.8, -1.0)]),
         (F::Answers, &[(0.0, 0.1), (1.0, -3.0)]),
         (F::AppLimited, &[(0.2, -0.3), (0.8, 0.3)]),

@@ -14,9 +14,11 @@ pub(super) const CARD: Card = Card {
         (Wait::Window, 1.0),
         (Wait::Rest, -1.5),
         (Wait::Stalled, -0.5),
+        (Wait::Receiving, 0.5),
     ],
     needs: None,
     curves: &[
+        (F::Coarse, &[(0.0, 0.0), (1.0, 1.0)]),
         (
             F::WindowLow,
             &[(0.1, 2.5), (0.5, 1.5), (0.8, 0.0), (1.0, -2.0)],

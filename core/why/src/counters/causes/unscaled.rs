@@ -9,9 +9,14 @@ use super::{Card, Words};
 
 pub(super) const CARD: Card = Card {
     id: "no-window-scaling",
-    waits: &[(Wait::Window, 2.0), (Wait::Rest, -2.0)],
+    waits: &[
+        (Wait::Window, 2.0),
+        (Wait::Rest, -2.0),
+        (Wait::Receiving, 0.0),
+    ],
     needs: Some(F::Unscaled),
     curves: &[
+        (F::Coarse, &[(0.0, 0.0), (1.0, 2.2)]),
         (
             F::WindowFill,
             &[(0.5, -3.0), (0.75, -0.5), (0.9, 1.5), (1.0, 2.0)],

@@ -21,19 +21,19 @@ const MIN_SHARE: f64 = 0.05;
 const CONFIDENCE: &str = "confidence\u{a0}";
 
 /// Which connection it is, in words for the line `Details`.
-pub(super) struct Which {
+pub(in crate::commands) struct Which {
     /// Both endpoints, the sender of the data first.
-    pub(super) ends: String,
-    /// Where it was captured.
-    pub(super) captured: String,
+    pub(in crate::commands) ends: String,
+    /// From what it is known, as in "captured at the sender".
+    pub(in crate::commands) captured: String,
     /// Its number and its place among the connections; empty if there is only one.
-    pub(super) place: String,
+    pub(in crate::commands) place: String,
     /// Which end reset it.
-    pub(super) reset_by: Option<&'static str>,
+    pub(in crate::commands) reset_by: Option<&'static str>,
 }
 
 /// Returns the sentence and its lines.
-pub(super) fn lines(which: &Which, diagnosis: &Diagnosis, is_verbose: bool) -> String {
+pub(in crate::commands) fn lines(which: &Which, diagnosis: &Diagnosis, is_verbose: bool) -> String {
     lines_with(&details(which, diagnosis), diagnosis, is_verbose)
 }
 
@@ -69,13 +69,13 @@ pub(in crate::commands) fn lines_with(
 }
 
 /// What to change; `None` where that is unsure.
-pub(super) fn fix(diagnosis: &Diagnosis) -> Option<&str> {
+pub(in crate::commands) fn fix(diagnosis: &Diagnosis) -> Option<&str> {
     let first = diagnosis.headline()?;
     (first.confidence >= MIN_CONFIDENCE).then_some(&first.fix)
 }
 
 /// The first piece of evidence; with its cause where the sentence names none.
-pub(super) fn evidence(diagnosis: &Diagnosis, first: &Verdict) -> String {
+pub(in crate::commands) fn evidence(diagnosis: &Diagnosis, first: &Verdict) -> String {
     let evidence = first.evidence.first().map(piece);
     let evidence = evidence.unwrap_or_else(|| first.finding.clone());
     match diagnosis.headline() {
@@ -85,7 +85,7 @@ pub(super) fn evidence(diagnosis: &Diagnosis, first: &Verdict) -> String {
 }
 
 /// The cause that the sentence names, or the one that took most of what is known.
-pub(super) fn shown(diagnosis: &Diagnosis) -> Option<&Verdict> {
+pub(in crate::commands) fn shown(diagnosis: &Diagnosis) -> Option<&Verdict> {
     let largest = diagnosis.verdicts.first();
     let largest = largest.filter(|verdict| !verdict.time.is_zero());
     diagnosis.headline().or(largest)
@@ -149,7 +149,7 @@ pub(super) fn lost(verdict: &Verdict) -> Option<String> {
 /// Which connection it is, how much it delivered, and where it was captured.
 pub(super) fn details(which: &Which, diagnosis: &Diagnosis) -> String {
     let mut text = format!(
-        "{}, {} in {}, captured {}",
+        "{}, {} in {}, {}",
         which.ends,
         human_bytes(diagnosis.delivered),
         human_duration(diagnosis.duration),
@@ -178,7 +178,7 @@ fn shares(diagnosis: &Diagnosis, min: f64) -> String {
 }
 
 /// Names with their shares, none broken between two lines.
-pub(super) fn list<'a>(shares: impl Iterator<Item = (&'a str, f64)>) -> String {
+pub(in crate::commands) fn list<'a>(shares: impl Iterator<Item = (&'a str, f64)>) -> String {
     let parts = shares.map(|(name, share)| format!("{name}{TIE}{}", percent(share)));
     parts.collect::<Vec<_>>().join(", ")
 }
@@ -188,7 +188,7 @@ pub(super) fn share(part: Duration, whole: Duration) -> f64 {
 }
 
 /// A share as text, with a digit after the point where it is small.
-pub(super) fn percent(share: f64) -> String {
+pub(in crate::commands) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent >= 9.95 {
         format!("{percent:.0}{TIE}%")
@@ -311,7 +311,7 @@ mod tests {
     fn answer(verdicts: Vec<Verdict>) -> String {
         let which = Which {
             ends: "10.1.0.1:5201 -> 10.1.0.2:41288".into(),
-            captured: "at the sender".into(),
+            captured: "captured at the sender".into(),
             place: "largest of 2 connections".into(),
             reset_by: None,
         };
@@ -408,7 +408,7 @@ Limited by the receive window (figure) for 90 % of the transfer
         joint.joined = Some("Seen in both captures.".into());
         let which = Which {
             ends: "a -> b".into(),
-            captured: "at the sender and at the receiver".into(),
+            captured: "captured at the sender and at the receiver".into(),
             place: String::new(),
             reset_by: Some("receiver"),
         };

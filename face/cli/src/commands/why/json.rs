@@ -23,8 +23,8 @@ pub(super) struct Document<L> {
     schema: &'static str,
 }
 
-impl<'a, I> Document<&'a Each<I>> {
-    pub(super) const fn new(captures: &'a Each<I>, joined: Vec<Value>) -> Self {
+impl<L> Document<L> {
+    pub(super) const fn new(captures: L, joined: Vec<Value>) -> Self {
         Self {
             captures,
             joined,
@@ -90,8 +90,21 @@ pub(super) fn joined(captures: [&Taken; 2], one: &Answer) -> Option<Value> {
 }
 
 fn connection(capture: &Capture, one: &Answer) -> Value {
+    let sender = one.diagnosis.sender;
+    let known = capture.connections().connection(one.index);
+    let endpoint = |side| known.map(|known| known.endpoint(side).to_string());
+    let mut value = diagnosed(&one.diagnosis);
+    value["connection"] = json!(one.index + 1);
+    value["reset_by"] = json!(known.and_then(|known| reset_by(known, sender)));
+    value["sender"] = json!(endpoint(sender));
+    value["receiver"] = json!(endpoint(sender.other()));
+    value
+}
+
+/// What is said of a connection, wherever it is from.
+pub(super) fn diagnosed(diagnosis: &Diagnosis) -> Value {
     let Diagnosis {
-        sender,
+        sender: _,
         capture_point,
         start,
         duration,
@@ -105,9 +118,7 @@ fn connection(capture: &Capture, one: &Answer) -> Value {
         unknown,
         spans,
         joined: _,
-    } = &one.diagnosis;
-    let known = capture.connections().connection(one.index);
-    let endpoint = |side| known.map(|known| known.endpoint(side).to_string());
+    } = diagnosis;
     let spans: Vec<Value> = spans
         .iter()
         .map(|span| {
@@ -118,12 +129,8 @@ fn connection(capture: &Capture, one: &Answer) -> Value {
             })
         })
         .collect();
-    let headline = one.diagnosis.headline();
+    let headline = diagnosis.headline();
     json!({
-        "connection": one.index + 1,
-        "reset_by": known.and_then(|known| reset_by(known, *sender)),
-        "sender": endpoint(*sender),
-        "receiver": endpoint(sender.other()),
         "capture_point": capture_point.name(),
         "start_ns": start.as_nanos(),
         "duration_ns": duration.as_nanos(),
@@ -135,14 +142,14 @@ fn connection(capture: &Capture, one: &Answer) -> Value {
             "lower_bound": capacity.is_lower_bound(),
         },
         "min_rtt_ns": min_rtt.as_nanos(),
-        "sentence": one.diagnosis.sentence(),
-        "unsure": one.diagnosis.is_unsure(),
-        "primary_cause": one.diagnosis.primary().map(|first| first.cause.id),
+        "sentence": diagnosis.sentence(),
+        "unsure": diagnosis.is_unsure(),
+        "primary_cause": diagnosis.primary().map(|first| first.cause.id),
         "alternative": alternative.map(|other| other.id),
         "next_limit": next.map(|next| json!({ "cause": next.cause.id, "bps": next.rate.as_bps() })),
         "headline": headline.map(|first| first.cause.id),
         "cost": headline.map(|first| cost(&first.cost)),
-        "limited_by": one.diagnosis.limited_by(),
+        "limited_by": diagnosis.limited_by(),
         "unknown_ns": unknown.as_nanos(),
         "verdicts": verdicts.iter().map(verdict).collect::<Vec<_>>(),
         "spans": spans,

@@ -183,9 +183,9 @@ fn which(captures: &[&Taken], one: &Answer, rank: usize, count: usize) -> Which 
     Which {
         ends: format!("{} -> {}", end(sender), end(sender.other())),
         captured: match there {
-            Some(there) if here == there => "at two points".into(),
-            Some(there) => format!("{here} and {there}"),
-            None => here.into(),
+            Some(there) if here == there => "captured at two points".into(),
+            Some(there) => format!("captured {here} and {there}"),
+            None => format!("captured {here}"),
         },
         place,
         reset_by: connection.and_then(|known| answer::reset_by(known, sender)),

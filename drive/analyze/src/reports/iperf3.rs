@@ -1,0 +1,201 @@
+//! `iperf3 -J`, and the lines of `--json-stream`.
+//!
+//! An interval has bytes, retransmissions, cwnd, window and RTT of the sender at its end.
+//! The flight is not in it: it is taken to be rate times RTT (Little's law). Bytes are
+//! those written to the socket. Without the sender's side (a test with `-R` and a server
+//! that gave no output) there are rates only.
+
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_why::counters::{End, Reading};
+use serde_json::Value;
+
+use super::Told;
+
+/// The documents that a text holds: one, or one put together from the lines of a stream.
+fn document(text: &str) -> Option<Value> {
+    let begin = text.find('{')?;
+    if let Ok(value) = serde_json::from_str::<Value>(&text[begin..]) {
+        return value.get("intervals").is_some().then_some(value);
+    }
+    let mut whole = serde_json::json!({ "intervals": [] });
+    for line in text.lines() {
+        let Ok(event) = serde_json::from_str::<Value>(line) else {
+            continue;
+        };
+        let data = event.get("data")?.clone();
+        match event.get("event")?.as_str()? {
+            "interval" => whole["intervals"].as_array_mut()?.push(data),
+            name @ ("start" | "end") => whole[name] = data,
+            _ => {}
+        }
+    }
+    let is_one = whole.get("start").is_some();
+    is_one.then_some(whole)
+}
+
+/// The streams of a test, and what has to be known; `None` if the text is no such report.
+pub(super) fn read(text: &str) -> Option<(Vec<Told>, Vec<String>)> {
+    if !text.contains("\"intervals\"") && !text.contains("\"event\"") {
+        return None;
+    }
+    let whole = document(text)?;
+    let mut notes = vec![
+        "iperf3 reports few counters: the flight is taken to be rate times RTT, and no \
+         confidence is above 0.74"
+            .to_owned(),
+    ];
+    let start = &whole["start"];
+    if start["test_start"]["protocol"] == "UDP" {
+        notes.push("a UDP test has no connection to explain".to_owned());
+        return Some((Vec::new(), notes));
+    }
+    // What the server said is the sender's side of a reverse test.
+    let server = &whole["server_output_json"];
+    let mut told = streams(&whole, &whole["end"]);
+    if told
+        .iter()
+        .all(|one| one.steps.iter().all(|step| step.1.rtt.is_none()))
+    {
+        if server.get("intervals").is_some() {
+            told = streams(server, &whole["end"]);
+        } else {
+            notes.push(
+                "the sender's side is not in the report: only rates are known; add \
+                 --get-server-output, or -J at the server"
+                    .to_owned(),
+            );
+        }
+    }
+    Some((told, notes))
+}
+
+fn streams(whole: &Value, end: &Value) -> Vec<Told> {
+    let start = &whole["start"];
+    let smss = start["tcp_mss_default"]
+        .as_u64()
+        .or(start["tcp_mss"].as_u64());
+    let smss = smss.filter(|smss| *smss > 0).unwrap_or(1448);
+    let mut told: Vec<(u64, Stream)> = Vec::new();
+    let intervals = whole["intervals"].as_array();
+    for interval in intervals.into_iter().flatten() {
+        for stream in interval["streams"].as_array().into_iter().flatten() {
+            let socket = stream["socket"].as_u64().unwrap_or(0);
+            let place = told.iter().position(|(one, _)| *one == socket);
+            let place = place.unwrap_or_else(|| {
+                told.push((socket, Stream::new(start, socket, stream)));
+                told.len() - 1
+            });
+            told[place].1.add(stream, smss, start);
+        }
+    }
+    let is_reverse = start["test_start"]["reverse"].as_u64() == Some(1);
+    let cpu = &end["cpu_utilization_percent"];
+    let cpu = |name: &str| Some(cpu[name].as_f64()? / 100.0);
+    let (local, remote) = (cpu("host_total"), cpu("remote_total"));
+    let congestion = end["sender_tcp_congestion"].as_str().map(str::to_owned);
+    let all = told.into_iter().map(|(_, stream)| Told {
+        ends: stream.ends,
+        congestion: congestion.clone(),
+        steps: stream.steps,
+        cpu: if is_reverse {
+            [remote, local]
+        } else {
+            [local, remote]
+        },
+    });
+    all.collect()
+}
+
+struct Stream {
+    ends: String,
+    steps: Vec<(End, Reading)>,
+    bytes: u64,
+    retransmits: u64,
+    idle: Duration,
+}
+
+impl Stream {
+    fn new(start: &Value, socket: u64, first: &Value) -> Self {
+        let mut connected = start["connected"].as_array().into_iter().flatten();
+        let ends = connected.find(|one| one["socket"].as_u64() == Some(socket));
+        let end = |one: &Value, which: &str| {
+            let host = one[format!("{which}_host")]
+                .as_str()
+                .unwrap_or("?")
+                .to_owned();
+            format!(
+                "{host}:{}",
+                one[format!("{which}_port")].as_u64().unwrap_or(0)
+            )
+        };
+        let ends = ends.map_or_else(
+            || format!("stream {socket}"),
+            |one| {
+                let ends = [end(one, "local"), end(one, "remote")];
+                match first["sender"] == false {
+                    true => format!("{} -> {}", ends[1], ends[0]),
+                    false => format!("{} -> {}", ends[0], ends[1]),
+                }
+            },
+        );
+        let at = first["start"].as_f64().unwrap_or(0.0);
+        let begin = Reading {
+            at: Instant::ZERO + Duration::from_secs_f64(at),
+            bytes_acked: Some(Bytes::ZERO),
+            total_retrans: Some(0),
+            app_idle: Some(Duration::ZERO),
+            ..Reading::default()
+        };
+        Self {
+            ends,
+            steps: vec![(End::Sender, begin)],
+            bytes: 0,
+            retransmits: 0,
+            idle: Duration::ZERO,
+        }
+    }
+
+    fn add(&mut self, interval: &Value, smss: u64, start: &Value) {
+        let number = |name: &str| interval[name].as_u64();
+        let seconds = interval["seconds"].as_f64().unwrap_or(0.0);
+        let bytes = number("bytes").unwrap_or(0);
+        self.bytes += bytes;
+        self.retransmits += number("retransmits").unwrap_or(0);
+        let rtt = number("rtt")
+            .filter(|rtt| *rtt > 0)
+            .map(Duration::from_micros);
+        let flight = rtt.map(|rtt| bytes as f64 / seconds.max(1e-6) * rtt.as_secs_f64());
+        let test = &start["test_start"];
+        let target = test["target_bitrate"]
+            .as_f64()
+            .or(start["target_bitrate"].as_f64());
+        let target = target.filter(|target| *target > 0.0);
+        // A tester that keeps to a rate of its own waits between its writes.
+        if target.is_some_and(|target| bytes as f64 * 8.0 >= 0.93 * target * seconds) {
+            self.idle += Duration::from_secs_f64(0.9 * seconds);
+        }
+        let fq = test["fqrate"]
+            .as_u64()
+            .filter(|rate| *rate > 0)
+            .map(Rate::from_bps);
+        let at = interval["end"].as_f64().unwrap_or(0.0);
+        let reading = Reading {
+            at: Instant::ZERO + Duration::from_secs_f64(at),
+            smss: Some(Bytes::new(smss)),
+            bytes_acked: Some(Bytes::new(self.bytes)),
+            bytes_sent: Some(Bytes::new(self.bytes)),
+            total_retrans: Some(self.retransmits),
+            cwnd_segments: number("snd_cwnd").map(|cwnd| cwnd / smss),
+            snd_wnd: number("snd_wnd")
+                .filter(|window| *window > 0)
+                .map(Bytes::new),
+            rtt,
+            unacked: flight.map(|flight| (flight / smss as f64) as u64 + 1),
+            app_idle: target.map(|_| self.idle),
+            max_pacing_rate: fq,
+            pacing_rate: fq,
+            ..Reading::default()
+        };
+        self.steps.push((End::Sender, reading));
+    }
+}

@@ -1,0 +1,44 @@
+//! The lines of `gigatcp watch --json-lines`.
+
+use gigatcp_units::Instant;
+use gigatcp_why::counters::{End, Reading};
+use serde_json::Value;
+
+use super::{Told, receive};
+
+/// The connections in the lines; `None` if the text is something else.
+pub(super) fn read(text: &str) -> Option<Vec<Told>> {
+    if !text.contains("\"gigatcp.watch/1\"") {
+        return None;
+    }
+    let mut told: Vec<Told> = Vec::new();
+    for line in text.lines() {
+        let Ok(line) = serde_json::from_str::<Value>(line) else {
+            continue;
+        };
+        let at = Instant::from_nanos(line["monotonic_ns"].as_u64()?);
+        let words = line["tcp_info"].as_object()?;
+        let words = words
+            .iter()
+            .filter_map(|(name, number)| Some((&**name, number.as_i64()?)));
+        let end = |which: &str| {
+            let address = line[format!("network.{which}.address")]
+                .as_str()
+                .unwrap_or("?");
+            format!("{address}:{}", line[format!("network.{which}.port")])
+        };
+        let ends = format!("{} -> {}", end("local"), end("peer"));
+        let step = (End::Sender, Reading::of_words(at, words));
+        match told.iter_mut().find(|one| one.ends == ends) {
+            Some(known) => known.steps.push(step),
+            None => told.push(Told {
+                ends,
+                congestion: line["congestion_control"].as_str().map(str::to_owned),
+                steps: vec![step],
+                cpu: [None; 2],
+            }),
+        }
+    }
+    told.iter_mut().for_each(receive);
+    Some(told)
+}

@@ -1,0 +1,157 @@
+//! Reports of testers and of `ss` in place of a capture: what they show of a connection.
+//!
+//! | file | what |
+//! |---|---|
+//! | `iperf3.rs` | `iperf3 -J` and `--json-stream` |
+//! | `nuttcp.rs` | nuttcp's interval lines and its last line, also `-fparse` |
+//! | `lines.rs` | `gigatcp watch --json-lines` |
+//! | (`gigatcp-why`) | repeated output of `ss -tinm` |
+//!
+//! A report has few counters at few moments: the answers are less certain than those from
+//! the kernel's counters, and these than those from packets.
+
+mod iperf3;
+mod lines;
+mod nuttcp;
+
+use gigatcp_units::{Duration, Instant};
+use gigatcp_why::Diagnosis;
+use gigatcp_why::counters::{CounterAccount, End, HostReading, Reading, ss};
+
+/// What limited a connection, by a report.
+#[derive(Clone, Debug)]
+pub struct Reported {
+    /// Both ends, the sender first, or what the report calls it.
+    pub ends: String,
+    /// What limited it.
+    pub diagnosis: Diagnosis,
+}
+
+/// A report, understood.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What wrote it, as in "iperf3".
+    pub source: &'static str,
+    /// Its connections with data, those that delivered most first.
+    pub connections: Vec<Reported>,
+    /// What has to be known about it, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// A connection of a report, before it is explained.
+struct Told {
+    ends: String,
+    congestion: Option<String>,
+    steps: Vec<(End, Reading)>,
+    /// CPU time of sender and receiver over the time, if it is known.
+    cpu: [Option<f64>; 2],
+}
+
+/// Reads a report; `None` if the text is of another kind.
+#[must_use]
+pub fn report(text: &str) -> Option<Report> {
+    let (source, told, notes) = if let Some((told, notes)) = iperf3::read(text) {
+        ("iperf3", told, notes)
+    } else if let Some(told) = lines::read(text) {
+        ("gigatcp watch", told, Vec::new())
+    } else if ss::is_ss(text) {
+        let (told, notes) = of_ss(text);
+        ("ss", told, notes)
+    } else {
+        let (told, notes) = nuttcp::read(text)?;
+        ("nuttcp", told, notes)
+    };
+    let mut connections: Vec<Reported> = told.into_iter().filter_map(explained).collect();
+    connections.sort_by_key(|one| std::cmp::Reverse(one.diagnosis.delivered));
+    Some(Report {
+        source,
+        connections,
+        notes,
+    })
+}
+
+fn explained(told: Told) -> Option<Reported> {
+    let mut account = CounterAccount::default();
+    if let Some(congestion) = &told.congestion {
+        account.set_congestion(congestion);
+    }
+    for (end, reading) in &told.steps {
+        for (end, cpu) in [End::Sender, End::Receiver].into_iter().zip(told.cpu) {
+            if let Some(cpu) = cpu {
+                account.on_host(end, &host(reading.at, cpu));
+            }
+        }
+        account.on_reading(*end, reading);
+    }
+    let diagnosis = account.diagnose()?;
+    (diagnosis.delivered.as_u64() > 0).then_some(Reported {
+        ends: told.ends,
+        diagnosis,
+    })
+}
+
+/// A host whose process used CPU time evenly.
+fn host(at: Instant, cpu: f64) -> HostReading {
+    HostReading {
+        at,
+        process: Some(Duration::from_secs_f64(cpu * at.as_secs_f64())),
+        ..HostReading::default()
+    }
+}
+
+/// Connections in repeated output of `ss`: each as the end with more data of its own.
+fn of_ss(text: &str) -> (Vec<Told>, Vec<String>) {
+    let mut looks = ss::looks(text);
+    let is_timed = ss::set_times(&mut looks);
+    let mut told: Vec<Told> = Vec::new();
+    for socket in looks.into_iter().flat_map(|look| look.sockets) {
+        let ends = format!("{} -> {}", socket.local, socket.peer);
+        let known = told.iter_mut().find(|one| one.ends == ends);
+        let step = (End::Sender, socket.reading);
+        match known {
+            Some(known) => known.steps.push(step),
+            None => told.push(Told {
+                ends,
+                congestion: socket.congestion,
+                steps: vec![step],
+                cpu: [None; 2],
+            }),
+        }
+    }
+    for one in &mut told {
+        receive(one);
+    }
+    let mut notes = Vec::new();
+    if !is_timed {
+        notes.push(
+            "the output of ss has no times: steps of 1 s are assumed; print `date +%s.%N` before \
+             each ss to state them"
+                .to_owned(),
+        );
+    }
+    if told.iter().all(|one| one.steps.len() < 2) {
+        notes.push(
+            "ss was run once: nothing is known of time; run it every second, as in `while sleep \
+             1; do date +%s.%N; ss -tinm; done`"
+                .to_owned(),
+        );
+    }
+    (told, notes)
+}
+
+/// Turns a connection that mostly received into one seen from its receiver.
+fn receive(one: &mut Told) {
+    let grown = |of: fn(&Reading) -> Option<gigatcp_units::Bytes>| {
+        let ends = one.steps.first().zip(one.steps.last());
+        let ends = ends.and_then(|(first, last)| Some((of(&first.1)?, of(&last.1)?)));
+        ends.map_or(0, |(first, last)| last.saturating_sub(first).as_u64())
+    };
+    if grown(|one| one.bytes_received) > grown(|one| one.bytes_acked) {
+        one.steps.iter_mut().for_each(|step| step.0 = End::Receiver);
+        let ends = one
+            .ends
+            .split_once(" -> ")
+            .map(|(here, there)| format!("{there} -> {here}"));
+        one.ends = ends.unwrap_or_default();
+    }
+}

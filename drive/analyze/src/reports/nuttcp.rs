@@ -1,0 +1,147 @@
+//! nuttcp's interval lines and its last line, plain or as `-fparse`.
+//!
+//! The last line has the RTT of the connection's setup and the CPU of both ends. An
+//! interval's flight is taken to be rate times that RTT; a window is not reported.
+
+use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_why::counters::{End, Reading, known_default};
+
+use super::Told;
+
+/// nuttcp's MB.
+const MB: f64 = 1_048_576.0;
+
+/// Segment size that is assumed: nuttcp reports none here.
+const SMSS: u64 = 1448;
+
+/// A line of results.
+#[derive(Clone, Copy, Default, Debug)]
+struct Line {
+    megabytes: f64,
+    seconds: f64,
+    retransmits: Option<f64>,
+    cwnd_kb: Option<f64>,
+    rtt_ms: Option<f64>,
+    cpu: [Option<f64>; 2],
+}
+
+impl Line {
+    /// Whether it is the one at the end of a test.
+    fn is_last(&self) -> bool {
+        self.cpu[0].is_some()
+    }
+
+    fn read(line: &str) -> Option<Self> {
+        let mut one = Self::default();
+        if line.contains("megabytes=") {
+            let of = |name: &str| {
+                let value = line
+                    .split_whitespace()
+                    .find_map(|word| word.strip_prefix(name))?;
+                value.parse::<f64>().ok()
+            };
+            one.megabytes = of("megabytes=")?;
+            one.seconds = of("real_seconds=")?;
+            one.retransmits = of("retrans=");
+            one.cwnd_kb = of("cwnd=");
+            one.rtt_ms = of("rtt_ms=");
+            one.cpu = [of("tx_cpu="), of("rx_cpu=")];
+            return Some(one);
+        }
+        let (_, rest) = line.split_once(" MB / ")?;
+        let before = line.split(" MB / ").next()?;
+        one.megabytes = before.split_whitespace().next_back()?.parse().ok()?;
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        one.seconds = words.first()?.parse().ok()?;
+        (words.get(1) == Some(&"sec") && words.contains(&"Mbps")).then_some(())?;
+        for two in words.windows(2) {
+            let number = two[0].parse::<f64>().ok();
+            match two[1] {
+                "%TX" => one.cpu[0] = number,
+                "%RX" => one.cpu[1] = number,
+                "retrans" | "host-retrans" => one.retransmits = number,
+                "KB-cwnd" => one.cwnd_kb = number,
+                "msRTT" => one.rtt_ms = number,
+                _ => {}
+            }
+        }
+        Some(one)
+    }
+}
+
+/// The test of a text; `None` if the text has no such lines.
+pub(super) fn read(text: &str) -> Option<(Vec<Told>, Vec<String>)> {
+    let lines: Vec<Line> = text.lines().filter_map(Line::read).collect();
+    let last = lines.iter().rev().find(|line| line.is_last());
+    let intervals: Vec<Line> = lines
+        .iter()
+        .copied()
+        .filter(|line| !line.is_last())
+        .collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let mut notes = vec![
+        "nuttcp reports few counters: the flight is taken to be rate times the RTT of the \
+         connection's setup, and no confidence is above 0.74"
+            .to_owned(),
+    ];
+    if intervals.is_empty() {
+        notes.push("there are no interval lines: -i1 adds them".to_owned());
+    }
+    let intervals = match last {
+        Some(last) if intervals.is_empty() => vec![*last],
+        _ => intervals,
+    };
+    let last = last.copied().unwrap_or_default();
+    let rtt = last.rtt_ms.map(|ms| Duration::from_secs_f64(ms / 1e3));
+    let window = window(&intervals, rtt);
+    let mut steps = vec![(
+        End::Sender,
+        Reading {
+            bytes_acked: Some(Bytes::ZERO),
+            total_retrans: Some(0),
+            ..Reading::default()
+        },
+    )];
+    let (mut time, mut bytes, mut again) = (0.0, 0.0, 0.0);
+    for one in &intervals {
+        time += one.seconds;
+        bytes += one.megabytes * MB;
+        again += one.retransmits.unwrap_or(0.0);
+        let rate = one.megabytes * MB / one.seconds.max(1e-6);
+        let flight = rtt.map(|rtt| rate * rtt.as_secs_f64() / SMSS as f64);
+        let reading = Reading {
+            at: Instant::ZERO + Duration::from_secs_f64(time),
+            smss: Some(Bytes::new(SMSS)),
+            bytes_acked: Some(Bytes::new(bytes as u64)),
+            bytes_sent: Some(Bytes::new(bytes as u64)),
+            total_retrans: Some(again as u64),
+            cwnd_segments: one.cwnd_kb.map(|kb| (kb * 1024.0) as u64 / SMSS),
+            snd_wnd: window,
+            min_rtt: rtt,
+            unacked: flight.map(|flight| flight as u64 + 1),
+            ..Reading::default()
+        };
+        steps.push((End::Sender, reading));
+    }
+    let told = Told {
+        ends: "transmitter -> receiver".to_owned(),
+        congestion: None,
+        steps,
+        cpu: last.cpu.map(|percent| Some(percent? / 100.0)),
+    };
+    Some((vec![told], notes))
+}
+
+/// A window that is a system's default, if rate times RTT is at it in most intervals.
+fn window(intervals: &[Line], rtt: Option<Duration>) -> Option<Bytes> {
+    let rtt = rtt?.as_secs_f64();
+    let flights = intervals
+        .iter()
+        .map(|one| one.megabytes * MB / one.seconds.max(1e-6) * rtt);
+    let mut flights: Vec<f64> = flights.collect();
+    flights.sort_by(f64::total_cmp);
+    let median = Bytes::new(*flights.get(flights.len() / 2)? as u64);
+    known_default(median).map(|_| median)
+}

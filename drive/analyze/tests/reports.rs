@@ -1,0 +1,147 @@
+//! Reports of stock iperf3 3.12, nuttcp 6.1.2 and ss, made over emulated paths.
+//!
+//! The causes expected are those that `gigatcp why` found in captures of the same runs.
+
+use gigatcp_analyze::reports::{Report, report};
+
+fn read(name: &str) -> Report {
+    let file = format!("{}/tests/reports/{name}", env!("CARGO_MANIFEST_DIR"));
+    report(&std::fs::read_to_string(&file).unwrap()).expect("a report")
+}
+
+/// The primary cause of the largest connection, and its confidence.
+fn primary(report: &Report) -> (&'static str, f64) {
+    let diagnosis = &report.connections[0].diagnosis;
+    assert_eq!(diagnosis.contradiction(), None);
+    let first = diagnosis.primary().expect("a cause");
+    (first.cause.id, first.confidence)
+}
+
+#[test]
+fn a_report_of_iperf3_has_the_cause_of_the_capture_of_the_same_run() {
+    for (name, cause) in [
+        ("rwnd", "receive-window-limited"),
+        ("full", "path-saturated"),
+        ("policer", "policer"),
+        ("outage", "outage"),
+        ("app", "application-limited"),
+    ] {
+        let report = read(&format!("{name}-iperf3.json"));
+        assert_eq!((report.source, report.connections.len()), ("iperf3", 1));
+        let (found, confidence) = primary(&report);
+        assert_eq!(found, cause);
+        assert!(confidence <= 0.74, "{name}: {confidence}");
+        assert!(report.notes[0].contains("no confidence is above 0.74"));
+    }
+}
+
+#[test]
+fn repeated_output_of_ss_has_the_cause_of_the_capture_of_the_same_run() {
+    for (name, cause) in [
+        ("rwnd", "receive-window-limited"),
+        ("full", "path-saturated"),
+    ] {
+        let report = read(&format!("{name}-ss.txt"));
+        assert_eq!((report.source, &report.notes), ("ss", &Vec::new()));
+        let (found, confidence) = primary(&report);
+        assert_eq!(found, cause);
+        assert!((0.6..0.9).contains(&confidence), "{name}: {confidence}");
+    }
+}
+
+#[test]
+fn a_report_of_nuttcp_has_rates_and_is_unsure() {
+    for name in ["full", "rwnd"] {
+        let report = read(&format!("{name}-nuttcp.txt"));
+        assert_eq!(report.source, "nuttcp");
+        let diagnosis = &report.connections[0].diagnosis;
+        assert!(diagnosis.is_unsure(), "{}", diagnosis.sentence());
+        assert_eq!(diagnosis.duration.as_millis(), 4000);
+    }
+}
+
+/// A report of `iperf3` with intervals of a second at this rate, window and RTT.
+fn iperf3(bps: f64, window: u64, rtt_us: u64, stream: bool) -> String {
+    let start = r#"{"connected":[{"socket":5,"local_host":"10.1.0.1","local_port":40000,"remote_host":"10.2.0.1","remote_port":5201}],"tcp_mss_default":1448,"test_start":{"protocol":"TCP","reverse":0}}"#;
+    let intervals = (0..8).map(|second| {
+        format!(
+            r#"{{"streams":[{{"socket":5,"start":{second},"end":{},"seconds":1,"bytes":{},"retransmits":0,"snd_cwnd":9000000,"snd_wnd":{window},"rtt":{rtt_us},"sender":true}}]}}"#,
+            second + 1,
+            (bps / 8.0) as u64
+        )
+    });
+    let end = r#"{"sender_tcp_congestion":"cubic"}"#;
+    let intervals: Vec<String> = intervals.collect();
+    if stream {
+        let event = |name: &str, data: &str| format!("{{\"event\":\"{name}\",\"data\":{data}}}\n");
+        let lines = intervals.iter().map(|one| event("interval", one));
+        let lines: String = lines.collect();
+        event("start", start) + &lines + &event("end", end)
+    } else {
+        let intervals = intervals.join(",");
+        format!(r#"{{"start":{start},"intervals":[{intervals}],"end":{end}}}"#)
+    }
+}
+
+#[test]
+fn a_rate_at_a_window_over_rtt_is_told_with_the_window_and_whose_default_it_is() {
+    let window: u64 = 3 << 20;
+    let bps = window as f64 * 8.0 / 0.08;
+    for stream in [false, true] {
+        let report = report(&iperf3(bps, window, 80_000, stream)).expect("a report");
+        assert_eq!(
+            report.connections[0].ends,
+            "10.1.0.1:40000 -> 10.2.0.1:5201"
+        );
+        let (found, _) = primary(&report);
+        assert_eq!(found, "receive-window-limited", "{stream}");
+        let first = report.connections[0].diagnosis.primary().unwrap();
+        let evidence: Vec<&str> = first.evidence.iter().map(|one| &*one.text).collect();
+        let evidence = evidence.join("; ");
+        assert!(
+            evidence.contains("3.15 MB per RTT of 80.0 ms"),
+            "{evidence}"
+        );
+        assert!(
+            evidence.contains("half of Linux's default maximum of net.ipv4.tcp_rmem"),
+            "{evidence}"
+        );
+        assert!(first.fix.contains("net.ipv4.tcp_rmem"), "{}", first.fix);
+    }
+    // nuttcp reports no window: the default that rate times RTT is at stands for it.
+    let line = "   37.5000 MB /   1.00 sec =  314.5728 Mbps     0 retrans   8000 KB-cwnd\n";
+    let last = "  300.0000 MB /   8.00 sec =  314.5728 Mbps 3 %TX 9 %RX 0 retrans 80.00 msRTT\n";
+    let report = report(&(line.repeat(8) + last)).expect("a report");
+    assert_eq!(primary(&report).0, "receive-window-limited");
+}
+
+#[test]
+fn other_text_is_no_report() {
+    for text in [
+        "",
+        "{}",
+        "{\"a\": 1}",
+        "12:00:00.1 IP 10.0.0.1.80 > 10.0.0.2.90: Flags [S]",
+        "1 MB / 2",
+        "{\"intervals\"",
+    ] {
+        assert!(report(text).is_none(), "{text}");
+    }
+}
+
+#[test]
+fn a_reverse_test_without_the_servers_side_has_a_note_and_no_certain_cause() {
+    let text = iperf3(1e8, 0, 0, false).replace("\"rtt\":0,\"sender\":true", "\"sender\":false");
+    let report = report(&text).expect("a report");
+    assert!(
+        report
+            .notes
+            .iter()
+            .any(|note| note.contains("--get-server-output"))
+    );
+    assert!(report.connections[0].diagnosis.is_unsure());
+    assert_eq!(
+        report.connections[0].ends,
+        "10.2.0.1:5201 -> 10.1.0.1:40000"
+    );
+}

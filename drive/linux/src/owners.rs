@@ -1,0 +1,76 @@
+//! Which process has a socket open, by the inode of its file (`/proc/PID/fd`).
+//!
+//! Processes of other users are seen by root alone.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+/// A process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Process {
+    /// Its number.
+    pub id: u32,
+    /// Its name (`/proc/PID/comm`).
+    pub name: String,
+}
+
+/// The first process that has each of the sockets open, by inode; those that may not be
+/// seen are left out.
+#[must_use]
+pub fn of_sockets() -> HashMap<u32, Process> {
+    let mut owners = HashMap::new();
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return owners;
+    };
+    for process in processes.flatten() {
+        let id = process
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        let Some(id) = id else { continue };
+        let Ok(files) = fs::read_dir(process.path().join("fd")) else {
+            continue;
+        };
+        let mut name = None;
+        for file in files.flatten() {
+            let Some(inode) = socket(&file.path()) else {
+                continue;
+            };
+            let name = name.get_or_insert_with(|| {
+                let name = fs::read_to_string(process.path().join("comm"));
+                name.unwrap_or_default().trim_end().to_owned()
+            });
+            owners.entry(inode).or_insert_with(|| Process {
+                id,
+                name: name.clone(),
+            });
+        }
+    }
+    owners
+}
+
+/// The inode of a descriptor that is a socket.
+fn socket(file: &Path) -> Option<u32> {
+    let target = fs::read_link(file).ok()?;
+    let inode = target.to_str()?.strip_prefix("socket:[")?;
+    inode.strip_suffix(']')?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_of_this_process_is_owned_by_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let file = format!("/proc/self/fd/{}", listener.as_raw_fd());
+        let inode = socket(Path::new(&file)).unwrap();
+        let owners = of_sockets();
+        assert_eq!(owners[&inode].id, std::process::id());
+        assert!(!owners[&inode].name.is_empty());
+    }
+}

@@ -1,0 +1,383 @@
+//! Which connections are watched: a few words, as `ss` has them.
+//!
+//! ```text
+//! filter = any { "or" any } ;  any = one { ["and"] one } ;
+//! one    = "not" one | "(" filter ")" | "state" STATE | SIDE [ "=" ] PLACE
+//!        | "pid:" NUMBER | "proc:" NAME | PLACE ;
+//! SIDE   = "src" | "dst" | "sport" | "dport" ;
+//! PLACE  = HOST | HOST "/" LENGTH | [ HOST ] ":" PORT
+//! ```
+//!
+//! A bare place matches either end of a connection.
+
+use std::net::{IpAddr, SocketAddr};
+
+use gigatcp_linux::owners::Process;
+use gigatcp_linux::sock_diag::STATES;
+
+/// Gives the addresses of a host by its name.
+pub type Resolve<'a> = &'a dyn Fn(&str) -> Vec<IpAddr>;
+
+/// What a connection must be to be watched.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub enum Filter {
+    /// Any connection.
+    #[default]
+    Any,
+    /// None of these.
+    Not(Box<Self>),
+    /// All of these.
+    All(Vec<Self>),
+    /// One of these.
+    Either(Vec<Self>),
+    /// In a state, by number.
+    State(u8),
+    /// At this place, at the ends named.
+    At(Ends, Place),
+    /// Of a process, by number.
+    Pid(u32),
+    /// Of a process, by a part of its name.
+    Process(String),
+}
+
+/// Which ends of a connection have to be at a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ends {
+    /// This host.
+    Local,
+    /// The peer.
+    Peer,
+    /// One of them.
+    Either,
+}
+
+/// Addresses and a port.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Addresses with the length of the prefix that counts; none: all.
+    addresses: Vec<(IpAddr, u8)>,
+    /// Port; `None`: all.
+    port: Option<u16>,
+}
+
+/// What is known of a connection when it is filtered.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// Its state, by number.
+    pub state: u8,
+    /// Address and port here.
+    pub local: SocketAddr,
+    /// Address and port of the peer.
+    pub peer: SocketAddr,
+    /// Who has it open, if that is known.
+    pub owner: Option<&'a Process>,
+}
+
+impl Filter {
+    /// Reads a filter.
+    ///
+    /// # Errors
+    /// What is wrong, with the word.
+    pub fn parse(text: &str, resolve: Resolve<'_>) -> Result<Self, String> {
+        let spaced = text
+            .replace('(', " ( ")
+            .replace(')', " ) ")
+            .replace('=', " ");
+        let words: Vec<&str> = spaced.split_whitespace().collect();
+        if words.is_empty() {
+            return Ok(Self::Any);
+        }
+        let mut reader = Reader {
+            words: &words,
+            resolve,
+        };
+        let filter = reader.either()?;
+        match reader.words.first() {
+            None => Ok(filter),
+            Some(word) => Err(format!("`{word}` has no meaning here")),
+        }
+    }
+
+    /// Whether the owner of a connection must be known to answer.
+    #[must_use]
+    pub fn asks_owner(&self) -> bool {
+        match self {
+            Self::Pid(_) | Self::Process(_) => true,
+            Self::Not(one) => one.asks_owner(),
+            Self::All(all) | Self::Either(all) => all.iter().any(Self::asks_owner),
+            Self::Any | Self::State(_) | Self::At(..) => false,
+        }
+    }
+
+    /// Whether a connection is watched.
+    #[must_use]
+    pub fn matches(&self, known: &Known<'_>) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Not(one) => !one.matches(known),
+            Self::All(all) => all.iter().all(|one| one.matches(known)),
+            Self::Either(all) => all.iter().any(|one| one.matches(known)),
+            Self::State(state) => known.state == *state,
+            Self::At(Ends::Local, place) => place.has(known.local),
+            Self::At(Ends::Peer, place) => place.has(known.peer),
+            Self::At(Ends::Either, place) => place.has(known.local) || place.has(known.peer),
+            Self::Pid(id) => known.owner.is_some_and(|owner| owner.id == *id),
+            Self::Process(name) => known.owner.is_some_and(|owner| owner.name.contains(name)),
+        }
+    }
+}
+
+impl Place {
+    fn has(&self, at: SocketAddr) -> bool {
+        let is_port = self.port.is_none_or(|port| port == at.port());
+        let addresses = &self.addresses;
+        let is_in = |(address, length): &(IpAddr, u8)| is_in(at.ip(), *address, *length);
+        is_port && (addresses.is_empty() || addresses.iter().any(is_in))
+    }
+}
+
+/// Whether the first `length` bits of two addresses of one family agree.
+fn is_in(one: IpAddr, other: IpAddr, length: u8) -> bool {
+    let bits = |address: IpAddr| match address {
+        IpAddr::V4(four) => (u128::from(four.to_bits()) << 96, true),
+        IpAddr::V6(six) => (six.to_bits(), false),
+    };
+    let ((one, four), (other, also_four)) = (bits(one), bits(other));
+    four == also_four && (length == 0 || (one ^ other) >> (128 - u32::from(length.min(128))) == 0)
+}
+
+struct Reader<'a> {
+    words: &'a [&'a str],
+    resolve: Resolve<'a>,
+}
+
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Option<&'a str> {
+        let (first, rest) = self.words.split_first()?;
+        self.words = rest;
+        Some(first)
+    }
+
+    fn take(&mut self, word: &str) -> bool {
+        let is_next = self.words.first() == Some(&word);
+        if is_next {
+            self.words = &self.words[1..];
+        }
+        is_next
+    }
+
+    fn either(&mut self) -> Result<Filter, String> {
+        let mut all = vec![self.all()?];
+        while self.take("or") || self.take("||") {
+            all.push(self.all()?);
+        }
+        Ok(one_of(all, Filter::Either))
+    }
+
+    fn all(&mut self) -> Result<Filter, String> {
+        let mut all = vec![self.one()?];
+        while !matches!(self.words.first(), None | Some(&("or" | "||" | ")"))) {
+            let _ = self.take("and") || self.take("&&");
+            all.push(self.one()?);
+        }
+        Ok(one_of(all, Filter::All))
+    }
+
+    fn one(&mut self) -> Result<Filter, String> {
+        let word = self
+            .next()
+            .ok_or("a filter ends where a term is expected")?;
+        match word {
+            "not" | "!" => Ok(Filter::Not(Box::new(self.one()?))),
+            "(" => {
+                let inner = self.either()?;
+                match self.take(")") {
+                    true => Ok(inner),
+                    false => Err("`(` is not closed".into()),
+                }
+            }
+            "state" => self.state(),
+            "src" => self.at(Ends::Local, word),
+            "dst" => self.at(Ends::Peer, word),
+            "sport" => self.port(Ends::Local, word),
+            "dport" => self.port(Ends::Peer, word),
+            _ => self.bare(word),
+        }
+    }
+
+    fn state(&mut self) -> Result<Filter, String> {
+        let name = self.next().ok_or("`state` names none")?;
+        let place = STATES.iter().position(|state| *state == name);
+        place
+            .map(|state| Filter::State(state as u8))
+            .ok_or_else(|| {
+                format!(
+                    "`{name}` is not a state; states: {}",
+                    STATES[1..12].join(", ")
+                )
+            })
+    }
+
+    fn at(&mut self, ends: Ends, side: &str) -> Result<Filter, String> {
+        let word = self
+            .next()
+            .ok_or_else(|| format!("`{side}` names no address"))?;
+        Ok(Filter::At(ends, self.place(word)?))
+    }
+
+    fn port(&mut self, ends: Ends, side: &str) -> Result<Filter, String> {
+        let word = self
+            .next()
+            .ok_or_else(|| format!("`{side}` names no port"))?;
+        let port = word.trim_start_matches(':').parse();
+        let port = port.map_err(|_| format!("`{word}` is not a port"))?;
+        let place = Place {
+            addresses: Vec::new(),
+            port: Some(port),
+        };
+        Ok(Filter::At(ends, place))
+    }
+
+    fn bare(&self, word: &str) -> Result<Filter, String> {
+        if let Some(id) = word.strip_prefix("pid:") {
+            let id = id.parse();
+            return id
+                .map(Filter::Pid)
+                .map_err(|_| format!("`{word}` is not the number of a process"));
+        }
+        if let Some(name) = word.strip_prefix("proc:") {
+            return Ok(Filter::Process(name.into()));
+        }
+        Ok(Filter::At(Ends::Either, self.place(word)?))
+    }
+
+    /// `HOST`, `HOST/LENGTH`, `HOST:PORT`, `[V6]:PORT` or `:PORT`.
+    fn place(&self, word: &str) -> Result<Place, String> {
+        let bad = |what: &str| format!("`{word}` is not {what}");
+        let is_v6 = word.parse::<IpAddr>().is_ok() || word.contains('/');
+        let (host, port) = match word.rsplit_once(':') {
+            Some((host, port)) if !is_v6 => {
+                let port = port.parse().map_err(|_| bad("a place: no such port"))?;
+                (host, Some(port))
+            }
+            _ => (word, None),
+        };
+        let (host, length) = match host.split_once('/') {
+            Some((host, length)) => {
+                let length = length
+                    .parse()
+                    .map_err(|_| bad("an address with a prefix length"))?;
+                (host, length)
+            }
+            None => (host, 128),
+        };
+        let host = host.trim_matches(['[', ']']);
+        let addresses = match host.parse() {
+            _ if host.is_empty() || host == "*" => Vec::new(),
+            Ok(address) => vec![address],
+            Err(_) => {
+                let found = (self.resolve)(host);
+                if found.is_empty() {
+                    return Err(bad("a host, a port or a term of a filter"));
+                }
+                found
+            }
+        };
+        Ok(Place {
+            addresses: addresses.into_iter().map(|one| (one, length)).collect(),
+            port,
+        })
+    }
+}
+
+fn one_of(mut all: Vec<Filter>, join: fn(Vec<Filter>) -> Filter) -> Filter {
+    match all.len() {
+        1 => all.remove(0),
+        _ => join(all),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(name: &str) -> Vec<IpAddr> {
+        match name {
+            "peer.example" => vec!["10.2.0.1".parse().unwrap()],
+            _ => Vec::new(),
+        }
+    }
+
+    fn holds(text: &str) -> bool {
+        let owner = Process {
+            id: 7,
+            name: "iperf3".into(),
+        };
+        let known = Known {
+            state: 1,
+            local: "10.1.0.1:40000".parse().unwrap(),
+            peer: "10.2.0.1:443".parse().unwrap(),
+            owner: Some(&owner),
+        };
+        Filter::parse(text, &resolve).unwrap().matches(&known)
+    }
+
+    #[test]
+    fn words_of_ss_and_bare_places_select_connections() {
+        for text in [
+            "",
+            "dport = :443",
+            "dport 443",
+            "sport = :40000 and dst 10.2.0.1",
+            ":443",
+            "10.1.0.1",
+            "10.2.0.1:443",
+            "dst 10.2.0.0/16",
+            "peer.example",
+            "pid:7",
+            "proc:perf",
+            "state established",
+            "not :80",
+            "( :80 or :443 ) and not dst [::1]:443",
+            ":80 or dport = :443 state established",
+        ] {
+            assert!(holds(text), "{text}");
+        }
+        for text in [
+            "dport = :80",
+            "sport = :443",
+            "src 10.2.0.1",
+            "pid:8",
+            "proc:nuttcp",
+            "state closing",
+            "not :443",
+            "10.2.0.1:80",
+            "dst 10.3.0.0/16",
+            "::1",
+        ] {
+            assert!(!holds(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_filter_is_refused_with_the_word() {
+        for (text, word) in [
+            ("banana", "banana"),
+            ("dport = :http", "http"),
+            ("state open", "open"),
+            ("( :80", "("),
+            (":80 )", ")"),
+            ("pid:x", "pid:x"),
+            (":80 and", "ends"),
+        ] {
+            let error = Filter::parse(text, &resolve).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+        assert!(
+            Filter::parse("pid:1 or :80", &resolve)
+                .unwrap()
+                .asks_owner()
+        );
+        assert!(!Filter::parse("not :80", &resolve).unwrap().asks_owner());
+    }
+}

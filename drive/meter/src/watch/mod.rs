@@ -1,0 +1,397 @@
+//! All TCP connections of a network namespace, look after look.
+//!
+//! A look is one list of the kernel ([`SockDiag`]). Connections are known again by their
+//! cookie. A connection that did nothing since the last look costs a comparison of 24
+//! bytes; one that did is read and gets an account of its time.
+//!
+//! | file | what |
+//! |---|---|
+//! | `filter.rs` | which connections |
+
+mod filter;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+
+use gigatcp_linux::owners::{self, Process};
+use gigatcp_linux::sock_diag::{Identity, STATES, SockDiag, Socket, WITH_DATA};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_why::counters::{CounterAccount, End, Reading};
+use gigatcp_why::{Cause, Diagnosis};
+
+pub use filter::{Ends, Filter, Known, Place, Resolve};
+
+use crate::sample::Sampler;
+
+/// Slices that the account of a connection keeps, unless the caller says otherwise.
+const SLICES: usize = 16;
+
+/// Connections that have ended and are kept, the largest ones.
+const MAX_ENDED: usize = 32;
+
+/// Minimum time between two searches for the owners of sockets.
+const OWNERS_EVERY: Duration = Duration::from_secs(2);
+
+/// The bytes of `struct tcp_info` that change when data or ACKs pass: from
+/// `tcpi_bytes_acked` to `tcpi_segs_in`.
+const MOVED: std::ops::Range<usize> = 120..144;
+
+/// A connection that is watched.
+#[derive(Debug)]
+pub struct Connection {
+    /// Inode of its socket, by which it is named; 0 if no process has it open.
+    pub id: u32,
+    /// Address and port here.
+    pub local: SocketAddr,
+    /// Address and port of the peer.
+    pub peer: SocketAddr,
+    /// State of the connection, by number.
+    state: u8,
+    /// Who has it open, if that is known.
+    pub owner: Option<Process>,
+    /// Its congestion control.
+    pub congestion: String,
+    /// Its last reading.
+    pub reading: Reading,
+    /// Rate of data acknowledged in the last look.
+    pub sent: Rate,
+    /// Rate of data received in the last look.
+    pub received: Rate,
+    identity: Identity,
+    moved: [u8; 24],
+    /// As sender, and as receiver: made when data moves.
+    accounts: [Option<Box<CounterAccount>>; 2],
+    /// Bytes acknowledged and received since it is watched.
+    totals: [Bytes; 2],
+    look: u64,
+}
+
+impl Connection {
+    /// Name of its state, as `ss` has it.
+    #[must_use]
+    pub fn state(&self) -> &'static str {
+        STATES
+            .get(usize::from(self.state))
+            .copied()
+            .unwrap_or("unknown")
+    }
+
+    /// The sum of both.
+    #[must_use]
+    pub fn total(&self) -> Bytes {
+        self.totals[0] + self.totals[1]
+    }
+
+    /// Bytes acknowledged, and bytes received, since it is watched.
+    #[must_use]
+    pub const fn totals(&self) -> [Bytes; 2] {
+        self.totals
+    }
+
+    /// Which end this host is of the direction with most of the data.
+    #[must_use]
+    pub fn role(&self) -> End {
+        match self.totals[1] > self.totals[0] {
+            true => End::Receiver,
+            false => End::Sender,
+        }
+    }
+
+    /// The account of that direction; `None` before data moved.
+    #[must_use]
+    pub fn account(&self) -> Option<&CounterAccount> {
+        self.accounts[self.role() as usize].as_deref()
+    }
+
+    /// What limits it now, and the probability of that.
+    #[must_use]
+    pub fn now(&self) -> Option<(&'static Cause, f64)> {
+        self.account()?.now()
+    }
+
+    /// What limited it since it is watched.
+    #[must_use]
+    pub fn diagnosis(&self) -> Option<Diagnosis> {
+        self.account()?.diagnose()
+    }
+
+    fn update(&mut self, socket: &Socket<'_>, (sampler, slices): (&Sampler, usize), at: Instant) {
+        self.state = socket.state();
+        let moved = socket.info.get(MOVED).unwrap_or_default();
+        let is_still = moved == self.moved && self.reading.unacked == Some(0);
+        if is_still {
+            (self.sent, self.received) = (Rate::ZERO, Rate::ZERO);
+            self.reading.at = at;
+            return;
+        }
+        if let Ok(moved) = moved.try_into() {
+            self.moved = moved;
+        }
+        let mut reading = sampler.of_octets(at, socket.info, socket.memory);
+        reading.unread = Some(Bytes::new(socket.unread().into()));
+        reading.unacknowledged = Some(Bytes::new(socket.unacknowledged().into()));
+        let before = std::mem::replace(&mut self.reading, reading);
+        let time = at.saturating_since(before.at);
+        let grown = |of: fn(&Reading) -> Option<Bytes>| {
+            let (from, to) = (of(&before), of(&reading));
+            from.zip(to)
+                .map_or(Bytes::ZERO, |(from, to)| to.saturating_sub(from))
+        };
+        let moved = [
+            grown(|one| one.bytes_acked),
+            grown(|one| one.bytes_received),
+        ];
+        (self.sent, self.received) = (
+            Rate::from_amount(moved[0], time),
+            Rate::from_amount(moved[1], time),
+        );
+        let end = match moved[1] > moved[0] {
+            true => End::Receiver,
+            false => End::Sender,
+        };
+        for (total, more) in self.totals.iter_mut().zip(moved) {
+            *total += more;
+        }
+        let congestion = &self.congestion;
+        let account = self.accounts[end as usize].get_or_insert_with(|| {
+            let mut account = CounterAccount::with_slices(slices);
+            account.set_congestion(congestion);
+            account.on_reading(end, &before);
+            Box::new(account)
+        });
+        account.on_reading(end, &reading);
+    }
+}
+
+/// All connections that a filter selects.
+#[derive(Debug)]
+pub struct Watch {
+    diag: SockDiag,
+    sampler: Sampler,
+    filter: Filter,
+    connections: HashMap<u64, Connection>,
+    ended: Vec<Connection>,
+    owners: HashMap<u32, Process>,
+    owners_at: Option<Instant>,
+    look: u64,
+    slices: usize,
+}
+
+impl Watch {
+    /// Begins to watch the calling thread's namespace.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn new(filter: Filter) -> io::Result<Self> {
+        Ok(Self {
+            diag: SockDiag::open()?,
+            sampler: Sampler::default(),
+            filter,
+            connections: HashMap::new(),
+            ended: Vec::new(),
+            owners: HashMap::new(),
+            owners_at: None,
+            look: 0,
+            slices: SLICES,
+        })
+    }
+
+    /// Keeps the time of each connection in at most that many slices.
+    #[must_use]
+    pub fn with_slices(mut self, slices: usize) -> Self {
+        self.slices = slices;
+        self
+    }
+
+    /// Looks at all connections, at a moment of the caller's clock.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn look(&mut self, at: Instant) -> io::Result<()> {
+        let is_due = |since: Instant| at.saturating_since(since) >= OWNERS_EVERY;
+        if self.look == 0 && self.filter.asks_owner() {
+            self.find_owners(at);
+        }
+        self.look += 1;
+        let mut has_unknown = false;
+        let Self {
+            diag,
+            sampler,
+            filter,
+            connections,
+            owners,
+            look,
+            slices,
+            ..
+        } = self;
+        diag.list(WITH_DATA, |socket| {
+            let known = connections.get_mut(&socket.cookie());
+            let Some(connection) = known else {
+                let owner = owners.get(&socket.inode());
+                has_unknown |= owner.is_none() && socket.inode() != 0;
+                let known = Known {
+                    state: socket.state(),
+                    local: socket.local(),
+                    peer: socket.peer(),
+                    owner,
+                };
+                if filter.matches(&known) {
+                    let new = Connection::of(socket, owner.cloned(), sampler, at, *look);
+                    connections.insert(socket.cookie(), new);
+                }
+                return;
+            };
+            connection.look = *look;
+            connection.update(socket, (sampler, *slices), at);
+        })?;
+        if has_unknown && self.owners_at.is_none_or(is_due) {
+            self.find_owners(at);
+        }
+        self.end_missing();
+        Ok(())
+    }
+
+    /// Looks at one connection only; false if it has ended.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn look_at(&mut self, id: u32, at: Instant) -> io::Result<bool> {
+        let mut connections = self.connections.values_mut();
+        let Some(connection) = connections.find(|one| one.id == id) else {
+            return Ok(false);
+        };
+        let mut is_there = false;
+        let identity = connection.identity;
+        self.diag.one(&identity, |socket| {
+            is_there = WITH_DATA >> socket.state() & 1 == 1;
+            connection.update(socket, (&self.sampler, self.slices), at);
+        })?;
+        Ok(is_there)
+    }
+
+    /// The connections of the last look, those with the highest rate first.
+    #[must_use]
+    pub fn connections(&self) -> Vec<&Connection> {
+        let mut all: Vec<&Connection> = self.connections.values().collect();
+        let rate = |one: &Connection| (one.sent.max(one.received), one.total());
+        all.sort_by(|a, b| rate(b).cmp(&rate(a)).then(a.id.cmp(&b.id)));
+        all
+    }
+
+    /// A connection by its id, among those there are and those that have ended.
+    #[must_use]
+    pub fn connection(&self, id: u32) -> Option<&Connection> {
+        let all = self.connections.values().chain(&self.ended);
+        all.into_iter().find(|one| one.id == id)
+    }
+
+    /// All that were seen, the largest first; of those that have ended, the largest.
+    #[must_use]
+    pub fn largest(&self) -> Vec<&Connection> {
+        let all = self.connections.values().chain(&self.ended);
+        let mut all: Vec<&Connection> = all.collect();
+        all.sort_by_key(|one| std::cmp::Reverse(one.total()));
+        all
+    }
+
+    fn find_owners(&mut self, at: Instant) {
+        self.owners_at = Some(at);
+        self.owners = owners::of_sockets();
+        for connection in self.connections.values_mut() {
+            if connection.owner.is_none() {
+                connection.owner = self.owners.get(&connection.id).cloned();
+            }
+        }
+    }
+
+    /// Keeps the largest of the connections that have ended.
+    fn end_missing(&mut self) {
+        let look = self.look;
+        let ended = self.connections.extract_if(|_, one| one.look != look);
+        self.ended.extend(ended.map(|(_, one)| one));
+        self.ended.sort_by_key(|one| std::cmp::Reverse(one.total()));
+        self.ended.truncate(MAX_ENDED);
+    }
+}
+
+impl Connection {
+    fn of(
+        socket: &Socket<'_>,
+        owner: Option<Process>,
+        sampler: &Sampler,
+        at: Instant,
+        look: u64,
+    ) -> Self {
+        let mut reading = sampler.of_octets(at, socket.info, socket.memory);
+        reading.unread = Some(Bytes::new(socket.unread().into()));
+        reading.unacknowledged = Some(Bytes::new(socket.unacknowledged().into()));
+        let moved = socket
+            .info
+            .get(MOVED)
+            .and_then(|moved| moved.try_into().ok());
+        Self {
+            id: socket.inode(),
+            local: socket.local(),
+            peer: socket.peer(),
+            state: socket.state(),
+            owner,
+            congestion: socket.congestion.to_owned(),
+            reading,
+            sent: Rate::ZERO,
+            received: Rate::ZERO,
+            identity: socket.identity(),
+            moved: moved.unwrap_or_default(),
+            accounts: [None, None],
+            totals: [Bytes::ZERO; 2],
+            look,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn data_that_moves_between_two_looks_has_a_rate_at_both_ends_and_an_account() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        let filter = Filter::parse(&format!(":{port}"), &|_| Vec::new()).unwrap();
+        let mut watch = Watch::new(filter).unwrap();
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        watch.look(at(0)).unwrap();
+        stream.write_all(&[1; 100_000]).unwrap();
+        peer.read_exact(&mut [0; 100_000]).unwrap();
+        // The last ACK may be delayed.
+        while watch
+            .connections()
+            .iter()
+            .all(|one| one.totals[0] < Bytes::new(100_000))
+        {
+            watch.look(at(1000)).unwrap();
+        }
+        watch.look(at(1000)).unwrap();
+        let all = watch.connections();
+        assert_eq!(all.len(), 2);
+        let own = |local| all.iter().find(|one| one.local == local).unwrap();
+        let sender = own(stream.local_addr().unwrap());
+        let receiver = own(peer.local_addr().unwrap());
+        assert_eq!(sender.role(), End::Sender);
+        assert_eq!(receiver.role(), End::Receiver);
+        assert_eq!(receiver.totals[1], Bytes::new(100_000));
+        assert_eq!(sender.state(), "established");
+        let id = sender.id;
+        assert_eq!(sender.diagnosis().unwrap().contradiction(), None);
+        assert!(watch.look_at(id, at(2000)).unwrap());
+        drop((stream, peer));
+        watch.look(at(3000)).unwrap();
+        assert!(watch.connections().iter().all(|one| one.id == 0));
+        assert!(watch.connection(id).is_some(), "an ended one is kept");
+    }
+}

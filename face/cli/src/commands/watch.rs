@@ -1,0 +1,92 @@
+//! `gigatcp watch`: the TCP connections that run now, and what limits them.
+//!
+//! The looking is `gigatcp-meter`; here looks are shown.
+//!
+//! | file | what |
+//! |---|---|
+//! | `live.rs` | looks in time, one connection in depth, and the summary at the end |
+//! | `table.rs` | one look as a table |
+//! | `json.rs` | one look as JSON lines |
+//! | `metrics.rs` | the last look as OpenMetrics, over HTTP |
+
+#[cfg(target_os = "linux")]
+mod json;
+#[cfg(target_os = "linux")]
+mod live;
+#[cfg(not(target_os = "linux"))]
+#[path = "watch/no_linux.rs"]
+mod live;
+#[cfg(target_os = "linux")]
+mod metrics;
+#[cfg(target_os = "linux")]
+mod table;
+
+use std::net::SocketAddr;
+
+use gigatcp_units::Duration;
+
+use super::Outcome;
+use crate::failure::Failure;
+use crate::values;
+
+/// Command-line arguments of `watch`.
+#[derive(clap::Args, Debug)]
+#[command(
+    about = "List the TCP connections that run now, and what limits them",
+    long_about = "\
+List the TCP connections of this host that carry data, and what limits them: now, and since \
+`watch` began. The kernel's counters are read; nothing is captured, no traffic is made, and no \
+privilege is needed. Processes of other users are named only to root.
+
+On a terminal the list is refreshed; otherwise there is a table for each look. Ctrl-C, or --count, \
+ends with a summary of the largest connections, in the words of `gigatcp why`. It is less certain \
+than `why` from a capture: confidence stays below 0.90. Only the sender's counters show most \
+causes; for data that this host receives, `watch` shows the window and the reader.
+
+A filter selects connections by words that `ss` has: dport, sport, dst, src, state, and, or, not. \
+A bare HOST, HOST:PORT, :PORT or address with a prefix length matches either end; pid:N and \
+proc:NAME match the process.",
+    after_help = "\
+Examples:
+  gigatcp watch                                  all connections, refreshed
+  gigatcp watch :443 or dst 10.0.0.0/8           some of them
+  gigatcp watch proc:iperf3 --interval '200 ms'  of a program, five times a second
+  gigatcp watch --connection 51234               one of them every 10 ms, with all evidence
+  gigatcp watch --count 60 > connections.txt     a table each second for a minute
+  gigatcp watch --json-lines | jq .              as JSON, a line for each connection and look
+  gigatcp watch --open-metrics 127.0.0.1:9465    for Prometheus, at /metrics"
+)]
+pub(crate) struct Arguments {
+    /// Which connections: places, words of ss, pid:N, proc:NAME [default: all]
+    #[arg(value_name = "FILTER")]
+    filter: Vec<String>,
+
+    /// Time between two looks [default: 1 s; 10 ms with --connection]
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    interval: Option<Duration>,
+
+    /// End after that many looks
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+
+    /// Watch one connection in depth, by its ID in the list
+    #[arg(long, value_name = "ID")]
+    connection: Option<u32>,
+
+    /// Connections that are listed; the others are counted [default: 20]
+    #[arg(long, value_name = "N")]
+    lines: Option<usize>,
+
+    /// Print each look as JSON, a line for each connection
+    #[arg(long, conflicts_with = "lines")]
+    json_lines: bool,
+
+    /// Serve the last look in the OpenMetrics format at this address
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    open_metrics: Option<SocketAddr>,
+}
+
+/// Watches until Ctrl-C.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    live::run(arguments)
+}

@@ -1,0 +1,286 @@
+//! Looks in time, one connection in depth, and the summary at the end.
+
+use std::io::{self, IsTerminal};
+use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gigatcp_linux::clock;
+use gigatcp_meter::watch::{Connection, Filter, Watch};
+use gigatcp_report::escape::terminal;
+use gigatcp_units::grammar::human_duration;
+use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_why::counters::End;
+
+use super::metrics::Metrics;
+use super::{Arguments, json, table};
+use crate::commands::Outcome;
+use crate::commands::why::answer::{self, Which};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output;
+
+/// Connections that the list shows unless the user says otherwise.
+const LINES: usize = 20;
+
+/// Connections of the summary.
+const SUMMARY: usize = 8;
+
+/// Bytes below which a connection is not in the summary unless it is the only one.
+const MIN_BYTES: Bytes = Bytes::new(10_000);
+
+/// Slices that one connection in depth keeps.
+const DEEP: usize = 512;
+
+/// Time between two lines of one connection in depth.
+const LINE_EVERY: Duration = Duration::from_secs(1);
+
+/// Looks until Ctrl-C or the count.
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let filter = Filter::parse(&arguments.filter.join(" "), &resolve).map_err(|what| {
+        Failure::new(format!("the filter cannot be read: {what}"))
+            .effect("nothing is watched")
+            .hint("as in `gigatcp watch 'dport = :443 and not dst 10.0.0.0/8'`")
+    })?;
+    let interrupt = Interrupt::listen()?;
+    let watch = Watch::new(filter).map_err(|error| cannot(&error))?;
+    match arguments.connection {
+        Some(id) => deep(arguments, watch.with_slices(DEEP), id, &interrupt),
+        None => list(arguments, watch, &interrupt),
+    }
+}
+
+fn cannot(error: &io::Error) -> Failure {
+    Failure::io("list the kernel's connections (sock_diag)", error)
+        .hint("the kernel needs CONFIG_INET_DIAG, or `modprobe inet_diag tcp_diag`")
+}
+
+fn resolve(name: &str) -> Vec<IpAddr> {
+    let found = (name, 0).to_socket_addrs();
+    found.map_or_else(|_| Vec::new(), |all| all.map(|one| one.ip()).collect())
+}
+
+fn now() -> Instant {
+    Instant::from_nanos(clock::monotonic().unsigned_abs())
+}
+
+/// Waits until then, or until the program is to end.
+fn wait(until: Instant, stop: &AtomicBool) {
+    /// Time after which a request to end is seen.
+    const STEP: Duration = Duration::from_millis(50);
+    while !stop.load(Ordering::SeqCst) {
+        let left = until.saturating_since(now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_nanos(left.min(STEP).as_nanos()));
+    }
+}
+
+/// Instants of looks: every `interval`, none twice if one took long.
+struct Looks {
+    next: Instant,
+    interval: Duration,
+    left: Option<u64>,
+}
+
+impl Looks {
+    fn new(interval: Duration, count: Option<u64>) -> Self {
+        Self {
+            next: now(),
+            interval: interval.max(Duration::from_millis(1)),
+            left: count,
+        }
+    }
+
+    /// Waits for the next one; `None` if there is none.
+    fn next(&mut self, stop: &AtomicBool) -> Option<Instant> {
+        match &mut self.left {
+            Some(0) => return None,
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        wait(self.next, stop);
+        let at = now();
+        while self.next <= at {
+            self.next += self.interval;
+        }
+        (!stop.load(Ordering::SeqCst)).then_some(at)
+    }
+}
+
+/// All connections.
+fn list(
+    arguments: &Arguments,
+    mut watch: Watch,
+    interrupt: &Interrupt,
+) -> Result<Outcome, Failure> {
+    let interval = arguments.interval.unwrap_or(Duration::from_secs(1));
+    // The first look has no rates: it is not shown.
+    let mut looks = Looks::new(interval, arguments.count.map(|count| count + 1));
+    let metrics = arguments.open_metrics.map(Metrics::serve).transpose()?;
+    let refreshes = io::stdout().is_terminal() && !arguments.json_lines;
+    let shown = arguments.lines.unwrap_or(LINES);
+    let mut is_first = true;
+    while let Some(at) = looks.next(interrupt.stop()) {
+        watch.look(at).map_err(|error| cannot(&error))?;
+        if std::mem::take(&mut is_first) {
+            continue;
+        }
+        let all = watch.connections();
+        if let Some(metrics) = &metrics {
+            metrics.put(&all);
+        }
+        if arguments.json_lines {
+            output::print(&json::lines(&all))?;
+        } else {
+            output::print(&table::look(&all, shown, refreshes))?;
+        }
+    }
+    if !arguments.json_lines {
+        output::print(&summary(&watch))?;
+    }
+    Ok(ended(interrupt))
+}
+
+/// One connection.
+fn deep(
+    arguments: &Arguments,
+    mut watch: Watch,
+    id: u32,
+    interrupt: &Interrupt,
+) -> Result<Outcome, Failure> {
+    let interval = arguments.interval.unwrap_or(Duration::from_millis(10));
+    watch.look(now()).map_err(|error| cannot(&error))?;
+    if watch.connection(id).is_none() {
+        return Err(
+            Failure::new(format!("no connection that is watched has the ID {id}"))
+                .hint("`gigatcp watch` lists them with their IDs"),
+        );
+    }
+    let mut looks = Looks::new(interval, arguments.count);
+    let mut next_line = now() + LINE_EVERY;
+    let mut since = Since::default();
+    if !arguments.json_lines {
+        output::print(&table::timeline_head())?;
+    }
+    while let Some(at) = looks.next(interrupt.stop()) {
+        if !watch.look_at(id, at).map_err(|error| cannot(&error))? {
+            break;
+        }
+        let Some(one) = watch.connection(id) else {
+            break;
+        };
+        if arguments.json_lines {
+            output::print(&json::lines(&[one]))?;
+        } else if at >= next_line {
+            output::print(&table::timeline(
+                one,
+                since.rates(one, at),
+                since.started(at),
+            ))?;
+            next_line += LINE_EVERY;
+        } else {
+            since.begin(one, at);
+        }
+    }
+    if !arguments.json_lines
+        && let Some(one) = watch.connection(id)
+    {
+        output::print(&format!("\n{}", told(one, true)))?;
+    }
+    Ok(ended(interrupt))
+}
+
+/// What was sent and received up to the last line of a timeline.
+#[derive(Default)]
+struct Since {
+    start: Option<Instant>,
+    last: Option<(Instant, [Bytes; 2])>,
+}
+
+impl Since {
+    fn begin(&mut self, one: &Connection, at: Instant) {
+        self.start.get_or_insert(at);
+        self.last.get_or_insert((at, one.totals()));
+    }
+
+    fn started(&self, at: Instant) -> Duration {
+        at.saturating_since(self.start.unwrap_or(at))
+    }
+
+    /// Rates since the last line.
+    fn rates(&mut self, one: &Connection, at: Instant) -> [gigatcp_units::Rate; 2] {
+        let totals = one.totals();
+        let (from, before) = self.last.replace((at, totals)).unwrap_or((at, totals));
+        let time = at.saturating_since(from);
+        [0, 1].map(|end: usize| {
+            gigatcp_units::Rate::from_amount(totals[end].saturating_sub(before[end]), time)
+        })
+    }
+}
+
+fn ended(interrupt: &Interrupt) -> Outcome {
+    interrupt
+        .signal()
+        .map_or(Outcome::Done, Outcome::Interrupted)
+}
+
+/// What limited the largest connections.
+fn summary(watch: &Watch) -> String {
+    let all = watch.largest();
+    let is_large = |one: &&&Connection| one.total() >= MIN_BYTES;
+    let large = all.iter().filter(is_large).count();
+    let mut text = String::new();
+    for one in all
+        .iter()
+        .filter(|one| large == 0 || is_large(one))
+        .take(SUMMARY)
+    {
+        if one.total() > Bytes::ZERO {
+            text.push_str(&format!("\n{}", told(one, false)));
+        }
+    }
+    let others = large.saturating_sub(SUMMARY);
+    if others > 0 {
+        text.push_str(&format!("\n{} more of 10 kB and above\n", others));
+    }
+    if text.is_empty() {
+        text.push_str("No data was sent or received.\n");
+    }
+    text
+}
+
+/// The answer for one connection.
+fn told(one: &Connection, is_verbose: bool) -> String {
+    let Some(diagnosis) = one.diagnosis() else {
+        return format!("{} -> {}: no data moved\n", one.local, one.peer);
+    };
+    let (from, to, end) = match one.role() {
+        End::Sender => (one.local, one.peer, "sender"),
+        End::Receiver => (one.peer, one.local, "receiver"),
+    };
+    let owner = one.owner.as_ref().map_or_else(String::new, |owner| {
+        format!("{} (process {})", terminal(&owner.name), owner.id)
+    });
+    let which = Which {
+        ends: format!("{from} -> {to}"),
+        captured: format!("from the counters of the {end}"),
+        place: owner,
+        reset_by: None,
+    };
+    let mut text = answer::lines(&which, &diagnosis, is_verbose);
+    if is_verbose {
+        for verdict in diagnosis.verdicts.iter().filter(|one| one.share >= 0.0005) {
+            let share = answer::percent(verdict.share);
+            let time = human_duration(verdict.time);
+            text.push_str(&answer::labeled(
+                "Cause",
+                &format!("{} {share}, {time}: {}", verdict.cause.id, verdict.finding),
+            ));
+            for piece in &verdict.evidence {
+                text.push_str(&answer::labeled("", &piece.text));
+            }
+        }
+    }
+    text
+}

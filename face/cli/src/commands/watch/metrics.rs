@@ -1,0 +1,207 @@
+//! The last look in the OpenMetrics format, over HTTP.
+//!
+//! The 100 connections with the highest rate have series of their own, labeled with
+//! OpenTelemetry's names (dots as underscores); totals are of all.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use gigatcp_meter::watch::Connection;
+use gigatcp_why::counters::Reading;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Connections with series of their own.
+const MAX_SERIES: usize = 100;
+
+/// A peer that sends no request for so long is let go.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is served.
+pub(super) struct Metrics {
+    text: Arc<Mutex<String>>,
+}
+
+impl Metrics {
+    /// Listens at an address.
+    pub(super) fn serve(at: SocketAddr) -> Result<Self, Failure> {
+        let listener = TcpListener::bind(at)
+            .map_err(|error| Failure::io(&format!("listen at {at}"), &error))?;
+        let local = listener.local_addr().unwrap_or(at);
+        output::say(&format!("OpenMetrics at http://{local}/metrics"));
+        let text = Arc::new(Mutex::new(String::from("# EOF\n")));
+        let served = Arc::clone(&text);
+        thread::spawn(move || {
+            for peer in listener.incoming().flatten() {
+                let text = served
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .clone();
+                // A scraper that has gone away misses nothing.
+                let _ = answer(&peer, &text);
+            }
+        });
+        Ok(Self { text })
+    }
+
+    /// Serves this look from now on.
+    pub(super) fn put(&self, all: &[&Connection]) {
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text(all);
+    }
+}
+
+/// Answers one request.
+fn answer(mut peer: &TcpStream, text: &str) -> io::Result<()> {
+    peer.set_read_timeout(Some(PATIENCE))?;
+    peer.set_write_timeout(Some(PATIENCE))?;
+    let mut request = [0; 1024];
+    let read = peer.read(&mut request)?;
+    let path = request[..read].split(|byte| *byte == b' ').nth(1);
+    let (status, body) = match path {
+        Some(b"/metrics" | b"/") => ("200 OK", text),
+        _ => ("404 Not Found", "only /metrics is here\n"),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/openmetrics-text; version=1.0.0; \
+         charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    peer.write_all(head.as_bytes())?;
+    peer.write_all(body.as_bytes())
+}
+
+/// A family of series with a value for each connection.
+struct Family {
+    name: &'static str,
+    kind: &'static str,
+    help: &'static str,
+    value: fn(&Reading) -> Option<f64>,
+}
+
+const FAMILIES: [Family; 7] = [
+    Family {
+        name: "tcp_connection_sent_bytes",
+        kind: "counter",
+        help: "Bytes acknowledged by the peer.",
+        value: |one| Some(one.bytes_acked?.as_u64() as f64),
+    },
+    Family {
+        name: "tcp_connection_received_bytes",
+        kind: "counter",
+        help: "Bytes received in order.",
+        value: |one| Some(one.bytes_received?.as_u64() as f64),
+    },
+    Family {
+        name: "tcp_connection_retransmitted_segments",
+        kind: "counter",
+        help: "Segments retransmitted.",
+        value: |one| Some(one.total_retrans? as f64),
+    },
+    Family {
+        name: "tcp_connection_rtt_seconds",
+        kind: "gauge",
+        help: "Smoothed RTT.",
+        value: |one| Some(one.rtt?.as_secs_f64()),
+    },
+    Family {
+        name: "tcp_connection_min_rtt_seconds",
+        kind: "gauge",
+        help: "Minimum RTT.",
+        value: |one| Some(one.min_rtt?.as_secs_f64()),
+    },
+    Family {
+        name: "tcp_connection_cwnd_bytes",
+        kind: "gauge",
+        help: "Congestion window.",
+        value: |one| Some(one.cwnd()?.as_u64() as f64),
+    },
+    Family {
+        name: "tcp_connection_window_bytes",
+        kind: "gauge",
+        help: "Window that the peer advertises.",
+        value: |one| Some(one.snd_wnd?.as_u64() as f64),
+    },
+];
+
+/// A look in the OpenMetrics format.
+fn text(all: &[&Connection]) -> String {
+    let mut text = String::new();
+    let mut states: BTreeMap<&str, usize> = BTreeMap::new();
+    all.iter()
+        .for_each(|one| *states.entry(one.state()).or_default() += 1);
+    text.push_str("# TYPE tcp_connections gauge\n# HELP tcp_connections Connections by state.\n");
+    for (state, count) in states {
+        let state = state.replace('-', "_");
+        let _ = writeln!(
+            text,
+            "tcp_connections{{network_connection_state=\"{state}\"}} {count}"
+        );
+    }
+    let shown = &all[..all.len().min(MAX_SERIES)];
+    for family in &FAMILIES {
+        let (name, kind) = (family.name, family.kind);
+        let _ = writeln!(text, "# TYPE {name} {kind}");
+        if name.ends_with("_bytes") || name.ends_with("_seconds") {
+            let unit = name.rsplit('_').next().unwrap_or_default();
+            let _ = writeln!(text, "# UNIT {name} {unit}");
+        }
+        let _ = writeln!(text, "# HELP {name} {}", family.help);
+        let total = if kind == "counter" { "_total" } else { "" };
+        for one in shown {
+            if let Some(value) = (family.value)(&one.reading) {
+                let _ = writeln!(text, "{name}{total}{{{}}} {value}", labels(one));
+            }
+        }
+    }
+    limits(&mut text, shown);
+    text.push_str("# EOF\n");
+    text
+}
+
+/// Time of each connection by cause.
+fn limits(text: &mut String, shown: &[&Connection]) {
+    let name = "tcp_connection_limited_seconds";
+    let _ = writeln!(
+        text,
+        "# TYPE {name} gauge\n# UNIT {name} seconds\n# HELP {name} Time limited by a cause since \
+         it is watched."
+    );
+    for one in shown {
+        let Some(diagnosis) = one.diagnosis() else {
+            continue;
+        };
+        let labels = labels(one);
+        for verdict in &diagnosis.verdicts {
+            let (cause, time) = (verdict.cause.id, verdict.time.as_secs_f64());
+            let _ = writeln!(text, "{name}{{{labels},cause=\"{cause}\"}} {time}");
+        }
+        let unknown = diagnosis.unknown.as_secs_f64();
+        let _ = writeln!(text, "{name}{{{labels},cause=\"unknown\"}} {unknown}");
+    }
+}
+
+fn labels(one: &Connection) -> String {
+    let owner = one.owner.as_ref();
+    format!(
+        "id=\"{}\",network_local_address=\"{}\",network_local_port=\"{}\",\
+         network_peer_address=\"{}\",network_peer_port=\"{}\",process_executable_name=\"{}\"",
+        one.id,
+        one.local.ip(),
+        one.local.port(),
+        one.peer.ip(),
+        one.peer.port(),
+        owner.map_or_else(String::new, |owner| escaped(&owner.name)),
+    )
+}
+
+/// A label's value as the format wants it.
+fn escaped(value: &str) -> String {
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+    value.replace('\n', "\\n")
+}

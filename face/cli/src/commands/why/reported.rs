@@ -1,0 +1,85 @@
+//! Answers for reports of testers and of `ss` in place of captures.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use gigatcp_analyze::reports::{self, Report, Reported};
+use gigatcp_report::escape::terminal;
+use serde_json::{Value, json};
+
+use super::answer::{self, Which, labeled};
+use super::json::diagnosed;
+use crate::failure::Failure;
+
+/// Bytes of a report at most; a text beyond is taken for printed packets.
+const MAX_SIZE: u64 = 256 << 20;
+
+/// Connections that are answered unless all are requested.
+const SHOWN: usize = 8;
+
+/// The report in a file; `None` if it is something else.
+pub(super) fn find(path: &Path) -> Result<Option<Report>, Failure> {
+    let is_small = |path: &Path| path.metadata().is_ok_and(|about| about.len() <= MAX_SIZE);
+    if !path.is_file() || !is_small(path) || !is_text(path) {
+        return Ok(None);
+    }
+    let bytes =
+        fs::read(path).map_err(|error| Failure::io(&format!("read {}", path.display()), &error))?;
+    Ok(reports::report(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Whether a file begins as text does.
+fn is_text(path: &Path) -> bool {
+    let mut head = [0; 512];
+    let read = File::open(path).and_then(|mut file| file.read(&mut head));
+    let head = &head[..read.unwrap_or(0)];
+    let is_binary = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r');
+    !head.is_empty() && !head.iter().any(is_binary)
+}
+
+/// The answers for the connections of a report.
+pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bool) -> String {
+    let count = report.connections.len();
+    let mut text = String::new();
+    let shown = if shows_all { count } else { SHOWN };
+    for one in report.connections.iter().take(shown) {
+        let which = Which {
+            ends: terminal(&one.ends),
+            captured: format!("from a report of {}", report.source),
+            place: String::new(),
+            reset_by: None,
+        };
+        text.push_str(&answer::lines(&which, &one.diagnosis, is_verbose));
+        text.push('\n');
+    }
+    if let Some(more @ 1..) = count.checked_sub(shown) {
+        text.push_str(&format!("{more} more; --all shows them\n\n"));
+    }
+    if count == 0 {
+        let name = terminal(&path.display().to_string());
+        text.push_str(&format!(
+            "{name} has no connection that can be explained.\n"
+        ));
+    }
+    for note in &report.notes {
+        text.push_str(&labeled("Note", note));
+    }
+    text
+}
+
+/// The same as JSON.
+pub(super) fn json(path: &Path, report: &Report) -> Value {
+    let connection = |one: &Reported| {
+        let mut value = diagnosed(&one.diagnosis);
+        value["ends"] = one.ends.clone().into();
+        value
+    };
+    let connections: Vec<Value> = report.connections.iter().map(connection).collect();
+    json!({
+        "connections": connections,
+        "file": path.display().to_string(),
+        "notes": report.notes,
+        "report": report.source,
+    })
+}
