@@ -150,11 +150,14 @@ pub const TASKS: [Task; 15] = [
         name: "grade",
         forms: &[
             (
-                "[--fat] [--shared] [--seeds N] [--first SEED] [--cause ID] [--show] [--write]",
+                "[--fat] [--shared] [--elements] [--next] [--seeds N] [--first SEED] [--cause ID] [--show] \
+                 [--write]",
                 &[
                     "does `gigatcp why` find the known cause?",
                     "--fat: over paths of thousands of segments;",
                     "--shared: over paths that others use as well;",
+                    "--elements: managed queues, changing links, dialogs;",
+                    "--next: the limit that follows the primary cause;",
                     "--write keeps it: docs/grade.txt, -fat, -shared",
                 ],
             ),
@@ -171,7 +174,7 @@ pub const TASKS: [Task; 15] = [
                 &["makes such captures with this kernel; needs root"],
             ),
             (
-                "--fit [--seeds N] [--kernels DIR]",
+                "--fit [--seeds N] [--kernels DIR] [--continue STRENGTH]",
                 &["fits the weights of causes to both"],
             ),
             (
