@@ -150,16 +150,18 @@ pub const TASKS: [Task; 15] = [
         name: "grade",
         forms: &[
             (
-                "[--fat] [--shared] [--elements] [--next] [--seeds N] [--first SEED] [--cause ID] [--show] \
-                 [--write]",
+                "[--fat] [--shared] [--elements] [--seeds N] [--first SEED] [--cause ID] [--show] [--write]",
                 &[
                     "does `gigatcp why` find the known cause?",
                     "--fat: over paths of thousands of segments;",
                     "--shared: over paths that others use as well;",
                     "--elements: managed queues, changing links, dialogs;",
-                    "--next: the limit that follows the primary cause;",
                     "--write keeps it: docs/grade.txt, -fat, -shared",
                 ],
+            ),
+            (
+                "--next [--seeds N]",
+                &["does it find the limit that follows the primary cause?"],
             ),
             (
                 "--kernels DIR [--metamorphic] [--two] [--show] [--write]",
