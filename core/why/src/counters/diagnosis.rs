@@ -284,7 +284,9 @@ impl CounterAccount {
         let most = window / m.min_rtt.filter(|rtt| *rtt > 0.0)?;
         let own = &sum.cards[first];
         let achieved = own.bytes / own.time.as_secs_f64().max(1e-9);
-        let is_next = !WINDOW.contains(&CARDS[first].id) && most > achieved;
+        // A window that allows a hundred times the rate says nothing about the next limit.
+        let is_near = (achieved..100.0 * achieved).contains(&most);
+        let is_next = !WINDOW.contains(&CARDS[first].id) && is_near;
         is_next.then_some(NextLimit {
             cause: CAUSES[place("receive-window-limited")?],
             rate: rate(most),
@@ -354,6 +356,44 @@ mod tests {
         };
         assert_eq!(of(20_100), "receive-window-limited");
         assert_eq!(of(40_000), "path-saturated");
+    }
+
+    #[test]
+    fn spurious_retransmissions_that_are_too_rare_to_limit_are_not_the_cause() {
+        // A loopback: 4 GB/s at 30 us. At 3 in a million the square-root law allows 34 GB/s; at
+        // 3 in a hundred 340 MB/s.
+        let of = |retransmitted: i64| {
+            let mut account = CounterAccount::default();
+            account.set_congestion("cubic");
+            for step in 0..30_i64 {
+                let words = [
+                    ("tcpi_snd_mss", 1448),
+                    ("tcpi_unacked", 80),
+                    (
+                        "tcpi_snd_cwnd",
+                        if retransmitted > 1000 { 90 } else { 3000 },
+                    ),
+                    ("tcpi_snd_ssthresh", 60),
+                    ("tcpi_snd_wnd", 6_000_000),
+                    ("tcpi_rtt", 30),
+                    ("tcpi_min_rtt", 30),
+                    ("tcpi_bytes_acked", 400_000_000 * step),
+                    ("tcpi_data_segs_out", 276_000 * step),
+                    ("tcpi_delivered", 276_000 * step),
+                    ("tcpi_total_retrans", retransmitted * step),
+                    ("tcpi_dsack_dups", retransmitted * step),
+                    ("tcpi_reord_seen", retransmitted * step),
+                    ("tcpi_notsent_bytes", 1_000_000),
+                    ("tcpi_busy_time", 100_000 * step),
+                ];
+                let at = Instant::ZERO + Duration::from_millis(100 * step.unsigned_abs());
+                account.on_reading(End::Sender, &Reading::of_words(at, words));
+            }
+            let diagnosis = account.diagnose().unwrap();
+            diagnosis.primary().map(|first| first.cause.id)
+        };
+        assert_eq!(of(8_000), Some("reordering-mistaken-for-loss"));
+        assert_ne!(of(1), Some("reordering-mistaken-for-loss"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use gigatcp_units::{Bytes, Duration};
 
-use super::account::CounterAccount;
+use super::account::{CounterAccount, End};
 use super::explain::known_default;
 use super::slice::{Slice, Wait};
 
@@ -56,6 +56,7 @@ features! {
     Local "Memory of packets in the local queue over that of all unacknowledged data."
     LossRate "Share of the segments of the connection that were retransmitted."
     LossHere "Share of the segments around the slice that were retransmitted."
+    LossLaw "Delivery rate over what the square-root law allows at the connection's loss rate."
     LossQueue "Median of added RTT before losses, over the largest added RTT."
     LossQueueMs "Median of added RTT before losses, ms."
     LossFlightSpread "Spread of the flight before losses: quartile range over median."
@@ -233,8 +234,19 @@ impl Measures {
         ]
     }
 
+    /// Delivery rate of a slice over the rate of the square-root law (Mathis, Semke, Mahdavi,
+    /// Ott 1997, with sqrt(3/2)) at the connection's share of retransmissions. Far below it,
+    /// losses are too rare to limit the sender.
+    fn loss_law(&self, account: &CounterAccount, index: usize) -> Option<f64> {
+        let slice = &account.slices[index];
+        let smss = account.last(End::Sender)?.smss?.as_u64() as f64;
+        let rtt = self.min_rtt? + added(self.min_rtt, slice).unwrap_or(0.0);
+        let law = smss / rtt * libm::sqrt(1.5 / self.loss_rate);
+        over(Some(slice.sound_rate()), Some(law))
+    }
+
     /// Losses and marks of the connection, and of the slices around this one.
-    fn losses(&self, account: &CounterAccount, index: usize) -> [Valued; 14] {
+    fn losses(&self, account: &CounterAccount, index: usize) -> [Valued; 15] {
         use Feature as F;
         // Short slices may lie between two losses.
         let is_short = account.slices[index].length < Duration::from_millis(300);
@@ -248,6 +260,7 @@ impl Measures {
         [
             (F::LossRate, Some(self.loss_rate)),
             (F::LossHere, here),
+            (F::LossLaw, has_loss(self.loss_law(account, index))),
             (F::LossQueue, has_loss(self.loss_queue_of_max)),
             (F::LossQueueMs, has_loss(queue_ms)),
             (F::LossFlightSpread, has_loss(self.loss_flight_spread)),

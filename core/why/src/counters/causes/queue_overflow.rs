@@ -13,6 +13,7 @@ pub(super) const CARD: Card = Card {
     waits: &[(Wait::Rest, 0.7), (Wait::Stalled, -4.0)],
     needs: Some(F::LossRate),
     curves: &[
+        (F::LossLaw, &[(0.05, -8.0), (0.2, -5.0), (0.6, 0.0)]),
         (F::LossHere, &[(0.0, -1.0), (0.001, 0.3)]),
         (F::LossRate, &[(0.02, 0.0), (0.06, -1.5)]),
         (F::HostDrops, &[(0.02, 0.0), (0.2, -3.0)]),

@@ -17,6 +17,7 @@ pub(super) const CARD: Card = Card {
     ],
     needs: Some(F::LossRate),
     curves: &[
+        (F::LossLaw, &[(0.05, -8.0), (0.2, -5.0), (0.6, 0.0)]),
         (F::Marked, &[(0.0, 0.0), (0.002, -1.5)]),
         (F::Reordered, &[(0.0, 0.2), (0.1, -2.0)]),
         (F::AppIdle, &[(0.3, 0.0), (0.7, -1.5)]),

@@ -17,6 +17,7 @@ pub(super) const CARD: Card = Card {
     ],
     needs: Some(F::LossRate),
     curves: &[
+        (F::LossLaw, &[(0.05, -8.0), (0.2, -5.0), (0.6, 0.0)]),
         (
             F::Spurious,
             &[(0.05, -4.0), (0.3, -0.5), (0.6, 2.0), (0.9, 3.5)],
