@@ -183,7 +183,7 @@ impl Samples {
             .collect();
         let reading = |row: &Value| {
             let numbers = row.as_array()?;
-            let known = words.iter().zip(&numbers[1..]);
+            let known = words.iter().zip(numbers.get(1..)?);
             let known = known.filter_map(|(name, number)| Some((*name, number.as_i64()?)));
             Some(Reading::of_words(instant(numbers.first()?)?, known))
         };

@@ -14,7 +14,7 @@ use gigatcp_protocol::iperf3::{
 use socket2::SockRef;
 
 use super::outcome::Outcome;
-use super::request;
+use super::request::{self, Protocol};
 use super::server::Render;
 use super::stream::{Role, Socket, Stream};
 use super::traffic::{Progress, Traffic};
@@ -31,7 +31,7 @@ pub(super) const STREAMS_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) struct Mailbox {
     /// Each with its place in the order of acceptance.
     sockets: Mutex<Vec<(u64, Socket)>>,
-    alarm: Alarm,
+    pub(super) alarm: Alarm,
 }
 
 impl Mailbox {
@@ -52,7 +52,7 @@ impl Mailbox {
     }
 
     /// Takes the connections if `count` are there.
-    fn take(&self, count: usize) -> Option<Vec<Socket>> {
+    pub(super) fn take(&self, count: usize) -> Option<Vec<Socket>> {
         self.alarm.hush();
         let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
         if sockets.len() < count {
@@ -80,8 +80,8 @@ pub(super) struct Served {
 pub struct Ended {
     /// What was measured; `None`: no data flowed.
     pub outcome: Option<Outcome>,
-    /// How the protocol ended.
-    pub end: ServerEnd,
+    /// How the protocol ended, in words.
+    pub end: String,
 }
 
 /// Serves a test to its end. `opened` is called once the data connections are there; `render`
@@ -167,7 +167,7 @@ pub(super) fn serve(
     let has_data = traffic.started_at.is_some();
     Ended {
         outcome: has_data.then(|| outcome(&served, &traffic, control_mss, peer, cut_short)),
-        end,
+        end: end.to_string(),
     }
 }
 
@@ -218,6 +218,7 @@ fn outcome(
 ) -> Outcome {
     let started_at = traffic.started_at.map(|(_, started_at)| started_at);
     Outcome {
+        protocol: Protocol::Iperf3,
         parameters: traffic.parameters().clone(),
         host: served.peer.ip().to_canonical().to_string(),
         port: served.port,
@@ -231,6 +232,7 @@ fn outcome(
         samples: traffic.samples(),
         cpu: traffic.cpu(),
         peer,
+        brief: None,
         cut_short,
     }
 }

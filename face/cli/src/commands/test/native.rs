@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use gigatcp_meter::tester::{
-    self, Explanation, Interval, Outcome, Role, StreamInterval, StreamOutcome,
+    self, Explanation, Interval, Outcome, Protocol, Role, StreamInterval, StreamOutcome,
 };
 use gigatcp_protocol::iperf3::{Direction, ServerOutput, StreamResults, Transport};
 use gigatcp_report::escape::terminal;
@@ -286,6 +286,10 @@ pub(super) fn json(outcome: &Outcome) -> Value {
         "schema": SCHEMA,
         "host": outcome.host,
         "port": outcome.port,
+        "protocol": match outcome.protocol {
+            Protocol::Iperf3 => "iperf3",
+            Protocol::Nuttcp => "nuttcp",
+        },
         "transport": parameters.transport.key(),
         "direction": match parameters.direction {
             Direction::Forward => "forward",
