@@ -1,7 +1,7 @@
 //! The server against stock nuttcp clients, its own client, and clients that misbehave.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,7 @@ struct Running {
     data_port: u16,
     stop: Arc<AtomicBool>,
     outcomes: Arc<Mutex<Vec<Outcome>>>,
-    /// Clients whose test was accepted, and clients that were told to wait.
+    /// Numbers of clients whose test was accepted, and of clients that wait.
     clients: Arc<[AtomicU16; 2]>,
     thread: Option<JoinHandle<()>>,
 }
@@ -114,7 +114,7 @@ impl Running {
         request
     }
 
-    /// What `nuttcp` prints; `None` if it is not installed.
+    /// Returns the output of `nuttcp`; `None` if it is not installed.
     fn stock_client(&self, arguments: &[&str]) -> Option<String> {
         let output = Command::new("nuttcp")
             .args(["-P", &self.at.port().to_string()])
@@ -390,6 +390,24 @@ fn clients_that_misbehave_disturb_no_test() {
     let outcome = run(&server.request(), &|| false, &mut |_| {}).unwrap();
     assert_eq!(outcome.cut_short, None);
     drop(silent);
+}
+
+#[test]
+fn ports_that_are_not_for_data_are_refused() {
+    let server = Running::start(Admission::default());
+    let theirs = UdpSocket::bind((Ipv4Addr::LOCALHOST, server.data_port)).unwrap();
+    for (port, reason) in [
+        (4999, "data port 4999: this server's begin at 5001"),
+        (server.data_port, "Address already in use"),
+    ] {
+        let mut request = server.request();
+        request.parameters.transport = Transport::Udp;
+        request.parameters.congestion = None;
+        request.data_port = port;
+        let error = run(&request, &|| false, &mut |_| {}).unwrap_err();
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+    drop(theirs);
 }
 
 #[test]

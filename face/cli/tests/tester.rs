@@ -270,7 +270,7 @@ fn the_text_of_nuttcp_has_a_line_for_each_interval_and_a_summary() {
             &data,
             "-u",
             "-b",
-            "10M",
+            "10 Mbit/s",
         ],
         &[],
         &["-R"],

@@ -80,7 +80,7 @@ pub(super) struct Served {
 pub struct Ended {
     /// What was measured; `None`: no data flowed.
     pub outcome: Option<Outcome>,
-    /// How the protocol ended, in words.
+    /// The reason of its end, in words.
     pub end: String,
 }
 
@@ -128,11 +128,7 @@ pub(super) fn serve(
                 Output::Event(ServerEvent::PeerResults(results)) => {
                     peer = Some(results);
                     let own = outcome(&served, &traffic, control_mss, None, None);
-                    let mut results = own.to_results();
-                    let render = render.filter(|_| served.parameters.get_server_output);
-                    let text = render.map(|render| render(&own));
-                    results.server_output = text.map(ServerOutput::Text);
-                    served.session.send_results(now, &results);
+                    served.session.send_results(now, &results_of(&own, render));
                 }
                 Output::Event(ServerEvent::Ended(end)) => break 'test end,
             }
@@ -169,6 +165,15 @@ pub(super) fn serve(
         outcome: has_data.then(|| outcome(&served, &traffic, control_mss, peer, cut_short)),
         end: end.to_string(),
     }
+}
+
+/// Returns the results for the client, with this end's output if it requested that.
+fn results_of(own: &Outcome, render: Option<&Render>) -> Results {
+    let mut results = own.to_results();
+    let render = render.filter(|_| own.parameters.get_server_output);
+    let text = render.map(|render| render(own));
+    results.server_output = text.map(ServerOutput::Text);
+    results
 }
 
 /// Waits for what comes next.

@@ -74,7 +74,7 @@ pub(super) struct Shared {
     pub(super) budget: Arc<Budget>,
     /// Bytes of a write, or of a datagram.
     pub(super) block: usize,
-    /// What streams of nuttcp's protocol need; `None`: iperf3's.
+    /// State of streams of nuttcp's protocol; `None`: iperf3's.
     pub(super) nuttcp: Option<Arc<Link>>,
 }
 

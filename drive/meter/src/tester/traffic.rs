@@ -289,7 +289,7 @@ impl Traffic {
         self.stop_at(Instant::now(), report);
     }
 
-    /// The same, of a test that was over at `now`.
+    /// Stops a test that was over at `now`.
     pub(super) fn stop_at(&mut self, now: Instant, report: &mut dyn FnMut(Progress<'_>)) {
         let Some((start, _)) = self.started_at else {
             return;

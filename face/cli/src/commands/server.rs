@@ -139,7 +139,7 @@ fn authorize(arguments: &Arguments) -> Result<Option<Arc<Authorize>>, Failure> {
     checks.map(Some).map_err(Failure::new)
 }
 
-/// What is to be done for nuttcp clients.
+/// Returns the settings for nuttcp clients.
 fn nuttcp(arguments: &Arguments) -> Option<NuttcpConfig> {
     let port = arguments.nuttcp_port;
     (port != Some(0)).then(|| NuttcpConfig {

@@ -1,4 +1,4 @@
-//! What was measured, as nuttcp's lines have it, and the other way.
+//! Figures of a test for nuttcp's lines, and a peer's results from its lines.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -146,7 +146,7 @@ pub fn brief(outcome: &Outcome, role: Role) -> Brief {
     }
 }
 
-/// What this end measured, for its lines or its half of the summary.
+/// Returns the figures of this end's lines, or of its half of the summary.
 pub(super) fn totals(transfer: &Transfer) -> Totals {
     let traffic = &transfer.traffic;
     let streams = traffic.outcomes();
@@ -180,7 +180,7 @@ pub(super) fn totals(transfer: &Transfer) -> Totals {
     totals
 }
 
-/// How this end's streams were opened.
+/// Returns the facts of the setup: peer, MSS and buffers.
 pub(super) fn connected(traffic: &Traffic, rtt: Option<Duration>) -> Connected {
     let Some(first) = traffic.streams.first() else {
         return Connected::default();
@@ -202,8 +202,9 @@ pub(super) fn connected(traffic: &Traffic, rtt: Option<Duration>) -> Connected {
     }
 }
 
-/// What a peer counted, from the summary and the amount that it said. It says the sum over its
-/// streams: what is missing there is taken from the last streams.
+/// Returns a peer's counts, from the summary and the amount that it said.
+///
+/// It says the sum over its streams: a difference to ours is put on the last streams.
 pub(super) fn results(
     transfer: &Transfer,
     brief: &Brief,
@@ -227,7 +228,11 @@ pub(super) fn results(
     let (lost, sent) = brief.loss.and_then(|loss| loss.counts).unwrap_or((0, 0));
     let retransmits = brief.retransmissions.as_ref().filter(|_| !is_sender);
     let retransmits = retransmits.filter(|of| !of.host_wide);
-    let split = split(told.as_u64(), &own);
+    let told = match transfer.link.parameters.udp {
+        true => whole(told.as_u64(), transfer.link.parameters.buffer_bytes.into()),
+        false => told.as_u64(),
+    };
+    let split = split(told, &own);
     let of = |(index, bytes): (usize, u64)| StreamResults {
         id: streams[index].id,
         bytes,
@@ -261,6 +266,12 @@ pub(super) fn results(
     }
 }
 
+/// Returns an amount, rounded in a line, as the whole datagrams that it is.
+fn whole(bytes: u64, datagram: u64) -> u64 {
+    let datagram = datagram.max(1);
+    (bytes + datagram / 2) / datagram * datagram
+}
+
 /// The time of an amount; in a line, rate and data are more exact than the time.
 fn seconds(amount: Amount) -> f64 {
     match amount.rate.as_bps() {
@@ -289,6 +300,12 @@ fn split(sum: u64, own: &[u64]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_amount_of_a_line_is_whole_datagrams() {
+        assert_eq!(whole(1_013_029, 1000), 1_013_000);
+        assert_eq!(whole(1_012_971, 1000), 1_013_000);
+    }
 
     #[test]
     fn the_parts_of_a_peers_sum_are_ours_where_it_is_ours_and_add_up_to_it_anyway() {

@@ -1,4 +1,4 @@
-//! What a server does without data: the route to its client, a test with a third party.
+//! Requests without data between client and server: a route, a test with a third party.
 
 use std::fmt::Write;
 use std::net::IpAddr;

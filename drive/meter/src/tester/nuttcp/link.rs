@@ -1,4 +1,4 @@
-//! What the threads of a nuttcp test's streams share, and what they do.
+//! The threads of a nuttcp test's streams, and the state that they share.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
@@ -33,7 +33,7 @@ const MIN_PLACE: usize = 2048;
 /// Window of a peer that has not told one.
 const NO_WINDOW: u32 = u32::MAX;
 
-/// What a test's streams share beyond [`Shared`].
+/// State that a test's streams share beyond [`Shared`].
 #[derive(Debug)]
 pub(in super::super) struct Link {
     pub(super) parameters: Parameters,
@@ -71,7 +71,7 @@ impl Link {
         })
     }
 
-    /// What a receiver of datagrams has counted.
+    /// Returns the counts of a receiver of datagrams.
     pub(super) fn datagrams(&self) -> MutexGuard<'_, Receiver> {
         self.datagrams
             .lock()

@@ -12,7 +12,7 @@
 //! | `foreign.rs` | what a server does without data: traceroute, third parties |
 //!
 //! Streams are counted, read and explained as those of iperf3's protocol. Of the peer only its
-//! lines are known: the sum over its streams, and nothing of its sockets.
+//! lines are known: the sum over its streams, no figures of its sockets.
 
 pub(super) mod client;
 mod figures;
@@ -34,8 +34,8 @@ use super::request::Request;
 pub use figures::{brief, interval};
 pub(super) use link::Link;
 
-/// The interval that a UDP receiver is told where the user wants none: datagrams carry counts,
-/// which losses are told from, only with intervals.
+/// The interval of a UDP test whose user wants none: only with intervals do datagrams carry the
+/// counts that losses are found from.
 const UDP_INTERVAL: units::Duration = units::Duration::from_secs(1);
 
 /// A test in nuttcp's words, with buffers of `block` bytes.

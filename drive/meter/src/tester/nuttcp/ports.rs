@@ -45,14 +45,17 @@ pub(in super::super) fn awaited(wanted: &Parameters) -> Option<(bool, Range<u16>
 }
 
 impl DataPorts {
-    /// Opens ports, as far as they are not open.
+    /// Opens ports, as far as they are not open. Those that `is_ours` are of tests that run.
+    ///
+    /// UDP sockets of many programs share their ports: one of another program is left alone.
     ///
     /// # Errors
-    /// What the system says of the first port that cannot be opened.
+    /// The system's error for the first port that cannot be opened.
     pub(in super::super) fn open(
         &mut self,
         address: IpAddr,
         (is_udp, ports): (bool, Range<u16>),
+        is_ours: impl Fn(Port) -> bool,
     ) -> io::Result<()> {
         for number in ports {
             let port = Port { is_udp, number };
@@ -61,7 +64,11 @@ impl DataPorts {
             }
             let at = SocketAddr::new(address, number);
             let opened = match is_udp {
-                true => udp_socket(at).map(Opened::Udp),
+                true if is_ours(port) => udp_socket(at).map(Opened::Udp),
+                true => UdpSocket::bind(at).and_then(|alone| {
+                    drop(alone);
+                    udp_socket(at).map(Opened::Udp)
+                }),
                 false => listen(at).map(Opened::Tcp),
             };
             let said = |error: io::Error| {

@@ -87,6 +87,10 @@ pub(in super::super) fn serve(
             transfer.end(report);
             break finish(&mut served, &transfer, "the server has terminated");
         }
+        if transfer.is_late(Instant::now()) {
+            transfer.end(report);
+            break finish(&mut served, &transfer, "the client sends for too long");
+        }
         if transfer.idle(Instant::now()) > IDLE[usize::from(!served.wanted.udp)] {
             served.server.abort();
             transfer.end(report);

@@ -19,11 +19,14 @@ use super::link::{Link, now as monotonic};
 /// Longest wait for senders to finish the buffers that they have begun.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// Longest time by which a transfer may exceed the time that was told: the path may hold as much.
+const LATE: Duration = Duration::from_secs(60);
+
 /// Time that a receiver of datagrams has to open its port: up to 6.1.2, nuttcp does so after it
 /// has consented.
 const BIND_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a look at a transfer found.
+/// A change that a look at a transfer found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Found {
     /// Data flows from now on.
@@ -182,6 +185,14 @@ impl Transfer {
     /// Time since data has come, or since the streams were opened.
     pub(super) fn idle(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.last_data.0)
+    }
+
+    /// Whether a sender goes on long after the time that it told.
+    pub(super) fn is_late(&self, now: Instant) -> bool {
+        let limit = self.link.parameters.time_limit;
+        let started = self.traffic.started_at.filter(|_| !limit.is_zero());
+        let longest = Duration::from_nanos(limit.as_nanos()) + LATE;
+        started.is_some_and(|(start, _)| now > start + longest)
     }
 
     /// When the time of a sender is over, if it has one.

@@ -64,7 +64,7 @@ pub(super) struct Waiting {
     pub(super) parameters: Parameters,
 }
 
-/// What the protocol of a client needs.
+/// Protocol of a client, with its state.
 pub(super) enum Client {
     Iperf3 { cookie: Cookie, session: Session },
     Nuttcp(Box<Requested>),
@@ -101,25 +101,30 @@ impl Running {
             && self.handed < self.streams
     }
 
-    /// Whether the test still waits for a stream at a data port.
-    pub(super) fn awaits(&self, port: Port) -> bool {
+    /// Whether a data port is one of this test.
+    pub(super) fn uses(&self, port: Port) -> bool {
         let has = |(is_udp, ports): &(bool, Range<u16>)| {
             *is_udp == port.is_udp && ports.contains(&port.number)
         };
         self.ports.as_ref().is_some_and(has)
+    }
+
+    /// Whether the test still waits for a stream at a data port.
+    pub(super) fn awaits(&self, port: Port) -> bool {
+        self.uses(port)
             && self.is_opening.load(Ordering::Acquire)
             && !self.taken.contains(&port.number)
     }
 }
 
-/// What threads of tests tell the thread that accepts.
+/// State that threads of tests share with the thread that accepts.
 pub(super) struct Shared {
     pub(super) alarm: Alarm,
     pub(super) stop: AtomicBool,
     ended: Mutex<u64>,
 }
 
-/// What a descriptor of the loop belongs to.
+/// The owner of a descriptor of the loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     Alarm,
@@ -510,7 +515,7 @@ impl<'a> Hall<'a> {
         Ok(())
     }
 
-    /// What the thread of a test needs of its client.
+    /// Returns the state of a client for the thread of its test.
     fn served(
         &self,
         client: Waiting,
@@ -579,7 +584,7 @@ enum AnyServed {
     Nuttcp(Box<nuttcp_session::Served>),
 }
 
-/// What the thread of a test needs.
+/// Work of the thread of a test.
 struct Job {
     test: u64,
     interval: Option<Duration>,

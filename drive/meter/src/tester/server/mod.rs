@@ -2,8 +2,8 @@
 //!
 //! One thread accepts, reads what clients want, decides who waits, and hands data connections to
 //! their tests; it never waits for a single client. A test that runs has a thread. What a client
-//! can make the server keep before its test runs is bounded: so many connections, each with a
-//! few kilobytes and a deadline.
+//! can make the server keep before its test runs is bounded: 1024 connections, each with a few
+//! kilobytes and a deadline.
 //!
 //! | file | what |
 //! |---|---|
@@ -57,7 +57,7 @@ pub struct ServerConfig {
     pub nuttcp: Option<NuttcpConfig>,
 }
 
-/// What a server is to do for nuttcp's clients.
+/// Settings of a server for nuttcp's clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NuttcpConfig {
     /// Port of control connections.
@@ -102,7 +102,7 @@ impl Default for ServerConfig {
 pub struct BindError {
     /// The port.
     pub port: u16,
-    /// What the system said.
+    /// The system's error.
     pub cause: io::Error,
 }
 
@@ -143,7 +143,7 @@ pub enum ServerNotice<'a> {
         test: u64,
         /// What was measured; `None`: no data flowed.
         outcome: Option<&'a Outcome>,
-        /// How it ended, in words.
+        /// The reason of its end, in words.
         end: &'a str,
     },
 }

@@ -112,6 +112,10 @@ impl Hall<'_> {
             let port = wanted.port;
             return Some(format!("data port {port}: this server's begin at {first}"));
         }
+        let control = self.server.at.port();
+        if awaited(wanted).is_some_and(|(_, ports)| ports.contains(&control)) {
+            return Some(format!("data port {control}: it is the server's"));
+        }
         if wanted.udp && wanted.streams > 1 {
             return Some("UDP with several streams is not supported".into());
         }
@@ -136,10 +140,10 @@ impl Hall<'_> {
 
     /// Opens the ports at which a test's streams are awaited.
     pub(super) fn open_ports(&mut self, ports: Option<&(bool, Range<u16>)>) -> io::Result<()> {
-        match ports {
-            Some(ports) => self.ports.open(self.server.at.ip(), ports.clone()),
-            None => Ok(()),
-        }
+        let Some(ports) = ports else { return Ok(()) };
+        let (running, address) = (&self.running, self.server.at.ip());
+        let is_ours = |port| running.values().any(|one| one.uses(port));
+        self.ports.open(address, ports.clone(), is_ours)
     }
 
     /// Closes the ports at which no stream is awaited.

@@ -28,7 +28,7 @@ pub(super) fn interval(streams: &[StreamOutcome], interval: &Interval) -> String
     sums::roles(streams).into_iter().map(of).collect()
 }
 
-/// What the server said, if that was requested, and a summary of each direction.
+/// Returns the server's lines, if they were requested, and a summary of each direction.
 pub(super) fn end(outcome: &Outcome) -> String {
     let mut text = String::new();
     let said = outcome.peer.as_ref();
