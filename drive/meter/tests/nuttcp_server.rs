@@ -111,6 +111,7 @@ impl Running {
         request.data_port = self.data_port;
         request.parameters.time = 1;
         request.parameters.congestion = Some("reno".into());
+        request.parameters.bandwidth = Some(200_000_000);
         request
     }
 
@@ -152,11 +153,11 @@ fn summary(text: &str) -> Brief {
 fn stock_clients_of_tcp_agree_with_the_server() {
     let server = Running::start(Admission::default());
     for arguments in [
-        &["-T1", "-i0.25"][..],
+        &["-T1", "-i0.25", "-R400m"][..],
         &["-T0.4", "-N3"],
-        &["-T1", "-r", "-i0.25"],
+        &["-T1", "-r", "-i0.25", "-R400m"],
         &["-T0.4", "-r", "-F", "-N2"],
-        &["-T0.4", "-F"],
+        &["-T0.4", "-F", "-R400m"],
         &["-n20m"],
         &["-T0.4", "-R80m", "-w128"],
     ] {
@@ -204,7 +205,8 @@ fn stock_clients_of_udp_agree_with_the_server() {
             Role::Sender => {
                 assert_eq!(sent, total.datagrams, "{text}");
                 let bits = 8.0 * total.bytes as f64 / ours.measured.as_secs_f64();
-                assert!((bits / 20e6 - 1.0).abs() < 0.1, "{arguments:?}: {bits}");
+                // A busy machine may send less, none more.
+                assert!((10e6..22e6).contains(&bits), "{arguments:?}: {bits}");
             }
             Role::Receiver => assert_eq!(sent - lost as u64, total.datagrams, "{text}"),
         }
@@ -231,6 +233,7 @@ fn a_third_party_is_tested_for_a_client() {
     let parameters = Parameters {
         port: other.data_port,
         time_limit: units::Duration::from_secs(1),
+        rate_kbps: Some(200_000),
         interval: units::Duration::from_millis(250),
         third_party: Some(ThirdParty {
             host: "127.0.0.1".into(),
@@ -262,6 +265,7 @@ fn a_third_party_is_tested_for_a_client() {
 #[test]
 fn both_ends_of_ours_agree_in_both_directions() {
     let server = Running::start(Admission::default());
+    let mut difference = Duration::MAX;
     for (direction, transport, streams) in [
         (Direction::Forward, Transport::Tcp, 2),
         (Direction::Reverse, Transport::Tcp, 2),
@@ -291,10 +295,14 @@ fn both_ends_of_ours_agree_in_both_directions() {
         };
         assert_eq!(ours.received(role), Some(received));
         assert_eq!(ours.sent(role), Some(sent));
+        assert_eq!(theirs.cut_short, None, "{direction:?}");
         if transport == Transport::Tcp {
             assert_eq!(sent, received, "{direction:?}");
+            difference = difference.min(ours.measured.abs_diff(theirs.measured));
         }
     }
+    // Both clocks begin when the streams are open, unless a thread is not scheduled.
+    assert!(difference < Duration::from_millis(40), "{difference:?}");
 }
 
 #[test]

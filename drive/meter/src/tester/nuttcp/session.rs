@@ -77,7 +77,11 @@ pub(in super::super) fn serve(
                 Output::Event(Event::Failed(error)) => break 'test error.to_string(),
                 Output::Event(Event::ClientClosed) => {
                     transfer.end(report);
-                    break 'test finish(&mut served, &transfer, "the client has closed");
+                    let end = match transfer.has_end() {
+                        true => "done",
+                        false => "the client has closed",
+                    };
+                    break 'test finish(&mut served, &transfer, end);
                 }
                 Output::Event(Event::Requested(..)) | Output::ShutdownWrite => {}
                 output => send(&mut served.wire, &output),

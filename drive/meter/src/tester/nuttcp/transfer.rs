@@ -80,7 +80,11 @@ impl Transfer {
             self.traffic.streams.push(stream);
         }
         self.last_data.0 = Instant::now();
-        self.state = State::Opened(0, Instant::now() + BIND_PAUSE);
+        let pause = match self.link.parameters.udp {
+            true => BIND_PAUSE,
+            false => Duration::ZERO,
+        };
+        self.state = State::Opened(0, Instant::now() + pause);
         Ok(())
     }
 
@@ -180,6 +184,12 @@ impl Transfer {
             }
             State::Markers(_, due) => Some(due),
         }
+    }
+
+    /// Whether a receiver of datagrams has seen their end.
+    pub(super) fn has_end(&self) -> bool {
+        let datagrams = self.link.datagrams();
+        datagrams.begun().is_some() && !datagrams.is_receiving()
     }
 
     /// Time since data has come, or since the streams were opened.
