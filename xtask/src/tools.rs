@@ -3,7 +3,8 @@
 //! Tests that compare with Wireshark's reading of a packet pass over
 //! themselves where `tshark` is missing, those that compare counts with
 //! tcptrace's where `tcptrace` is, those that use a page as a person does where
-//! `chromedriver` is. Here it is installed where that is
+//! `chromedriver` is, those that test throughput with stock peers where `iperf3`
+//! and `nuttcp` are. Here it is installed where that is
 //! possible without asking, and named where it is not. Nothing fails because
 //! of it.
 
@@ -16,7 +17,7 @@ use crate::process::has;
 const PATIENCE: &str = "240";
 
 /// A program, the package that brings it, and what goes without it.
-const WANTED: [(&str, &str, &str); 3] = [
+const WANTED: [(&str, &str, &str); 5] = [
     (
         "tshark",
         "tshark",
@@ -31,6 +32,16 @@ const WANTED: [(&str, &str, &str); 3] = [
         "chromedriver",
         "chromium-driver",
         "graphs are not tried in a browser",
+    ),
+    (
+        "iperf3",
+        "iperf3",
+        "the tester is not tried with a stock iperf3",
+    ),
+    (
+        "nuttcp",
+        "nuttcp",
+        "the tester is not tried with a stock nuttcp",
     ),
 ];
 

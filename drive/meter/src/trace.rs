@@ -16,11 +16,11 @@ use gigatcp_protocol::iperf3::COOKIE_LENGTH;
 use serde_json::{Value, json};
 
 /// Hops at most.
-const MAX_HOPS: u8 = 30;
+pub(crate) const MAX_HOPS: u8 = 30;
 /// Hops that are asked together.
 const AT_ONCE: u8 = 4;
 /// Probes of a hop.
-const PROBES: u16 = 3;
+pub(crate) const PROBES: u16 = 3;
 /// First port.
 const FIRST_PORT: u16 = 33_434;
 /// Longest wait for the answers of the hops asked together.

@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use gigatcp_protocol::nuttcp::output::read::Line;
 use serde_json::Value;
 
 const GIGATCP: &str = env!("CARGO_BIN_EXE_gigatcp");
@@ -241,6 +242,112 @@ fn a_port_in_use_is_named_with_what_shows_its_owner() {
     assert_eq!(output.status.code(), Some(2));
     let diagnostics = text(&output.stderr);
     assert!(diagnostics.contains("ss -tlnp"), "{diagnostics}");
+}
+
+/// A port that is free now.
+fn free_port() -> String {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    free.local_addr().unwrap().port().to_string()
+}
+
+/// A port for data below the range of the system's choice.
+fn data_port() -> String {
+    (10_000 + std::process::id() % 20_000).to_string()
+}
+
+#[test]
+fn the_text_of_nuttcp_has_a_line_for_each_interval_and_a_summary() {
+    let port = free_port();
+    let server = Server::start(&["--nuttcp-port", &port]);
+    let data = data_port();
+    for arguments in [
+        &["--protocol", "nuttcp", "--data-port", &data][..],
+        &["--protocol", "nuttcp", "--data-port", &data, "-R"],
+        &[
+            "--protocol",
+            "nuttcp",
+            "--data-port",
+            &data,
+            "-u",
+            "-b",
+            "10 Mbit/s",
+        ],
+        &[],
+        &["-R"],
+    ] {
+        let port = if arguments.contains(&"nuttcp") {
+            &port
+        } else {
+            &server.port
+        };
+        let form = &["--format", "nuttcp", "-i", "0.25"][..];
+        let output = if arguments.contains(&"-u") {
+            Command::new(GIGATCP)
+                .args(["test", "127.0.0.1", "-p", port, "-t", "1"])
+                .args([form, arguments].concat())
+                .output()
+                .unwrap()
+        } else {
+            client(port, &[form, arguments].concat())
+        };
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let said = text(&output.stdout);
+        let lines: Vec<Line> = said.lines().map(Line::read).collect();
+        let intervals = lines
+            .iter()
+            .filter(|line| matches!(line, Line::Interval(_)));
+        assert!(
+            (3..=6).contains(&intervals.count()),
+            "{arguments:?}: {said}"
+        );
+        let Some(Line::Brief(brief)) = lines.last() else {
+            panic!("{arguments:?}: {said}");
+        };
+        assert_eq!(brief.loss.is_some(), arguments.contains(&"-u"), "{said}");
+        assert!(brief.received.bytes.as_u64() > 0, "{said}");
+    }
+}
+
+#[test]
+fn the_answer_of_a_nuttcp_test_names_the_limit_and_the_servers_lines() {
+    let port = free_port();
+    let _server = Server::start(&["--nuttcp-port", &port]);
+    let data = (data_port().parse::<u16>().unwrap() + 20).to_string();
+    let arguments = [
+        "--protocol",
+        "nuttcp",
+        "--data-port",
+        &data,
+        "--get-server-output",
+    ];
+    let output = client(&port, &arguments);
+    let answer = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let to = format!("TCP to 127.0.0.1:{port}, reno, 1.0 s: ");
+    assert!(answer.starts_with(&to), "{answer}");
+    let limit = answer.lines().nth(1).unwrap();
+    let is_sentence = ["Limited by ", "Unsure: "]
+        .iter()
+        .any(|word| limit.starts_with(word));
+    assert!(is_sentence, "{answer}");
+    assert!(answer.contains("\nnuttcp-r: v8.2.2: socket\n"), "{answer}");
+}
+
+#[test]
+fn an_option_that_a_protocol_does_not_have_is_refused() {
+    for arguments in [
+        &["--protocol", "nuttcp", "--bidir"][..],
+        &["--protocol", "nuttcp", "-J"],
+        &["--instantaneous", "-b", "1 Mbit/s"],
+    ] {
+        let output = client("1", arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let diagnostics = text(&output.stderr);
+        assert!(
+            diagnostics.contains("protocol does not have it"),
+            "{diagnostics}"
+        );
+    }
 }
 
 #[test]

@@ -11,9 +11,10 @@ use gigatcp_protocol::iperf3::{
 use socket2::{Domain, SockRef, Socket as RawSocket, Type};
 
 use super::latency::{self, Latency, Pings};
+use super::nuttcp;
 use super::options;
 use super::outcome::{Outcome, TestError};
-use super::request::{self, Request};
+use super::request::{self, Protocol, Request};
 use super::samples;
 use super::stream::{Role, Socket, Stream};
 use super::traffic::{Progress, Traffic};
@@ -36,6 +37,9 @@ pub fn run(
     stops: &dyn Fn() -> bool,
     report: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Outcome, TestError> {
+    if request.protocol == Protocol::Nuttcp {
+        return nuttcp::client::run(request, stops, report);
+    }
     let mut test = Test::connect(request)?;
     loop {
         while let Some(output) = test.client.poll_output() {
@@ -231,6 +235,7 @@ impl<'a> Test<'a> {
     fn outcome(&self, cut_short: Option<String>) -> Outcome {
         let started_at = self.traffic.started_at.map(|(_, started_at)| started_at);
         Outcome {
+            protocol: Protocol::Iperf3,
             parameters: self.traffic.parameters().clone(),
             host: self.request.host.clone(),
             port: self.request.port,
@@ -245,6 +250,7 @@ impl<'a> Test<'a> {
             cpu: self.traffic.cpu(),
             latency: self.latency.clone(),
             peer: self.peer.clone(),
+            brief: None,
             cut_short,
         }
     }
@@ -322,7 +328,7 @@ impl<'a> Test<'a> {
 }
 
 /// Resolves the server and connects to the first address that answers.
-fn control_connection(request: &Request) -> Result<(TcpStream, SocketAddr), TestError> {
+pub(super) fn control_connection(request: &Request) -> Result<(TcpStream, SocketAddr), TestError> {
     let unresolved = |cause| TestError::Unresolved {
         host: request.host.clone(),
         cause,
@@ -347,7 +353,7 @@ fn connect_control(request: &Request, to: SocketAddr) -> io::Result<TcpStream> {
 }
 
 /// Binds a socket to the address, port and interface that the user wants, if any.
-fn bind(
+pub(super) fn bind(
     socket: &RawSocket,
     request: &Request,
     to: SocketAddr,
@@ -373,7 +379,7 @@ fn bind(
 }
 
 /// Bytes for a cookie, from the system's random source.
-fn random() -> [u8; 36] {
+pub(super) fn random() -> [u8; 36] {
     let mut bytes = [0; 36];
     let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     if read.is_err() {

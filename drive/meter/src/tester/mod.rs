@@ -1,4 +1,5 @@
-//! A throughput tester between two hosts: iperf3's protocol over the kernel's sockets.
+//! A throughput tester between two hosts over the kernel's sockets: iperf3's protocol and
+//! nuttcp's.
 //!
 //! | file | what |
 //! |---|---|
@@ -17,7 +18,8 @@
 //! | `wire.rs` | a control connection that is read without waiting |
 //! | `client.rs` | a whole test as client |
 //! | `auth.rs` | names and passwords |
-//! | `server.rs`, `admission.rs`, `session.rs` | a server of many clients |
+//! | `nuttcp/` | nuttcp's protocol: client, and one test of a server |
+//! | `server/`, `admission.rs`, `session.rs` | a server of many clients |
 //!
 //! Data is sent by one blocking thread per stream. The thread of the control connection keeps
 //! time, reads `tcp_info` and closes intervals; streams only count.
@@ -28,6 +30,7 @@ mod budget;
 mod client;
 mod explain;
 mod latency;
+pub mod nuttcp;
 
 mod options;
 mod outcome;
@@ -52,9 +55,11 @@ pub use options::{Effective, Override};
 pub use outcome::{
     CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError, UdpCounts,
 };
-pub use request::Request;
+pub use request::{Protocol, Request};
 pub use samples::Samples;
-pub use server::{Authorize, Notify, Render, Server, ServerConfig, ServerNotice};
+pub use server::{
+    Authorize, BindError, Notify, NuttcpConfig, Render, Server, ServerConfig, ServerNotice,
+};
 
 pub use steady::{Steady, steady};
 pub use stream::Role;

@@ -10,11 +10,13 @@ use gigatcp_protocol::iperf3::datagram::StockCounts;
 use gigatcp_protocol::iperf3::{
     ClientFailure, Cookie, Cpu, Parameters, Results, StreamResults, Transport,
 };
+use gigatcp_protocol::nuttcp::output::brief::Brief;
 
 use serde_json::{Value, json};
 
 use super::latency::Latency;
 use super::options::Effective;
+use super::request::Protocol;
 use super::samples::Samples;
 use super::stream::Role;
 use crate::View;
@@ -94,6 +96,8 @@ pub struct StreamOutcome {
 /// A test at one end.
 #[derive(Clone, Debug)]
 pub struct Outcome {
+    /// The protocol that both ends spoke.
+    pub protocol: Protocol,
     /// What was requested.
     pub parameters: Parameters,
     /// Name or address of the server as it was typed; at a server, of the client.
@@ -122,6 +126,8 @@ pub struct Outcome {
     pub latency: Option<Latency>,
     /// What the peer counted; `None`: the test ended before it told.
     pub peer: Option<Results>,
+    /// The summary that both ends' lines make (nuttcp); `None`: iperf3's protocol, or no results.
+    pub brief: Option<Box<Brief>>,
     /// Why the test ended early; `None`: it did not.
     pub cut_short: Option<String>,
 }
@@ -279,6 +285,8 @@ pub enum TestError {
     },
     /// The protocol ended the test.
     Protocol(ClientFailure),
+    /// nuttcp's protocol ended the test.
+    Nuttcp(gigatcp_protocol::nuttcp::Error),
     /// A stream failed.
     Stream {
         /// Its id.
@@ -310,6 +318,7 @@ impl fmt::Display for TestError {
             Self::Connect { to, cause } => write!(f, "cannot connect to {to}: {cause}"),
             Self::Socket { action, cause } => write!(f, "cannot {action}: {cause}"),
             Self::Protocol(failure) => failure.fmt(f),
+            Self::Nuttcp(error) => error.fmt(f),
             Self::Stream { id, cause } => write!(f, "stream {id} failed: {cause}"),
             Self::Silent { timeout } => {
                 write!(f, "no data came for {} s", timeout.as_secs())

@@ -5,9 +5,25 @@ use std::time::Duration;
 
 use gigatcp_protocol::iperf3::{Parameters, Transport};
 
+/// The protocol of a test's control connection.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Protocol {
+    /// iperf3's.
+    #[default]
+    Iperf3,
+    /// nuttcp's.
+    Nuttcp,
+}
+
 /// A test as its user requests it.
 #[derive(Clone, Debug)]
 pub struct Request {
+    /// The protocol to speak.
+    pub protocol: Protocol,
+    /// Port of the first data stream (nuttcp).
+    pub data_port: u16,
+    /// The rate is a limit at every instant: a sender does not catch up (nuttcp).
+    pub instantaneous: bool,
     /// The server, by name or address.
     pub host: String,
     /// Its port.
@@ -42,6 +58,9 @@ impl Request {
     #[must_use]
     pub fn new(host: impl Into<String>) -> Self {
         Self {
+            protocol: Protocol::default(),
+            data_port: gigatcp_protocol::nuttcp::DATA_PORT,
+            instantaneous: false,
             host: host.into(),
             port: gigatcp_protocol::iperf3::PORT,
             parameters: Parameters {

@@ -14,7 +14,7 @@ use gigatcp_protocol::iperf3::{
 use socket2::SockRef;
 
 use super::outcome::Outcome;
-use super::request;
+use super::request::{self, Protocol};
 use super::server::Render;
 use super::stream::{Role, Socket, Stream};
 use super::traffic::{Progress, Traffic};
@@ -31,7 +31,7 @@ pub(super) const STREAMS_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) struct Mailbox {
     /// Each with its place in the order of acceptance.
     sockets: Mutex<Vec<(u64, Socket)>>,
-    alarm: Alarm,
+    pub(super) alarm: Alarm,
 }
 
 impl Mailbox {
@@ -52,7 +52,7 @@ impl Mailbox {
     }
 
     /// Takes the connections if `count` are there.
-    fn take(&self, count: usize) -> Option<Vec<Socket>> {
+    pub(super) fn take(&self, count: usize) -> Option<Vec<Socket>> {
         self.alarm.hush();
         let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
         if sockets.len() < count {
@@ -80,8 +80,8 @@ pub(super) struct Served {
 pub struct Ended {
     /// What was measured; `None`: no data flowed.
     pub outcome: Option<Outcome>,
-    /// How the protocol ended.
-    pub end: ServerEnd,
+    /// The reason of its end, in words.
+    pub end: String,
 }
 
 /// Serves a test to its end. `opened` is called once the data connections are there; `render`
@@ -128,11 +128,7 @@ pub(super) fn serve(
                 Output::Event(ServerEvent::PeerResults(results)) => {
                     peer = Some(results);
                     let own = outcome(&served, &traffic, control_mss, None, None);
-                    let mut results = own.to_results();
-                    let render = render.filter(|_| served.parameters.get_server_output);
-                    let text = render.map(|render| render(&own));
-                    results.server_output = text.map(ServerOutput::Text);
-                    served.session.send_results(now, &results);
+                    served.session.send_results(now, &results_of(&own, render));
                 }
                 Output::Event(ServerEvent::Ended(end)) => break 'test end,
             }
@@ -167,8 +163,17 @@ pub(super) fn serve(
     let has_data = traffic.started_at.is_some();
     Ended {
         outcome: has_data.then(|| outcome(&served, &traffic, control_mss, peer, cut_short)),
-        end,
+        end: end.to_string(),
     }
+}
+
+/// Returns the results for the client, with this end's output if it requested that.
+fn results_of(own: &Outcome, render: Option<&Render>) -> Results {
+    let mut results = own.to_results();
+    let render = render.filter(|_| own.parameters.get_server_output);
+    let text = render.map(|render| render(own));
+    results.server_output = text.map(ServerOutput::Text);
+    results
 }
 
 /// Waits for what comes next.
@@ -218,6 +223,7 @@ fn outcome(
 ) -> Outcome {
     let started_at = traffic.started_at.map(|(_, started_at)| started_at);
     Outcome {
+        protocol: Protocol::Iperf3,
         parameters: traffic.parameters().clone(),
         host: served.peer.ip().to_canonical().to_string(),
         port: served.port,
@@ -232,6 +238,7 @@ fn outcome(
         cpu: traffic.cpu(),
         latency: None,
         peer,
+        brief: None,
         cut_short,
     }
 }

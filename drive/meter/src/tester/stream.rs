@@ -11,6 +11,7 @@ use gigatcp_protocol::iperf3::Parameters;
 use socket2::SockRef;
 
 use super::budget::Budget;
+use super::nuttcp::Link;
 use super::options::{self, Effective};
 use super::outcome::UdpCounts;
 use super::switch::Switch;
@@ -73,6 +74,8 @@ pub(super) struct Shared {
     pub(super) budget: Arc<Budget>,
     /// Bytes of a write, or of a datagram.
     pub(super) block: usize,
+    /// State of streams of nuttcp's protocol; `None`: iperf3's.
+    pub(super) nuttcp: Option<Arc<Link>>,
 }
 
 /// A connected stream with its thread, which waits for the start of the test.
@@ -103,7 +106,7 @@ impl Stream {
         let job = (socket.clone(), counters.clone(), shared.clone());
         let thread = std::thread::Builder::new()
             .name(format!("stream {id}"))
-            .spawn(move || work(role, &job.0, &job.1, &job.2))?;
+            .spawn(move || work((id, role), &job.0, &job.1, &job.2))?;
         Ok(Self {
             id,
             role,
@@ -170,12 +173,13 @@ impl Socket {
 }
 
 /// What the thread of a stream does.
-fn work(role: Role, socket: &Socket, counters: &Counters, shared: &Shared) {
-    let result = match (socket, role) {
-        (Socket::Tcp(socket), Role::Sender) => tcp::send(socket, counters, shared),
-        (Socket::Tcp(socket), Role::Receiver) => tcp::receive(socket, counters, shared),
-        (Socket::Udp(socket), Role::Sender) => udp::send(socket, counters, shared),
-        (Socket::Udp(socket), Role::Receiver) => udp::receive(socket, counters, shared),
+fn work((id, role): (u64, Role), socket: &Socket, counters: &Counters, shared: &Shared) {
+    let result = match (socket, role, &shared.nuttcp) {
+        (Socket::Tcp(socket), Role::Sender, None) => tcp::send(socket, counters, shared),
+        (Socket::Tcp(socket), Role::Receiver, None) => tcp::receive(socket, counters, shared),
+        (Socket::Udp(socket), Role::Sender, None) => udp::send(socket, counters, shared),
+        (Socket::Udp(socket), Role::Receiver, None) => udp::receive(socket, counters, shared),
+        (socket, role, Some(link)) => link.work((place_of(id), role), socket, counters, shared),
     };
     match result {
         Err(error) if !shared.switch.is_stopped() => counters.fail(error),
@@ -186,4 +190,13 @@ fn work(role: Role, socket: &Socket, counters: &Counters, shared: &Shared) {
         place.store(time.as_micros() as u64, Ordering::Release);
     }
     counters.is_ended.store(true, Ordering::Release);
+    if let Some(link) = &shared.nuttcp {
+        link.ring();
+    }
+}
+
+/// The place of a stream in the order in which they are opened.
+fn place_of(id: u64) -> usize {
+    // iperf3 numbers streams 1, 3, 4, 5.
+    id.saturating_sub(if id > 1 { 2 } else { 1 }) as usize
 }

@@ -74,7 +74,7 @@ pub(super) fn receive(
 }
 
 /// A block of bytes that does not compress.
-fn payload(size: usize) -> Vec<u8> {
+pub(super) fn payload(size: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut block = vec![0; size];
     for chunk in block.chunks_mut(8) {
@@ -84,13 +84,13 @@ fn payload(size: usize) -> Vec<u8> {
     block
 }
 
-fn time_for(bytes: u64, rate: u64) -> Duration {
+pub(super) fn time_for(bytes: u64, rate: u64) -> Duration {
     let nanos = u128::from(bytes) * 8_000_000_000 / u128::from(rate.max(1));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 /// Sleeps until `due` and counts that; returns whether the test goes on.
-fn wait_until(due: Instant, counters: &Counters, shared: &Shared) -> bool {
+pub(super) fn wait_until(due: Instant, counters: &Counters, shared: &Shared) -> bool {
     loop {
         let left = due.saturating_duration_since(Instant::now());
         if left.is_zero() || shared.switch.is_stopped() {

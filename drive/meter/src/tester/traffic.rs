@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use gigatcp_protocol::iperf3::{Cpu, Parameters};
+use gigatcp_protocol::nuttcp::output::interval::Interval as PeerInterval;
 use gigatcp_why::counters::{CounterAccount, End};
 
 use super::budget::Budget;
@@ -24,6 +25,10 @@ pub enum Progress<'a> {
     Started(&'a Outcome),
     /// An interval has ended.
     Interval(&'a Interval),
+    /// An interval that a nuttcp server measured as the receiver.
+    PeerInterval(&'a PeerInterval),
+    /// Something that the user should know, such as an option that the server does not have.
+    Note(String),
 }
 
 /// Counts of a stream at one moment.
@@ -85,6 +90,7 @@ impl Traffic {
                 switch: Arc::new(Switch::default()),
                 budget: Arc::new(Budget::new(budget)),
                 block,
+                nuttcp: None,
             },
             streams: Vec::new(),
             interval,
@@ -164,6 +170,11 @@ impl Traffic {
             .interval
             .and_then(|length| Some(self.interval_from? + length));
         omit.into_iter().chain(interval).chain(self.sample_at).min()
+    }
+
+    /// Whether the threads of all streams have ended.
+    pub(super) fn is_ended(&self) -> bool {
+        self.streams.iter().all(Stream::is_ended)
     }
 
     /// Whether data flows.
@@ -275,11 +286,15 @@ impl Traffic {
     /// The test is over: threads end, and the last interval is closed. A block that was being
     /// sent counts.
     pub(super) fn stop(&mut self, report: &mut dyn FnMut(Progress<'_>)) {
-        let now = Instant::now();
+        self.stop_at(Instant::now(), report);
+    }
+
+    /// Stops a test that was over at `now`.
+    pub(super) fn stop_at(&mut self, now: Instant, report: &mut dyn FnMut(Progress<'_>)) {
         let Some((start, _)) = self.started_at else {
             return;
         };
-        self.sample(now);
+        self.sample(Instant::now());
         self.shared.switch.stop();
         for stream in &self.streams {
             stream.interrupt();

@@ -75,7 +75,7 @@ pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> 
 }
 
 /// Sends a batch, however many calls that takes.
-fn send_all(
+pub(super) fn send_all(
     socket: &UdpSocket,
     mut batch: &[u8],
     size: usize,

@@ -1,4 +1,4 @@
-//! `gigatcp server`: what `gigatcp test` and stock iperf3 clients measure against.
+//! `gigatcp server`: what `gigatcp test` and stock iperf3 and nuttcp clients measure against.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use gigatcp_meter::tester::auth::{self, Padding};
 use gigatcp_meter::tester::{
-    Admission, Authorize, Network, Notify, Outcome as Measured, Role, Server, ServerConfig,
-    ServerNotice,
+    Admission, Authorize, BindError, Network, Notify, NuttcpConfig, Outcome as Measured, Role,
+    Server, ServerConfig, ServerNotice,
 };
 use gigatcp_protocol::iperf3::Limits;
 use gigatcp_report::number;
@@ -27,10 +27,10 @@ use crate::{output, values};
 /// Command-line arguments of `server`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Serve throughput tests: gigatcp and stock iperf3 clients",
+    about = "Serve throughput tests: gigatcp, stock iperf3 and nuttcp clients",
     long_about = "\
-Serve throughput tests of `gigatcp test` and of stock iperf3 clients (3.1 and later), TCP and UDP, \
-many at the same time. A client above the limits waits for its turn; above the queue it is told \
+Serve throughput tests of `gigatcp test`, of stock iperf3 clients (3.1 and later) and of stock \
+nuttcp clients, TCP and UDP, many at the same time. A client above the limits waits for its turn; above the queue it is told \
 that the server is busy. A client that says nothing is dropped after 10 s.
 
 One line on stdout for each test. Ctrl-C ends all tests: their clients keep what they measured.",
@@ -45,6 +45,18 @@ pub(crate) struct Arguments {
     /// Port
     #[arg(short, long, value_name = "PORT", default_value_t = 5201)]
     port: u16,
+
+    /// Port for nuttcp clients; 0: none [default: 5000, if it is free]
+    #[arg(long, value_name = "PORT")]
+    nuttcp_port: Option<u16>,
+
+    /// First port that nuttcp clients may choose for their data
+    #[arg(long, value_name = "PORT", default_value_t = 5001, value_parser = clap::value_parser!(u16).range(1024..))]
+    nuttcp_data_port: u16,
+
+    /// Run tests with other hosts for nuttcp clients
+    #[arg(long)]
+    nuttcp_third_party: bool,
 
     /// Address to listen at [default: all]
     #[arg(short = 'B', long, value_name = "ADDRESS")]
@@ -127,6 +139,17 @@ fn authorize(arguments: &Arguments) -> Result<Option<Arc<Authorize>>, Failure> {
     checks.map(Some).map_err(Failure::new)
 }
 
+/// Returns the settings for nuttcp clients.
+fn nuttcp(arguments: &Arguments) -> Option<NuttcpConfig> {
+    let port = arguments.nuttcp_port;
+    (port != Some(0)).then(|| NuttcpConfig {
+        port: port.unwrap_or(NuttcpConfig::default().port),
+        is_required: port.is_some(),
+        first_data_port: arguments.nuttcp_data_port,
+        third_party: arguments.nuttcp_third_party,
+    })
+}
+
 /// Starts this command again in a process group of its own, without -D.
 fn detach(arguments: &Arguments) -> Result<Outcome, Failure> {
     let failed = |error| Failure::io("start in the background", &error);
@@ -179,19 +202,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         authorize: authorize(arguments)?,
         interval: Some(Duration::from_secs(1)),
         render: Some(Arc::new(iperf3_text::whole)),
+        nuttcp: nuttcp(arguments),
     };
-    let port = arguments.port;
-    let server = Server::bind(config).map_err(|error| {
-        let failure = Failure::io(&format!("listen at port {port}"), &error);
-        match error.kind() {
+    let server = Server::bind(config).map_err(|BindError { port, cause }| {
+        let failure = Failure::io(&format!("listen at port {port}"), &cause);
+        match cause.kind() {
             std::io::ErrorKind::AddrInUse => failure.effect("no test can be served").hint(format!(
-                "`ss -tlnp sport = :{port}` shows who listens; or choose another --port"
+                "`ss -tlnp sport = :{port}` shows who listens; or choose another --{}",
+                if port == arguments.port {
+                    "port"
+                } else {
+                    "nuttcp-port"
+                }
             )),
             _ => failure,
         }
     })?;
     let interrupt = Interrupt::listen()?;
     output::say(&format!("listening at {} (TCP and UDP)", server.address()));
+    match server.nuttcp_address() {
+        Some(at) => output::say(&format!("listening at {at} (nuttcp)")),
+        None if arguments.nuttcp_port != Some(0) => {
+            output::say("nuttcp clients are not served: port 5000 is in use");
+        }
+        None => {}
+    }
     let notify: Arc<Notify> = Arc::new(|notice: ServerNotice<'_>| show(&notice));
     let stops = || interrupt.signal().is_some();
     let served = server.run(&stops, &notify);

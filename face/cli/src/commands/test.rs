@@ -12,6 +12,7 @@
 //! | `sums.rs` | sums over streams that several forms need |
 //! | `iperf3_text.rs`, `iperf3_json.rs` | what iperf3 prints, and its `-J` |
 //! | `record.rs` | an outcome as the record of a run |
+//! | `nuttcp_text.rs` | what nuttcp prints |
 //! | `csv.rs` | a line for each stream and interval |
 
 mod campaign;
@@ -20,6 +21,7 @@ pub(super) mod iperf3_json;
 pub(super) mod iperf3_text;
 mod live;
 mod native;
+mod nuttcp_text;
 mod record;
 mod request;
 mod sums;
@@ -43,12 +45,23 @@ pub(crate) enum Format {
     Native,
     /// What iperf3 prints
     Iperf3,
+    /// What nuttcp prints
+    Nuttcp,
     /// Everything, as one JSON value
     Json,
     /// A JSON value for each interval and for the end, each on a line
     JsonLines,
     /// A line for each stream and interval
     Csv,
+}
+
+/// The protocol of a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Protocol {
+    /// That of `gigatcp server` and `iperf3 -s`
+    Iperf3,
+    /// That of `gigatcp server` and `nuttcp -S`
+    Nuttcp,
 }
 
 /// Command-line arguments of `test`.
@@ -60,6 +73,9 @@ pub(crate) enum Format {
 Measure the throughput to a host, and say what limited it. The host runs `gigatcp server` or a \
 stock `iperf3 -s` (3.1 and later). Options have iperf3's names and defaults: TCP, one stream, \
 10 s, from here to there.
+
+With --protocol nuttcp the host runs `gigatcp server` or a stock `nuttcp -S`. Of a stock server \
+only its lines are known.
 
 The rate is what the receiving application got, in bits of payload. Socket options are read back: \
 one that is not as requested is named with what overrode it.
@@ -75,6 +91,7 @@ Examples:
   gigatcp test dtn2.example --until 2%           repeated until the mean is known within 2 %
   gigatcp test dtn2.example --compare cc=cubic,bbr
                                                  which is faster, and is that certain?
+  gigatcp test dtn2.example --protocol nuttcp    to a stock `nuttcp -S`
   gigatcp test dtn2.example -J | jq .end         iperf3's JSON"
 )]
 pub(crate) struct Arguments {
@@ -82,9 +99,21 @@ pub(crate) struct Arguments {
     #[arg(value_name = "HOST")]
     host: String,
 
-    /// Port of the server
-    #[arg(short, long, value_name = "PORT", default_value_t = 5201)]
-    port: u16,
+    /// Protocol of the server
+    #[arg(long, value_name = "PROTOCOL", value_enum, default_value_t = Protocol::Iperf3)]
+    protocol: Protocol,
+
+    /// Port of the server [default: 5201; with --protocol nuttcp 5000]
+    #[arg(short, long, value_name = "PORT")]
+    port: Option<u16>,
+
+    /// Port of the first data stream (nuttcp)
+    #[arg(long, value_name = "PORT", default_value_t = 5101, value_parser = clap::value_parser!(u16).range(1024..))]
+    data_port: u16,
+
+    /// Never exceed the rate: do not catch up after a delay (nuttcp's -Ri)
+    #[arg(long, requires = "bitrate")]
+    instantaneous: bool,
 
     /// Duration; 0: until Ctrl-C
     #[arg(short, long, value_name = "SECONDS", default_value_t = 10, conflicts_with_all = ["bytes", "blockcount"])]
@@ -304,6 +333,7 @@ fn print(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
     match arguments.format {
         Format::Native => output::print(&native::text(measured, arguments.steady)),
         Format::Iperf3 => output::print(&iperf3_text::end(measured)),
+        Format::Nuttcp => output::print(&nuttcp_text::end(measured)),
         Format::Json => output::print_json(&native::json(measured)),
         Format::JsonLines => output::print(&native::end_line(measured)),
         Format::Csv => output::print(&csv::totals(measured)),

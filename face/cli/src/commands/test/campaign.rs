@@ -253,7 +253,9 @@ fn print(arguments: &Arguments, variants: &[Variant]) -> Result<(), Failure> {
     match arguments.format {
         Format::Json | Format::JsonLines => output::print_json(&value(variants)),
         Format::Csv => output::print(&csv(variants)),
-        Format::Native | Format::Iperf3 => output::print(&text(arguments, variants)),
+        Format::Native | Format::Iperf3 | Format::Nuttcp => {
+            output::print(&text(arguments, variants))
+        }
     }
 }
 
@@ -283,7 +285,7 @@ fn text(arguments: &Arguments, variants: &[Variant]) -> String {
     }
     for (variant, summary) in variants.iter().zip(&summaries) {
         let name = match variant.label.as_str() {
-            "" => format!("{}:{}", arguments.host, arguments.port),
+            "" => format!("{}:{}", arguments.host, request::port(arguments)),
             label => label.to_owned(),
         };
         let found = summary

@@ -4,9 +4,10 @@
 use std::io::IsTerminal;
 
 use gigatcp_meter::tester::{Interval, Outcome, Progress, Request, Role, StreamOutcome};
+use gigatcp_report::escape::terminal;
 use gigatcp_report::number;
 
-use super::{Arguments, Format, csv, iperf3_json, iperf3_text, native, sums};
+use super::{Arguments, Format, csv, iperf3_json, iperf3_text, native, nuttcp_text, sums};
 use crate::output;
 
 /// The printer.
@@ -42,6 +43,12 @@ impl<'a> Live<'a> {
                 self.start(begun);
                 self.begun = Some(begun.clone());
             }
+            Progress::Note(note) => output::say(&terminal(&note)),
+            Progress::PeerInterval(interval) => {
+                if self.arguments.format == Format::Nuttcp {
+                    let _ = output::print(&nuttcp_text::line(interval));
+                }
+            }
             Progress::Interval(interval) => {
                 if let Some(begun) = self.begun.take() {
                     self.interval(&begun, interval);
@@ -68,7 +75,7 @@ impl<'a> Live<'a> {
             match self.arguments.format {
                 Format::Iperf3 => iperf3_text::start(to, &begun.parameters, &begun.streams),
                 Format::Csv => csv::HEAD.to_owned(),
-                Format::Native | Format::Json | Format::JsonLines => return,
+                Format::Native | Format::Nuttcp | Format::Json | Format::JsonLines => return,
             }
         };
         let _ = output::print(&text);
@@ -83,6 +90,8 @@ impl<'a> Live<'a> {
             let (parameters, streams) = (&begun.parameters, &begun.streams);
             match self.arguments.format {
                 Format::Iperf3 => iperf3_text::interval(parameters, streams, interval),
+                Format::Nuttcp if nuttcp_text::is_receivers(begun) => return,
+                Format::Nuttcp => nuttcp_text::interval(streams, interval),
                 Format::Csv => csv::interval(streams, interval),
                 Format::JsonLines => native::interval_line(streams, interval),
                 Format::Native | Format::Json => return self.line(streams, interval),

@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use gigatcp_meter::tester::{
-    self, Explanation, Interval, Latency, Outcome, Role, StreamInterval, StreamOutcome, UdpCounts,
+    self, Explanation, Interval, Latency, Outcome, Protocol, Role, StreamInterval, StreamOutcome,
+    UdpCounts,
 };
 use gigatcp_protocol::iperf3::{Direction, ServerOutput, StreamResults, Transport};
 use gigatcp_report::escape::terminal;
@@ -312,6 +313,10 @@ pub(super) fn json(outcome: &Outcome) -> Value {
         "schema": SCHEMA,
         "host": outcome.host,
         "port": outcome.port,
+        "protocol": match outcome.protocol {
+            Protocol::Iperf3 => "iperf3",
+            Protocol::Nuttcp => "nuttcp",
+        },
         "transport": parameters.transport.key(),
         "direction": match parameters.direction {
             Direction::Forward => "forward",

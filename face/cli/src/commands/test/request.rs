@@ -3,7 +3,7 @@
 use std::time;
 
 use gigatcp_meter::tester::auth::{self, Padding};
-use gigatcp_meter::tester::{Request, TestError};
+use gigatcp_meter::tester::{Protocol, Request, TestError};
 use gigatcp_protocol::iperf3::{ClientFailure, Direction, Parameters, Transport};
 use gigatcp_units::{Bytes, Duration, Rate};
 
@@ -89,8 +89,55 @@ fn token(arguments: &Arguments) -> Result<Option<String>, Failure> {
     token.map(Some).map_err(Failure::new)
 }
 
+/// The port of the server, as it was typed or the protocol's own.
+pub(super) fn port(arguments: &Arguments) -> u16 {
+    arguments.port.unwrap_or(match protocol(arguments) {
+        Protocol::Iperf3 => gigatcp_protocol::iperf3::PORT,
+        Protocol::Nuttcp => gigatcp_protocol::nuttcp::CONTROL_PORT,
+    })
+}
+
+fn protocol(arguments: &Arguments) -> Protocol {
+    match arguments.protocol {
+        super::Protocol::Iperf3 => Protocol::Iperf3,
+        super::Protocol::Nuttcp => Protocol::Nuttcp,
+    }
+}
+
+/// Refuses options that the protocol does not have.
+fn check(arguments: &Arguments) -> Result<(), Failure> {
+    let without: &[(bool, &str)] = match protocol(arguments) {
+        Protocol::Iperf3 => &[(arguments.instantaneous, "--instantaneous")],
+        Protocol::Nuttcp => &[
+            (arguments.bidir, "--bidir"),
+            (arguments.latency, "--latency"),
+            (arguments.omit > 0, "--omit"),
+            (arguments.username.is_some(), "--username"),
+            (arguments.json, "--json"),
+            (arguments.json_stream, "--json-stream"),
+            (
+                arguments.udp && arguments.parallel > 1,
+                "--parallel with --udp",
+            ),
+        ],
+    };
+    let Some((_, option)) = without.iter().find(|(is_given, _)| *is_given) else {
+        return Ok(());
+    };
+    let (name, other) = match protocol(arguments) {
+        Protocol::Iperf3 => ("iperf3", "nuttcp"),
+        Protocol::Nuttcp => ("nuttcp", "iperf3"),
+    };
+    Err(
+        Failure::new(format!("{option}: {name}'s protocol does not have it"))
+            .effect("nothing was measured")
+            .hint(format!("--protocol {other}, if the host serves it")),
+    )
+}
+
 /// The request that the options make.
 pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
+    check(arguments)?;
     let mut request = Request::new(arguments.host.clone());
     let small = |bytes: Bytes| u32::try_from(bytes.as_u64()).unwrap_or(u32::MAX);
     let has_amount = arguments.bytes.is_some() || arguments.blockcount.is_some();
@@ -131,7 +178,10 @@ pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
         authtoken: token(arguments)?,
         ..request.parameters
     };
-    request.port = arguments.port;
+    request.port = port(arguments);
+    request.protocol = protocol(arguments);
+    request.data_port = arguments.data_port;
+    request.instantaneous = arguments.instantaneous;
     request.interval = (!arguments.interval.is_zero()).then(|| std_time(arguments.interval));
     request.connect_timeout = std_time(arguments.connect_timeout);
     request.receive_timeout = std_time(arguments.rcv_timeout);
@@ -157,10 +207,15 @@ pub(super) fn failure(request: &Request, error: &TestError) -> Failure {
     let failure = Failure::new(error.to_string()).effect("nothing was measured");
     match error {
         TestError::Connect { cause, .. } => match cause.kind() {
-            std::io::ErrorKind::ConnectionRefused => failure.hint(format!(
-                "start `gigatcp server` (or `iperf3 -s -p {port}`) on {host}, or name its port \
-                 with --port"
-            )),
+            std::io::ErrorKind::ConnectionRefused => {
+                let stock = match request.protocol {
+                    Protocol::Iperf3 => format!("iperf3 -s -p {port}"),
+                    Protocol::Nuttcp => format!("nuttcp -S -P {port}"),
+                };
+                failure.hint(format!(
+                    "start `gigatcp server` (or `{stock}`) on {host}, or name its port with --port"
+                ))
+            }
             std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock => failure.hint(format!(
                 "is port {port} of {host} open in its firewall? `gigatcp trace {host}` shows how \
                  far packets get"

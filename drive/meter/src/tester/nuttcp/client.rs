@@ -1,0 +1,450 @@
+//! A whole test as nuttcp's client.
+
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gigatcp_linux::poll::{self, Interest};
+use gigatcp_protocol::iperf3::{Cookie, Direction, Results, Transport};
+use gigatcp_protocol::nuttcp::client::Event;
+use gigatcp_protocol::nuttcp::greeting::Agreed;
+use gigatcp_protocol::nuttcp::output::Amount;
+use gigatcp_protocol::nuttcp::output::brief::Brief;
+use gigatcp_protocol::nuttcp::output::read::Verbose;
+use gigatcp_protocol::nuttcp::{ACCEPT_TIMEOUT, CONNECT_PAUSE, Client, Output};
+use socket2::{Domain, SockRef, Socket as RawSocket};
+
+use super::super::client::{bind, control_connection, random};
+use super::super::options;
+use super::super::outcome::{Outcome, TestError};
+use super::super::request::{self, Request};
+use super::super::stream::{Role, Socket};
+use super::super::traffic::{Progress, Traffic};
+use super::super::wire::{Arrival, Wire};
+use super::figures;
+use super::link::Link;
+use super::requested;
+use super::transfer::{Found, Transfer, port_of};
+
+/// Longest step of the loop: how soon it hears that the caller wants it to stop.
+const STEP: Duration = Duration::from_millis(50);
+
+/// Longest wait for the first datagram of a server that sends.
+const FIRST_DATAGRAM: Duration = Duration::from_secs(10);
+
+/// Time after which a client without an answer is taken to wait for its turn.
+const QUEUED_AFTER: Duration = Duration::from_millis(500);
+
+/// Most bytes kept of what a server says.
+const MAX_SAID: usize = 64 << 10;
+
+/// Runs a test.
+pub(in super::super) fn run(
+    request: &Request,
+    stops: &dyn Fn() -> bool,
+    report: &mut dyn FnMut(Progress<'_>),
+) -> Result<Outcome, TestError> {
+    let mut test = Test::connect(request)?;
+    loop {
+        while let Some(output) = test.client.poll_output() {
+            if let Some(outcome) = test.handle_output(output, stops, report)? {
+                return Ok(outcome);
+            }
+        }
+        if stops() {
+            return test.stop(report);
+        }
+        test.step(report)?;
+    }
+}
+
+/// A test in progress.
+struct Test<'a> {
+    request: &'a Request,
+    client: Client,
+    wire: Wire,
+    server: SocketAddr,
+    control_mss: u32,
+    block: usize,
+    transfer: Option<Transfer>,
+    /// The amount in the server's lines.
+    amount: Option<Amount>,
+    said: Vec<u8>,
+    peer: Option<Results>,
+    brief: Option<Box<Brief>>,
+    is_closed: bool,
+    has_told_queue: bool,
+    has_finished: bool,
+    begun_at: Instant,
+    heard_at: Instant,
+}
+
+impl<'a> Test<'a> {
+    fn connect(request: &'a Request) -> Result<Self, TestError> {
+        let (wire, server) = connect(request)?;
+        let control_mss = SockRef::from(wire.stream()).tcp_mss().unwrap_or(0);
+        let block = request::block_size(&request.parameters, control_mss);
+        Ok(Self {
+            request,
+            client: Client::new(requested(request, block)),
+            wire,
+            server,
+            control_mss,
+            block,
+            transfer: None,
+            amount: None,
+            said: Vec::new(),
+            peer: None,
+            brief: None,
+            is_closed: false,
+            has_told_queue: false,
+            has_finished: false,
+            begun_at: Instant::now(),
+            heard_at: Instant::now(),
+        })
+    }
+
+    /// Sends or does what the protocol wants; the outcome if the test is over.
+    fn handle_output(
+        &mut self,
+        output: Output<Event>,
+        stops: &dyn Fn() -> bool,
+        report: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Option<Outcome>, TestError> {
+        match output {
+            Output::Send(bytes) => {
+                // A server that closed has said why, or its closing is said next.
+                let _ = self.wire.send(&bytes);
+            }
+            Output::ShutdownWrite => {
+                let _ = self.wire.stream().shutdown(Shutdown::Write);
+            }
+            Output::SendUrgent(_) | Output::Close => {}
+            Output::Event(event) => return self.handle_event(event, stops, report),
+        }
+        Ok(None)
+    }
+
+    fn handle_event(
+        &mut self,
+        event: Event,
+        stops: &dyn Fn() -> bool,
+        report: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Option<Outcome>, TestError> {
+        match event {
+            Event::OldServer => {
+                (self.wire, self.server) = connect(self.request)?;
+                self.client = Client::without_greeting(requested(self.request, self.block));
+            }
+            Event::Without(unsupported) => report(Progress::Note(unsupported.to_string())),
+            Event::Accepted(agreed) => self.open(agreed, stops)?,
+            Event::Interval(interval) => report(Progress::PeerInterval(&interval)),
+            Event::Said(_, Verbose::Totals(amount)) => self.amount = Some(amount),
+            Event::Said(..) | Event::Text(_) | Event::Done => {}
+            Event::Abort => {
+                self.end_transfer(report);
+                report(Progress::Note("the server receives no data".into()));
+            }
+            Event::Finished(brief) => {
+                if let Some(transfer) = &self.transfer {
+                    let wants = self.request.parameters.get_server_output;
+                    let said = String::from_utf8_lossy(&self.said);
+                    let is_line = |line: &&str| line.starts_with("nuttcp-");
+                    let said: String = said.lines().filter(is_line).collect::<Vec<_>>().join("\n");
+                    let said = wants.then_some(said);
+                    let results = figures::results(transfer, &brief, self.amount, said);
+                    self.peer = Some(results);
+                }
+                self.brief = Some(brief);
+                return Ok(Some(self.outcome(None)));
+            }
+            Event::Failed(error) => {
+                if !self.has_begun() {
+                    return Err(TestError::Nuttcp(error));
+                }
+                self.end_transfer(report);
+                return Ok(Some(self.outcome(Some(error.to_string()))));
+            }
+        }
+        Ok(None)
+    }
+
+    fn has_begun(&self) -> bool {
+        self.transfer
+            .as_ref()
+            .is_some_and(|transfer| transfer.traffic.started_at.is_some())
+    }
+
+    fn end_transfer(&mut self, report: &mut dyn FnMut(Progress<'_>)) {
+        if let Some(transfer) = &mut self.transfer {
+            transfer.end(report);
+        }
+    }
+
+    /// Waits for what comes next: bytes of the server, or the end of something.
+    fn step(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
+        let now = Instant::now();
+        let due = self.transfer.as_ref().and_then(Transfer::poll_timeout);
+        let until = due.map_or(now + STEP, |due| due.min(now + STEP));
+        let link = self.transfer.as_ref().map(|transfer| transfer.link.clone());
+        self.receive(until, link.as_deref());
+        if let Some(link) = &link {
+            link.alarm.hush();
+        }
+        let now = Instant::now();
+        let is_waiting = self.transfer.is_none() && now > self.begun_at + QUEUED_AFTER;
+        if is_waiting && !self.has_told_queue {
+            self.has_told_queue = true;
+            report(Progress::Queued);
+        }
+        if self.transfer.is_some() {
+            self.look(report)?;
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, until: Instant, link: Option<&Link>) {
+        if self.is_closed {
+            let wait = until.saturating_duration_since(Instant::now());
+            match link {
+                Some(link) => {
+                    let interest = Interest {
+                        read: true,
+                        write: false,
+                    };
+                    let _ = poll::wait([(link.alarm.as_fd(), interest)], Some(wait));
+                }
+                None => std::thread::sleep(wait),
+            }
+            return;
+        }
+        match self
+            .wire
+            .receive(until, link.map(|link| link.alarm.as_fd()))
+        {
+            Ok(Arrival::Bytes(bytes)) => {
+                self.heard_at = Instant::now();
+                let room = MAX_SAID.saturating_sub(self.said.len()).min(bytes.len());
+                self.said.extend(&bytes[..room]);
+                self.client.handle_bytes(&bytes);
+            }
+            Ok(Arrival::Nothing) => {}
+            Ok(Arrival::Closed) | Err(_) => {
+                self.is_closed = true;
+                self.client.handle_closed();
+            }
+        }
+    }
+
+    /// Looks at the streams.
+    fn look(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
+        let Some(transfer) = &mut self.transfer else {
+            return Ok(());
+        };
+        let now = Instant::now();
+        while let Some(found) = transfer.look(now, report) {
+            if found == Found::Begun {
+                let begun = outcome(self.request, transfer, self.control_mss);
+                report(Progress::Started(&begun));
+            }
+        }
+        if let Some((id, cause)) = transfer.traffic.failure() {
+            transfer.end(report);
+            return Err(TestError::Stream { id, cause });
+        }
+        // A server of datagrams that has closed sends no more.
+        if self.is_closed && transfer.link.parameters.udp && transfer.role == Role::Receiver {
+            transfer.end(report);
+        }
+        let timeout = match self.has_begun() {
+            true => self.request.receive_timeout,
+            false => FIRST_DATAGRAM,
+        };
+        let Some(transfer) = &mut self.transfer else {
+            return Ok(());
+        };
+        if transfer
+            .idle(now)
+            .min(now.saturating_duration_since(self.heard_at))
+            > timeout
+        {
+            transfer.end(report);
+            return Err(TestError::Silent { timeout });
+        }
+        if transfer.is_told() && !self.has_finished {
+            self.has_finished = true;
+            self.client.finished(figures::totals(transfer));
+        }
+        Ok(())
+    }
+
+    /// The user wants the test to end: what was measured is kept.
+    fn stop(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, TestError> {
+        self.end_transfer(report);
+        match self.has_begun() {
+            true => Ok(self.outcome(Some("interrupted".into()))),
+            false => Err(TestError::Stopped),
+        }
+    }
+
+    fn outcome(&self, cut_short: Option<String>) -> Outcome {
+        let mut outcome = match &self.transfer {
+            Some(transfer) => outcome(self.request, transfer, self.control_mss),
+            None => unreachable!("a test without streams has no outcome"),
+        };
+        outcome.peer.clone_from(&self.peer);
+        outcome.brief.clone_from(&self.brief);
+        outcome.cut_short = cut_short;
+        outcome
+    }
+
+    /// Opens the data streams.
+    fn open(&mut self, agreed: Agreed, stops: &dyn Fn() -> bool) -> Result<(), TestError> {
+        let wanted = self.client.parameters().clone();
+        let mut parameters = self.request.parameters.clone();
+        parameters.len = Some(self.block as u32);
+        let limit = match parameters.num {
+            bytes @ 1.. if !wanted.udp => Some(bytes),
+            _ => wanted
+                .buffers
+                .map(|buffers| buffers.saturating_mul(self.block as u64)),
+        };
+        let role = match parameters.direction {
+            Direction::Reverse => Role::Receiver,
+            _ => Role::Sender,
+        };
+        let to = port_of(self.server, wanted.port, 0);
+        let failed = |cause| TestError::Connect { to, cause };
+        let streams = wanted.streams;
+        let link = Link::new(wanted, agreed, limit).map_err(failed)?;
+        let spans = (self.request.interval, self.request.sampling);
+        let traffic = Traffic::new(parameters, self.block, spans);
+        let mut transfer = Transfer::new(traffic, Arc::new(link), role);
+        let mut sockets = Vec::new();
+        let mut rtt = None;
+        for place in 0..usize::from(streams) {
+            let to = port_of(self.server, to.port(), place);
+            let failed = |cause| TestError::Connect { to, cause };
+            let socket = match (self.request.parameters.transport, role) {
+                (Transport::Udp, Role::Sender) => self.udp_to(to).map(Socket::Udp),
+                (Transport::Udp, Role::Receiver) => self.udp_from(to, stops).map(Socket::Udp),
+                _ => self.tcp(to, place).map(|(socket, after)| {
+                    rtt = rtt.or(Some(after));
+                    Socket::Tcp(socket)
+                }),
+            };
+            sockets.push(socket.map_err(failed)?);
+        }
+        transfer.open(sockets).map_err(failed)?;
+        self.client
+            .streams_connected(&figures::connected(&transfer.traffic, rtt));
+        self.transfer = Some(transfer);
+        Ok(())
+    }
+
+    fn socket(&self, to: SocketAddr, place: usize) -> io::Result<RawSocket> {
+        let socket = options::socket(Domain::for_address(to), &self.request.parameters)?;
+        let port = self.request.client_port.map(|port| port + place as u16);
+        bind(&socket, self.request, to, port)?;
+        Ok(socket)
+    }
+
+    /// Connects a stream, and says how long that took. A server may begin to listen at its port
+    /// after it has consented.
+    fn tcp(&self, to: SocketAddr, place: usize) -> io::Result<(TcpStream, Duration)> {
+        let deadline = Instant::now() + Duration::from_nanos(ACCEPT_TIMEOUT.as_nanos());
+        loop {
+            let socket = self.socket(to, place)?;
+            let start = Instant::now();
+            match socket.connect_timeout(&to.into(), self.request.connect_timeout) {
+                Ok(()) => return Ok((socket.into(), start.elapsed())),
+                Err(error) => {
+                    let is_early = error.kind() == ErrorKind::ConnectionRefused;
+                    if !is_early || Instant::now() > deadline {
+                        return Err(error);
+                    }
+                }
+            }
+            std::thread::sleep(Duration::from_nanos(CONNECT_PAUSE.as_nanos()));
+        }
+    }
+
+    fn udp_to(&self, to: SocketAddr) -> io::Result<UdpSocket> {
+        let socket = UdpSocket::from(self.socket(to, 0)?);
+        socket.connect(to)?;
+        Ok(socket)
+    }
+
+    /// Waits for the first datagram of a server that sends from a port of its choice.
+    fn udp_from(&self, server: SocketAddr, stops: &dyn Fn() -> bool) -> io::Result<UdpSocket> {
+        let any = match server {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let at = SocketAddr::new(self.request.bind.unwrap_or(any), server.port());
+        let domain = Domain::for_address(server);
+        let socket = options::socket(domain, &self.request.parameters)?;
+        if let Some(device) = &self.request.bind_dev {
+            socket.bind_device(Some(device.as_bytes()))?;
+        }
+        socket.bind(&at.into())?;
+        let socket = UdpSocket::from(socket);
+        socket.set_read_timeout(Some(STEP))?;
+        let deadline = Instant::now() + FIRST_DATAGRAM;
+        while Instant::now() < deadline && !stops() {
+            match socket.peek_from(&mut [0; 4]) {
+                Ok((_, from)) if from.ip() == server.ip() => {
+                    socket.connect(from)?;
+                    return Ok(socket);
+                }
+                Ok(_) => drop(socket.recv_from(&mut [0; 4])?),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let text = "no datagram came: is UDP of this port filtered?";
+        Err(io::Error::new(ErrorKind::TimedOut, text))
+    }
+}
+
+/// Connects to the server, with what a control connection needs.
+fn connect(request: &Request) -> Result<(Wire, SocketAddr), TestError> {
+    let (stream, server) = control_connection(request)?;
+    let failed = |cause| TestError::Socket {
+        action: "set up the control connection".into(),
+        cause,
+    };
+    let socket = SockRef::from(&stream);
+    options::apply_to_control(socket).map_err(failed)?;
+    // A byte of urgent data ends the sending: it stays where it is among the others.
+    SockRef::from(&stream)
+        .set_out_of_band_inline(true)
+        .map_err(failed)?;
+    Ok((Wire::new(stream).map_err(failed)?, server))
+}
+
+fn outcome(request: &Request, transfer: &Transfer, control_mss: u32) -> Outcome {
+    let traffic = &transfer.traffic;
+    let started_at = traffic.started_at.map(|(_, started_at)| started_at);
+    Outcome {
+        protocol: request::Protocol::Nuttcp,
+        parameters: traffic.parameters().clone(),
+        host: request.host.clone(),
+        port: request.port,
+        cookie: Cookie::from_random(random()),
+        started_at: started_at.unwrap_or(std::time::UNIX_EPOCH),
+        block: traffic.shared.block,
+        control_mss,
+        measured: traffic.measured(),
+        streams: traffic.outcomes(),
+        intervals: traffic.intervals.clone(),
+        samples: traffic.samples(),
+        cpu: traffic.cpu(),
+        latency: None,
+        peer: None,
+        brief: None,
+        cut_short: None,
+    }
+}

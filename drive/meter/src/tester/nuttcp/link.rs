@@ -1,0 +1,385 @@
+//! The threads of a nuttcp test's streams, and the state that they share.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use gigatcp_app::datagrams::{Source, SourceConfig};
+use gigatcp_linux::poll::Alarm;
+use gigatcp_linux::{clock, datagrams};
+use gigatcp_protocol::iperf3::datagram::StockCounts;
+use gigatcp_protocol::nuttcp::Parameters;
+use gigatcp_protocol::nuttcp::datagram::{MARKER, Receiver, Stamp, StreamMark, StreamStamp};
+use gigatcp_protocol::nuttcp::greeting::Agreed;
+use gigatcp_units::{self as units, Rate};
+
+use super::super::outcome::UdpCounts;
+use super::super::stream::{Counters, Role, Shared, Socket};
+use super::super::{tcp, udp};
+use super::turns::Turns;
+use crate::View;
+
+/// Time between two looks at a sender's retransmissions, which its buffers carry.
+const STAMP_STEP: Duration = Duration::from_millis(10);
+
+/// Longest wait of a thread before it looks at the switch.
+const MAX_WAIT: Duration = Duration::from_millis(100);
+
+/// Smallest place for a datagram whose size the peer chose.
+const MIN_PLACE: usize = 2048;
+
+/// Window of a peer that has not told one.
+const NO_WINDOW: u32 = u32::MAX;
+
+/// State that a test's streams share beyond [`Shared`].
+#[derive(Debug)]
+pub(in super::super) struct Link {
+    pub(super) parameters: Parameters,
+    pub(super) agreed: Agreed,
+    pub(super) turns: Turns,
+    /// Rings when a transfer begins or a thread ends.
+    pub(super) alarm: Alarm,
+    /// Reads or writes of all streams.
+    pub(super) calls: AtomicU64,
+    /// Retransmissions as the sender's buffers tell.
+    stamped: AtomicU32,
+    /// Congestion window in KiB as the sender's buffers tell.
+    window: AtomicU32,
+    has_stamps: AtomicBool,
+    datagrams: Mutex<Receiver>,
+}
+
+impl Link {
+    pub(super) fn new(
+        parameters: Parameters,
+        agreed: Agreed,
+        limit: Option<u64>,
+    ) -> io::Result<Self> {
+        let (streams, block) = (parameters.streams, parameters.buffer_bytes);
+        Ok(Self {
+            turns: Turns::new(streams.into(), block as usize, limit),
+            alarm: Alarm::new()?,
+            calls: AtomicU64::new(0),
+            stamped: AtomicU32::new(0),
+            window: AtomicU32::new(NO_WINDOW),
+            has_stamps: AtomicBool::new(false),
+            datagrams: Mutex::new(Receiver::new(&parameters, &agreed)),
+            parameters,
+            agreed,
+        })
+    }
+
+    /// Returns the counts of a receiver of datagrams.
+    pub(super) fn datagrams(&self) -> MutexGuard<'_, Receiver> {
+        self.datagrams
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Retransmissions, and congestion window in KiB, as the sender's buffers tell.
+    pub(super) fn stamp(&self) -> Option<(u32, Option<u32>)> {
+        let window = self.window.load(Ordering::Acquire);
+        let window = (window != NO_WINDOW).then_some(window);
+        let stamped = self.stamped.load(Ordering::Acquire);
+        self.has_stamps
+            .load(Ordering::Acquire)
+            .then_some((stamped, window))
+    }
+
+    /// Does what the thread of a stream does: the stream at a place in the order of ports.
+    pub(in super::super) fn work(
+        &self,
+        (place, role): (usize, Role),
+        socket: &Socket,
+        counters: &Counters,
+        shared: &Shared,
+    ) -> io::Result<()> {
+        match (socket, role) {
+            (Socket::Tcp(socket), Role::Sender) => self.send(place, socket, counters, shared),
+            (Socket::Tcp(socket), Role::Receiver) => self.receive(socket, counters, shared),
+            (Socket::Udp(socket), Role::Sender) => self.send_datagrams(socket, counters, shared),
+            (Socket::Udp(socket), Role::Receiver) => {
+                self.receive_datagrams(socket, counters, shared)
+            }
+        }
+    }
+
+    /// A thread has ended.
+    pub(in super::super) fn ring(&self) {
+        self.alarm.ring();
+    }
+
+    /// Sends whole buffers in turn; the end of the stream is the end of the transfer.
+    fn send(
+        &self,
+        place: usize,
+        mut socket: &TcpStream,
+        counters: &Counters,
+        shared: &Shared,
+    ) -> io::Result<()> {
+        let mut block = tcp::payload(shared.block);
+        let mark = StreamMark {
+            host_wide: false,
+            big_endian: false,
+        };
+        if self.agreed.retransmission_stamps {
+            mark.write(&mut block);
+        }
+        shared.switch.wait();
+        let mut pace = Pace::new(self, shared);
+        let (mut calls, mut looked) = (0_u64, Instant::now());
+        loop {
+            pace.wait(counters, shared);
+            let Some(length) = self.turns.take(place, &|| shared.switch.is_stopped()) else {
+                break;
+            };
+            let mut rest = &block[..length];
+            while !rest.is_empty() {
+                calls += 1;
+                match socket.write(rest) {
+                    Ok(written) => {
+                        counters.add(written);
+                        rest = &rest[written..];
+                    }
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            pace.sent(length);
+            if self.agreed.retransmission_stamps && (calls == 1 || looked.elapsed() > STAMP_STEP) {
+                looked = Instant::now();
+                let view = View::of(socket)?;
+                let retransmissions = view.retransmitted_segments as u32;
+                let window_kib = (view.cwnd.as_u64() >> 10) as u32;
+                let stamp = StreamStamp {
+                    retransmissions,
+                    window_kib: self.agreed.window_stamps.then_some(window_kib),
+                };
+                mark.write_stamp(stamp, &mut block);
+            }
+        }
+        self.calls.fetch_add(calls, Ordering::AcqRel);
+        socket.shutdown(Shutdown::Write)
+    }
+
+    /// Reads to the end of the stream, buffer by buffer: that is where stamps are.
+    fn receive(
+        &self,
+        mut socket: &TcpStream,
+        counters: &Counters,
+        shared: &Shared,
+    ) -> io::Result<()> {
+        shared.switch.wait();
+        let mut buffer = vec![0; shared.block];
+        let (mut filled, mut calls, mut mark, mut is_first) = (0, 0_u64, None, true);
+        while !shared.switch.is_stopped() {
+            calls += 1;
+            match socket.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(read) => {
+                    counters.add(read);
+                    filled += read;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            if filled < buffer.len() {
+                continue;
+            }
+            filled = 0;
+            if !self.agreed.retransmission_stamps {
+                continue;
+            }
+            if std::mem::take(&mut is_first) {
+                mark = StreamMark::read(&buffer);
+            }
+            self.note(mark.and_then(|mark: StreamMark| mark.stamp(&buffer)));
+        }
+        self.calls.fetch_add(calls, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn note(&self, stamp: Option<StreamStamp>) {
+        let Some(stamp) = stamp else { return };
+        self.stamped.store(stamp.retransmissions, Ordering::Release);
+        let window = stamp.window_kib.unwrap_or(NO_WINDOW);
+        self.window.store(window, Ordering::Release);
+        self.has_stamps.store(true, Ordering::Release);
+    }
+
+    /// Sends datagrams at the rate requested, each with what the receiver wants of it.
+    fn send_datagrams(
+        &self,
+        socket: &UdpSocket,
+        counters: &Counters,
+        shared: &Shared,
+    ) -> io::Result<()> {
+        let size = shared.block;
+        let rate = shared.parameters.bandwidth.map(Rate::from_bps);
+        let mut source = Source::new(SourceConfig {
+            rate: rate.filter(|_| !self.parameters.instantaneous),
+            instantaneous: rate.filter(|_| self.parameters.instantaneous),
+            size: size as u32,
+            burst: self.parameters.burst.max(1).into(),
+            count: None,
+            span: None,
+        });
+        let payload = tcp::payload(size);
+        let mut batch = payload.repeat(datagrams::MAX_BATCH);
+        // Without it a sleep ends up to 50 us late; the average rate holds anyway.
+        let _ = clock::wake_sharply();
+        shared.switch.wait();
+        source.start(now());
+        let (mut sent, mut calls, mut is_done) = (0_u64, 0_u64, false);
+        while !is_done && !shared.switch.is_stopped() {
+            let due_at = now();
+            let mut count = 0;
+            for place in batch.chunks_exact_mut(size) {
+                if source.poll_send(due_at).is_none() {
+                    break;
+                }
+                is_done = self.turns.take(0, &|| false).is_none();
+                if is_done {
+                    break;
+                }
+                sent += size as u64;
+                let stamp = Stamp {
+                    sent: self.parameters.one_way_delay.any().then(realtime),
+                    count: self.agreed.datagram_counts.then_some(sent),
+                };
+                stamp.write(place);
+                count += 1;
+            }
+            if count > 0 {
+                udp::send_all(socket, &batch[..count * size], size, counters)?;
+                calls += count as u64;
+            }
+            let left = source.poll_timeout().saturating_since(now());
+            if !left.is_zero() && !is_done {
+                std::thread::sleep(Duration::from_nanos(left.as_nanos()).min(MAX_WAIT));
+            }
+        }
+        self.calls.fetch_add(calls, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Counts datagrams from the first marker to the last.
+    fn receive_datagrams(
+        &self,
+        socket: &UdpSocket,
+        counters: &Counters,
+        shared: &Shared,
+    ) -> io::Result<()> {
+        socket.set_read_timeout(Some(MAX_WAIT))?;
+        datagrams::report_drops(socket)?;
+        let size = shared.block.max(MIN_PLACE);
+        let mut buffer = vec![0; size * datagrams::MAX_BATCH];
+        let (mut drops, mut calls, mut is_finished) = (0, 0_u64, false);
+        while !is_finished && !shared.switch.is_stopped() {
+            let received = match datagrams::receive(socket, &mut buffer, size) {
+                Ok(received) => received,
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {
+                        continue;
+                    }
+                    _ => return Err(error),
+                },
+            };
+            let (arrived_at, clock) = (now(), realtime());
+            let mut bytes = 0;
+            let mut receiver = self.datagrams();
+            let was_receiving = receiver.is_receiving();
+            for (datagram, length) in buffer.chunks_exact(size).zip(received.lengths()) {
+                receiver.on_datagram(arrived_at, Some(clock), &datagram[..length]);
+                bytes += if length > MARKER { length } else { 0 };
+                calls += 1;
+            }
+            drops = received.drops.map_or(drops, u64::from);
+            counters.add(bytes);
+            let counts = udp_counts(&receiver, shared.block as u64, drops);
+            let received = counts.report.received;
+            counters.datagrams.store(received, Ordering::Release);
+            *counters.udp.lock().unwrap_or_else(PoisonError::into_inner) = counts;
+            is_finished = receiver.is_finished();
+            if was_receiving != receiver.is_receiving() {
+                self.alarm.ring();
+            }
+        }
+        self.calls.fetch_add(calls, Ordering::AcqRel);
+        Ok(())
+    }
+}
+
+/// The counts of nuttcp's receiver in those of every test.
+fn udp_counts(receiver: &Receiver, datagram: u64, drops: u64) -> UdpCounts {
+    let total = receiver.total();
+    let received = total.bytes.as_u64() / datagram.max(1);
+    let (lost, sent) = total
+        .loss
+        .and_then(|loss| loss.counts)
+        .unwrap_or((0, received));
+    let mut counts = UdpCounts {
+        stock: StockCounts {
+            packets: sent,
+            errors: lost,
+            out_of_order: 0,
+        },
+        socket_drops: drops,
+        ..UdpCounts::default()
+    };
+    counts.report.received = received;
+    counts.report.lost = lost.max(0).unsigned_abs();
+    let jitter = total.jitter.mean_ns.unwrap_or(0).max(0).unsigned_abs();
+    counts.report.jitter = units::Duration::from_nanos(jitter);
+    counts
+}
+
+/// The monotonic clock.
+pub(super) fn now() -> units::Instant {
+    units::Instant::from_nanos(clock::monotonic().unsigned_abs())
+}
+
+/// The time since 1970.
+fn realtime() -> units::Duration {
+    units::Duration::from_nanos(clock::realtime().unsigned_abs())
+}
+
+/// The rate of a TCP sender: on average, or at every instant.
+struct Pace {
+    rate: Option<u64>,
+    is_instantaneous: bool,
+    burst: u64,
+    buffers: u64,
+    due: Instant,
+}
+
+impl Pace {
+    fn new(link: &Link, shared: &Shared) -> Self {
+        Self {
+            rate: shared.parameters.bandwidth,
+            is_instantaneous: link.parameters.instantaneous,
+            burst: link.parameters.burst.max(1).into(),
+            buffers: 0,
+            due: Instant::now(),
+        }
+    }
+
+    /// Waits until the next buffer is due, or the test is over.
+    fn wait(&mut self, counters: &Counters, shared: &Shared) {
+        if self.rate.is_some() && self.buffers.is_multiple_of(self.burst) {
+            tcp::wait_until(self.due, counters, shared);
+            if self.is_instantaneous {
+                self.due = self.due.max(Instant::now());
+            }
+        }
+    }
+
+    fn sent(&mut self, length: usize) {
+        self.buffers += 1;
+        if let Some(rate) = self.rate {
+            self.due += tcp::time_for(length as u64, rate);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A server's data ports, which the tests of many clients share.
+//!
+//! A client chooses the ports, and most choose the same. A port is open while a test waits for
+//! its data connections; what arrives there belongs to the test of that client's address.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use gigatcp_protocol::nuttcp::Parameters;
+
+use super::super::server::{listen, udp_socket};
+
+/// A port of one of both transports.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(in super::super) struct Port {
+    pub(in super::super) is_udp: bool,
+    pub(in super::super) number: u16,
+}
+
+/// An open port.
+#[derive(Debug)]
+enum Opened {
+    Tcp(TcpListener),
+    Udp(UdpSocket),
+}
+
+/// The open data ports.
+#[derive(Debug, Default)]
+pub(in super::super) struct DataPorts {
+    opened: BTreeMap<Port, Opened>,
+}
+
+/// The ports at which the server of a test waits for its streams; `None`: it opens them itself.
+pub(in super::super) fn awaited(wanted: &Parameters) -> Option<(bool, Range<u16>)> {
+    let is_receiver = wanted.client == gigatcp_protocol::nuttcp::Side::Transmitter;
+    let is_awaited = match wanted.udp {
+        true => is_receiver,
+        false => wanted.client_connects(),
+    };
+    let ports = wanted.port..wanted.port.saturating_add(wanted.streams);
+    (is_awaited && wanted.has_data()).then_some((wanted.udp, ports))
+}
+
+impl DataPorts {
+    /// Opens ports, as far as they are not open. Those that `is_ours` are of tests that run.
+    ///
+    /// UDP sockets of many programs share their ports: one of another program is left alone.
+    ///
+    /// # Errors
+    /// The system's error for the first port that cannot be opened.
+    pub(in super::super) fn open(
+        &mut self,
+        address: IpAddr,
+        (is_udp, ports): (bool, Range<u16>),
+        is_ours: impl Fn(Port) -> bool,
+    ) -> io::Result<()> {
+        for number in ports {
+            let port = Port { is_udp, number };
+            if self.opened.contains_key(&port) {
+                continue;
+            }
+            let at = SocketAddr::new(address, number);
+            let opened = match is_udp {
+                true if is_ours(port) => udp_socket(at).map(Opened::Udp),
+                true => UdpSocket::bind(at).and_then(|alone| {
+                    drop(alone);
+                    udp_socket(at).map(Opened::Udp)
+                }),
+                false => listen(at).map(Opened::Tcp),
+            };
+            let said = |error: io::Error| {
+                let kind = error.kind();
+                io::Error::new(kind, format!("data port {number}: {error}"))
+            };
+            self.opened.insert(port, opened.map_err(said)?);
+        }
+        Ok(())
+    }
+
+    /// Closes the ports that no test needs.
+    pub(in super::super) fn retain(&mut self, is_needed: impl Fn(Port) -> bool) {
+        self.opened.retain(|port, _| is_needed(*port));
+    }
+
+    /// The open ports, to be waited for.
+    pub(in super::super) fn descriptors(&self) -> impl Iterator<Item = (Port, BorrowedFd<'_>)> {
+        self.opened.iter().map(|(port, opened)| match opened {
+            Opened::Tcp(listener) => (*port, listener.as_fd()),
+            Opened::Udp(socket) => (*port, socket.as_fd()),
+        })
+    }
+
+    /// Accepts a connection, if one waits.
+    pub(in super::super) fn accept(&self, port: Port) -> Option<(TcpStream, SocketAddr)> {
+        match self.opened.get(&port)? {
+            Opened::Tcp(listener) => listener.accept().ok(),
+            Opened::Udp(_) => None,
+        }
+    }
+
+    /// Takes a datagram, if one waits, and returns its sender.
+    pub(in super::super) fn receive(&self, port: Port) -> Option<SocketAddr> {
+        match self.opened.get(&port)? {
+            Opened::Tcp(_) => None,
+            Opened::Udp(socket) => socket.recv_from(&mut [0; 64]).ok().map(|(_, from)| from),
+        }
+    }
+}

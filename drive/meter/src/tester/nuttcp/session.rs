@@ -1,0 +1,319 @@
+//! One test of a server with a nuttcp client, on a thread of its own.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gigatcp_protocol::iperf3::{self, Cookie};
+use gigatcp_protocol::nuttcp::greeting::Agreed;
+use gigatcp_protocol::nuttcp::output::interval::{Interval as Line, Total};
+use gigatcp_protocol::nuttcp::output::{Amount, CongestionWindow, Loss, Retransmissions};
+use gigatcp_protocol::nuttcp::server::Event;
+use gigatcp_protocol::nuttcp::{ACCEPT_TIMEOUT, CONNECT_PAUSE, Output, Parameters, Server, Side};
+use gigatcp_units::{self as units, Bytes};
+use socket2::{Domain, SockRef};
+
+use super::super::outcome::{Interval, Outcome};
+use super::super::session::{Ended, Mailbox};
+use super::super::stream::{Role, Socket};
+use super::super::traffic::{Progress, Traffic};
+use super::super::wire::{Arrival, Wire};
+use super::super::{options, request};
+use super::link::Link;
+use super::ports;
+use super::transfer::{Found, Transfer, port_of};
+use super::{figures, foreign};
+
+/// Longest step of the loop: how soon it hears that the server is to stop.
+const STEP: Duration = Duration::from_millis(50);
+
+/// Longest time without data: of UDP, where a sender does not notice, and of TCP.
+const IDLE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
+
+/// A client that is served.
+#[derive(Debug)]
+pub(in super::super) struct Served {
+    pub(in super::super) server: Server,
+    pub(in super::super) wire: Wire,
+    pub(in super::super) peer: SocketAddr,
+    pub(in super::super) cookie: Cookie,
+    pub(in super::super) wanted: Parameters,
+    pub(in super::super) agreed: Agreed,
+    pub(in super::super) mailbox: Arc<Mailbox>,
+    pub(in super::super) port: u16,
+}
+
+/// Serves a test to its end. `opened` is called once the data connections are there.
+pub(in super::super) fn serve(
+    mut served: Served,
+    interval: Option<Duration>,
+    stops: &dyn Fn() -> bool,
+    opened: impl FnOnce(),
+    report: &mut dyn FnMut(Progress<'_>),
+) -> Ended {
+    served.server.accept();
+    if !served.wanted.has_data() {
+        return foreign::serve(&mut served, stops);
+    }
+    let mut transfer = match transfer(&served, interval) {
+        Ok(transfer) => transfer,
+        Err(error) => return without_data(error.to_string()),
+    };
+    let mut reporter = Reporter::default();
+    let streams = streams(&mut served, stops);
+    opened();
+    let streams = streams.and_then(|streams| transfer.open(streams));
+    if let Err(error) = streams {
+        return without_data(error.to_string());
+    }
+    let connected = figures::connected(&transfer.traffic, None);
+    served.server.streams_connected(&connected);
+    let end = 'test: loop {
+        while let Some(output) = served.server.poll_output() {
+            match output {
+                Output::Close => break 'test "done".to_owned(),
+                Output::Event(Event::Failed(error)) => break 'test error.to_string(),
+                Output::Event(Event::ClientClosed) => {
+                    transfer.end(report);
+                    let end = match transfer.has_end() {
+                        true => "done",
+                        false => "the client has closed",
+                    };
+                    break 'test finish(&mut served, &transfer, end);
+                }
+                Output::Event(Event::Requested(..)) | Output::ShutdownWrite => {}
+                output => send(&mut served.wire, &output),
+            }
+        }
+        if stops() {
+            transfer.end(report);
+            break finish(&mut served, &transfer, "the server has terminated");
+        }
+        if transfer.is_late(Instant::now()) {
+            transfer.end(report);
+            break finish(&mut served, &transfer, "the client sends for too long");
+        }
+        if transfer.idle(Instant::now()) > IDLE[usize::from(!served.wanted.udp)] {
+            served.server.abort();
+            transfer.end(report);
+            break finish(&mut served, &transfer, "no data came for too long");
+        }
+        step(&mut served, &mut transfer, &mut reporter, report);
+    };
+    transfer.end(report);
+    let cut_short = (end != "done").then(|| end.clone());
+    let has_data = transfer.traffic.started_at.is_some();
+    Ended {
+        outcome: has_data.then(|| outcome(&served, &transfer, cut_short)),
+        end,
+    }
+}
+
+/// A test that ended before data flowed.
+pub(super) fn without_data(end: String) -> Ended {
+    Ended { outcome: None, end }
+}
+
+/// Tells the client what was measured, whatever it wanted more.
+fn finish(served: &mut Served, transfer: &Transfer, end: &str) -> String {
+    served.server.finished(&figures::totals(transfer));
+    flush(served);
+    end.to_owned()
+}
+
+/// Sends what waits to be sent.
+pub(super) fn flush(served: &mut Served) {
+    while let Some(output) = served.server.poll_output() {
+        send(&mut served.wire, &output);
+    }
+}
+
+/// Sends an output. Whether the client is still there, the next read says.
+fn send(wire: &mut Wire, output: &Output<Event>) {
+    match output {
+        Output::Send(bytes) => drop(wire.send(bytes)),
+        Output::SendUrgent(byte) => {
+            drop(SockRef::from(wire.stream()).send_out_of_band(&[*byte]));
+        }
+        _ => {}
+    }
+}
+
+/// A transfer as the client wants it, with no stream yet.
+fn transfer(served: &Served, interval: Option<Duration>) -> io::Result<Transfer> {
+    let wanted = &served.wanted;
+    let block = wanted.buffer_bytes as usize;
+    let own = Duration::from_nanos(wanted.interval.as_nanos());
+    let interval = if own.is_zero() { interval } else { Some(own) };
+    let spans = (interval, request::SAMPLING);
+    let traffic = Traffic::new(super::common(wanted), block, spans);
+    let limit = wanted.buffers;
+    let limit = limit.map(|buffers| buffers.saturating_mul(block as u64));
+    let link = Link::new(wanted.clone(), served.agreed, limit)?;
+    let role = match wanted.client {
+        Side::Transmitter => Role::Receiver,
+        Side::Receiver => Role::Sender,
+    };
+    Ok(Transfer::new(traffic, Arc::new(link), role))
+}
+
+/// The data streams: from the thread that accepts them, or opened from here.
+fn streams(served: &mut Served, stops: &dyn Fn() -> bool) -> io::Result<Vec<Socket>> {
+    let deadline = Instant::now() + Duration::from_nanos(ACCEPT_TIMEOUT.as_nanos());
+    flush(served);
+    let count = usize::from(served.wanted.streams);
+    if ports::awaited(&served.wanted).is_none() {
+        let open = |place| open(served, place, deadline, stops);
+        return (0..count).map(open).collect();
+    }
+    while Instant::now() < deadline && !stops() {
+        if let Some(sockets) = served.mailbox.take(count) {
+            return Ok(sockets);
+        }
+        let until = deadline.min(Instant::now() + STEP);
+        let waker = Some(served.mailbox.alarm.as_fd());
+        if let Ok(Arrival::Closed) | Err(_) = served.wire.receive(until, waker) {
+            return Err(io::Error::other("the client has closed"));
+        }
+    }
+    Err(io::Error::other("the data streams did not come"))
+}
+
+/// Opens a stream to the client, which may begin to listen late.
+fn open(
+    served: &Served,
+    place: usize,
+    deadline: Instant,
+    stops: &dyn Fn() -> bool,
+) -> io::Result<Socket> {
+    let client = SocketAddr::new(served.peer.ip().to_canonical(), 0);
+    let to = port_of(client, served.wanted.port, place);
+    let parameters = super::common(&served.wanted);
+    loop {
+        let socket = options::socket(Domain::for_address(to), &parameters)?;
+        if served.wanted.udp {
+            socket.connect(&to.into())?;
+            return Ok(Socket::Udp(UdpSocket::from(socket)));
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() || stops() {
+            return Err(io::Error::other(format!(
+                "the client does not accept at {to}"
+            )));
+        }
+        match socket.connect_timeout(&to.into(), left) {
+            Ok(()) => return Ok(Socket::Tcp(TcpStream::from(socket))),
+            Err(_) => std::thread::sleep(Duration::from_nanos(CONNECT_PAUSE.as_nanos())),
+        }
+    }
+}
+
+/// Waits for what comes next.
+fn step(
+    served: &mut Served,
+    transfer: &mut Transfer,
+    reporter: &mut Reporter,
+    report: &mut dyn FnMut(Progress<'_>),
+) {
+    let now = Instant::now();
+    let until = transfer.poll_timeout();
+    let until = until.map_or(now + STEP, |due| due.min(now + STEP));
+    let waker = Some(transfer.link.alarm.as_fd());
+    match served.wire.receive(until, waker) {
+        Ok(Arrival::Bytes(bytes)) => served.server.handle_bytes(&bytes),
+        Ok(Arrival::Nothing) => {}
+        Ok(Arrival::Closed) | Err(_) => served.server.handle_closed(),
+    }
+    transfer.link.alarm.hush();
+    let mut intervals = Vec::new();
+    let mut both = |progress: Progress<'_>| {
+        if let Progress::Interval(interval) = &progress {
+            intervals.push((*interval).clone());
+        }
+        report(progress);
+    };
+    let mut begun = false;
+    while let Some(found) = transfer.look(Instant::now(), &mut both) {
+        begun |= found == Found::Begun;
+    }
+    for interval in &intervals {
+        served.server.interval(reporter.line(transfer, interval));
+    }
+    if begun {
+        report(Progress::Started(&outcome(served, transfer, None)));
+    }
+    if transfer.is_told() {
+        served.server.finished(&figures::totals(transfer));
+    }
+}
+
+/// Makes the lines of intervals, with sums since the beginning.
+#[derive(Debug, Default)]
+struct Reporter {
+    retransmissions: u32,
+    bytes: u64,
+}
+
+impl Reporter {
+    fn line(&mut self, transfer: &Transfer, interval: &Interval) -> Line {
+        let streams = transfer.traffic.outcomes();
+        let mut line = figures::interval(&streams, interval, transfer.role);
+        if let Some((count, window)) = transfer.link.stamp() {
+            let more = count.saturating_sub(self.retransmissions);
+            self.retransmissions = count;
+            line.retransmissions = Some(Retransmissions::new(more));
+            line.congestion_window = window.map(CongestionWindow::new);
+        }
+        if transfer.link.parameters.udp {
+            let received = transfer.link.datagrams().take_interval();
+            line.jitter = received.jitter;
+            line.one_way_delay = received.one_way_delay;
+            line.transmitted = received.sent;
+            line.total_transmitted = transfer.link.datagrams().total().sent;
+        }
+        self.bytes += line.received.bytes.as_u64();
+        let since = units::Duration::from_nanos(interval.end.as_nanos() as u64);
+        let counts = interval.streams.first().map(|part| part.udp.stock);
+        line.total = Some(Total {
+            received: Amount::new(Bytes::new(self.bytes), since),
+            loss: line
+                .loss
+                .as_ref()
+                .and(counts)
+                .map(|of| Loss::new(of.errors, of.packets)),
+            retransmissions: line
+                .retransmissions
+                .as_ref()
+                .map(|_| Retransmissions::new(self.retransmissions)),
+            congestion_window: line.congestion_window.clone(),
+        });
+        line
+    }
+}
+
+fn outcome(served: &Served, transfer: &Transfer, cut_short: Option<String>) -> Outcome {
+    let traffic = &transfer.traffic;
+    let started_at = traffic.started_at.map(|(_, started_at)| started_at);
+    let parameters: &iperf3::Parameters = traffic.parameters();
+    Outcome {
+        protocol: request::Protocol::Nuttcp,
+        parameters: parameters.clone(),
+        latency: None,
+        host: served.peer.ip().to_canonical().to_string(),
+        port: served.port,
+        cookie: served.cookie,
+        started_at: started_at.unwrap_or(std::time::UNIX_EPOCH),
+        block: traffic.shared.block,
+        control_mss: SockRef::from(served.wire.stream()).tcp_mss().unwrap_or(0),
+        measured: traffic.measured(),
+        streams: traffic.outcomes(),
+        intervals: traffic.intervals.clone(),
+        samples: traffic.samples(),
+        cpu: traffic.cpu(),
+        peer: None,
+        brief: None,
+        cut_short,
+    }
+}

@@ -1,0 +1,249 @@
+//! A transfer from its first marker to its last, at either end.
+//!
+//! A TCP transfer ends with its connections: the sender closes them after its time or amount,
+//! the receiver reads to their end. A UDP transfer begins and ends with markers.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gigatcp_protocol::iperf3::stream_id;
+use gigatcp_protocol::nuttcp::datagram::{BEGIN_PAUSE, Datagram, END_MARKERS, END_PAUSE};
+use gigatcp_units as units;
+
+use super::super::stream::{Role, Socket, Stream};
+use super::super::traffic::{Progress, Traffic};
+use super::link::{Link, now as monotonic};
+
+/// Longest wait for senders to finish the buffers that they have begun.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Longest time by which a transfer may exceed the time that was told: the path may hold as much.
+const LATE: Duration = Duration::from_secs(60);
+
+/// Time that a receiver of datagrams has to open its port: up to 6.1.2, nuttcp does so after it
+/// has consented.
+const BIND_PAUSE: Duration = Duration::from_millis(50);
+
+/// A change that a look at a transfer found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Found {
+    /// Data flows from now on.
+    Begun,
+    /// All data was sent or received.
+    Ended,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// No stream is open.
+    Closed,
+    /// Streams are open: the next marker, and when it is due.
+    Opened(u8, Instant),
+    Flowing,
+    /// The time is over, since then.
+    Stopping(Instant),
+    /// Data has ended: the next marker, and when it is due.
+    Markers(u8, Instant),
+    Over,
+}
+
+/// A transfer.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    pub(super) traffic: Traffic,
+    pub(super) link: Arc<Link>,
+    pub(super) role: Role,
+    state: State,
+    /// When the last byte was received, and how many had been.
+    last_data: (Instant, u64),
+}
+
+impl Transfer {
+    pub(super) fn new(mut traffic: Traffic, link: Arc<Link>, role: Role) -> Self {
+        traffic.shared.nuttcp = Some(link.clone());
+        Self {
+            traffic,
+            link,
+            role,
+            state: State::Closed,
+            last_data: (Instant::now(), 0),
+        }
+    }
+
+    /// Begins with connected sockets in the order of their ports.
+    pub(super) fn open(&mut self, sockets: Vec<Socket>) -> io::Result<()> {
+        for (place, socket) in sockets.into_iter().enumerate() {
+            let (id, shared) = (stream_id(place), &self.traffic.shared);
+            let stream = Stream::spawn(id, self.role, socket, shared)?;
+            self.traffic.streams.push(stream);
+        }
+        self.last_data.0 = Instant::now();
+        let pause = match self.link.parameters.udp {
+            true => BIND_PAUSE,
+            false => Duration::ZERO,
+        };
+        self.state = State::Opened(0, Instant::now() + pause);
+        Ok(())
+    }
+
+    /// Looks at it; to be repeated until nothing is found.
+    pub(super) fn look(
+        &mut self,
+        now: Instant,
+        report: &mut dyn FnMut(Progress<'_>),
+    ) -> Option<Found> {
+        let is_udp = self.link.parameters.udp;
+        match self.state {
+            State::Closed | State::Over => None,
+            State::Opened(number, due) => {
+                let is_begun = match (is_udp, self.role) {
+                    (false, _) => true,
+                    (true, Role::Sender) => self.send_begin(number, now >= due),
+                    (true, Role::Receiver) => self.link.datagrams().begun().is_some(),
+                };
+                if !is_begun {
+                    return None;
+                }
+                self.traffic.start();
+                self.last_data.0 = Instant::now();
+                self.state = State::Flowing;
+                Some(Found::Begun)
+            }
+            State::Flowing => {
+                if self.traffic.is_ended() {
+                    return Some(self.end(report));
+                }
+                if !is_udp || self.role == Role::Sender || self.link.datagrams().is_receiving() {
+                    self.traffic.handle_time(now, report);
+                }
+                let bytes = self.traffic.bytes();
+                if bytes > self.last_data.1 {
+                    self.last_data = (now, bytes);
+                }
+                if self.deadline().is_some_and(|deadline| now >= deadline) {
+                    self.traffic.shared.switch.stop();
+                    self.state = State::Stopping(now);
+                }
+                None
+            }
+            State::Stopping(since) => {
+                self.traffic.handle_time(now, report);
+                let is_over = self.traffic.is_ended() || now > since + GRACE;
+                is_over.then(|| self.end(report))
+            }
+            State::Markers(number, due) => {
+                if now >= due && number < END_MARKERS {
+                    self.send_marker(Datagram::End(number));
+                    let pause = Duration::from_nanos(END_PAUSE.as_nanos());
+                    self.state = State::Markers(number + 1, due + pause);
+                }
+                None
+            }
+        }
+    }
+
+    /// Ends it, whatever is still to come.
+    pub(super) fn end(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Found {
+        if matches!(self.state, State::Markers(..) | State::Over) {
+            return Found::Ended;
+        }
+        let is_udp = self.link.parameters.udp;
+        let mut over_at = Instant::now();
+        if is_udp && self.role == Role::Receiver {
+            // The last marker comes long after the end.
+            let duration = self.link.datagrams().duration(monotonic());
+            if let Some((start, _)) = self.traffic.started_at {
+                over_at = start + Duration::from_nanos(duration.as_nanos());
+            }
+        }
+        self.traffic.stop_at(over_at, report);
+        self.state = State::Over;
+        if is_udp && self.role == Role::Sender {
+            self.send_marker(Datagram::End(0));
+            let pause = Duration::from_nanos(END_PAUSE.as_nanos());
+            self.state = State::Markers(1, Instant::now() + pause);
+        }
+        Found::Ended
+    }
+
+    /// Whether the peer has been told that the data is over.
+    pub(super) fn is_told(&self) -> bool {
+        matches!(self.state, State::Over | State::Markers(2.., _))
+    }
+
+    /// When to look next; `None`: when the link's alarm rings.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        match self.state {
+            State::Closed | State::Over => None,
+            State::Opened(_, due) => Some(due),
+            State::Flowing | State::Stopping(_) => {
+                let own = self.traffic.poll_timeout();
+                own.into_iter().chain(self.deadline()).min()
+            }
+            State::Markers(_, due) => Some(due),
+        }
+    }
+
+    /// Whether a receiver of datagrams has seen their end.
+    pub(super) fn has_end(&self) -> bool {
+        let datagrams = self.link.datagrams();
+        datagrams.begun().is_some() && !datagrams.is_receiving()
+    }
+
+    /// Time since data has come, or since the streams were opened.
+    pub(super) fn idle(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.last_data.0)
+    }
+
+    /// Whether a sender goes on long after the time that it told.
+    pub(super) fn is_late(&self, now: Instant) -> bool {
+        let limit = self.link.parameters.time_limit;
+        let started = self.traffic.started_at.filter(|_| !limit.is_zero());
+        let longest = Duration::from_nanos(limit.as_nanos()) + LATE;
+        started.is_some_and(|(start, _)| now > start + longest)
+    }
+
+    /// When the time of a sender is over, if it has one.
+    fn deadline(&self) -> Option<Instant> {
+        let limit = self.link.parameters.time_limit;
+        let (start, _) = self.traffic.started_at?;
+        let is_timed = self.role == Role::Sender && !limit.is_zero();
+        is_timed.then(|| start + Duration::from_nanos(limit.as_nanos()))
+    }
+
+    /// Sends the marker that is due; returns whether data may follow.
+    fn send_begin(&mut self, number: u8, is_due: bool) -> bool {
+        if !is_due {
+            return false;
+        }
+        if number == 0 || self.link.agreed.second_begin {
+            self.send_marker(Datagram::Begin(number));
+        }
+        let pause = Duration::from_nanos(BEGIN_PAUSE.as_nanos());
+        self.state = State::Opened(number + 1, Instant::now() + pause);
+        number > 0
+    }
+
+    fn send_marker(&self, marker: Datagram) {
+        let Some(bytes) = marker.marker() else { return };
+        for stream in &self.traffic.streams {
+            if let Socket::Udp(socket) = &*stream.socket {
+                // A peer that does not listen yet says so with an error; another marker follows.
+                let _ = socket.take_error();
+                let _ = socket.send(&bytes);
+            }
+        }
+    }
+
+    /// Time over which this end sent or received.
+    pub(super) fn duration(&self) -> units::Duration {
+        units::Duration::from_nanos(self.traffic.measured().as_nanos() as u64)
+    }
+}
+
+/// The address of a stream's port.
+pub(super) fn port_of(base: SocketAddr, first: u16, place: usize) -> SocketAddr {
+    SocketAddr::new(base.ip(), first + place as u16)
+}

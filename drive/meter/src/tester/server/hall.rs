@@ -1,0 +1,626 @@
+//! All clients of a server, seen from the thread that accepts.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, ErrorKind, Read};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use gigatcp_linux::poll::{self, Alarm};
+use gigatcp_protocol::iperf3::{
+    COOKIE_LENGTH, Cookie, ErrorCode, Output, Parameters, Session, Transport,
+};
+use socket2::SockRef;
+
+use super::nuttcp::Requested;
+use super::{Notify, Render, Server, ServerNotice};
+use crate::tester::admission::Decision;
+use crate::tester::client::random;
+use crate::tester::nuttcp::ports::{DataPorts, Port};
+use crate::tester::nuttcp::session as nuttcp_session;
+use crate::tester::options;
+use crate::tester::request::Protocol;
+use crate::tester::session::{self, Ended, Mailbox, Served};
+use crate::tester::traffic::Progress;
+use crate::tester::wire::Wire;
+
+/// Connections whose test does not run yet; the oldest is closed for a new one.
+const MAX_PENDING: usize = 1024;
+
+/// Longest wait for a cookie and for parameters.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Longest step of the loop.
+const STEP: Duration = Duration::from_millis(100);
+
+/// A connection whose test does not run yet.
+pub(super) struct Pending {
+    pub(super) stream: TcpStream,
+    pub(super) peer: SocketAddr,
+    /// Its place in the order of acceptance.
+    pub(super) place: u64,
+    deadline: Instant,
+    pub(super) state: PendingState,
+}
+
+pub(super) enum PendingState {
+    /// iperf3's cookie, as far as it was read.
+    Cookie(Vec<u8>),
+    /// iperf3's parameters are awaited.
+    Parameters(Cookie, Session),
+    /// nuttcp's greeting and parameters are awaited.
+    Nuttcp(Box<gigatcp_protocol::nuttcp::Server>),
+}
+
+/// A client that waits for its turn.
+pub(super) struct Waiting {
+    pub(super) stream: TcpStream,
+    pub(super) peer: SocketAddr,
+    pub(super) client: Client,
+    pub(super) parameters: Parameters,
+}
+
+/// Protocol of a client, with its state.
+pub(super) enum Client {
+    Iperf3 { cookie: Cookie, session: Session },
+    Nuttcp(Box<Requested>),
+}
+
+/// A test that runs.
+pub(super) struct Running {
+    test: u64,
+    cookie: Cookie,
+    protocol: Protocol,
+    pub(super) address: IpAddr,
+    rate: u64,
+    pub(super) is_udp: bool,
+    pub(super) streams: usize,
+    pub(super) mailbox: Arc<Mailbox>,
+    /// iperf3's UDP streams that were handed to it.
+    pub(super) handed: usize,
+    /// nuttcp's data ports at which its streams are awaited, and those whose stream has come.
+    pub(super) ports: Option<(bool, Range<u16>)>,
+    pub(super) taken: Vec<u16>,
+    /// Whether its data connections are still to come.
+    pub(super) is_opening: Arc<AtomicBool>,
+    /// Whether it changed the listener for its data connections.
+    pub(super) has_changed_listener: bool,
+    thread: JoinHandle<Ended>,
+}
+
+impl Running {
+    /// Whether a UDP stream of a client at `address` is one of this test.
+    pub(super) fn awaits_datagram(&self, address: IpAddr) -> bool {
+        self.protocol == Protocol::Iperf3
+            && self.is_udp
+            && self.address == address
+            && self.handed < self.streams
+    }
+
+    /// Whether a data port is one of this test.
+    pub(super) fn uses(&self, port: Port) -> bool {
+        let has = |(is_udp, ports): &(bool, Range<u16>)| {
+            *is_udp == port.is_udp && ports.contains(&port.number)
+        };
+        self.ports.as_ref().is_some_and(has)
+    }
+
+    /// Whether the test still waits for a stream at a data port.
+    pub(super) fn awaits(&self, port: Port) -> bool {
+        self.uses(port)
+            && self.is_opening.load(Ordering::Acquire)
+            && !self.taken.contains(&port.number)
+    }
+}
+
+/// State that threads of tests share with the thread that accepts.
+pub(super) struct Shared {
+    pub(super) alarm: Alarm,
+    pub(super) stop: AtomicBool,
+    ended: Mutex<u64>,
+}
+
+/// The owner of a descriptor of the loop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Alarm,
+    Iperf3,
+    Datagrams,
+    Nuttcp,
+    Data(Port),
+    Pending(usize),
+    Waiting(usize),
+}
+
+/// All clients of a server.
+pub(super) struct Hall<'a> {
+    pub(super) server: &'a Server,
+    pub(super) notify: Arc<Notify>,
+    pub(super) shared: Arc<Shared>,
+    pending: VecDeque<Pending>,
+    waiting: VecDeque<Waiting>,
+    pub(super) running: HashMap<Cookie, Running>,
+    pub(super) ports: DataPorts,
+    pub(super) traces: Vec<JoinHandle<()>>,
+    pub(super) accepted: u64,
+    tests: u64,
+}
+
+impl<'a> Hall<'a> {
+    pub(super) fn new(server: &'a Server, notify: Arc<Notify>) -> io::Result<Self> {
+        Ok(Self {
+            server,
+            notify,
+            shared: Arc::new(Shared {
+                alarm: Alarm::new()?,
+                stop: AtomicBool::new(false),
+                ended: Mutex::new(0),
+            }),
+            pending: VecDeque::new(),
+            waiting: VecDeque::new(),
+            running: HashMap::new(),
+            ports: DataPorts::default(),
+            traces: Vec::new(),
+            accepted: 0,
+            tests: 0,
+        })
+    }
+
+    /// Ends all tests.
+    pub(super) fn end(self) {
+        self.shared.stop.store(true, Ordering::Release);
+        for (_, running) in self.running {
+            let _ = running.thread.join();
+        }
+        for thread in self.traces {
+            let _ = thread.join();
+        }
+    }
+
+    /// Whether a test has ended.
+    pub(super) fn has_served(&self) -> bool {
+        let ended = self.shared.ended.lock();
+        *ended.unwrap_or_else(PoisonError::into_inner) > 0
+    }
+
+    /// Waits for something to happen and handles it.
+    pub(super) fn step(&mut self) -> io::Result<()> {
+        let ready = self.wait()?;
+        // From the last: what is removed does not move the places before it.
+        for source in ready.iter().rev() {
+            if let Source::Waiting(place) = source {
+                self.look_at_waiting(*place);
+            }
+        }
+        let readable = ready.iter().filter_map(|source| match source {
+            Source::Pending(place) => Some(*place),
+            _ => None,
+        });
+        let readable: Vec<usize> = readable.collect();
+        self.read_pending(&readable);
+        if ready.contains(&Source::Alarm) {
+            self.shared.alarm.hush();
+        }
+        self.join_ended();
+        for source in ready {
+            match source {
+                Source::Iperf3 => self.accept(&self.server.listener, Protocol::Iperf3),
+                Source::Nuttcp => {
+                    if let Some(listener) = &self.server.nuttcp {
+                        self.accept(listener, Protocol::Nuttcp);
+                    }
+                }
+                Source::Datagrams => self.take_datagrams(),
+                Source::Data(port) => self.take_data(port),
+                _ => {}
+            }
+        }
+        self.close_ports();
+        self.drop_late();
+        self.admit_waiting();
+        Ok(())
+    }
+
+    /// Waits for something to happen, and says what.
+    fn wait(&self) -> io::Result<Vec<Source>> {
+        let server = self.server;
+        let mut all: Vec<(Source, BorrowedFd<'_>)> = vec![
+            (Source::Iperf3, server.listener.as_fd()),
+            (Source::Datagrams, server.datagrams.as_fd()),
+            (Source::Alarm, self.shared.alarm.as_fd()),
+        ];
+        if let Some(listener) = &server.nuttcp {
+            all.push((Source::Nuttcp, listener.as_fd()));
+        }
+        let ports = self.ports.descriptors();
+        all.extend(ports.map(|(port, fd)| (Source::Data(port), fd)));
+        let pending = self.pending.iter().enumerate();
+        all.extend(pending.map(|(place, one)| (Source::Pending(place), one.stream.as_fd())));
+        let waiting = self.waiting.iter().enumerate();
+        all.extend(waiting.map(|(place, one)| (Source::Waiting(place), one.stream.as_fd())));
+        let ready = poll::wait_to_read(all.iter().map(|(_, fd)| *fd), STEP)?;
+        Ok(ready.into_iter().map(|place| all[place].0).collect())
+    }
+
+    /// Accepts what waits.
+    fn accept(&mut self, listener: &TcpListener, protocol: Protocol) {
+        loop {
+            let (stream, peer) = match listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // The client is gone, or descriptors are short: others may end.
+                Err(_) => return std::thread::sleep(Duration::from_millis(1)),
+            };
+            if !self.server.config.admission.allows(peer.ip()) {
+                let reason = "its address is not allowed".to_owned();
+                (self.notify)(ServerNotice::Refused { peer, reason });
+                continue;
+            }
+            let _ = stream.set_nonblocking(true);
+            let _ = options::apply_to_control(SockRef::from(&stream));
+            if self.pending.len() >= MAX_PENDING {
+                self.pending.pop_front();
+            }
+            self.accepted += 1;
+            self.pending.push_back(Pending {
+                stream,
+                peer,
+                place: self.accepted,
+                deadline: Instant::now() + HELLO_TIMEOUT,
+                state: match protocol {
+                    Protocol::Iperf3 => PendingState::Cookie(Vec::with_capacity(COOKIE_LENGTH)),
+                    Protocol::Nuttcp => PendingState::Nuttcp(self.nuttcp_server()),
+                },
+            });
+        }
+    }
+
+    /// Reads the connections at these places of the pending ones.
+    fn read_pending(&mut self, places: &[usize]) {
+        let mut kept = VecDeque::with_capacity(self.pending.len());
+        for (place, pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
+            if !places.contains(&place) {
+                kept.push_back(pending);
+            } else if let Some(pending) = self.read_one(pending) {
+                kept.push_back(pending);
+            }
+        }
+        self.pending = kept;
+    }
+
+    /// Reads a connection; returns it if more of it is awaited.
+    fn read_one(&mut self, mut pending: Pending) -> Option<Pending> {
+        loop {
+            let length = match &pending.state {
+                PendingState::Cookie(bytes) => COOKIE_LENGTH - bytes.len(),
+                PendingState::Parameters(..) | PendingState::Nuttcp(_) => 4096,
+            };
+            let mut buffer = [0; 4096];
+            let read = match pending.stream.read(&mut buffer[..length]) {
+                Ok(0) => return None,
+                Ok(read) => read,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Some(pending),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => return None,
+            };
+            pending = match &mut pending.state {
+                PendingState::Cookie(bytes) => {
+                    bytes.extend(&buffer[..read]);
+                    match <[u8; COOKIE_LENGTH]>::try_from(&bytes[..]) {
+                        Ok(cookie) => self.handle_cookie(pending, Cookie::from_bytes(cookie))?,
+                        Err(_) => pending,
+                    }
+                }
+                PendingState::Parameters(_, session) => {
+                    session.handle_bytes(gigatcp_units::Instant::ZERO, &buffer[..read]);
+                    self.handle_session(pending)?
+                }
+                PendingState::Nuttcp(server) => {
+                    server.handle_bytes(&buffer[..read]);
+                    self.handle_nuttcp(pending)?
+                }
+            };
+        }
+    }
+
+    /// Decides about a client whose parameters are known.
+    pub(super) fn decide(&mut self, client: Waiting) {
+        let refused = match &self.server.config.authorize {
+            Some(authorize) => authorize(&client.parameters).err(),
+            None => None,
+        };
+        if let Some(reason) = refused {
+            return self.refuse(client, ErrorCode::AUTHORIZATION, reason);
+        }
+        let waiting: Vec<IpAddr> = self.waiting.iter().map(|one| one.peer.ip()).collect();
+        match self.decision(&client, &waiting) {
+            Decision::Run => self.begin(client),
+            Decision::Wait => {
+                (self.notify)(ServerNotice::Queued { peer: client.peer });
+                self.waiting.push_back(client);
+            }
+            Decision::Refuse(code, reason) => self.refuse(client, code, reason),
+        }
+    }
+
+    fn decision(&self, client: &Waiting, waiting: &[IpAddr]) -> Decision {
+        let running: Vec<IpAddr> = self.running.values().map(|one| one.address).collect();
+        let used = self.running.values().map(|one| one.rate).sum();
+        let admission = &self.server.config.admission;
+        let (parameters, address) = (&client.parameters, client.peer.ip());
+        let decision = admission.decide(parameters, address, (&running, waiting), used);
+        // What arrives does not say which test it is of: one at a time for an address.
+        let is_ambiguous = match &client.client {
+            Client::Iperf3 { .. } => {
+                let mut running = self.running.values();
+                parameters.transport == Transport::Udp
+                    && running.any(|one| one.awaits_datagram(address))
+            }
+            Client::Nuttcp(requested) => self.shares_ports(requested, address),
+        };
+        match decision {
+            Decision::Run if is_ambiguous => Decision::Wait,
+            decision => decision,
+        }
+    }
+
+    fn refuse(&mut self, client: Waiting, code: ErrorCode, reason: String) {
+        let peer = client.peer;
+        match client.client {
+            Client::Iperf3 { mut session, .. } => {
+                session.refuse(code, 0);
+                while let Some(output) = session.poll_output() {
+                    if let Output::Send(bytes) = output {
+                        let _ = io::Write::write_all(&mut &client.stream, &bytes);
+                    }
+                }
+            }
+            Client::Nuttcp(requested) => requested.refuse(&client.stream, &reason),
+        }
+        (self.notify)(ServerNotice::Refused { peer, reason });
+    }
+
+    /// A client that waits has sent something, or closed.
+    fn look_at_waiting(&mut self, place: usize) {
+        let Some(one) = self.waiting.get_mut(place) else {
+            return;
+        };
+        let mut buffer = [0; 64];
+        let read = match one.stream.read(&mut buffer) {
+            Ok(length @ 1..) => Some(&buffer[..length]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+            _ => None,
+        };
+        let now = gigatcp_units::Instant::ZERO;
+        // Whatever it is, the test is over before it began.
+        let is_over = match (&mut one.client, read) {
+            (Client::Iperf3 { session, .. }, Some(bytes)) => {
+                session.handle_bytes(now, bytes);
+                session.poll_output().is_some()
+            }
+            _ => true,
+        };
+        if is_over {
+            let _ = self.waiting.remove(place);
+        }
+    }
+
+    /// Begins the tests of those that wait, as far as there is room, in their order.
+    fn admit_waiting(&mut self) {
+        let mut place = 0;
+        while let Some(client) = self.waiting.get(place) {
+            match self.decision(client, &[]) {
+                Decision::Run => {
+                    if let Some(client) = self.waiting.remove(place) {
+                        self.begin(client);
+                    }
+                }
+                // A port that another test of its address awaits is no reason for others to wait.
+                _ if matches!(&client.client, Client::Nuttcp(requested)
+                    if self.shares_ports(requested, client.peer.ip())) =>
+                {
+                    place += 1;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Begins a test on a thread of its own.
+    fn begin(&mut self, client: Waiting) {
+        let peer = client.peer;
+        self.tests += 1;
+        let test = self.tests;
+        let parameters = client.parameters.clone();
+        (self.notify)(ServerNotice::Accepted {
+            test,
+            peer,
+            parameters: &parameters,
+        });
+        if let Err((client, error)) = self.spawn(client, test) {
+            let code = ErrorCode::INIT_STREAM;
+            if let Some(client) = client {
+                return self.refuse(*client, code, error.to_string());
+            }
+            let reason = error.to_string();
+            (self.notify)(ServerNotice::Refused { peer, reason });
+        }
+    }
+
+    fn spawn(
+        &mut self,
+        client: Waiting,
+        test: u64,
+    ) -> Result<(), (Option<Box<Waiting>>, io::Error)> {
+        let (cookie, protocol, ports) = match &client.client {
+            Client::Iperf3 { cookie, .. } => (*cookie, Protocol::Iperf3, None),
+            Client::Nuttcp(requested) => {
+                let cookie = Cookie::from_random(random());
+                (cookie, Protocol::Nuttcp, requested.ports())
+            }
+        };
+        let mailbox = match self
+            .open_ports(ports.as_ref())
+            .and_then(|()| Mailbox::new())
+        {
+            Ok(mailbox) => Arc::new(mailbox),
+            Err(error) => return Err((Some(Box::new(client)), error)),
+        };
+        let parameters = &client.parameters;
+        let is_udp = parameters.transport == Transport::Udp;
+        let streams = parameters.streams() as usize;
+        let rate = parameters.bandwidth.unwrap_or(0);
+        let rate = rate.saturating_mul(streams as u64);
+        let has_changed_listener =
+            protocol == Protocol::Iperf3 && !is_udp && self.change_listener(parameters);
+        let is_opening = Arc::new(AtomicBool::new(true));
+        let address = client.peer.ip();
+        let job = Job {
+            test,
+            interval: self.server.config.interval,
+            render: self.server.config.render.clone(),
+            notify: self.notify.clone(),
+            shared: self.shared.clone(),
+            is_opening: is_opening.clone(),
+        };
+        let served = self.served(client, cookie, mailbox.clone());
+        let served = served.map_err(|error| (None, error))?;
+        let builder = std::thread::Builder::new().name(format!("test {test}"));
+        let thread = builder
+            .spawn(move || job.run(served))
+            .map_err(|error| (None, error))?;
+        self.running.insert(
+            cookie,
+            Running {
+                test,
+                cookie,
+                protocol,
+                address,
+                rate,
+                is_udp,
+                streams,
+                mailbox,
+                handed: 0,
+                ports,
+                taken: Vec::new(),
+                is_opening,
+                has_changed_listener,
+                thread,
+            },
+        );
+        Ok(())
+    }
+
+    /// Returns the state of a client for the thread of its test.
+    fn served(
+        &self,
+        client: Waiting,
+        cookie: Cookie,
+        mailbox: Arc<Mailbox>,
+    ) -> io::Result<AnyServed> {
+        let wire = Wire::new(client.stream)?;
+        let peer = client.peer;
+        Ok(match client.client {
+            Client::Iperf3 { session, .. } => AnyServed::Iperf3(Box::new(Served {
+                session,
+                wire,
+                peer,
+                cookie,
+                parameters: client.parameters,
+                mailbox,
+                port: self.server.at.port(),
+            })),
+            Client::Nuttcp(requested) => {
+                let nuttcp = self.server.nuttcp_address();
+                let port = nuttcp.map_or(0, |at| at.port());
+                AnyServed::Nuttcp(Box::new(nuttcp_session::Served {
+                    server: requested.server,
+                    wire,
+                    peer,
+                    cookie,
+                    wanted: requested.wanted,
+                    agreed: requested.agreed,
+                    mailbox,
+                    port,
+                }))
+            }
+        })
+    }
+
+    /// Takes the results of threads that have ended.
+    fn join_ended(&mut self) {
+        self.restore_listener();
+        let ended = self.running.values().filter(|one| one.thread.is_finished());
+        let ended: Vec<Cookie> = ended.map(|one| one.cookie).collect();
+        for cookie in ended {
+            let Some(running) = self.running.remove(&cookie) else {
+                continue;
+            };
+            if let Err(panic) = running.thread.join() {
+                let test = running.test;
+                let (outcome, end) = (None, "the test has failed");
+                (self.notify)(ServerNotice::Ended { test, outcome, end });
+                std::panic::resume_unwind(panic);
+            }
+            let ended = self.shared.ended.lock();
+            *ended.unwrap_or_else(PoisonError::into_inner) += 1;
+        }
+    }
+
+    /// Closes connections that said too little for too long.
+    fn drop_late(&mut self) {
+        let now = Instant::now();
+        self.pending.retain(|pending| pending.deadline > now);
+    }
+}
+
+/// A client that is served, of either protocol.
+enum AnyServed {
+    Iperf3(Box<Served>),
+    Nuttcp(Box<nuttcp_session::Served>),
+}
+
+/// Work of the thread of a test.
+struct Job {
+    test: u64,
+    interval: Option<Duration>,
+    render: Option<Arc<Render>>,
+    notify: Arc<Notify>,
+    shared: Arc<Shared>,
+    is_opening: Arc<AtomicBool>,
+}
+
+impl Job {
+    fn run(self, served: AnyServed) -> Ended {
+        let (test, notify) = (self.test, &self.notify);
+        let stops = || self.shared.stop.load(Ordering::Acquire);
+        let opened = || self.is_opening.store(false, Ordering::Release);
+        let mut report = |progress: Progress<'_>| {
+            if let Progress::Interval(interval) = progress {
+                notify(ServerNotice::Interval { test, interval });
+            }
+        };
+        let interval = self.interval;
+        let ended = match served {
+            AnyServed::Iperf3(served) => {
+                let render = self.render.as_deref();
+                session::serve(*served, interval, render, &stops, opened, &mut report)
+            }
+            AnyServed::Nuttcp(served) => {
+                nuttcp_session::serve(*served, interval, &stops, opened, &mut report)
+            }
+        };
+        self.is_opening.store(false, Ordering::Release);
+        notify(ServerNotice::Ended {
+            test,
+            outcome: ended.outcome.as_ref(),
+            end: &ended.end,
+        });
+        self.shared.alarm.ring();
+        ended
+    }
+}

@@ -1,0 +1,155 @@
+//! Clients of iperf3's protocol: cookies, parameters, and data connections at the same port.
+
+use std::io::Write;
+use std::sync::atomic::Ordering;
+
+use gigatcp_linux::socket as kernel;
+use gigatcp_protocol::iperf3::datagram::reply_to;
+use gigatcp_protocol::iperf3::{Cookie, Output, Parameters, ServerEvent, Session};
+use socket2::SockRef;
+
+use super::ServerNotice;
+use super::hall::{Client, Hall, Pending, PendingState, Running, Waiting};
+use crate::tester::options;
+use crate::tester::stream::Socket;
+use crate::trace;
+
+/// Traces of paths to clients at the same time.
+const MAX_TRACES: usize = 4;
+
+impl Hall<'_> {
+    /// A cookie is complete: of a data connection, or of a new test.
+    pub(super) fn handle_cookie(
+        &mut self,
+        mut pending: Pending,
+        cookie: Cookie,
+    ) -> Option<Pending> {
+        if *cookie.as_bytes() == trace::HELLO {
+            self.answer_trace(pending);
+            return None;
+        }
+        if let Some(running) = self.running.get(&cookie) {
+            let _ = pending.stream.set_nonblocking(false);
+            let limit = if running.is_udp { 0 } else { running.streams };
+            let socket = Socket::Tcp(pending.stream);
+            running.mailbox.push(pending.place, socket, limit);
+            return None;
+        }
+        pending.state =
+            PendingState::Parameters(cookie, Session::new(gigatcp_units::Instant::ZERO));
+        self.handle_session(pending)
+    }
+
+    /// A client asks for the path from here to there: a thread answers, if not too many do.
+    fn answer_trace(&mut self, pending: Pending) {
+        self.traces.retain(|thread| !thread.is_finished());
+        if self.traces.len() >= MAX_TRACES {
+            let (peer, reason) = (pending.peer, format!("{MAX_TRACES} traces are running"));
+            return (self.notify)(ServerNotice::Refused { peer, reason });
+        }
+        let shared = self.shared.clone();
+        let answer = move || {
+            // A client that is gone needs no answer.
+            let _ = trace::answer(pending.stream, &|| shared.stop.load(Ordering::Acquire));
+        };
+        if let Ok(thread) = std::thread::Builder::new()
+            .name("trace".into())
+            .spawn(answer)
+        {
+            self.traces.push(thread);
+        }
+    }
+
+    /// Does what the protocol wants of a client whose parameters are awaited.
+    pub(super) fn handle_session(&mut self, mut pending: Pending) -> Option<Pending> {
+        let PendingState::Parameters(cookie, session) = &mut pending.state else {
+            return Some(pending);
+        };
+        let cookie = *cookie;
+        while let Some(output) = session.poll_output() {
+            match output {
+                Output::Send(bytes) => pending.stream.write_all(&bytes).ok()?,
+                Output::Event(ServerEvent::Parameters(parameters)) => {
+                    let PendingState::Parameters(_, session) = pending.state else {
+                        return None;
+                    };
+                    let (stream, peer) = (pending.stream, pending.peer);
+                    let client = Client::Iperf3 { cookie, session };
+                    self.decide(Waiting {
+                        stream,
+                        peer,
+                        client,
+                        parameters,
+                    });
+                    return None;
+                }
+                Output::Event(ServerEvent::Ended(end)) => {
+                    let (peer, reason) = (pending.peer, end.to_string());
+                    (self.notify)(ServerNotice::Refused { peer, reason });
+                    return None;
+                }
+                Output::Event(_) => {}
+            }
+        }
+        Some(pending)
+    }
+
+    /// Datagrams to the server's port: first messages of UDP streams.
+    pub(super) fn take_datagrams(&mut self) {
+        let mut buffer = [0; 64];
+        while let Ok((length, peer)) = self.server.datagrams.recv_from(&mut buffer) {
+            let Some(reply) = reply_to(&buffer[..length]) else {
+                continue;
+            };
+            let server = self.server;
+            let mut running = self.running.values_mut();
+            let Some(running) = running.find(|one| one.awaits_datagram(peer.ip())) else {
+                continue;
+            };
+            let Ok(socket) = server.udp_stream(peer) else {
+                continue;
+            };
+            self.accepted += 1;
+            if socket.send(&reply).is_ok() {
+                let socket = Socket::Udp(socket);
+                running.handed += 1;
+                running.mailbox.push(self.accepted, socket, running.streams);
+            }
+        }
+    }
+
+    /// What must be set before a connection is accepted is set at the listener, until the test's
+    /// connections are there. Returns whether something was.
+    pub(super) fn change_listener(&self, parameters: &Parameters) -> bool {
+        if parameters.window.is_none() && parameters.mss.is_none() {
+            return false;
+        }
+        // What the system refuses shows where the options are read back.
+        let _ = options::apply_before(SockRef::from(&self.server.listener), parameters);
+        true
+    }
+
+    /// Undoes [`Self::change_listener`] once no test needs it.
+    pub(super) fn restore_listener(&mut self) {
+        let needs =
+            |one: &Running| one.has_changed_listener && one.is_opening.load(Ordering::Acquire);
+        if self.running.values().any(needs) {
+            return;
+        }
+        let mut has_changed = false;
+        for running in self.running.values_mut() {
+            has_changed |= std::mem::take(&mut running.has_changed_listener);
+        }
+        if has_changed {
+            let listener = &self.server.listener;
+            let socket = SockRef::from(listener);
+            // Linux grants twice what is set. Kernels before 5.14 do not fit the buffers of
+            // later tests to the path, which shows where the options are read back.
+            let (send, receive) = self.server.buffers;
+            let _ = socket.set_send_buffer_size(send / 2);
+            let _ = socket.set_recv_buffer_size(receive / 2);
+            let _ = kernel::unlock_buffers(listener);
+            let _ = kernel::limit_mss(listener, None);
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! A server of many clients: iperf3's protocol on one port, TCP and UDP, nuttcp's on another.
+//!
+//! One thread accepts, reads what clients want, decides who waits, and hands data connections to
+//! their tests; it never waits for a single client. A test that runs has a thread. What a client
+//! can make the server keep before its test runs is bounded: 1024 connections, each with a few
+//! kilobytes and a deadline.
+//!
+//! | file | what |
+//! |---|---|
+//! | `hall.rs` | clients that are pending, waiting and running, of either protocol |
+//! | `iperf3.rs` | cookies, parameters, and data connections at the same port |
+//! | `nuttcp.rs` | requests, and data connections at ports of their own |
+
+mod hall;
+mod iperf3;
+mod nuttcp;
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use gigatcp_protocol::iperf3::Parameters;
+use socket2::{Domain, SockRef, Socket as RawSocket, Type};
+
+use super::admission::Admission;
+use super::outcome::{Interval, Outcome};
+use hall::Hall;
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+/// Decides whether a client may test: `Err` says why not.
+pub type Authorize = dyn Fn(&Parameters) -> Result<(), String> + Send + Sync;
+
+/// Makes a server's own output of a test, for clients that request it.
+pub type Render = dyn Fn(&Outcome) -> String + Send + Sync;
+
+/// What a server is to do.
+#[derive(Clone)]
+pub struct ServerConfig {
+    /// Address to listen at; `None`: all, IPv6 and IPv4.
+    pub bind: Option<IpAddr>,
+    /// Port.
+    pub port: u16,
+    /// End after one test.
+    pub one_off: bool,
+    /// Who may test, and how much.
+    pub admission: Admission,
+    /// Checks a name and password; `None`: none is needed.
+    pub authorize: Option<Arc<Authorize>>,
+    /// Time between two reports of a test; `None`: only the whole.
+    pub interval: Option<Duration>,
+    /// The output that a client may request; `None`: it gets none.
+    pub render: Option<Arc<Render>>,
+    /// nuttcp's protocol; `None`: not served.
+    pub nuttcp: Option<NuttcpConfig>,
+}
+
+/// Settings of a server for nuttcp's clients.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NuttcpConfig {
+    /// Port of control connections.
+    pub port: u16,
+    /// Whether a port in use is an error; otherwise nuttcp's protocol is not served then.
+    pub is_required: bool,
+    /// First port that clients may choose for their data.
+    pub first_data_port: u16,
+    /// Whether it runs tests with other hosts for its clients.
+    pub third_party: bool,
+}
+
+impl Default for NuttcpConfig {
+    fn default() -> Self {
+        use gigatcp_protocol::nuttcp;
+        Self {
+            port: nuttcp::CONTROL_PORT,
+            is_required: true,
+            first_data_port: nuttcp::OLD_DATA_PORT,
+            third_party: false,
+        }
+    }
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            bind: None,
+            port: gigatcp_protocol::iperf3::PORT,
+            one_off: false,
+            admission: Admission::default(),
+            authorize: None,
+            interval: Some(Duration::from_secs(1)),
+            render: None,
+            nuttcp: None,
+        }
+    }
+}
+
+/// A port at which a server cannot listen.
+#[derive(Debug)]
+pub struct BindError {
+    /// The port.
+    pub port: u16,
+    /// The system's error.
+    pub cause: io::Error,
+}
+
+/// What happens at a server. Tests are numbered from 1.
+#[derive(Debug)]
+pub enum ServerNotice<'a> {
+    /// A client was refused, and why.
+    Refused {
+        /// Its address.
+        peer: SocketAddr,
+        /// Why, in words.
+        reason: String,
+    },
+    /// A client waits for its turn.
+    Queued {
+        /// Its address.
+        peer: SocketAddr,
+    },
+    /// A test begins.
+    Accepted {
+        /// Number of the test.
+        test: u64,
+        /// The client's address.
+        peer: SocketAddr,
+        /// What it requests.
+        parameters: &'a Parameters,
+    },
+    /// An interval of a test has ended.
+    Interval {
+        /// Number of the test.
+        test: u64,
+        /// The interval.
+        interval: &'a Interval,
+    },
+    /// A test has ended.
+    Ended {
+        /// Number of the test.
+        test: u64,
+        /// What was measured; `None`: no data flowed.
+        outcome: Option<&'a Outcome>,
+        /// The reason of its end, in words.
+        end: &'a str,
+    },
+}
+
+/// Hears what happens; called from several threads.
+pub type Notify = dyn Fn(ServerNotice<'_>) + Send + Sync;
+
+/// A server that listens.
+pub struct Server {
+    config: ServerConfig,
+    listener: TcpListener,
+    datagrams: UdpSocket,
+    at: SocketAddr,
+    /// Listener of nuttcp's control connections, if they are served.
+    nuttcp: Option<TcpListener>,
+    /// Buffers of the listener before any test changed them: send and receive.
+    buffers: (usize, usize),
+}
+
+impl Server {
+    /// Listens.
+    ///
+    /// # Errors
+    /// What the system says, with the port: it may be in use.
+    pub fn bind(config: ServerConfig) -> Result<Self, BindError> {
+        let failed = |cause| BindError {
+            port: config.port,
+            cause,
+        };
+        let addresses = match config.bind {
+            Some(address) => vec![address],
+            None => vec![Ipv6Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()],
+        };
+        let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
+        for address in addresses {
+            let at = SocketAddr::new(address, config.port);
+            match listen(at) {
+                Ok(listener) => {
+                    let at = listener.local_addr().map_err(failed)?;
+                    let datagrams = udp_socket(at).map_err(failed)?;
+                    let buffers = buffers(&listener).map_err(failed)?;
+                    let nuttcp = match config.nuttcp {
+                        Some(nuttcp) => listen_for_nuttcp(address, nuttcp)?,
+                        None => None,
+                    };
+                    return Ok(Self {
+                        buffers,
+                        config,
+                        listener,
+                        datagrams,
+                        at,
+                        nuttcp,
+                    });
+                }
+                // No IPv6 here: IPv4 alone.
+                Err(error) => last = error,
+            }
+            if last.kind() == ErrorKind::AddrInUse {
+                break;
+            }
+        }
+        Err(failed(last))
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.at
+    }
+
+    /// Where it listens for nuttcp's clients, if it does.
+    #[must_use]
+    pub fn nuttcp_address(&self) -> Option<SocketAddr> {
+        self.nuttcp.as_ref()?.local_addr().ok()
+    }
+
+    /// A UDP socket of the server's port that hears one peer.
+    fn udp_stream(&self, peer: SocketAddr) -> io::Result<UdpSocket> {
+        udp_stream(self.datagrams.local_addr()?, peer)
+    }
+
+    /// Serves until `stops` says so, or one test is done with `one_off`. Tests that run are then
+    /// ended.
+    ///
+    /// # Errors
+    /// What the system says of the listening sockets.
+    pub fn run(&self, stops: &dyn Fn() -> bool, notify: &Arc<Notify>) -> io::Result<()> {
+        let mut hall = Hall::new(self, notify.clone())?;
+        let result = loop {
+            if stops() || (self.config.one_off && hall.has_served()) {
+                break Ok(());
+            }
+            if let Err(error) = hall.step() {
+                break Err(error);
+            }
+        };
+        hall.end();
+        result
+    }
+}
+
+/// The listener of nuttcp's control connections; `None`: the port is in use, and not required.
+fn listen_for_nuttcp(
+    address: IpAddr,
+    config: NuttcpConfig,
+) -> Result<Option<TcpListener>, BindError> {
+    let port = config.port;
+    match listen(SocketAddr::new(address, port)) {
+        Ok(listener) => Ok(Some(listener)),
+        Err(cause) if cause.kind() == ErrorKind::AddrInUse && !config.is_required => Ok(None),
+        Err(cause) => Err(BindError { port, cause }),
+    }
+}
+
+/// Sizes of a listener's buffers: send and receive.
+fn buffers(listener: &TcpListener) -> io::Result<(usize, usize)> {
+    let socket = SockRef::from(listener);
+    Ok((socket.send_buffer_size()?, socket.recv_buffer_size()?))
+}
+
+/// A UDP socket of a port, which others share, that hears one peer.
+fn udp_stream(at: SocketAddr, peer: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = udp_socket(at)?;
+    socket.connect(peer)?;
+    socket.set_nonblocking(false)?;
+    Ok(socket)
+}
+
+/// A listening socket that is read without waiting.
+pub(super) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
+    let socket = RawSocket::new(Domain::for_address(at), Type::STREAM, None)?;
+    if at.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.bind(&at.into())?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+/// A UDP socket of a port, which several may share.
+pub(super) fn udp_socket(at: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = RawSocket::new(Domain::for_address(at), Type::DGRAM, None)?;
+    if at.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.bind(&at.into())?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}

@@ -1,0 +1,190 @@
+//! Clients of nuttcp's protocol: requests, and data connections at ports of their own.
+
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::ops::Range;
+
+use gigatcp_protocol::nuttcp::greeting::Agreed;
+use gigatcp_protocol::nuttcp::parameters::Limits;
+use gigatcp_protocol::nuttcp::server::Event;
+use gigatcp_protocol::nuttcp::{self, Output, Parameters};
+
+use super::hall::{Client, Hall, Pending, PendingState, Waiting};
+use super::{ServerNotice, udp_stream};
+use crate::tester::nuttcp::common;
+use crate::tester::nuttcp::ports::{Port, awaited};
+use crate::tester::stream::Socket;
+
+/// A client's request, before it is answered.
+pub(super) struct Requested {
+    pub(super) server: nuttcp::Server,
+    pub(super) wanted: Parameters,
+    pub(super) agreed: Agreed,
+}
+
+impl Requested {
+    /// Whether it is UDP, and the ports at which its streams are awaited.
+    pub(super) fn ports(&self) -> Option<(bool, Range<u16>)> {
+        awaited(&self.wanted)
+    }
+
+    /// Tells the client why there is no test.
+    pub(super) fn refuse(mut self, mut stream: &TcpStream, reason: &str) {
+        self.server.refuse(reason);
+        while let Some(output) = self.server.poll_output() {
+            if let Output::Send(bytes) = output {
+                let _ = stream.write_all(&bytes);
+            }
+        }
+    }
+}
+
+impl Hall<'_> {
+    /// The protocol of a client that has just connected.
+    pub(super) fn nuttcp_server(&self) -> Box<nuttcp::Server> {
+        let config = self.server.config.nuttcp.unwrap_or_default();
+        let port = self.server.nuttcp_address().map(|at| at.port());
+        Box::new(nuttcp::Server::new(Limits {
+            control_port: port.unwrap_or(config.port),
+            third_party: config.third_party,
+            ..Limits::default()
+        }))
+    }
+
+    /// Does what the protocol wants of a client that has said something.
+    pub(super) fn handle_nuttcp(&mut self, mut pending: Pending) -> Option<Pending> {
+        let PendingState::Nuttcp(server) = &mut pending.state else {
+            return Some(pending);
+        };
+        while let Some(output) = server.poll_output() {
+            match output {
+                Output::Send(bytes) => pending.stream.write_all(&bytes).ok()?,
+                Output::Event(Event::Requested(wanted, agreed)) => {
+                    let PendingState::Nuttcp(server) = pending.state else {
+                        return None;
+                    };
+                    let server = *server;
+                    let parameters = common(&wanted);
+                    let requested = Requested {
+                        server,
+                        wanted: *wanted,
+                        agreed,
+                    };
+                    let unserved = self.unserved(&requested.wanted);
+                    let (stream, peer) = (pending.stream, pending.peer);
+                    if let Some(reason) = unserved {
+                        requested.refuse(&stream, &reason);
+                        (self.notify)(ServerNotice::Refused { peer, reason });
+                        return None;
+                    }
+                    let client = Client::Nuttcp(Box::new(requested));
+                    self.decide(Waiting {
+                        stream,
+                        peer,
+                        client,
+                        parameters,
+                    });
+                    return None;
+                }
+                Output::Event(Event::Failed(error)) => {
+                    let (peer, reason) = (pending.peer, error.to_string());
+                    (self.notify)(ServerNotice::Refused { peer, reason });
+                }
+                Output::Close => return None,
+                _ => {}
+            }
+        }
+        Some(pending)
+    }
+
+    /// Why this server does not do what a client wants, though the protocol has it.
+    fn unserved(&self, wanted: &Parameters) -> Option<String> {
+        let first = self
+            .server
+            .config
+            .nuttcp
+            .unwrap_or_default()
+            .first_data_port;
+        if self.server.config.authorize.is_some() {
+            return Some("this server requires a name and password".into());
+        }
+        if awaited(wanted).is_some() && wanted.port < first {
+            let port = wanted.port;
+            return Some(format!("data port {port}: this server's begin at {first}"));
+        }
+        let control = self.server.at.port();
+        if awaited(wanted).is_some_and(|(_, ports)| ports.contains(&control)) {
+            return Some(format!("data port {control}: it is the server's"));
+        }
+        if wanted.udp && wanted.streams > 1 {
+            return Some("UDP with several streams is not supported".into());
+        }
+        if wanted.multicast_ttl > 0 || wanted.group.is_some() {
+            return Some("multicast is not supported".into());
+        }
+        None
+    }
+
+    /// Whether another test of the same address awaits streams at ports of this one.
+    pub(super) fn shares_ports(&self, requested: &Requested, address: IpAddr) -> bool {
+        let Some((is_udp, ports)) = requested.ports() else {
+            return false;
+        };
+        let mut all = ports.map(|number| Port { is_udp, number });
+        let is_awaited = |port| {
+            let mut running = self.running.values();
+            running.any(|one| one.address == address && one.awaits(port))
+        };
+        all.any(is_awaited)
+    }
+
+    /// Opens the ports at which a test's streams are awaited.
+    pub(super) fn open_ports(&mut self, ports: Option<&(bool, Range<u16>)>) -> io::Result<()> {
+        let Some(ports) = ports else { return Ok(()) };
+        let (running, address) = (&self.running, self.server.at.ip());
+        let is_ours = |port| running.values().any(|one| one.uses(port));
+        self.ports.open(address, ports.clone(), is_ours)
+    }
+
+    /// Closes the ports at which no stream is awaited.
+    pub(super) fn close_ports(&mut self) {
+        let running = &self.running;
+        self.ports
+            .retain(|port| running.values().any(|one| one.awaits(port)));
+    }
+
+    /// Hands what has come to a data port to its test.
+    pub(super) fn take_data(&mut self, port: Port) {
+        loop {
+            let (peer, tcp) = match port.is_udp {
+                true => (self.ports.receive(port), None),
+                false => match self.ports.accept(port) {
+                    Some((stream, peer)) => (Some(peer), Some(stream)),
+                    None => (None, None),
+                },
+            };
+            let Some(peer) = peer else { return };
+            let mut running = self.running.values_mut();
+            let Some(running) = running.find(|one| one.address == peer.ip() && one.awaits(port))
+            else {
+                continue;
+            };
+            let socket = match tcp {
+                Some(stream) => {
+                    let _ = stream.set_nonblocking(false);
+                    Socket::Tcp(stream)
+                }
+                None => {
+                    let at = SocketAddr::new(self.server.at.ip(), port.number);
+                    let Ok(socket) = udp_stream(at, peer) else {
+                        continue;
+                    };
+                    Socket::Udp(socket)
+                }
+            };
+            running.taken.push(port.number);
+            let (place, limit) = (u64::from(port.number), running.streams);
+            running.mailbox.push(place, socket, limit);
+        }
+    }
+}
