@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::super::why::answer;
 use super::sums;
 
-/// Schema of [`json`].
+/// Schema of the JSON.
 const SCHEMA: &str = "gigatcp-test/1";
 
 /// The text of the answer; with the rate of the steady part if that is requested.
