@@ -37,7 +37,7 @@
 //! ```
 //!
 //! * [`Reading`]: one look at a connection. [`Reading::of_words`] takes words of `tcp_info`
-//!   and of socket memory as `gigatcp-linux` names them, [`ss::readings`] takes the text of
+//!   and of socket memory as `gigatcp-linux` names them, [`ss::looks`] takes the text of
 //!   `ss -tinmO`; [`Reading::words`] gives them back, for JSON of our own.
 //!   `sample.rs` of `gigatcp-meter` makes one from a socket at little cost.
 //! * [`HostReading`]: CPU time and drops of a host.
