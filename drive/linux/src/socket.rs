@@ -175,7 +175,7 @@ pub fn tcp_info_into<'a>(socket: &impl AsRawFd, into: &'a mut [u8]) -> io::Resul
     option_into(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, into)
 }
 
-/// What the kernel tells of a socket's memory (`SO_MEMINFO`), into a buffer of the caller,
+/// Reads the kernel's counts of a socket's memory (`SO_MEMINFO`), into a buffer of the caller,
 /// for [`crate::tcp_info::each_of_memory`].
 ///
 /// # Errors

@@ -291,7 +291,7 @@ const DEFAULT_WINDOWS: [(u64, &str); 4] = [
     ),
 ];
 
-/// The system whose default this window is, within 3 %; `None` if it is nobody's.
+/// The system whose default this window is, within 3 %; `None` if no system has it.
 #[must_use]
 pub fn known_default(window: Bytes) -> Option<&'static str> {
     let window = window.as_u64() as f64;

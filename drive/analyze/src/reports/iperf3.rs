@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Told;
 
-/// The documents that a text holds: one, or one put together from the lines of a stream.
+/// The documents that a text holds: one, or one reassembled from the lines of a stream.
 fn document(text: &str) -> Option<Value> {
     let begin = text.find('{')?;
     if let Ok(value) = serde_json::from_str::<Value>(&text[begin..]) {

@@ -571,7 +571,7 @@ impl<'a> Hall<'a> {
         }
     }
 
-    /// Closes connections that said too little for too long.
+    /// Closes connections past their deadline.
     fn drop_late(&mut self) {
         let now = Instant::now();
         self.pending.retain(|pending| pending.deadline > now);

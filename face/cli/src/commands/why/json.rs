@@ -101,7 +101,7 @@ fn connection(capture: &Capture, one: &Answer) -> Value {
     value
 }
 
-/// What is said of a connection, wherever it is from.
+/// A connection's answer, from a capture or from counters.
 pub(super) fn diagnosed(diagnosis: &Diagnosis) -> Value {
     let Diagnosis {
         sender: _,
