@@ -131,7 +131,7 @@ fn stock_clients_agree_to_the_byte_in_every_direction() {
         &["-R", "-C", "reno"],
         &["-R", "-P", "3"],
         &["--bidir", "-P", "2"],
-        &["-n", "20M"],
+        &["-n", "2M"],
         &["-O", "1"],
         &["-w", "128K", "-M", "1000", "-N"],
         &["--get-server-output"],
@@ -174,11 +174,11 @@ fn the_window_and_segment_size_of_one_test_are_not_those_of_the_next() {
 fn stock_clients_of_udp_agree_to_the_datagram() {
     let server = Running::start(Admission::default());
     for arguments in [
-        &["-u", "-b", "20M"][..],
-        &["-u", "-b", "20M", "-l", "1000", "-P", "3"],
-        &["-u", "-b", "20M", "-R", "-P", "2"],
-        &["-u", "-b", "20M", "--bidir"],
-        &["-u", "-b", "20M", "--udp-counters-64bit"],
+        &["-u", "-b", "2M"][..],
+        &["-u", "-b", "2M", "-l", "1000", "-P", "3"],
+        &["-u", "-b", "2M", "-R", "-P", "2"],
+        &["-u", "-b", "2M", "--bidir"],
+        &["-u", "-b", "2M", "--udp-counters-64bit"],
     ] {
         let Some(theirs) = stock_client(server.at, arguments) else {
             return;

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use gigatcp_meter::tester::{Outcome, Progress, Protocol, Request, Role, run};
+use gigatcp_meter::tester::{Outcome, Progress, Protocol, Request, Role, TestError, run};
 use gigatcp_protocol::iperf3::{Direction, ServerOutput, Transport};
 
 /// `nuttcp -S` on a port of its own; `None` if it is not installed.
@@ -74,9 +74,19 @@ fn tested(server: &StockServer, change: impl FnOnce(&mut Request)) -> (Outcome, 
     let mut request = server.request();
     change(&mut request);
     let mut theirs = 0;
-    let outcome = run(&request, &|| false, &mut |progress| {
-        theirs += usize::from(matches!(progress, Progress::PeerInterval(_)));
-    });
+    // Between two tests a stock server does not listen for a moment.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let outcome = loop {
+        let outcome = run(&request, &|| false, &mut |progress| {
+            theirs += usize::from(matches!(progress, Progress::PeerInterval(_)));
+        });
+        match outcome {
+            Err(TestError::Connect { .. }) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            outcome => break outcome,
+        }
+    };
     let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(outcome.cut_short, None);
     for (index, stream) in outcome.streams.iter().enumerate() {
@@ -148,7 +158,7 @@ fn udp_counts_every_datagram_in_both_directions() {
             request.parameters.transport = Transport::Udp;
             request.parameters.congestion = None;
             request.parameters.direction = direction;
-            request.parameters.bandwidth = Some(20_000_000);
+            request.parameters.bandwidth = Some(2_000_000);
             request.parameters.len = Some(1000);
         });
         let stream = &outcome.streams[0];
@@ -163,6 +173,6 @@ fn udp_counts_every_datagram_in_both_directions() {
         let received = outcome.received(stream.role).unwrap();
         assert_eq!(received, (sent - lost as u64) * 1000, "{direction:?}");
         let bits = 8.0 * stream.total.bytes as f64 / outcome.measured.as_secs_f64();
-        assert!((10e6..22e6).contains(&bits), "{direction:?}: {bits}");
+        assert!((1e6..2.2e6).contains(&bits), "{direction:?}: {bits}");
     }
 }

