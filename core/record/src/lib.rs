@@ -37,7 +37,7 @@ pub struct RunRecord {
     /// `--set` overrides, in order, as `key=value`.
     pub overrides: Vec<String>,
     /// Fingerprint of plan, overrides, chosen series, seed and repeats: 16 hex digits,
-    /// part of the folder's name. Empty of a test between two hosts.
+    /// part of the directory's name. Empty of a test between two hosts.
     pub plan_hash: String,
     /// Version of the tool.
     pub version: String,

@@ -139,8 +139,7 @@ impl<'a> Test<'a> {
             }
             Output::Event(ClientEvent::ExchangeResults) => {
                 // A server explains nothing: readings are not sent to it.
-                let mut results = self.outcome(None).to_results();
-                results.private = None;
+                let results = self.outcome(None).to_results();
                 self.client.send_results(self.wire.now(), &results);
             }
             Output::Event(ClientEvent::PeerResults(results)) => self.peer = Some(results),

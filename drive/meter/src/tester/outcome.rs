@@ -185,7 +185,7 @@ impl Outcome {
         })
     }
 
-    /// Results as a server sends them.
+    /// Results as a stock peer expects them.
     #[must_use]
     pub fn to_results(&self) -> Results {
         let is_tcp = self.parameters.transport == Transport::Tcp;
@@ -204,13 +204,12 @@ impl Outcome {
                 .iter()
                 .map(|it| self.stream_results(it))
                 .collect(),
-            // A stock client has not asked, and its parser need not read it.
-            private: self.parameters.private.as_ref().map(|_| self.private()),
+            private: None,
         }
     }
 
-    /// What a peer of this project is told.
-    fn private(&self) -> Value {
+    /// What a client of this project is sent as well.
+    pub(super) fn private(&self) -> Value {
         let mut private = self.samples.to_json();
         private["datagrams"] = self.streams.iter().map(datagrams_to_json).collect();
         private

@@ -170,6 +170,8 @@ pub(super) fn serve(
 /// Returns the results for the client, with this end's output if it requested that.
 fn results_of(own: &Outcome, render: Option<&Render>) -> Results {
     let mut results = own.to_results();
+    // A stock client does not request it, and its parser need not read it.
+    results.private = own.parameters.private.as_ref().map(|_| own.private());
     let render = render.filter(|_| own.parameters.get_server_output);
     let text = render.map(|render| render(own));
     results.server_output = text.map(ServerOutput::Text);

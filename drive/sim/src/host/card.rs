@@ -57,7 +57,7 @@ pub(super) struct Card {
     /// What waits until the application of a socket has read up to the given offset of
     /// the stream.
     pinned: BTreeMap<(u32, u64), Vec<Held>>,
-    /// Where there are rings: what the driver has taken up since somebody last asked,
+    /// Where there are rings: what the driver has taken up since the last request,
     /// which is what a capture on this host sees.
     taken: VecDeque<Packet>,
 }

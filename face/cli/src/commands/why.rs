@@ -464,7 +464,7 @@ fn named_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Stored>), Failure
 /// A report and its file.
 type Named = (PathBuf, Report);
 
-/// The captures among files, and the reports that are no captures.
+/// The captures among files, and the reports of other tools.
 fn reports_of(files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<Named>), Failure> {
     let (mut captures, mut reports) = (Vec::new(), Vec::new());
     for file in files {
