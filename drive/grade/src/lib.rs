@@ -5,6 +5,8 @@
 //! | `worlds/` | simulated worlds with one known cause, as plans |
 //! | `kernels/` | labeled captures of the running kernel's TCP |
 //! | `counters.rs` | the explanation from counters, on the same connections |
+//! | `tester/` | `gigatcp test` over emulated paths: its number and its cause |
+//! | `fit_counters.rs` | fits the weights of that explanation |
 //! | `dataset.rs` | what their captures show, and the answers |
 //! | `fit.rs` | fits the weights of `gigatcp-why` |
 //! | `calibrate.rs` | what the probabilities of a fit are worth |
@@ -24,6 +26,8 @@ pub mod counters;
 pub mod dataset;
 pub mod fit;
 #[cfg(target_os = "linux")]
+pub mod fit_counters;
+#[cfg(target_os = "linux")]
 pub mod kernels;
 pub mod matrix;
 #[cfg(target_os = "linux")]
@@ -35,4 +39,6 @@ pub mod rates;
 pub mod shares;
 #[cfg(target_os = "linux")]
 pub mod stability;
+#[cfg(target_os = "linux")]
+pub mod tester;
 pub mod worlds;

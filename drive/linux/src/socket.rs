@@ -186,6 +186,25 @@ pub fn memory_into<'a>(socket: &impl AsRawFd, into: &'a mut [u8]) -> io::Result<
     option_into(socket.as_raw_fd(), libc::SOL_SOCKET, SO_MEMINFO, into)
 }
 
+/// Octets of a connection that wait: read by nobody, and written but not acknowledged
+/// (`SIOCINQ`, `SIOCOUTQ`; `tcp(7)`).
+///
+/// # Errors
+/// What the kernel says.
+pub fn queues(socket: &impl AsRawFd) -> io::Result<[u64; 2]> {
+    let mut octets = [0_u64; 2];
+    for (request, octets) in [libc::FIONREAD, libc::TIOCOUTQ]
+        .into_iter()
+        .zip(&mut octets)
+    {
+        let mut count: libc::c_int = 0;
+        // SAFETY: both requests write one `int`.
+        check(unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut count) })?;
+        *octets = u64::try_from(count).unwrap_or(0);
+    }
+    Ok(octets)
+}
+
 /// `setsockopt(2)`.
 ///
 /// # Errors

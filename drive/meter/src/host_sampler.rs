@@ -77,15 +77,35 @@ fn threads() -> Option<Vec<Duration>> {
     Some(times.collect())
 }
 
-/// Time in which the quota of this process' control group was used up.
+/// Time in which the quota of this process' control group was used up: of version 2, or of the
+/// `cpu` controller of version 1, which counts each CPU's.
 fn throttled() -> Option<Duration> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let stat = fs::read_to_string(format!("/sys/fs/cgroup{group}/cpu.stat")).ok()?;
-    let line = stat
-        .lines()
-        .find_map(|line| line.strip_prefix("throttled_usec "))?;
-    Some(Duration::from_micros(line.trim().parse().ok()?))
+    let stat = |at: &str| fs::read_to_string(format!("/sys/fs/cgroup{at}/cpu.stat")).ok();
+    let first = groups.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, group) = (parts.next()?, parts.next()?);
+        let is_cpu = controllers.split(',').any(|one| one == "cpu");
+        is_cpu.then(|| stat(&format!("/{controllers}{group}")))?
+    });
+    let second = || {
+        let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+        stat(group)
+    };
+    throttled_of(&first.or_else(second)?)
+}
+
+/// The throttled time of a `cpu.stat`: nanoseconds in version 1, microseconds in version 2.
+fn throttled_of(stat: &str) -> Option<Duration> {
+    stat.lines().find_map(|line| {
+        let (word, number) = line.split_once(' ')?;
+        let number = number.trim().parse().ok()?;
+        match word {
+            "throttled_time" => Some(Duration::from_nanos(number)),
+            "throttled_usec" => Some(Duration::from_micros(number)),
+            _ => None,
+        }
+    })
 }
 
 /// The lines `cpuN` of `/proc/stat`, whose unit is 10 ms on all of Linux' machines.

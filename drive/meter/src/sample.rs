@@ -1,13 +1,13 @@
 //! Turns a socket into [`Reading`]s, every 10 ms or more often, at little cost.
 //!
-//! A reading is one `getsockopt` and no allocation; with memory it is two. The places of
+//! A reading is one `getsockopt` and no allocation; with memory it is four calls. The places of
 //! the kernel's words in a reading are looked up once.
 
 use std::io;
 use std::os::fd::AsRawFd;
 
 use gigatcp_linux::{socket, tcp_info};
-use gigatcp_units::Instant;
+use gigatcp_units::{Bytes, Instant};
 use gigatcp_why::counters::{Reading, place};
 
 /// Where the kernel's words stand in a reading.
@@ -41,14 +41,18 @@ impl Sampler {
         Ok(self.of_octets(at, socket::tcp_info_into(socket, &mut room)?, &[]))
     }
 
-    /// Reads its counters and its memory: buffers, what waits in them, drops.
+    /// Reads its counters, its memory (buffers, drops), and what waits in its queues.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn read_with_memory(&self, socket: &impl AsRawFd, at: Instant) -> io::Result<Reading> {
         let (mut room, mut memory) = ([0; tcp_info::ROOM], [0; 64]);
         let info = socket::tcp_info_into(socket, &mut room)?;
-        Ok(self.of_octets(at, info, socket::memory_into(socket, &mut memory)?))
+        let mut reading = self.of_octets(at, info, socket::memory_into(socket, &mut memory)?);
+        let [unread, unacknowledged] = socket::queues(socket)?;
+        reading.unread = Some(Bytes::new(unread));
+        reading.unacknowledged = Some(Bytes::new(unacknowledged));
+        Ok(reading)
     }
 
     /// A reading from `struct tcp_info` and the words of `SO_MEMINFO`, as the kernel wrote
@@ -75,19 +79,18 @@ mod tests {
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
 
-    use gigatcp_units::Bytes;
-
     use super::*;
 
     #[test]
     fn a_socket_of_this_kernel_becomes_a_reading_with_what_was_sent() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (_peer, _) = listener.accept().unwrap();
+        let (peer, _) = listener.accept().unwrap();
         stream.write_all(&[7; 5000]).unwrap();
-        let reading = Sampler::default()
-            .read_with_memory(&stream, Instant::from_nanos(9))
-            .unwrap();
+        let at = Instant::from_nanos(9);
+        let reading = Sampler::default().read_with_memory(&stream, at).unwrap();
+        let other = Sampler::default().read_with_memory(&peer, at).unwrap();
+        assert_eq!(other.unread, Some(Bytes::new(5000)));
         assert_eq!(reading.at, Instant::from_nanos(9));
         assert_eq!(reading.state, Some(1));
         assert_eq!(reading.bytes_sent, Some(Bytes::new(5000)));

@@ -230,7 +230,10 @@ impl CounterAccount {
             End::Sender => reading.snd_wnd,
             End::Receiver => reading.rcv_wnd,
         };
-        self.max_window = self.max_window.max(window.unwrap_or_default());
+        let is_unscaled = reading.snd_wscale == Some(0) && reading.rcv_wscale == Some(0);
+        // A receiver's kernel may hold a larger window than it can advertise.
+        let most = Bytes::new(if is_unscaled { 65_535 } else { u64::MAX });
+        self.max_window = self.max_window.max(window.unwrap_or_default().min(most));
         if end == End::Sender {
             let queue = reading.unacknowledged.unwrap_or_default();
             self.max_send_queue = self.max_send_queue.max(queue);
@@ -284,10 +287,11 @@ impl CounterAccount {
         let samples = [to.delivery_rate.filter(|_| is_acked)];
         slice.best_sample = samples.into_iter().flatten().map(bytes_per_second).next();
         slice.sample_sender(from, to, time);
-        slice.sample_receiver(
-            self.readings(End::Receiver).map(|one| &one.last),
+        let receiver = self.readings(End::Receiver).map(|one| &one.last);
+        slice.sample_receiver(receiver, time, self.max_window);
+        slice.arrived.add(
+            receiver.and_then(|receiver| arrived(from, receiver, to)),
             time,
-            self.max_window,
         );
         if retransmitted > 0 || slice.marked > 0 {
             self.first_loss.get_or_insert(to.at);
@@ -460,6 +464,22 @@ impl Slice {
         let room = (max_window.as_u64() as f64).max(1.0);
         self.unread.add(unread.map(|unread| unread / room), time);
     }
+}
+
+/// Share of the flight that has arrived: its ACKs are on the way back. The receiver's
+/// reading lies between two of the sender; `None` if it does not, or nothing is in flight.
+fn arrived(from: &Reading, receiver: &Reading, to: &Reading) -> Option<f64> {
+    let span = to.at.saturating_since(from.at).as_secs_f64();
+    let since = receiver.at.as_nanos().checked_sub(from.at.as_nanos())?;
+    let part = Some(since as f64 / 1e9 / span).filter(|part| *part <= 1.0)?;
+    let between = |of: fn(&Reading) -> Option<Bytes>| {
+        let [from, to] = [of(from)?, of(to)?].map(|bytes| bytes.as_u64() as f64);
+        Some(from + (to - from) * part)
+    };
+    let acked = between(|one| one.bytes_acked)?;
+    let flight = between(Reading::flight_size).filter(|flight| *flight > 0.0)?;
+    let received = receiver.bytes_received?.as_u64() as f64;
+    Some(((received - acked) / flight).clamp(0.0, 1.0))
 }
 
 /// Bytes per second.

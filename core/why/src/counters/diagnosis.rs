@@ -15,7 +15,7 @@ use super::causes::{CARDS, Words};
 use super::explain::Context;
 use super::features::{Features, Measures};
 use super::score::{confidence, probabilities};
-use super::slice::{Slice, Wait};
+use super::slice::{Slice, WAITS, Wait};
 use crate::account::{MIN_PROBABILITY, Span};
 use crate::causes::{CAUSES, Cause, Evidence, place};
 use crate::cost::Cost;
@@ -146,7 +146,29 @@ fn rate(bytes_per_second: f64) -> Rate {
     Rate::from_bps((bytes_per_second * 8.0).max(0.0) as u64)
 }
 
+/// A slice as the score sees it: for a fit of the weights.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// Its features.
+    pub features: Features,
+    /// Seconds in each [`Wait`], in their order.
+    pub waits: [f64; WAITS],
+}
+
 impl CounterAccount {
+    /// The slices as the score sees them.
+    #[must_use]
+    pub fn shown(&self) -> Vec<Shown> {
+        let m = Measures::of(self);
+        let slices = self.slices.iter().enumerate();
+        slices
+            .map(|(index, slice)| Shown {
+                features: m.features(self, index),
+                waits: slice.waits.map(Duration::as_secs_f64),
+            })
+            .collect()
+    }
+
     /// What limits the connection now: the most probable cause of the last slice, and its
     /// probability. `None` before two readings, or if nothing is probable.
     #[must_use]

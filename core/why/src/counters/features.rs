@@ -8,9 +8,10 @@ use super::account::{CounterAccount, End};
 use super::explain::known_default;
 use super::slice::{Slice, Wait};
 
-/// Declares features: variant, and meaning with unit.
+/// Declares features: variant, the values between which weights are interpolated, and meaning
+/// with unit.
 macro_rules! features {
-    ($($variant:ident $meaning:literal)*) => {
+    ($($variant:ident [$($knot:literal),*] $meaning:literal)*) => {
         /// A feature of a slice.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(usize)]
@@ -21,62 +22,71 @@ macro_rules! features {
         impl Feature {
             /// Every feature, in order.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Values between which the weights of this feature are interpolated.
+            #[must_use]
+            pub const fn knots(self) -> &'static [f64] {
+                match self {
+                    $(Self::$variant => &[$($knot),*],)*
+                }
+            }
         }
     };
 }
 
 features! {
-    WindowShare "Share of the slice limited by the receive window."
-    Coarse "Whether the times limited by window and buffer are unknown."
-    WindowFill "Flight over the advertised window."
-    WindowLow "Advertised window over the largest before."
-    DefaultWindow "Whether the largest window is the default maximum of a system."
-    Unscaled "Whether windows stay below 64 KiB without scaling."
-    BufferShare "Share of the slice limited by the send buffer."
-    SendFill "Bytes unacknowledged over the most of the connection."
-    BufferFill "Memory of unacknowledged data over the send buffer."
-    IdleShare "Share of the slice with nothing unsent or in flight."
-    AppLimited "Share of the slice in which the delivery rate was limited by the application."
-    NothingUnsent "Share of the slice in which nothing written was unsent."
-    Answers "Whether the peer sent data as well."
-    AppIdle "Share of the slice in which the application says that it had nothing to send."
-    CwndFill "Flight over cwnd."
-    Queue "RTT above the minimum, over the minimum."
-    QueueMs "RTT above the minimum, ms."
-    RateOfPeak "Delivery rate over the best of the connection."
-    CwndOfBdp "cwnd over the best delivery rate times minimum RTT."
-    Growth "Natural logarithm of the growth of cwnd."
-    SlowStart "Share of the slice with cwnd below the slow-start threshold."
-    Early "Whether nothing was lost yet."
-    ModelRate "Delivery rate over the best one, of a control that paces by a model (BBR)."
-    Model "Whether the congestion control paces by a model of the path (BBR)."
-    PacingUse "Delivery rate over the pacing rate."
-    PacingCap "Pacing rate over its upper bound."
-    PacingStill "Share of the slice with a pacing rate that does not change."
-    Local "Memory of packets in the local queue over that of all unacknowledged data."
-    LossRate "Share of the segments of the connection that were retransmitted."
-    LossHere "Share of the segments around the slice that were retransmitted."
-    LossLaw "Delivery rate over what the square-root law allows at the connection's loss rate."
-    LossQueue "Median of added RTT before losses, over the largest added RTT."
-    LossQueueMs "Median of added RTT before losses, ms."
-    LossFlightSpread "Spread of the flight before losses: quartile range over median."
-    LossRow "Segments retransmitted in a loss event, mean."
-    RateSteady "Spread of the delivery rate of slices: quartile range over median."
-    Timeouts "Timeouts in a loss event, mean."
-    Spurious "Share of the retransmissions that D-SACK proved spurious."
-    Reordered "Times that reordering was seen, for each retransmission."
-    Marked "Share of the delivered segments with a congestion mark."
-    StallLong "Longest stall, s."
-    SenderProcess "CPU time of the sender's busiest thread over the time."
-    SenderCore "Busy share of the busiest core of the sender's host."
-    SenderThrottled "Share of the time in which a CPU quota holds the sender back."
-    ReceiverProcess "CPU time of the receiver's busiest thread over the time."
-    ReceiverCore "Busy share of the busiest core of the receiver's host."
-    ReceiverThrottled "Share of the time in which a CPU quota holds the receiver back."
-    Unread "Bytes that the receiver has not read, over the largest window."
-    NotReading "Share of the slice in which the receiving application says that it did not read."
-    HostDrops "Packets that the receiving host dropped, for each retransmission."
-    ReceiveFill "Rate times the receiver's RTT, over the window that it advertises."
+    WindowShare [0.1, 0.5, 0.9] "Share of the slice limited by the receive window."
+    Coarse [0.0, 1.0] "Whether the times limited by window and buffer are unknown."
+    WindowFill [0.5, 0.75, 0.9, 1.0] "Flight over the advertised window."
+    WindowLow [0.1, 0.3, 0.6, 0.8, 1.0] "Advertised window over the largest before."
+    DefaultWindow [0.0, 1.0] "Whether the largest window is the default maximum of a system."
+    Unscaled [0.0, 1.0] "Whether windows stay below 64 KiB without scaling."
+    BufferShare [0.1, 0.5, 0.9] "Share of the slice limited by the send buffer."
+    SendFill [0.3, 0.5, 0.8, 0.95] "Bytes unacknowledged over the most of the connection."
+    BufferFill [0.3, 0.6, 0.9, 1.5] "Memory of unacknowledged data over the send buffer."
+    IdleShare [0.05, 0.2, 0.6] "Share of the slice with nothing unsent or in flight."
+    AppLimited [0.2, 0.8] "Share of the slice in which the delivery rate was limited by the application."
+    NothingUnsent [0.3, 0.6, 0.9] "Share of the slice in which nothing written was unsent."
+    Answers [0.0, 1.0] "Whether the peer sent data as well."
+    AppIdle [0.02, 0.1, 0.3, 0.6] "Share of the slice in which the application says that it had nothing to send."
+    CwndFill [0.3, 0.5, 0.8, 0.97] "Flight over cwnd."
+    Queue [0.0, 0.05, 0.15, 0.4, 1.0, 2.0] "RTT above the minimum, over the minimum."
+    QueueMs [0.2, 1.0, 3.0, 10.0, 30.0] "RTT above the minimum, ms."
+    RateOfPeak [0.3, 0.6, 0.85, 0.95] "Delivery rate over the best of the connection."
+    CwndOfBdp [0.5, 0.9, 1.2, 2.0, 4.0] "cwnd over the best delivery rate times minimum RTT."
+    Growth [-0.1, 0.0, 0.05, 0.5] "Natural logarithm of the growth of cwnd."
+    SlowStart [0.1, 0.5, 0.9] "Share of the slice with cwnd below the slow-start threshold."
+    Early [0.0, 1.0] "Whether nothing was lost yet."
+    ModelRate [0.5, 0.8, 0.95] "Delivery rate over the best one, of a control that paces by a model (BBR)."
+    Model [0.0, 1.0] "Whether the congestion control paces by a model of the path (BBR)."
+    PacingUse [0.5, 0.8, 0.93] "Delivery rate over the pacing rate."
+    PacingCap [0.5, 0.9, 0.99] "Pacing rate over its upper bound."
+    PacingStill [0.3, 0.7, 0.95] "Share of the slice with a pacing rate that does not change."
+    Local [0.02, 0.1, 0.3, 0.6, 0.9] "Memory of packets in the local queue over that of all unacknowledged data."
+    LossRate [1e-05, 0.001, 0.01, 0.03, 0.1] "Share of the segments of the connection that were retransmitted."
+    LossHere [0.0, 0.001, 0.01, 0.05] "Share of the segments around the slice that were retransmitted."
+    LossLaw [0.05, 0.2, 0.6, 1.5] "Delivery rate over what the square-root law allows at the connection's loss rate."
+    LossQueue [0.2, 0.5, 0.7, 0.95] "Median of added RTT before losses, over the largest added RTT."
+    LossQueueMs [0.3, 1.0, 5.0, 20.0] "Median of added RTT before losses, ms."
+    LossFlightSpread [0.1, 0.4, 0.8] "Spread of the flight before losses: quartile range over median."
+    LossRow [1.0, 2.0, 6.0, 20.0] "Segments retransmitted in a loss event, mean."
+    RateSteady [0.1, 0.3, 0.8] "Spread of the delivery rate of slices: quartile range over median."
+    Timeouts [0.1, 0.6, 1.5] "Timeouts in a loss event, mean."
+    Spurious [0.05, 0.3, 0.6, 0.9] "Share of the retransmissions that D-SACK proved spurious."
+    Reordered [0.0, 0.05, 0.5] "Times that reordering was seen, for each retransmission."
+    Marked [0.0, 0.0001, 0.002, 0.02] "Share of the delivered segments with a congestion mark."
+    StallLong [0.5, 1.0, 2.0, 5.0] "Longest stall, s."
+    SenderProcess [0.2, 0.5, 0.8, 0.93] "CPU time of the sender's busiest thread over the time."
+    SenderCore [0.7, 0.85, 0.97] "Busy share of the busiest core of the sender's host."
+    SenderThrottled [0.05, 0.3, 0.7] "Share of the time in which a CPU quota holds the sender back."
+    ReceiverProcess [0.2, 0.5, 0.8, 0.95] "CPU time of the receiver's busiest thread over the time."
+    ReceiverCore [0.7, 0.9, 0.98] "Busy share of the busiest core of the receiver's host."
+    ReceiverThrottled [0.05, 0.3, 0.7] "Share of the time in which a CPU quota holds the receiver back."
+    Unread [0.02, 0.1, 0.3, 0.6, 0.9] "Bytes that the receiver has not read, over the largest window."
+    NotReading [0.1, 0.5] "Share of the slice in which the receiving application says that it did not read."
+    HostDrops [0.02, 0.1, 0.3, 0.8] "Packets that the receiving host dropped, for each retransmission."
+    Arrived [0.2, 0.45, 0.7, 0.9] "Share of the flight that has arrived at the receiver: its ACKs are on the way back."
+    ReceiveFill [0.3, 0.7, 0.9] "Rate times the receiver's RTT, over the window that it advertises."
 }
 
 /// Number of features.
@@ -209,7 +219,7 @@ impl Measures {
     }
 
     /// cwnd, pacing and what the path shows.
-    fn path(&self, account: &CounterAccount, slice: &Slice) -> [Valued; 13] {
+    fn path(&self, account: &CounterAccount, slice: &Slice) -> [Valued; 14] {
         use Feature as F;
         let queue = added(self.min_rtt, slice);
         let rate = Some(slice.sound_rate());
@@ -231,6 +241,7 @@ impl Measures {
             (F::PacingCap, slice.pacing_of_cap.value()),
             (F::PacingStill, slice.pacing_still.value()),
             (F::Local, slice.local.value()),
+            (F::Arrived, slice.arrived.value()),
         ]
     }
 

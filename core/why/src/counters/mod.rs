@@ -55,11 +55,11 @@
 //! | `reading.rs`, `host.rs`, `ss.rs` | what goes in |
 //! | `account.rs`, `slice.rs`, `loss.rs` | readings become slices of time and loss events |
 //! | `features.rs` | quantities of a slice |
-//! | `causes/`, `score.rs` | how each cause shows; how probable it is |
+//! | `causes/`, `weights.rs`, `score.rs` | how each cause shows; how probable it is |
 //! | `diagnosis.rs`, `explain.rs` | the answer, in time and in words |
 //!
 //! Out of scope: exchanges of requests and responses (their waits are the application's),
-//! lost or delayed ACKs, black holes of the path MTU: their counters look like those of
+//! delayed ACKs, black holes of the path MTU: their counters look like those of
 //! other causes.
 
 mod account;
@@ -73,8 +73,13 @@ mod reading;
 mod score;
 mod slice;
 pub mod ss;
+pub mod weights;
 
 pub use account::{CounterAccount, End, Limits};
+pub use diagnosis::Shown;
 pub use explain::known_default;
+pub use features::{FEATURES, Feature, Features};
 pub use host::{CoreTimes, HostReading, HostUse};
 pub use reading::{Reading, WORDS, place};
+pub use score::{UNSEEN, needed};
+pub use slice::Wait;

@@ -1,15 +1,15 @@
 //! How probable each cause is in each slice: one combiner for all cards.
 //!
-//! A score is a log likelihood ratio in nats: the bias of a wait, and what each curve says
-//! of its feature. The probability of a cause is its share of the exponentials of all
-//! scores, as in [`crate::score`]. The curves are stated, not fitted: what they are worth is
-//! measured (`counters DIR` of `drive/grade`), and [`CALIBRATION`] has the result.
+//! A score is a log likelihood ratio in nats: the bias of a wait, and for each feature a value
+//! interpolated between the weights of its knots. The probability of a cause is its share of
+//! the exponentials of all scores, as in [`crate::score`].
 
 use alloc::vec::Vec;
 
-use super::causes::{CARDS, Card, Curve};
-use super::features::Features;
+use super::causes::{CARDS, Card};
+use super::features::{FEATURES, Feature, Features};
 use super::slice::Wait;
+use super::weights::{WEIGHTS, Weights};
 use crate::score::position;
 
 /// A mean probability, and the confidence that it is worth.
@@ -29,13 +29,32 @@ const MAX_CONFIDENCE: f64 = 0.89;
 const COARSE: (&[f64], &[f64]) = (&[0.0, 0.5, 0.9, 0.98, 1.0], &[0.0, 0.25, 0.5, 0.65, 0.74]);
 
 /// Score of what only the sender's counters show, where they are not read.
-const UNSEEN: f64 = 1.5;
+pub const UNSEEN: f64 = 1.5;
+
+/// What must be known and above zero for the card at this place, if anything.
+#[must_use]
+pub fn needed(place: usize) -> Option<Feature> {
+    CARDS.get(place)?.needs
+}
+
+/// Where the known features of a slice lie between their knots.
+type Places = [Option<(usize, f64)>; FEATURES];
+
+fn places(features: &Features) -> Places {
+    let mut places = [None; FEATURES];
+    for feature in Feature::ALL {
+        let value = features.value(*feature);
+        places[*feature as usize] = value.map(|value| position(feature.knots(), value));
+    }
+    places
+}
 
 /// The probability of every card in a wait of a slice; empty if none can hold.
 pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
-    let scores: Vec<Option<f64>> = CARDS
-        .iter()
-        .map(|card| score(card, features, wait))
+    let places = places(features);
+    let cards = CARDS.iter().zip(WEIGHTS);
+    let scores: Vec<Option<f64>> = cards
+        .map(|(card, weights)| score((card, weights), (features, &places), wait))
         .collect();
     let most = scores.iter().flatten().copied().reduce(f64::max);
     let Some(most) = most else { return Vec::new() };
@@ -52,27 +71,25 @@ pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
 }
 
 /// The score of a card; `None` if it cannot hold.
-fn score(card: &Card, features: &Features, wait: Wait) -> Option<f64> {
-    let (_, bias) = card.waits.iter().find(|(one, _)| *one == wait)?;
+fn score(
+    (card, weights): (&Card, &Weights),
+    (features, places): (&Features, &Places),
+    wait: Wait,
+) -> Option<f64> {
+    let (_, bias) = weights.waits.iter().find(|(one, _)| *one == wait)?;
     if let Some(needed) = card.needs {
         features.value(needed).filter(|value| *value > 0.0)?;
     }
-    let said = card.curves.iter().filter_map(|curve| at(curve, features));
+    let rows = weights.rows.iter();
+    let said = rows.filter_map(|(feature, row)| at(row, places[*feature as usize]?));
     Some(bias + said.sum::<f64>())
 }
 
-/// What a curve says; `None` if its feature is unknown.
-fn at((feature, points): &Curve, features: &Features) -> Option<f64> {
-    let value = features.value(*feature)?;
-    let above = points.partition_point(|(at, _)| *at <= value);
-    let low = above.checked_sub(1).map(|low| points[low]);
-    match (low, points.get(above).copied()) {
-        (Some((_, score)), None) | (None, Some((_, score))) => Some(score),
-        (Some((from, low)), Some((to, high))) => {
-            Some(low + (high - low) * (value - from) / (to - from))
-        }
-        (None, None) => None,
-    }
+/// What a row says at a place between its knots.
+fn at(row: &[f64], (knot, part): (usize, f64)) -> Option<f64> {
+    let low = *row.get(knot)?;
+    let high = row.get(knot + 1).copied().unwrap_or(low);
+    Some(low + (high - low) * part)
 }
 
 /// The confidence that a mean probability is worth.
@@ -86,49 +103,61 @@ pub(super) fn confidence(probability: f64, is_coarse: bool) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::features::FEATURES;
 
     #[test]
-    fn every_card_is_a_known_cause_and_its_curves_ascend() {
-        for (index, card) in CARDS.iter().enumerate() {
+    fn every_card_is_a_known_cause_with_weights_that_fit_its_knots() {
+        assert_eq!(CARDS.len(), WEIGHTS.len());
+        for (card, weights) in CARDS.iter().zip(WEIGHTS) {
+            assert_eq!(card.id, weights.card);
             assert!(crate::find(card.id).is_some(), "{}", card.id);
-            assert!(CARDS[..index].iter().all(|other| other.id != card.id));
-            for (feature, points) in card.curves {
-                let ascends = points.windows(2).all(|two| two[0].0 < two[1].0);
-                assert!(ascends, "{} {feature:?}", card.id);
+            assert!(!weights.waits.is_empty(), "{}", card.id);
+            for (feature, row) in weights.rows {
+                assert_eq!(row.len(), feature.knots().len(), "{} {feature:?}", card.id);
             }
+        }
+        for feature in Feature::ALL {
+            let ascends = feature.knots().windows(2).all(|two| two[0] < two[1]);
+            assert!(ascends, "{feature:?}");
         }
     }
 
     #[test]
     fn every_card_can_win() {
-        for card in CARDS {
+        for (index, (card, weights)) in CARDS.iter().zip(WEIGHTS).enumerate() {
             let mut features = Features([f64::NAN; FEATURES]);
             if let Some(needed) = card.needs {
                 features.0[needed as usize] = 1.0;
             }
-            for (feature, points) in card.curves {
-                let best = points.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-                features.0[*feature as usize] = best.map_or(f64::NAN, |best| best.0);
+            for (feature, row) in weights.rows {
+                let knots = feature.knots().iter().zip(*row);
+                let possible =
+                    knots.filter(|(knot, _)| card.needs != Some(*feature) || **knot > 0.0);
+                let best = possible.max_by(|a, b| a.1.total_cmp(b.1));
+                features.0[*feature as usize] = best.map_or(f64::NAN, |best| *best.0);
             }
-            let place = CARDS.iter().position(|one| one.id == card.id).unwrap();
-            let wins = card.waits.iter().any(|(wait, _)| {
+            let wins = weights.waits.iter().any(|(wait, _)| {
                 let all = probabilities(&features, *wait);
-                all.iter().all(|other| *other <= all[place])
+                all.iter().all(|other| *other <= all[index])
             });
             assert!(wins, "{}", card.id);
         }
     }
 
     #[test]
-    fn an_unknown_feature_says_nothing_and_beyond_its_points_a_curve_is_flat() {
-        use crate::counters::features::Feature;
+    fn an_unknown_feature_says_nothing_and_beyond_its_knots_a_row_is_flat() {
         let mut features = Features([f64::NAN; FEATURES]);
-        let curve: Curve = (Feature::Queue, &[(0.0, -1.0), (1.0, 1.0)]);
-        assert_eq!(at(&curve, &features), None);
-        for (value, said) in [(-5.0, -1.0), (0.5, 0.0), (9.0, 1.0)] {
-            features.0[Feature::Queue as usize] = value;
-            assert_eq!(at(&curve, &features), Some(said));
+        assert_eq!(places(&features)[Feature::AppLimited as usize], None);
+        let row = [-1.0, 1.0];
+        for (value, said) in [
+            (-5.0, -1.0),
+            (0.2, -1.0),
+            (0.5, 0.0),
+            (0.8, 1.0),
+            (9.0, 1.0),
+        ] {
+            features.0[Feature::AppLimited as usize] = value;
+            let place = places(&features)[Feature::AppLimited as usize].unwrap();
+            assert!((at(&row, place).unwrap() - said).abs() < 1e-9);
         }
     }
 }

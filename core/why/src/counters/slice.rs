@@ -134,6 +134,8 @@ slice! {
         send_queue
         /// Memory of data unacknowledged over the send buffer.
         buffer_fill
+        /// Share of the flight that has arrived, its ACKs being on the way back.
+        arrived
         /// Bytes that the receiver has not read over the largest window.
         unread
         /// CPU of the sending process, and the busiest core of its host.

@@ -1,13 +1,34 @@
-//! Grades the explanation from counters: `counters DIR [--show] [--of NAME]`.
+//! Grades the explanation from counters: `counters DIR [--show] [--of NAME]`; fits its weights:
+//! `counters --fit KERNELS TESTS [--write]`.
+//!
+//! KERNELS has labeled captures (`cargo xtask grade --make`), TESTS kept runs of `tester`.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use gigatcp_grade::counters::{Graded, diagnose, grade, report};
+use gigatcp_grade::counters::{Graded, account, diagnose, grade, merged, report};
+use gigatcp_grade::fit_counters::{self, Example, Model};
 use gigatcp_grade::kernels::corpus::Corpus;
+use gigatcp_grade::tester::kept::{self, Known};
+use gigatcp_why::counters::End;
+use gigatcp_why::counters::weights::WEIGHTS;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|word| word == "--fit") {
+        let given: Vec<&Path> = arguments[1..].iter().map(Path::new).collect();
+        let [kernels, tests, rest @ ..] = &given[..] else {
+            eprintln!("error: no examples; hint: counters --fit KERNELS TESTS [--write]");
+            return ExitCode::from(2);
+        };
+        return match fit(kernels, tests, rest.contains(&Path::new("--write"))) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::from(2)
+            }
+        };
+    }
     let Some(directory) = arguments.first() else {
         eprintln!("error: no directory of labeled captures; hint: counters DIR [--show]");
         return ExitCode::from(2);
@@ -44,4 +65,118 @@ fn main() -> ExitCode {
         report(&all, arguments.iter().any(|word| word == "--show"))
     );
     ExitCode::SUCCESS
+}
+
+/// Views of an example, and what each counts.
+const VIEWS: [(Known, f64); 4] = [
+    (Known::Both, 1.0),
+    (Known::Sender, 0.7),
+    (Known::Receiver, 0.2),
+    (Known::Report, 0.4),
+];
+
+/// Folds of the cross-validation.
+const FOLDS: u64 = 4;
+
+/// Where the weights stand.
+const PLACE: &str = "core/why/src/counters/weights.rs";
+
+fn examples(kernels: &Path, tests: &Path) -> std::io::Result<Vec<(Known, Example)>> {
+    let mut all = Vec::new();
+    for kept in kept::read(tests)? {
+        for (known, weight) in VIEWS {
+            let (cause, acceptable) = kept.right(known);
+            let label = &kept.label;
+            let name = format!("{}-{} {known:?}", label.family, label.seed);
+            let account = kept.account(known);
+            let made = account.and_then(|account| {
+                fit_counters::example((name, label.seed, weight), &account, cause, &acceptable)
+            });
+            all.extend(made.map(|made| (known, made)));
+        }
+    }
+    for case in &Corpus::open(kernels)? {
+        let label = &case.label;
+        for (known, weight) in &VIEWS[..2] {
+            let ends: &[End] = match known {
+                Known::Both => &[End::Sender, End::Receiver],
+                _ => &[End::Sender],
+            };
+            let name = format!("{}-{} {known:?}", label.family, label.seed);
+            let account = account(label, ends);
+            let cause = merged(&label.cause, *known);
+            let acceptable: Vec<&str> = label.acceptable.iter().map(String::as_str).collect();
+            let made =
+                fit_counters::example((name, label.seed, *weight), &account, cause, &acceptable);
+            all.extend(made.filter(|_| label.binding).map(|made| (*known, made)));
+        }
+    }
+    Ok(all)
+}
+
+fn fit(kernels: &Path, tests: &Path, writes: bool) -> Result<(), String> {
+    let all = examples(kernels, tests).map_err(|error| error.to_string())?;
+    println!("{} examples", all.len());
+    let used = Model::in_use();
+    let mut outcomes = Vec::new();
+    for fold in 0..FOLDS {
+        let (held, fitted): (Vec<_>, Vec<_>) =
+            all.iter().partition(|(_, one)| one.seed % FOLDS == fold);
+        let fitted: Vec<&Example> = fitted.iter().map(|(_, one)| one).collect();
+        let model = used.fitted(&fitted);
+        for (known, one) in held {
+            let (said, probability) = model.primary(one);
+            let is_right = said == one.right || one.acceptable.contains(&said);
+            let (before, _) = used.primary(one);
+            let was_right = before == one.right || one.acceptable.contains(&before);
+            outcomes.push((*known, one, said, probability, is_right, was_right));
+        }
+    }
+    for (known, _) in VIEWS {
+        for is_kernel in [false, true] {
+            let of = || {
+                outcomes
+                    .iter()
+                    .filter(|one| one.0 == known && (one.1.seed > 40) == is_kernel)
+            };
+            let right = of().filter(|one| one.4).count();
+            let before = of().filter(|one| one.5).count();
+            println!(
+                "{known:?} kernels {is_kernel}: {right} of {} (weights in use {before})",
+                of().count()
+            );
+        }
+    }
+    for (known, one, said, probability, is_right, _) in &outcomes {
+        if !is_right && matches!(known, Known::Both | Known::Sender) {
+            println!(
+                "  {} is {}, said {} ({probability:.2})",
+                one.name, WEIGHTS[one.right].card, WEIGHTS[*said].card
+            );
+        }
+    }
+    for is_coarse in [false, true] {
+        let mut of: Vec<_> = outcomes
+            .iter()
+            .filter(|one| (one.0 == Known::Report) == is_coarse && one.0 != Known::Receiver)
+            .collect();
+        of.sort_by(|a, b| a.3.total_cmp(&b.3));
+        for bin in of.chunks(of.len().div_ceil(8).max(1)) {
+            let right = bin.iter().filter(|one| one.4).count() as f64 / bin.len() as f64;
+            let mean = bin.iter().map(|one| one.3).sum::<f64>() / bin.len() as f64;
+            println!(
+                "coarse {is_coarse} probability {mean:.3}: {right:.3} right of {}",
+                bin.len()
+            );
+        }
+    }
+    if writes {
+        let every: Vec<&Example> = all.iter().map(|(_, one)| one).collect();
+        let table = used.fitted(&every).table();
+        let text = std::fs::read_to_string(PLACE).map_err(|error| format!("{PLACE}: {error}"))?;
+        let start = text.find("&[Weights] = &[\n").ok_or("no table")? + "&[Weights] = &[\n".len();
+        let text = format!("{}{table}];\n", &text[..start]);
+        std::fs::write(PLACE, text).map_err(|error| format!("{PLACE}: {error}"))?;
+    }
+    Ok(())
 }

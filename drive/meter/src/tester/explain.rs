@@ -5,6 +5,7 @@ use gigatcp_why::Diagnosis;
 use gigatcp_why::counters::{CounterAccount, End, HostReading, Limits, Reading};
 
 use super::outcome::Outcome;
+use super::readings::Readings;
 use super::samples::Samples;
 use super::stream::Role;
 
@@ -25,50 +26,57 @@ pub struct Explanation {
 /// for one, have no explanation.
 #[must_use]
 pub fn explain(outcome: &Outcome) -> Vec<Explanation> {
-    let peer = outcome.peer.as_ref().and_then(|peer| peer.private.as_ref());
-    let peer = peer.and_then(Samples::from_json);
-    let streams = outcome.streams.iter();
-    let explained = streams.filter_map(|stream| {
-        let own = readings(&outcome.samples, stream.id)?;
-        let theirs = peer.as_ref().and_then(|peer| readings(peer, stream.id));
-        let has_both_ends = theirs.is_some();
-        let mut account = account(outcome, peer.as_ref(), stream.role);
-        let (own_end, peer_end) = match stream.role {
-            Role::Sender => (End::Sender, End::Receiver),
-            Role::Receiver => (End::Receiver, End::Sender),
-        };
-        let delay = one_way_delay(outcome);
-        let theirs = theirs.unwrap_or_default().iter();
-        let theirs: Vec<Reading> = theirs.map(|one| shifted(one, delay)).collect();
-        let mut all: Vec<Look<'_>> = Vec::new();
-        all.extend(own.iter().map(|one| Look::Socket(own_end, one)));
-        all.extend(
-            outcome
-                .samples
-                .host
-                .iter()
-                .map(|one| Look::Host(own_end, one)),
-        );
-        if let Some(peer) = &peer {
-            all.extend(theirs.iter().map(|one| Look::Socket(peer_end, one)));
-            all.extend(peer.host.iter().map(|one| Look::Host(peer_end, one)));
-        }
-        // Sorting is stable: what is simultaneous stays in order.
-        all.sort_by_key(Look::at);
-        for look in &all {
-            match look {
-                Look::Socket(end, reading) => account.on_reading(*end, reading),
-                Look::Host(end, reading) => account.on_host(*end, reading),
-            }
-        }
+    explain_readings(&Readings::of(outcome))
+}
+
+/// The same from readings alone, as they were kept.
+#[must_use]
+pub fn explain_readings(kept: &Readings) -> Vec<Explanation> {
+    let explained = kept.streams.iter().filter_map(|(id, role)| {
+        let account = account_of(kept, *id, *role)?;
         Some(Explanation {
-            id: stream.id,
-            role: stream.role,
+            id: *id,
+            role: *role,
             diagnosis: account.diagnose()?,
-            has_both_ends,
+            has_both_ends: kept
+                .peer
+                .as_ref()
+                .is_some_and(|peer| readings(peer, *id).is_some()),
         })
     });
     explained.collect()
+}
+
+/// The account of a stream; `None` if this end has no readings of it.
+#[must_use]
+pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount> {
+    let own = readings(&kept.own, id)?;
+    let peer = kept.peer.as_ref();
+    let theirs = peer.and_then(|peer| readings(peer, id));
+    let mut account = account(kept, role);
+    let (own_end, peer_end) = match role {
+        Role::Sender => (End::Sender, End::Receiver),
+        Role::Receiver => (End::Receiver, End::Sender),
+    };
+    let delay = one_way_delay(&kept.own);
+    let theirs = theirs.unwrap_or_default().iter();
+    let theirs: Vec<Reading> = theirs.map(|one| shifted(one, delay)).collect();
+    let mut all: Vec<Look<'_>> = Vec::new();
+    all.extend(own.iter().map(|one| Look::Socket(own_end, one)));
+    all.extend(kept.own.host.iter().map(|one| Look::Host(own_end, one)));
+    if let Some(peer) = peer {
+        all.extend(theirs.iter().map(|one| Look::Socket(peer_end, one)));
+        all.extend(peer.host.iter().map(|one| Look::Host(peer_end, one)));
+    }
+    // Sorting is stable: what is simultaneous stays in order.
+    all.sort_by_key(Look::at);
+    for look in &all {
+        match look {
+            Look::Socket(end, reading) => account.on_reading(*end, reading),
+            Look::Host(end, reading) => account.on_host(*end, reading),
+        }
+    }
+    Some(account)
 }
 
 /// A reading of either end.
@@ -92,36 +100,31 @@ fn readings(samples: &Samples, id: u64) -> Option<&[Reading]> {
 }
 
 /// An empty account with what is known of settings.
-fn account(outcome: &Outcome, peer: Option<&Samples>, role: Role) -> CounterAccount {
+fn account(kept: &Readings, role: Role) -> CounterAccount {
     let (sender, receiver) = match role {
-        Role::Sender => (Some(&outcome.samples), peer),
-        Role::Receiver => (peer, Some(&outcome.samples)),
+        Role::Sender => (Some(&kept.own), kept.peer.as_ref()),
+        Role::Receiver => (kept.peer.as_ref(), Some(&kept.own)),
     };
     let mut account = CounterAccount::default();
     if let Some(name) = sender.and_then(|sender| sender.congestion.as_deref()) {
         account.set_congestion(name);
     }
     let limit = |samples: Option<&Samples>, place: usize| samples?.limits[place];
-    let is_set = Some(outcome.parameters.window.is_some());
     account.set_limits(Limits {
         tcp_rmem_max: limit(receiver, 0),
         tcp_wmem_max: limit(sender, 1),
         rmem_max: limit(receiver, 2),
         wmem_max: limit(sender, 3),
-        receive_buffer_is_set: is_set,
-        send_buffer_is_set: is_set,
+        receive_buffer_is_set: Some(kept.window_is_set),
+        send_buffer_is_set: Some(kept.window_is_set),
     });
     account
 }
 
 /// Half of the minimum RTT: the client's clock of a test starts when the server's message that
 /// data may flow arrives, one way after the server's clock.
-fn one_way_delay(outcome: &Outcome) -> Duration {
-    let all = outcome
-        .samples
-        .streams
-        .iter()
-        .flat_map(|(_, readings)| readings);
+fn one_way_delay(own: &Samples) -> Duration {
+    let all = own.streams.iter().flat_map(|(_, readings)| readings);
     let min = all
         .filter_map(|reading| reading.min_rtt.or(reading.rcv_rtt))
         .min();

@@ -13,6 +13,7 @@
 //! | `samples.rs` | readings of sockets and host, and their form for the peer |
 //! | `outcome.rs` | what a test found |
 //! | `explain.rs` | what limited each stream |
+//! | `readings.rs` | what an explanation rests on, as a file |
 //! | `latency.rs` | pings next to the bulk data |
 //! | `steady.rs` | the rate without slow start |
 //! | `wire.rs` | a control connection that is read without waiting |
@@ -34,6 +35,7 @@ pub mod nuttcp;
 
 mod options;
 mod outcome;
+mod readings;
 mod request;
 mod samples;
 mod server;
@@ -49,12 +51,13 @@ mod wire;
 
 pub use admission::{Admission, Network};
 pub use client::run;
-pub use explain::{Explanation, explain};
+pub use explain::{Explanation, account_of, explain, explain_readings};
 pub use latency::Latency;
 pub use options::{Effective, Override};
 pub use outcome::{
     CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError, UdpCounts,
 };
+pub use readings::Readings;
 pub use request::{Protocol, Request};
 pub use samples::Samples;
 pub use server::{

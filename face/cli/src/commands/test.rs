@@ -35,8 +35,8 @@ use gigatcp_units::{Bytes, Duration, Rate};
 use super::Outcome;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::output;
 use crate::whole_file::WholeFile;
-use crate::{output, values};
 
 /// Form of what is printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -120,7 +120,7 @@ pub(crate) struct Arguments {
     time: u32,
 
     /// Bytes to transfer instead of a duration
-    #[arg(short = 'n', long, value_name = "SIZE", value_parser = values::amount)]
+    #[arg(short = 'n', long, value_name = "SIZE", value_parser = request::amount)]
     bytes: Option<Bytes>,
 
     /// Blocks to transfer instead of a duration
@@ -132,7 +132,7 @@ pub(crate) struct Arguments {
     bitrate: Option<request::Bitrate>,
 
     /// Rate that the kernel's pacing keeps each stream to
-    #[arg(long, value_name = "RATE", value_parser = values::rate)]
+    #[arg(long, value_name = "RATE", value_parser = request::rate)]
     fq_rate: Option<Rate>,
 
     /// UDP instead of TCP
@@ -152,15 +152,15 @@ pub(crate) struct Arguments {
     parallel: u32,
 
     /// Bytes of a block: of each write, or of a datagram
-    #[arg(short, long, value_name = "SIZE", value_parser = values::octets)]
+    #[arg(short, long, value_name = "SIZE", value_parser = request::amount)]
     length: Option<Bytes>,
 
     /// Socket buffers of both ends, which stops their autotuning
-    #[arg(short, long, value_name = "SIZE", value_parser = values::octets)]
+    #[arg(short, long, value_name = "SIZE", value_parser = request::amount)]
     window: Option<Bytes>,
 
     /// Maximum segment size
-    #[arg(short = 'M', long, value_name = "SIZE", value_parser = values::octets)]
+    #[arg(short = 'M', long, value_name = "SIZE", value_parser = request::amount)]
     set_mss: Option<Bytes>,
 
     /// Congestion control, by the kernel's name
@@ -263,6 +263,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 
+    /// Keep the readings of both ends' counters, on which the answer rests
+    #[arg(long, value_name = "FILE")]
+    readings: Option<PathBuf>,
+
     /// Form of the output
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Native)]
     format: Format,
@@ -304,6 +308,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 /// Writes the files that are requested.
 fn store(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
+    if let Some(place) = &arguments.readings {
+        let readings = tester::Readings::of(measured).to_json();
+        WholeFile::write(place, readings.to_string().as_bytes())?;
+        output::say(&format!("readings: {}", place.display()));
+    }
     if arguments.report.is_none() && arguments.save.is_none() {
         return Ok(());
     }

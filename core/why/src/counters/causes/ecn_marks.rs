@@ -5,19 +5,11 @@ use alloc::vec;
 
 use super::super::explain::Context;
 use super::super::features::Feature as F;
-use super::super::slice::Wait;
 use super::{Card, Words};
 
 pub(super) const CARD: Card = Card {
     id: "ecn-marks",
-    waits: &[(Wait::Rest, 1.5)],
     needs: Some(F::Marked),
-    curves: &[
-        (F::Marked, &[(0.0001, -1.0), (0.002, 1.5), (0.02, 2.5)]),
-        (F::LossRate, &[(0.0, 0.5), (0.005, 0.0), (0.03, -1.5)]),
-        (F::Queue, &[(0.1, 0.8), (0.5, -0.8)]),
-        (F::RateOfPeak, &[(0.8, 0.5), (0.95, -0.5)]),
-    ],
     explain,
 };
 

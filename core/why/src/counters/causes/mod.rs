@@ -1,10 +1,11 @@
 //! How each cause shows in counters, one file each, and the table of them.
 //!
-//! Names, meaning and ids are those of [`CAUSES`](crate::CAUSES). A [`Card`] adds in which
-//! waits the cause can hold, and its score: for each feature a curve of log likelihood
-//! ratios in nats, interpolated between its points. No card sees another one; `score.rs`
-//! compares them. To add one: a file here and a line in [`CARDS`].
+//! Names, meaning and ids are those of [`CAUSES`](crate::CAUSES). A [`Card`] adds what has to
+//! be there for it to be possible, and its words; its weights are in `weights.rs`. No card
+//! sees another one; `score.rs` compares them. To add one: a file here, a line in [`CARDS`],
+//! and an entry of the table of weights, which a fit fills.
 
+mod ack_path;
 mod application;
 mod cwnd_growth;
 mod ecn_marks;
@@ -30,20 +31,13 @@ use alloc::vec::Vec;
 
 use super::explain::Context;
 use super::features::Feature;
-use super::slice::Wait;
-
-/// A feature, and log likelihood ratios at some of its values.
-pub(super) type Curve = (Feature, &'static [(f64, f64)]);
 
 /// How a cause shows in counters.
 pub(super) struct Card {
     /// Its id in [`CAUSES`](crate::CAUSES).
     pub id: &'static str,
-    /// The waits in which it can hold, and a bias for each, in nats.
-    pub waits: &'static [(Wait, f64)],
     /// What must be known and above zero for it to be possible, if anything.
     pub needs: Option<Feature>,
-    pub curves: &'static [Curve],
     pub explain: fn(&Context<'_>) -> Words,
 }
 
@@ -77,4 +71,5 @@ pub(super) const CARDS: &[Card] = &[
     rto_backoff::CARD,
     outage::CARD,
     rx_ring::CARD,
+    ack_path::CARD,
 ];

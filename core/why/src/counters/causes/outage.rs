@@ -4,21 +4,11 @@ use alloc::format;
 use alloc::vec;
 
 use super::super::explain::Context;
-use super::super::features::Feature as F;
-use super::super::slice::Wait;
 use super::{Card, Words};
 
 pub(super) const CARD: Card = Card {
     id: "outage",
-    waits: &[(Wait::Stalled, 1.0)],
     needs: None,
-    curves: &[
-        (
-            F::StallLong,
-            &[(0.5, -3.0), (1.0, -0.5), (2.0, 3.0), (5.0, 4.5)],
-        ),
-        (F::LossRate, &[(0.005, 1.0), (0.05, -1.0)]),
-    ],
     explain,
 };
 

@@ -4,18 +4,11 @@ use alloc::format;
 use alloc::vec;
 
 use super::super::explain::Context;
-use super::super::features::Feature as F;
-use super::super::slice::Wait;
 use super::{Card, Words};
 
 pub(super) const CARD: Card = Card {
     id: "rto-backoff",
-    waits: &[(Wait::Stalled, 2.0), (Wait::Rest, -4.0)],
     needs: None,
-    curves: &[
-        (F::Timeouts, &[(0.1, -1.0), (0.6, 0.5), (1.5, 1.0)]),
-        (F::StallLong, &[(0.3, 0.3), (1.0, 0.3), (3.0, -1.5)]),
-    ],
     explain,
 };
 

@@ -5,18 +5,11 @@ use alloc::vec;
 
 use super::super::explain::Context;
 use super::super::features::Feature as F;
-use super::super::slice::Wait;
 use super::{Card, Words};
 
 pub(super) const CARD: Card = Card {
     id: "rx-ring-overrun",
-    waits: &[
-        (Wait::Rest, 1.0),
-        (Wait::Window, -1.0),
-        (Wait::Stalled, 0.0),
-    ],
     needs: Some(F::HostDrops),
-    curves: &[(F::HostDrops, &[(0.05, -2.0), (0.3, 1.5), (0.8, 4.0)])],
     explain,
 };
 

@@ -5,34 +5,11 @@ use alloc::vec;
 
 use super::super::explain::Context;
 use super::super::features::Feature as F;
-use super::super::slice::Wait;
 use super::{Card, Words};
 
 pub(super) const CARD: Card = Card {
     id: "slow-reader",
-    waits: &[
-        (Wait::Window, 1.0),
-        (Wait::Rest, -1.5),
-        (Wait::Stalled, -0.5),
-        (Wait::Receiving, 0.5),
-    ],
     needs: None,
-    curves: &[
-        (F::Coarse, &[(0.0, 0.0), (1.0, 1.0)]),
-        (
-            F::WindowLow,
-            &[(0.1, 2.5), (0.5, 1.5), (0.8, 0.0), (1.0, -2.0)],
-        ),
-        (
-            F::Unread,
-            &[(0.1, -2.5), (0.3, 0.0), (0.6, 2.0), (0.9, 3.0)],
-        ),
-        (F::Queue, &[(0.05, 0.5), (0.5, 0.0)]),
-        (F::WindowFill, &[(0.5, -2.0), (0.9, 0.5), (1.0, 1.0)]),
-        (F::ReceiverProcess, &[(0.5, 0.5), (0.8, -0.5), (0.95, -1.5)]),
-        (F::ReceiverThrottled, &[(0.1, 0.0), (0.4, -2.0)]),
-        (F::NotReading, &[(0.1, -1.0), (0.5, 2.0)]),
-    ],
     explain,
 };
 

@@ -325,6 +325,7 @@ pub(super) fn json(outcome: &Outcome) -> Value {
         },
         "requested": parameters.to_json(),
         "measured_s": outcome.measured.as_secs_f64(),
+        "received": received_values(outcome),
         "cpu_percent": {"total": outcome.cpu.total, "user": outcome.cpu.user, "system": outcome.cpu.system},
         "latency": outcome.latency.as_ref().map(latency_value),
         "streams": outcome.streams.iter().map(|one| stream_value(outcome, one)).collect::<Vec<_>>(),
@@ -332,6 +333,22 @@ pub(super) fn json(outcome: &Outcome) -> Value {
         "explanations": explanations.collect::<Vec<_>>(),
         "cut_short": outcome.cut_short,
     })
+}
+
+/// Bytes, time and rate at the receiver of each direction; the bytes are null if it has not told.
+fn received_values(outcome: &Outcome) -> Vec<Value> {
+    let roles = [Role::Sender, Role::Receiver].into_iter();
+    let roles = roles.filter(|role| outcome.streams.iter().any(|stream| stream.role == *role));
+    let value = |role| {
+        let (bytes, time) = (outcome.received(role), receiving_time(outcome, role));
+        json!({
+            "role": role_name(role),
+            "bytes": bytes,
+            "seconds": time.as_secs_f64(),
+            "bps": bytes.map(|bytes| sums::rate(bytes, time)),
+        })
+    };
+    roles.map(value).collect()
 }
 
 fn latency_value(latency: &Latency) -> Value {

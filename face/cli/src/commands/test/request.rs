@@ -21,6 +21,22 @@ pub(crate) struct Bitrate {
 /// iperf3's default rate of UDP, in bit/s.
 const UDP_DEFAULT: u64 = 1 << 20;
 
+/// Reads a rate; a bare number is bit/s, as for iperf3.
+pub(crate) fn rate(text: &str) -> Result<Rate, String> {
+    match text.trim().parse() {
+        Ok(bits) => Ok(Rate::from_bps(bits)),
+        Err(_) => values::rate(text),
+    }
+}
+
+/// Reads an amount of data; a bare number is bytes, as for iperf3.
+pub(crate) fn amount(text: &str) -> Result<Bytes, String> {
+    match text.trim().parse() {
+        Ok(bytes) => Ok(Bytes::new(bytes)),
+        Err(_) => values::amount(text),
+    }
+}
+
 /// Reads `100M`, `100M/10` or `0`.
 pub(crate) fn bitrate(text: &str) -> Result<Bitrate, String> {
     let (rate, burst) = match text.split_once('/') {
@@ -33,7 +49,7 @@ pub(crate) fn bitrate(text: &str) -> Result<Bitrate, String> {
     });
     let rate = match rate.trim() {
         "0" => None,
-        text => Some(values::rate(text)?),
+        text => Some(self::rate(text)?),
     };
     let burst = burst.transpose()?;
     Ok(Bitrate { rate, burst })
