@@ -116,10 +116,12 @@ impl Kept {
     #[must_use]
     pub fn right(&self, known: Known) -> (&str, Vec<&str>) {
         let label = &self.label;
-        let acceptable = label.acceptable.iter().map(String::as_str).collect();
+        let acceptable: Vec<&str> = label.acceptable.iter().map(String::as_str).collect();
         let is_hidden = BEHIND_THE_WINDOW.contains(&label.cause.as_str());
         match known {
-            Known::Sender | Known::Report if is_hidden => ("receive-window-limited", acceptable),
+            Known::Sender | Known::Report if is_hidden => {
+                ("receive-window-limited", vec!["slow-reader"])
+            }
             _ => (&label.cause, acceptable),
         }
     }

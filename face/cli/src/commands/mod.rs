@@ -3,6 +3,8 @@
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod conform;
+#[cfg(target_os = "linux")]
+mod counters_record;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod emulate;

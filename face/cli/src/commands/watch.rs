@@ -7,6 +7,7 @@
 //! | `live.rs` | looks in time, one connection in depth, and the summary at the end |
 //! | `table.rs` | one look as a table |
 //! | `json.rs` | one look as JSON lines |
+//! | `record.rs` | one connection as a record, for the page |
 //! | `metrics.rs` | the last look as OpenMetrics, over HTTP |
 
 #[cfg(target_os = "linux")]
@@ -19,9 +20,12 @@ mod live;
 #[cfg(target_os = "linux")]
 mod metrics;
 #[cfg(target_os = "linux")]
+mod record;
+#[cfg(target_os = "linux")]
 mod table;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use gigatcp_units::Duration;
 
@@ -52,6 +56,8 @@ Examples:
   gigatcp watch :443 or dst 10.0.0.0/8           some of them
   gigatcp watch proc:iperf3 --interval '200 ms'  of a program, five times a second
   gigatcp watch --connection 51234               one of them every 10 ms, with all evidence
+  gigatcp watch --connection 51234 --report one.html
+                                                 and its page when the watch ends
   gigatcp watch --count 60 > connections.txt     a table each second for a minute
   gigatcp watch --json-lines | jq .              as JSON, a line for each connection and look
   gigatcp watch --open-metrics 127.0.0.1:9465    for Prometheus, at /metrics"
@@ -72,6 +78,10 @@ pub(crate) struct Arguments {
     /// Watch one connection in depth, by its ID in the list
     #[arg(long, value_name = "ID")]
     connection: Option<u32>,
+
+    /// Write the report page of that connection when the watch ends
+    #[arg(long, value_name = "FILE", requires = "connection")]
+    report: Option<PathBuf>,
 
     /// Connections that are listed; the others are counted [default: 20]
     #[arg(long, value_name = "N")]

@@ -9,7 +9,7 @@ use super::{Card, Words};
 
 pub(super) const CARD: Card = Card {
     id: "receiver-cpu-limited",
-    needs: None,
+    needs: Some(F::ReceiverProcess),
     explain,
 };
 

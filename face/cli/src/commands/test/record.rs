@@ -6,16 +6,12 @@ use gigatcp_meter::tester::{self, Explanation, Outcome, Role, StreamOutcome};
 use gigatcp_protocol::iperf3::Transport;
 use gigatcp_record::growth;
 use gigatcp_record::{
-    CauseShare, CauseSpan, DatagramsRecord, FlowRecord, IntervalRecord, Negotiated, RunRecord,
-    SCHEMA, Sample, SeriesRecord, WhyRecord, WhyVerdict,
+    DatagramsRecord, FlowRecord, IntervalRecord, Negotiated, RunRecord, SCHEMA, SeriesRecord,
 };
 use gigatcp_why::counters::Reading;
-use gigatcp_why::{CAUSES, Diagnosis};
 
+use super::super::counters_record::{samples, shares, spans, why};
 use super::{native, sums};
-
-/// Samples of a stream that a record keeps.
-const MAX_SAMPLES: usize = 512;
 
 /// The record: one series, a flow for each stream of TCP.
 pub(super) fn of(outcome: &Outcome) -> RunRecord {
@@ -173,66 +169,6 @@ fn cpu(outcome: &Outcome, is_ours: bool) -> f64 {
         false => outcome.peer.as_ref().map_or(0.0, |peer| peer.cpu.total),
     };
     percent / 100.0
-}
-
-fn shares(diagnosis: &Diagnosis) -> Vec<CauseShare> {
-    let known = diagnosis
-        .verdicts
-        .iter()
-        .map(|one| (one.cause.id, one.time));
-    let all = known.chain([("unknown", diagnosis.unknown)]);
-    let some = all.filter(|(_, time)| !time.is_zero());
-    some.map(|(cause, time)| CauseShare {
-        cause: cause.to_owned(),
-        spent_ns: time.as_nanos(),
-    })
-    .collect()
-}
-
-fn spans(diagnosis: &Diagnosis) -> Vec<CauseSpan> {
-    let span = |span: &gigatcp_why::Span| CauseSpan {
-        start_ns: span.start.as_nanos(),
-        end_ns: (span.start + span.length).as_nanos(),
-        cause: span
-            .cause
-            .map_or("unknown", |place| CAUSES[place].id)
-            .to_owned(),
-    };
-    diagnosis.spans.iter().map(span).collect()
-}
-
-fn why(diagnosis: &Diagnosis) -> WhyRecord {
-    let verdict = |one: &gigatcp_why::Verdict| WhyVerdict {
-        id: one.cause.id.to_owned(),
-        finding: one.finding.clone(),
-        confidence: one.confidence,
-        time_ns: one.time.as_nanos(),
-        cost_bps: one.cost.rate.as_bps(),
-        cost_at_least: one.cost.at_least,
-        fix: one.fix.clone(),
-    };
-    WhyRecord {
-        primary_cause: diagnosis.primary().map(|first| first.cause.id.to_owned()),
-        sentence: diagnosis.sentence(),
-        limited_by: diagnosis.limited_by(),
-        unknown_ns: diagnosis.unknown.as_nanos(),
-        verdicts: diagnosis.verdicts.iter().map(verdict).collect(),
-    }
-}
-
-fn samples(readings: &[Reading]) -> Vec<Sample> {
-    let step = readings.len().div_ceil(MAX_SAMPLES).max(1);
-    let bytes = |amount: Option<gigatcp_units::Bytes>| amount.map_or(0, |amount| amount.as_u64());
-    let sample = |reading: &Reading| Sample {
-        at_ns: reading.at.as_nanos(),
-        cwnd_bytes: bytes(reading.cwnd()),
-        ssthresh_bytes: reading.ssthresh().map(|bytes| bytes.as_u64()),
-        rwnd_bytes: bytes(reading.snd_wnd),
-        flight_bytes: bytes(reading.flight_size()),
-        srtt_ns: reading.rtt.map(|rtt| rtt.as_nanos()),
-        delivered_bytes: bytes(reading.bytes_acked).max(bytes(reading.bytes_received)),
-    };
-    readings.iter().step_by(step).map(sample).collect()
 }
 
 fn negotiated(stream: &StreamOutcome) -> Vec<Negotiated> {

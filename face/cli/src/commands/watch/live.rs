@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::net::{IpAddr, ToSocketAddrs};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gigatcp_linux::clock;
@@ -12,12 +13,13 @@ use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::End;
 
 use super::metrics::Metrics;
-use super::{Arguments, json, table};
+use super::{Arguments, json, record, table};
 use crate::commands::Outcome;
 use crate::commands::why::answer::{self, Which};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
+use crate::whole_file::WholeFile;
 
 /// Connections that the list shows unless the user says otherwise.
 const LINES: usize = 20;
@@ -160,6 +162,7 @@ fn deep(
     let mut looks = Looks::new(interval, arguments.count);
     let mut next_line = now() + LINE_EVERY;
     let mut since = Since::default();
+    let mut kept = record::Kept::default();
     if !arguments.json_lines {
         output::print(&table::timeline_head())?;
     }
@@ -170,6 +173,9 @@ fn deep(
         let Some(one) = watch.connection(id) else {
             break;
         };
+        if arguments.report.is_some() {
+            kept.look(one, at);
+        }
         if arguments.json_lines {
             output::print(&json::lines(&[one]))?;
         } else if at >= next_line {
@@ -188,7 +194,22 @@ fn deep(
     {
         output::print(&format!("\n{}", told(one, true)))?;
     }
+    if let Some(place) = &arguments.report {
+        report(place, kept, watch.connection(id))?;
+    }
     Ok(ended(interrupt))
+}
+
+/// Writes the page of the connection.
+fn report(place: &Path, kept: record::Kept, one: Option<&Connection>) -> Result<(), Failure> {
+    let Some(record) = one.and_then(|one| kept.record(one)) else {
+        output::say("no report: the connection ended before two looks");
+        return Ok(());
+    };
+    let page = gigatcp_report::Report::new(&record, None).html();
+    WholeFile::write(place, page.as_bytes())?;
+    output::say(&format!("report: {}", place.display()));
+    Ok(())
 }
 
 /// What was sent and received up to the last line of a timeline.

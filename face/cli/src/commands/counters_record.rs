@@ -1,0 +1,72 @@
+//! Parts of a record that readings of counters and their diagnosis fill: of `test` and `watch`.
+
+use gigatcp_record::{CauseShare, CauseSpan, Sample, WhyRecord, WhyVerdict};
+use gigatcp_why::counters::Reading;
+use gigatcp_why::{CAUSES, Diagnosis};
+
+/// Samples of a connection that a record keeps.
+const MAX_SAMPLES: usize = 512;
+
+/// The time of each cause.
+pub(super) fn shares(diagnosis: &Diagnosis) -> Vec<CauseShare> {
+    let known = diagnosis
+        .verdicts
+        .iter()
+        .map(|one| (one.cause.id, one.time));
+    let all = known.chain([("unknown", diagnosis.unknown)]);
+    let some = all.filter(|(_, time)| !time.is_zero());
+    some.map(|(cause, time)| CauseShare {
+        cause: cause.to_owned(),
+        spent_ns: time.as_nanos(),
+    })
+    .collect()
+}
+
+/// The causes in order of time.
+pub(super) fn spans(diagnosis: &Diagnosis) -> Vec<CauseSpan> {
+    let span = |span: &gigatcp_why::Span| CauseSpan {
+        start_ns: span.start.as_nanos(),
+        end_ns: (span.start + span.length).as_nanos(),
+        cause: span
+            .cause
+            .map_or("unknown", |place| CAUSES[place].id)
+            .to_owned(),
+    };
+    diagnosis.spans.iter().map(span).collect()
+}
+
+/// The answer and its verdicts.
+pub(super) fn why(diagnosis: &Diagnosis) -> WhyRecord {
+    let verdict = |one: &gigatcp_why::Verdict| WhyVerdict {
+        id: one.cause.id.to_owned(),
+        finding: one.finding.clone(),
+        confidence: one.confidence,
+        time_ns: one.time.as_nanos(),
+        cost_bps: one.cost.rate.as_bps(),
+        cost_at_least: one.cost.at_least,
+        fix: one.fix.clone(),
+    };
+    WhyRecord {
+        primary_cause: diagnosis.primary().map(|first| first.cause.id.to_owned()),
+        sentence: diagnosis.sentence(),
+        limited_by: diagnosis.limited_by(),
+        unknown_ns: diagnosis.unknown.as_nanos(),
+        verdicts: diagnosis.verdicts.iter().map(verdict).collect(),
+    }
+}
+
+/// Some of the readings, evenly spaced.
+pub(super) fn samples(readings: &[Reading]) -> Vec<Sample> {
+    let step = readings.len().div_ceil(MAX_SAMPLES).max(1);
+    let bytes = |amount: Option<gigatcp_units::Bytes>| amount.map_or(0, |amount| amount.as_u64());
+    let sample = |reading: &Reading| Sample {
+        at_ns: reading.at.as_nanos(),
+        cwnd_bytes: bytes(reading.cwnd()),
+        ssthresh_bytes: reading.ssthresh().map(|bytes| bytes.as_u64()),
+        rwnd_bytes: bytes(reading.snd_wnd),
+        flight_bytes: bytes(reading.flight_size()),
+        srtt_ns: reading.rtt.map(|rtt| rtt.as_nanos()),
+        delivered_bytes: bytes(reading.bytes_acked).max(bytes(reading.bytes_received)),
+    };
+    readings.iter().step_by(step).map(sample).collect()
+}

@@ -1,0 +1,137 @@
+//! A connection that was watched in depth, as the record of a run: for `--report`.
+
+use gigatcp_meter::watch::Connection;
+use gigatcp_record::growth;
+use gigatcp_record::{FlowRecord, IntervalRecord, RunRecord, SCHEMA, SeriesRecord};
+use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_why::counters::{End, Reading};
+
+use super::super::counters_record::{samples, shares, spans, why};
+
+/// Length of an interval of the record.
+const INTERVAL: Duration = Duration::from_millis(1000);
+
+/// Readings that are kept: a full list drops every second one.
+const MAX_READINGS: usize = 4096;
+
+/// What is kept of a connection while it is watched.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    start: Option<Instant>,
+    readings: Vec<Reading>,
+    stride: usize,
+    seen: usize,
+    intervals: Vec<IntervalRecord>,
+    /// Begin of the interval that runs, and what was counted by then.
+    since: Option<(Instant, Bytes, u64)>,
+}
+
+impl Kept {
+    /// Takes a look.
+    pub(super) fn look(&mut self, one: &Connection, at: Instant) {
+        let start = *self.start.get_or_insert(at);
+        let stride = self.stride.max(1);
+        if self.seen.is_multiple_of(stride) {
+            let at = Instant::ZERO + at.saturating_since(start);
+            self.readings.push(Reading { at, ..one.reading });
+        }
+        self.seen += 1;
+        if self.readings.len() >= MAX_READINGS {
+            let mut index = 0;
+            self.readings.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.stride = stride * 2;
+        }
+        let retransmits = one.reading.total_retrans.unwrap_or(0);
+        let now = (at, one.total(), retransmits);
+        let (from, bytes, before) = *self.since.get_or_insert(now);
+        if at.saturating_since(from) >= INTERVAL {
+            self.intervals.push(IntervalRecord {
+                start_ns: from.saturating_since(start).as_nanos(),
+                end_ns: at.saturating_since(start).as_nanos(),
+                bytes: one.total().saturating_sub(bytes).as_u64(),
+                retransmitted_segments: retransmits.saturating_sub(before),
+            });
+            self.since = Some(now);
+        }
+    }
+
+    /// The record; `None` before two looks.
+    pub(super) fn record(self, one: &Connection) -> Option<RunRecord> {
+        let (first, last) = (*self.readings.first()?, *self.readings.last()?);
+        let length = last.at.saturating_since(first.at);
+        let (from, to) = match one.role() {
+            End::Sender => (one.local, one.peer),
+            End::Receiver => (one.peer, one.local),
+        };
+        let grown = |of: fn(&Reading) -> Option<u64>| {
+            of(&last)
+                .unwrap_or(0)
+                .saturating_sub(of(&first).unwrap_or(0))
+        };
+        let rates: Vec<(f64, f64)> = self.intervals.iter().map(rate_at).collect();
+        let diagnosis = one.diagnosis();
+        let diagnosis = diagnosis.as_ref();
+        let bytes = one.total().as_u64();
+        let title = format!("{from} -> {to}");
+        let flow = FlowRecord {
+            name: title.clone(),
+            congestion_control: one.congestion.clone(),
+            sender_profile: "kernel".to_owned(),
+            receiver_profile: "kernel".to_owned(),
+            ended_ns: length.as_nanos(),
+            bytes,
+            elapsed_ns: length.as_nanos(),
+            average_ns: length.as_nanos(),
+            goodput_bps: bytes as f64 * 8.0 / length.as_secs_f64().max(1e-9),
+            plateau_bps: growth::plateau(&rates),
+            time_to_90_ns: growth::seconds_to_90(&rates).map(|seconds| (seconds * 1e9) as u64),
+            intervals: self.intervals,
+            segments_sent: grown(|reading| reading.data_segs_out),
+            retransmitted_segments: grown(|reading| reading.total_retrans),
+            timeouts: grown(|reading| reading.total_rto),
+            marked_segments: grown(|reading| reading.delivered_ce),
+            limited_by: diagnosis.map(shares).unwrap_or_default(),
+            limited_by_timeline: diagnosis.map(spans).unwrap_or_default(),
+            samples: samples(&self.readings),
+            unavailable: [
+                "fast_retransmits",
+                "loss_events",
+                "mark_reductions",
+                "acks_sent",
+                "limits",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            why: diagnosis.map(why),
+            ..FlowRecord::default()
+        };
+        Some(RunRecord {
+            schema: SCHEMA.to_owned(),
+            name: format!("watch {}", one.id),
+            title: format!("Connection {title}"),
+            plan: format!("# gigatcp watch --connection {}", one.id),
+            overrides: Vec::new(),
+            plan_hash: String::new(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            seed: 0,
+            repeat: 1,
+            partial: false,
+            series: vec![SeriesRecord {
+                name: "watch".to_owned(),
+                title,
+                duration_ns: length.as_nanos(),
+                flows: vec![flow],
+                ..SeriesRecord::default()
+            }],
+        })
+    }
+}
+
+/// End of an interval in seconds, and its rate in bit/s.
+fn rate_at(interval: &IntervalRecord) -> (f64, f64) {
+    let (start, end) = (interval.start_ns as f64 / 1e9, interval.end_ns as f64 / 1e9);
+    (end, 8.0 * interval.bytes as f64 / (end - start).max(1e-9))
+}
