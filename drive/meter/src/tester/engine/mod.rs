@@ -135,11 +135,16 @@ impl Engine {
         request: &Request,
         port: Option<u16>,
     ) -> io::Result<EngineStream> {
-        let to = self.reachable(to)?;
+        let asked = to;
+        let to = self.reachable(asked)?;
         let mut options = engine_options(request)?;
         options.local_port = port;
         let timeout = request.connect_timeout;
-        let stream = self.stack.connect_timeout(to, &options, timeout)?;
+        let stream = self.stack.connect_timeout(to, &options, timeout);
+        let stream = stream.map_err(|error| match to == asked {
+            true => error,
+            false => io::Error::new(error.kind(), format!("at {to}: {error}")),
+        })?;
         Ok(EngineStream {
             stream,
             options,
