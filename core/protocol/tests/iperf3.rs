@@ -80,8 +80,8 @@ impl Scripted {
     }
 }
 
-#[test]
-fn a_test_goes_through_with_every_message_cut_into_single_bytes() {
+/// Both roles from the cookie to the end, in single bytes; what each says the other counted.
+fn whole_test(of_client: &Results, of_server: &Results) -> Vec<Results> {
     let now = Instant::ZERO;
     let mut client = Client::new(Cookie::from_random(COOKIE), parameters());
     let mut session = Session::new(now);
@@ -102,7 +102,7 @@ fn a_test_goes_through_with_every_message_cut_into_single_bytes() {
                 Output::Event(ClientEvent::OpenStreams) => session.start(now),
                 Output::Event(ClientEvent::Run) => client.end_test(now),
                 Output::Event(ClientEvent::ExchangeResults) => {
-                    client.send_results(now, &results(2));
+                    client.send_results(now, of_client);
                 }
                 Output::Event(ClientEvent::PeerResults(results)) => from_peers.push(results),
                 Output::Event(ClientEvent::Done) => is_done.0 = true,
@@ -125,14 +125,42 @@ fn a_test_goes_through_with_every_message_cut_into_single_bytes() {
                 Output::Event(ServerEvent::EndTest) => session.exchange_results(now),
                 Output::Event(ServerEvent::PeerResults(theirs)) => {
                     from_peers.push(theirs);
-                    session.send_results(now, &results(2));
+                    session.send_results(now, of_server);
                 }
                 Output::Event(ServerEvent::Ended(end)) => is_done.1 = end == ServerEnd::Done,
             }
         }
     }
     assert_eq!(is_done, (true, true));
+    from_peers
+}
+
+#[test]
+fn a_test_goes_through_with_every_message_cut_into_single_bytes() {
+    let from_peers = whole_test(&results(2), &results(2));
     assert_eq!(from_peers, [results(2), results(2)]);
+}
+
+#[test]
+fn counters_beyond_32_bits_arrive_to_the_byte() {
+    let large = |more: u64| {
+        let mut large = results(2);
+        for (place, stream) in (0..).zip(&mut large.streams) {
+            stream.bytes = 5_000_000_019 + more + place;
+            stream.retransmits = Some((1 << 32) + more);
+            stream.packets = (1 << 33) + more;
+            stream.errors = (1 << 32) + 7;
+        }
+        large
+    };
+    let from_peers = whole_test(&large(1), &large(2));
+    assert_eq!(from_peers, [large(1), large(2)]);
+    let sum: u64 = from_peers[1]
+        .streams
+        .iter()
+        .map(|stream| stream.bytes)
+        .sum();
+    assert_eq!(sum, 10_000_000_043);
 }
 
 #[test]

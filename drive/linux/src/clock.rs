@@ -44,10 +44,20 @@ pub fn thread() -> i64 {
 /// CPU time of the calling thread: user and system.
 #[must_use]
 pub fn thread_split() -> (Duration, Duration) {
+    split(libc::RUSAGE_THREAD)
+}
+
+/// CPU time of all threads of this process: user and system.
+#[must_use]
+pub fn process_split() -> (Duration, Duration) {
+    split(libc::RUSAGE_SELF)
+}
+
+fn split(of: libc::c_int) -> (Duration, Duration) {
     // SAFETY: `rusage` is integers; the kernel fills it in.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+        libc::getrusage(of, &raw mut usage);
         usage
     };
     let span = |time: libc::timeval| {

@@ -25,6 +25,9 @@ pub struct Options {
     pub send_buffer: Option<Bytes>,
     /// Receive buffer asked for; absent: it fits itself to the path.
     pub receive_buffer: Option<Bytes>,
+    /// Largest segment to receive and send, options included; absent: what the
+    /// device's packets hold. It only makes them smaller.
+    pub mss: Option<u16>,
     /// Our address, for a connection that is opened; absent: the device's first
     /// of the peer's family.
     pub local_address: Option<IpAddr>,
@@ -62,6 +65,7 @@ impl Options {
             initial_ssthresh: None,
             send_buffer: None,
             receive_buffer: None,
+            mss: None,
             local_address: None,
             local_port: None,
             backlog: 256,
@@ -101,14 +105,14 @@ impl Options {
 
     /// For the engine; ports, numbers and offsets are set for each connection.
     pub(crate) fn config(&self, ip: IpVersion, mtu: u16) -> gigatcp_tcp::Config {
-        let headers = ip.header_len() as u16 + 20;
+        let most = mtu.saturating_sub(ip.header_len() as u16 + 20);
         gigatcp_tcp::Config {
             profile: self.profile,
             local_port: 0,
             remote_port: 0,
             iss: SeqNumber::default(),
             ip,
-            mss: mtu.saturating_sub(headers),
+            mss: self.mss.map_or(most, |mss| mss.min(most)),
             congestion: self.congestion,
             initial_ssthresh: self.initial_ssthresh,
             slow_start: self.slow_start,

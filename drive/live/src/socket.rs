@@ -48,6 +48,12 @@ pub struct Measured {
     pub counters: Counters,
     /// Time under each limit, in the order of [`Limit::ALL`].
     pub limits: [Span; Limit::ALL.len()],
+    /// Octets written and not acknowledged.
+    pub send_queue: u64,
+    /// Of these, never sent.
+    pub unsent: u64,
+    /// Octets that arrived in order and were not read.
+    pub unread: u64,
     /// When it was established, if it was.
     pub established_at: Option<Instant>,
     /// Why it ended, if it failed.
@@ -497,6 +503,9 @@ impl Socket {
             info: connection.info(),
             counters: *connection.counters(),
             limits: connection.limits().all(at),
+            send_queue: connection.send_queue(),
+            unsent: connection.unsent(),
+            unread: connection.readable(),
             established_at: connection.established_at(),
             failure: connection.failure(),
         })

@@ -9,7 +9,7 @@
 //! | `sample.rs` | a connection at one moment, every counter, at little cost |
 //! | `host_sampler.rs` | CPU time and drops of this host |
 //! | `trace.rs` | the path to a host: hops, RTTs, path MTU |
-//! | `tester/` | a throughput tester, client and server |
+//! | `tester/` | a throughput tester, client and server; its streams may be the engine's |
 //! | `host/` | settings and counters of this host that limit connections |
 //! | `watch/` | all connections of a namespace, look after look |
 //! | `limits.rs` | what limited the sender, from one look to the next |

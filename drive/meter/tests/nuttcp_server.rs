@@ -1,16 +1,18 @@
 //! The server against stock nuttcp clients, its own client, and clients that misbehave.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
-use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+mod common;
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::ops::Deref;
+use std::process::Command;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use common::{LOCALHOST, Running};
 use gigatcp_meter::tester::{
-    Admission, Notify, NuttcpConfig, Outcome, Progress, Protocol, Request, Role, Server,
-    ServerConfig, ServerNotice, run,
+    Admission, NuttcpConfig, Outcome, Progress, Protocol, Request, Role, ServerConfig, run,
 };
 use gigatcp_protocol::iperf3::{Direction, Transport};
 use gigatcp_protocol::nuttcp::output::brief::Brief;
@@ -26,21 +28,25 @@ fn data_port() -> u16 {
     base + NEXT.fetch_add(20, Ordering::Relaxed)
 }
 
-/// A server of this process on ports of its own.
-struct Running {
+/// A server on ports of its own.
+struct NuttcpServer {
+    running: Running,
     at: SocketAddr,
     data_port: u16,
-    stop: Arc<AtomicBool>,
-    outcomes: Arc<Mutex<Vec<Outcome>>>,
-    /// Numbers of clients whose test was accepted, and of clients that wait.
-    clients: Arc<[AtomicU16; 2]>,
-    thread: Option<JoinHandle<()>>,
 }
 
-impl Running {
+impl Deref for NuttcpServer {
+    type Target = Running;
+
+    fn deref(&self) -> &Running {
+        &self.running
+    }
+}
+
+impl NuttcpServer {
     fn start(admission: Admission) -> Self {
-        let server = Server::bind(ServerConfig {
-            bind: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        let running = Running::start(ServerConfig {
+            bind: Some(LOCALHOST),
             port: 0,
             admission,
             nuttcp: Some(NuttcpConfig {
@@ -50,53 +56,10 @@ impl Running {
             }),
             ..ServerConfig::default()
         });
-        let server = server.unwrap();
-        let at = server.nuttcp_address().unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
-        let outcomes = Arc::new(Mutex::new(Vec::new()));
-        let clients = Arc::new([0, 0].map(AtomicU16::new));
-        let (kept, counts, stops) = (outcomes.clone(), clients.clone(), stop.clone());
-        let thread = thread::spawn(move || {
-            let notify: Arc<Notify> = Arc::new(move |notice: ServerNotice<'_>| match notice {
-                ServerNotice::Ended {
-                    outcome: Some(outcome),
-                    ..
-                } => kept.lock().unwrap().push(outcome.clone()),
-                ServerNotice::Accepted { .. } => drop(counts[0].fetch_add(1, Ordering::SeqCst)),
-                ServerNotice::Queued { .. } => drop(counts[1].fetch_add(1, Ordering::SeqCst)),
-                _ => {}
-            });
-            let stops = || stops.load(Ordering::Relaxed);
-            server.run(&stops, &notify).unwrap();
-        });
         Self {
-            at,
+            at: running.nuttcp_at.unwrap(),
+            running,
             data_port: data_port(),
-            stop,
-            outcomes,
-            clients,
-            thread: Some(thread),
-        }
-    }
-
-    /// The only test that was served, once it has ended.
-    fn outcome(&self) -> Outcome {
-        let deadline = Instant::now() + Duration::from_secs(5);
-        while Instant::now() < deadline {
-            if let Some(outcome) = self.outcomes.lock().unwrap().pop() {
-                return outcome;
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-        panic!("no test has ended");
-    }
-
-    /// Waits until a client was accepted (0) or told to wait (1).
-    fn wait_for(&self, which: usize) {
-        let deadline = Instant::now() + Duration::from_secs(5);
-        while self.clients[which].load(Ordering::SeqCst) == 0 {
-            assert!(Instant::now() < deadline, "no client came");
-            thread::sleep(Duration::from_millis(5));
         }
     }
 
@@ -133,13 +96,6 @@ impl Running {
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        let _ = self.thread.take().unwrap().join();
-    }
-}
-
 fn summary(text: &str) -> Brief {
     let mut lines = text.lines().map(Line::read);
     let brief = lines.find_map(|line| match line {
@@ -151,7 +107,7 @@ fn summary(text: &str) -> Brief {
 
 #[test]
 fn stock_clients_of_tcp_agree_with_the_server() {
-    let server = Running::start(Admission::default());
+    let server = NuttcpServer::start(Admission::default());
     for arguments in [
         &["-T1", "-i0.25", "-R400m"][..],
         &["-T0.4", "-N3"],
@@ -186,7 +142,7 @@ fn stock_clients_of_tcp_agree_with_the_server() {
 
 #[test]
 fn stock_clients_of_udp_agree_with_the_server() {
-    let server = Running::start(Admission::default());
+    let server = NuttcpServer::start(Admission::default());
     for arguments in [
         &["-u", "-T0.8", "-R20m", "-l1000", "-i0.25"][..],
         // A stock client gives up after an interval without data, of which there is half a second
@@ -215,7 +171,7 @@ fn stock_clients_of_udp_agree_with_the_server() {
 
 #[test]
 fn a_stock_client_gets_the_route_from_the_server() {
-    let server = Running::start(Admission::default());
+    let server = NuttcpServer::start(Admission::default());
     // It runs traceroute itself, which need not be there.
     let Some(text) = server.stock_client(&["-xt"]) else {
         return;
@@ -227,8 +183,8 @@ fn a_stock_client_gets_the_route_from_the_server() {
 #[test]
 fn a_third_party_is_tested_for_a_client() {
     let (server, other) = (
-        Running::start(Admission::default()),
-        Running::start(Admission::default()),
+        NuttcpServer::start(Admission::default()),
+        NuttcpServer::start(Admission::default()),
     );
     let parameters = Parameters {
         port: other.data_port,
@@ -264,7 +220,7 @@ fn a_third_party_is_tested_for_a_client() {
 
 #[test]
 fn both_ends_of_ours_agree_in_both_directions() {
-    let server = Running::start(Admission::default());
+    let server = NuttcpServer::start(Admission::default());
     let mut difference = Duration::MAX;
     for (direction, transport, streams) in [
         (Direction::Forward, Transport::Tcp, 2),
@@ -307,7 +263,7 @@ fn both_ends_of_ours_agree_in_both_directions() {
 
 #[test]
 fn many_clients_share_the_data_ports() {
-    let server = Running::start(Admission::default());
+    let server = NuttcpServer::start(Admission::default());
     let clients = (0..4).map(|index| {
         let mut request = server.request();
         request.parameters.bandwidth = Some(5_000_000);
@@ -327,7 +283,7 @@ fn many_clients_share_the_data_ports() {
 
 #[test]
 fn a_client_waits_for_its_turn_and_the_next_is_told_why_not() {
-    let server = Running::start(Admission {
+    let server = NuttcpServer::start(Admission {
         tests: 1,
         queue: 1,
         ..Admission::default()
@@ -383,7 +339,7 @@ fn at_port(port: u16) -> Parameters {
 
 #[test]
 fn clients_that_misbehave_disturb_no_test() {
-    let server = Running::start(Admission::default());
+    let server = NuttcpServer::start(Admission::default());
     let mut silent: Vec<TcpStream> = (0..1100).map(|_| server.connect()).collect();
     for (index, stream) in silent.iter_mut().enumerate() {
         let text: &[u8] = match index % 5 {
@@ -402,7 +358,7 @@ fn clients_that_misbehave_disturb_no_test() {
 
 #[test]
 fn ports_that_are_not_for_data_are_refused() {
-    let server = Running::start(Admission::default());
+    let server = NuttcpServer::start(Admission::default());
     let theirs = UdpSocket::bind((Ipv4Addr::LOCALHOST, server.data_port)).unwrap();
     for (port, reason) in [
         (4999, "data port 4999: this server's begin at 5001"),
@@ -420,7 +376,7 @@ fn ports_that_are_not_for_data_are_refused() {
 
 #[test]
 fn a_test_whose_streams_never_come_ends_with_its_client() {
-    let server = Running::start(Admission {
+    let server = NuttcpServer::start(Admission {
         tests: 1,
         queue: 4,
         ..Admission::default()
@@ -441,7 +397,7 @@ fn a_test_whose_streams_never_come_ends_with_its_client() {
 
 #[test]
 fn a_client_that_closes_early_frees_its_place_and_leaves_what_was_measured() {
-    let server = Running::start(Admission::default());
+    let server = NuttcpServer::start(Admission::default());
     let mut client = server.connect();
     let text = hello(at_port(server.data_port));
     client.write_all(text.as_bytes()).unwrap();

@@ -1,93 +1,34 @@
 //! The server against stock iperf3 clients, its own client, and clients that misbehave.
 
-use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
-use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+mod common;
 
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use common::{LOCALHOST, Running};
 use gigatcp_meter::tester::auth;
-use gigatcp_meter::tester::{
-    Admission, Authorize, Notify, Outcome, Progress, Request, Role, Server, ServerConfig,
-    ServerNotice, run,
-};
+use gigatcp_meter::tester::{Admission, Authorize, Progress, Request, Role, ServerConfig, run};
 use gigatcp_protocol::iperf3::{Direction, Parameters, Transport};
 use serde_json::Value;
 
-/// A server of this process on a port of its own.
-struct Running {
-    at: SocketAddr,
-    stop: Arc<AtomicBool>,
-    outcomes: Arc<Mutex<Vec<Outcome>>>,
-    refusals: Arc<Mutex<Vec<String>>>,
-    thread: Option<JoinHandle<()>>,
+/// A server on a port of its own.
+fn server(admission: Admission) -> Running {
+    server_with(admission, None)
 }
 
-impl Running {
-    fn start(admission: Admission) -> Self {
-        Self::start_with(admission, None)
-    }
-
-    fn start_with(admission: Admission, authorize: Option<Arc<Authorize>>) -> Self {
-        let server = Server::bind(ServerConfig {
-            bind: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-            port: 0,
-            admission,
-            authorize,
-            ..ServerConfig::default()
-        });
-        let server = server.unwrap();
-        let at = server.address();
-        let stop = Arc::new(AtomicBool::new(false));
-        let outcomes = Arc::new(Mutex::new(Vec::new()));
-        let refusals = Arc::new(Mutex::new(Vec::new()));
-        let (kept, refused, stops) = (outcomes.clone(), refusals.clone(), stop.clone());
-        let thread = thread::spawn(move || {
-            let notify: Arc<Notify> = Arc::new(move |notice: ServerNotice<'_>| match notice {
-                ServerNotice::Ended {
-                    outcome: Some(outcome),
-                    ..
-                } => kept.lock().unwrap().push(outcome.clone()),
-                ServerNotice::Refused { reason, .. } => refused.lock().unwrap().push(reason),
-                _ => {}
-            });
-            server
-                .run(&|| stops.load(Ordering::Relaxed), &notify)
-                .unwrap();
-        });
-        Self {
-            at,
-            stop,
-            outcomes,
-            refusals,
-            thread: Some(thread),
-        }
-    }
-
-    /// The only test that was served, once it has ended.
-    fn outcome(&self) -> Outcome {
-        let deadline = Instant::now() + Duration::from_secs(5);
-        while Instant::now() < deadline {
-            if let Some(outcome) = self.outcomes.lock().unwrap().pop() {
-                return outcome;
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-        panic!("no test has ended: {:?}", self.refusals.lock().unwrap());
-    }
-
-    fn connect(&self) -> TcpStream {
-        TcpStream::connect(self.at).unwrap()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        let _ = self.thread.take().unwrap().join();
-    }
+fn server_with(admission: Admission, authorize: Option<Arc<Authorize>>) -> Running {
+    Running::start(ServerConfig {
+        bind: Some(LOCALHOST),
+        port: 0,
+        admission,
+        authorize,
+        ..ServerConfig::default()
+    })
 }
 
 /// `iperf3 -J` as client; `None` if it is not installed.
@@ -124,7 +65,7 @@ fn request(at: SocketAddr) -> Request {
 
 #[test]
 fn stock_clients_agree_to_the_byte_in_every_direction() {
-    let server = Running::start(Admission::default());
+    let server = server(Admission::default());
     for arguments in [
         &["-C", "reno"][..],
         &["-P", "3", "-C", "reno"],
@@ -157,7 +98,7 @@ fn stock_clients_agree_to_the_byte_in_every_direction() {
 
 #[test]
 fn the_window_and_segment_size_of_one_test_are_not_those_of_the_next() {
-    let server = Running::start(Admission::default());
+    let server = server(Admission::default());
     let Some(_) = stock_client(server.at, &["-w", "128K", "-M", "1000", "-R"]) else {
         return;
     };
@@ -172,7 +113,7 @@ fn the_window_and_segment_size_of_one_test_are_not_those_of_the_next() {
 
 #[test]
 fn stock_clients_of_udp_agree_to_the_datagram() {
-    let server = Running::start(Admission::default());
+    let server = server(Admission::default());
     for arguments in [
         &["-u", "-b", "2M"][..],
         &["-u", "-b", "2M", "-l", "1000", "-P", "3"],
@@ -204,7 +145,7 @@ fn stock_clients_of_udp_agree_to_the_datagram() {
 
 #[test]
 fn many_tests_run_at_the_same_time() {
-    let server = Running::start(Admission::default());
+    let server = server(Admission::default());
     let clients = (0..4).map(|index| {
         let mut request = request(server.at);
         if index % 2 == 0 {
@@ -227,7 +168,7 @@ fn many_tests_run_at_the_same_time() {
 
 #[test]
 fn a_client_waits_for_its_turn_and_hears_of_it() {
-    let server = Running::start(Admission {
+    let server = server(Admission {
         tests: 1,
         queue: 1,
         ..Admission::default()
@@ -258,7 +199,7 @@ fn a_client_waits_for_its_turn_and_hears_of_it() {
 
 #[test]
 fn half_open_clients_slow_readers_and_scanners_disturb_no_test() {
-    let server = Running::start(Admission::default());
+    let server = server(Admission::default());
     // More than the server keeps: the oldest are closed.
     let mut silent: Vec<TcpStream> = (0..1100).map(|_| server.connect()).collect();
     for (index, stream) in silent.iter_mut().enumerate() {
@@ -280,7 +221,7 @@ fn half_open_clients_slow_readers_and_scanners_disturb_no_test() {
 
 #[test]
 fn streams_that_never_come_end_a_test_and_free_its_place() {
-    let server = Running::start(Admission {
+    let server = server(Admission {
         tests: 1,
         queue: 4,
         ..Admission::default()
@@ -307,7 +248,7 @@ fn streams_that_never_come_end_a_test_and_free_its_place() {
 
 #[test]
 fn a_stopped_server_tells_its_clients() {
-    let server = Running::start(Admission::default());
+    let server = server(Admission::default());
     let mut endless = request(server.at);
     endless.parameters.time = 60;
     let stop = server.stop.clone();
@@ -341,7 +282,7 @@ const MARIO: &str = "mario,bf7a49a846d44b454a5d11e7acfaf13d138bbe0b7483aa3e05087
 fn stock_clients_authenticate_and_others_are_refused() {
     let (private, _, public_path) = keys();
     let check = auth::authorizer(&private, MARIO.into(), None, auth::TIME_SKEW).unwrap();
-    let server = Running::start_with(Admission::default(), Some(check));
+    let server = server_with(Admission::default(), Some(check));
     let test = |password: &str| {
         Command::new("iperf3")
             .args([

@@ -1,51 +1,13 @@
 //! Against a stock iperf3 server: each direction, TCP and UDP, totals equal to the byte.
 
-use std::net::{Ipv4Addr, TcpListener};
-use std::process::{Child, Command, Stdio};
+mod common;
+
 use std::time::{Duration, Instant};
 
+use common::{LOCALHOST, StockServer, bytes_of};
 use gigatcp_meter::tester::{Outcome, Progress, Request, Role, run};
 use gigatcp_protocol::iperf3::{Direction, Transport};
 use serde_json::Value;
-
-/// A port that is free now.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    listener.local_addr().unwrap().port()
-}
-
-/// `iperf3 -s -1 -J` on a port of its own; `None` if it is not installed.
-struct StockServer {
-    child: Child,
-    port: u16,
-}
-
-impl StockServer {
-    fn start() -> Option<Self> {
-        let port = free_port();
-        let child = Command::new("iperf3")
-            .args(["-s", "-1", "-J", "-B", "127.0.0.1", "-p", &port.to_string()])
-            .stdout(Stdio::piped())
-            .spawn();
-        let Ok(child) = child else {
-            eprintln!("skipped: iperf3 is not installed");
-            return None;
-        };
-        // It listens when the port is taken.
-        let deadline = Instant::now() + Duration::from_secs(5);
-        while TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
-            assert!(Instant::now() < deadline, "iperf3 does not listen");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Some(Self { child, port })
-    }
-
-    /// What the server says of the test.
-    fn end(self) -> Value {
-        let output = self.child.wait_with_output().unwrap();
-        serde_json::from_slice(&output.stdout).expect("the server writes JSON")
-    }
-}
 
 fn request(port: u16) -> Request {
     let mut request = Request::new("127.0.0.1");
@@ -59,7 +21,7 @@ fn request(port: u16) -> Request {
 /// Runs a test and checks what holds for every one: intervals add up to the total, and the
 /// server says the same of its streams as it told us.
 fn tested(change: impl FnOnce(&mut Request)) -> Option<(Outcome, Value)> {
-    let server = StockServer::start()?;
+    let server = StockServer::start(LOCALHOST)?;
     let mut request = request(server.port);
     change(&mut request);
     let mut intervals = 0;
@@ -82,16 +44,6 @@ fn tested(change: impl FnOnce(&mut Request)) -> Option<(Outcome, Value)> {
     Some((outcome, theirs))
 }
 
-/// What the stock server says its end of a stream sent or received.
-fn their_bytes(server: &Value, index: usize, end: &str) -> u64 {
-    let stream = &server["end"]["streams"][index];
-    let of_stream = match stream.get("udp") {
-        Some(udp) => udp,
-        None => &stream[end],
-    };
-    of_stream["bytes"].as_u64().unwrap()
-}
-
 #[test]
 fn tcp_forward_with_two_streams_agrees_to_the_byte() {
     let Some((outcome, theirs)) = tested(|request| request.parameters.parallel = 2) else {
@@ -101,7 +53,7 @@ fn tcp_forward_with_two_streams_agrees_to_the_byte() {
     for (index, stream) in outcome.streams.iter().enumerate() {
         assert_eq!(stream.role, Role::Sender);
         let received = outcome.peer_of(stream).unwrap().bytes;
-        assert_eq!(received, their_bytes(&theirs, index, "receiver"));
+        assert_eq!(received, bytes_of(&theirs, index, "receiver"));
         assert!(received <= stream.total.bytes);
         assert_eq!(stream.options.congestion.as_deref(), Some("reno"));
     }
@@ -117,7 +69,7 @@ fn tcp_reverse_agrees_to_the_byte() {
     let stream = &outcome.streams[0];
     assert_eq!(stream.role, Role::Receiver);
     let sent = outcome.peer_of(stream).unwrap();
-    assert_eq!(sent.bytes, their_bytes(&theirs, 0, "sender"));
+    assert_eq!(sent.bytes, bytes_of(&theirs, 0, "sender"));
     assert!(stream.total.bytes <= sent.bytes && sent.retransmits.is_some());
 }
 
@@ -155,7 +107,7 @@ fn omitted_seconds_are_in_no_total() {
     );
     let stream = &outcome.streams[0];
     let received = outcome.peer_of(stream).unwrap().bytes;
-    assert_eq!(received, their_bytes(&theirs, 0, "receiver"));
+    assert_eq!(received, bytes_of(&theirs, 0, "receiver"));
     assert!(received.abs_diff(stream.total.bytes) < stream.total.bytes / 20);
 }
 
@@ -199,7 +151,7 @@ fn udp_in_both_directions_counts_every_datagram() {
 
 #[test]
 fn a_busy_server_is_named() {
-    let Some(server) = StockServer::start() else {
+    let Some(server) = StockServer::start(LOCALHOST) else {
         return;
     };
     let mut long = request(server.port);
@@ -214,7 +166,7 @@ fn a_busy_server_is_named() {
 
 #[test]
 fn an_interrupted_test_keeps_what_was_measured() {
-    let Some(server) = StockServer::start() else {
+    let Some(server) = StockServer::start(LOCALHOST) else {
         return;
     };
     let mut endless = request(server.port);

@@ -19,11 +19,15 @@ struct Server {
 
 impl Server {
     fn start(arguments: &[&str]) -> Self {
+        Self::start_at("127.0.0.1", arguments)
+    }
+
+    fn start_at(address: &str, arguments: &[&str]) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port().to_string();
         drop(free);
         let mut child = Command::new(GIGATCP)
-            .args(["server", "-B", "127.0.0.1", "-p", &port])
+            .args(["server", "-B", address, "-p", &port])
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -33,7 +37,8 @@ impl Server {
         let stderr = child.stderr.take().unwrap();
         let mut lines = BufReader::new(stderr);
         lines.read_line(&mut first).unwrap();
-        assert!(first.starts_with("listening at 127.0.0.1:"), "{first}");
+        let listening = format!("listening at {address}:");
+        assert!(first.starts_with(&listening), "{first}");
         // What follows is read, or the server would wait for its pipe.
         std::thread::spawn(move || lines.lines().for_each(drop));
         Self { child, port }
@@ -427,4 +432,148 @@ fn settings_are_compared_in_turn_and_stored_results_with_each_other() {
             .all(|one| one["rates_bps"].as_array().unwrap().len() == 2),
         "{json}"
     );
+}
+
+/// Fields of pScheduler's schema 1 of throughput results: of the result, and of an entry.
+const RESULT_FIELDS: [&str; 10] = [
+    "schema",
+    "succeeded",
+    "error",
+    "diags",
+    "mss",
+    "mtu",
+    "tcp-window-size",
+    "requested-tcp-window-size",
+    "intervals",
+    "summary",
+];
+const ENTRY_FIELDS: [&str; 13] = [
+    "throughput-bits",
+    "throughput-bytes",
+    "receiver-throughput-bits",
+    "sent",
+    "lost",
+    "jitter",
+    "stream-id",
+    "start",
+    "end",
+    "rtt",
+    "tcp-window-size",
+    "retransmits",
+    "omitted",
+];
+
+/// The schema allows no other fields; integers are integers.
+fn assert_entry(entry: &Value, needed: &[&str]) {
+    for (key, value) in entry.as_object().unwrap() {
+        assert!(ENTRY_FIELDS.contains(&&**key), "{key} of {entry}");
+        let is_right = match &**key {
+            "sent" | "lost" | "stream-id" | "tcp-window-size" | "retransmits" => value.is_i64(),
+            "omitted" => value.is_boolean(),
+            _ => value.is_number(),
+        };
+        assert!(is_right, "{key} of {entry}");
+    }
+    for key in needed {
+        assert!(!entry[key].is_null(), "no {key} in {entry}");
+    }
+}
+
+#[test]
+fn the_result_for_pscheduler_has_the_fields_of_its_schema_and_no_other() {
+    let server = Server::start(&[]);
+    for arguments in [
+        &["-P", "2", "-w", "128KiB"][..],
+        &["-R"],
+        &["-u", "-b", "20M"],
+        &["-u", "-b", "20M", "-R"],
+    ] {
+        let arguments = [&["--format", "pscheduler", "-i", "0.25"][..], arguments].concat();
+        let output = client(&server.port, &arguments);
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let keys = result.as_object().unwrap().keys();
+        for key in keys {
+            assert!(RESULT_FIELDS.contains(&&**key), "{key}");
+        }
+        assert_eq!(
+            (&result["schema"], &result["succeeded"]),
+            (&1.into(), &true.into())
+        );
+        assert!(result["diags"].as_str().unwrap().contains("127.0.0.1"));
+        let kind = match arguments.contains(&"-u") {
+            true => "sent",
+            false => "retransmits",
+        };
+        let span = ["start", "end", "throughput-bits", "throughput-bytes"];
+        let intervals = result["intervals"].as_array().unwrap();
+        assert!(intervals.len() >= 4, "{result}");
+        let mut sum = 0;
+        for interval in intervals {
+            assert_entry(&interval["summary"], &span);
+            sum += interval["summary"]["throughput-bytes"].as_u64().unwrap();
+            for stream in interval["streams"].as_array().unwrap() {
+                assert_entry(stream, &[&span[..], &["stream-id", "omitted"]].concat());
+            }
+        }
+        let whole = &result["summary"]["summary"];
+        assert_entry(
+            whole,
+            &[&span[..], &["receiver-throughput-bits", kind]].concat(),
+        );
+        for stream in result["summary"]["streams"].as_array().unwrap() {
+            assert_entry(stream, &[&span[..], &["stream-id", kind]].concat());
+        }
+        if !arguments.contains(&"-R") {
+            assert_eq!(
+                whole["throughput-bytes"].as_u64(),
+                Some(sum),
+                "{arguments:?}"
+            );
+        }
+        if arguments.contains(&"-w") {
+            assert_eq!(result["requested-tcp-window-size"], 128 << 10);
+            assert!(result["mss"].as_u64().unwrap() > 500 && result["mtu"].is_u64());
+        }
+    }
+    drop(server);
+    let output = client(&free_port(), &["--format", "pscheduler"]);
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(result["succeeded"], false);
+    assert!(result["error"].as_str().unwrap().contains("refused"));
+}
+
+#[test]
+fn what_the_engine_lacks_is_a_usage_error_without_any_privilege() {
+    let output = client("1", &["--stack", "engine", "-u"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("-u: the engine has no UDP"), "{said}");
+    assert!(said.contains("leave out --stack engine"), "{said}");
+}
+
+#[test]
+fn the_device_of_the_engine_is_named_and_gone_after_the_test() {
+    let namespace = match gigatcp_linux::Namespace::new() {
+        Ok(namespace) => namespace,
+        Err(error) => {
+            eprintln!("SKIPPED, NOTHING PROVEN: {error}");
+            return;
+        }
+    };
+    let test = || {
+        let server = Server::start_at("0.0.0.0", &[]);
+        let output = client(&server.port, &["--stack", "engine"]);
+        let left = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+        (output, left)
+    };
+    let (output, left) = namespace.run(test).unwrap();
+    let (answer, said) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("on giga") && said.contains("engine: 10.85."),
+        "{said}"
+    );
+    assert!(answer.contains(", engine, reno, "), "{answer}");
+    assert!(!left.contains("giga"), "{left}");
 }

@@ -4,7 +4,7 @@ use gigatcp_protocol::nuttcp::client::Event;
 use gigatcp_protocol::nuttcp::output::brief::Brief;
 use gigatcp_protocol::nuttcp::output::interval::Interval;
 use gigatcp_protocol::nuttcp::output::verbose::{Connected, Totals};
-use gigatcp_protocol::nuttcp::output::{CongestionWindow, Retransmissions};
+use gigatcp_protocol::nuttcp::output::{Amount, CongestionWindow, Retransmissions};
 use gigatcp_protocol::nuttcp::parameters::{Format, Limits, Parameters};
 use gigatcp_protocol::nuttcp::{Client, Output, Server, Side, server};
 use gigatcp_units::{Bytes, Duration};
@@ -118,16 +118,25 @@ fn measured(parameters: &Parameters) -> (Totals, Totals) {
 }
 
 fn run(parameters: Parameters) -> Pair {
-    let (sender, receiver) = measured(&parameters);
+    let measured = measured(&parameters);
+    run_with(parameters, measured, &[amount(33.0, 83.0); 3])
+}
+
+/// A transfer of which both sides measured this, in intervals with these amounts.
+fn run_with(
+    parameters: Parameters,
+    (sender, receiver): (Totals, Totals),
+    intervals: &[Amount],
+) -> Pair {
     let (of_client, of_server) = match parameters.client {
         Side::Transmitter => (sender, receiver.clone()),
         Side::Receiver => (receiver.clone(), sender),
     };
     let mut pair = Pair::new(parameters.clone());
     pair.open();
-    for _ in 0..3 {
+    for received in intervals {
         let interval = Interval {
-            received: amount(33.0, 83.0),
+            received: *received,
             ..Interval::default()
         };
         pair.server.interval(interval.clone());
@@ -180,6 +189,33 @@ fn both_machines_come_to_the_end_of_every_kind_of_transfer() {
         assert_eq!(pair.intervals(), expected, "{parameters:?}");
         let unknown = |event: &&Event| matches!(event, Event::Text(_));
         assert_eq!(pair.of_client.iter().find(unknown), None, "{parameters:?}");
+    }
+}
+
+#[test]
+fn an_amount_beyond_32_bits_arrives_to_the_byte_and_its_intervals_add_up() {
+    for client in [Side::Transmitter, Side::Receiver] {
+        let parameters = Parameters {
+            client,
+            interval: Duration::from_secs(1),
+            ..Parameters::default()
+        };
+        let part = Amount::new(Bytes::new(1_250_000_003), Duration::from_secs(1));
+        let whole = Amount::new(Bytes::new(4 * 1_250_000_003), Duration::from_secs(4));
+        let mut sender = totals(whole, 30.0);
+        sender.retransmissions = Some(Retransmissions::new(7));
+        let pair = run_with(parameters, (sender, totals(whole, 20.0)), &[part; 4]);
+        assert_eq!(pair.brief().received.bytes, whole.bytes, "{client:?}");
+        let received = pair.of_client.iter().filter_map(|event| match event {
+            Event::Interval(interval) => Some(interval.received.bytes.as_u64()),
+            _ => None,
+        });
+        let sum: u64 = received.sum();
+        // Each line has four digits after the MB's point: within 53 bytes.
+        assert!(
+            sum.abs_diff(whole.bytes.as_u64()) <= 4 * 53,
+            "{client:?}: {sum}"
+        );
     }
 }
 

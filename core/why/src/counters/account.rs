@@ -27,6 +27,10 @@ pub struct Limits {
     pub rmem_max: Option<Bytes>,
     /// `net.core.wmem_max` at the sender.
     pub wmem_max: Option<Bytes>,
+    /// Size to which the receive buffer grows, where the receiver is this project's engine.
+    pub engine_receive_max: Option<Bytes>,
+    /// Size to which the send buffer grows, where the sender is this project's engine.
+    pub engine_send_max: Option<Bytes>,
     /// Whether the receiver's buffer has a size that its application requested.
     pub receive_buffer_is_set: Option<bool>,
     /// Whether the sender's buffer has a size that its application requested.

@@ -141,7 +141,9 @@ impl Context<'_> {
         let now = |bytes: Option<Bytes>| {
             bytes.map_or_else(String::new, |bytes| format!(" (now {})", bytes.as_u64()))
         };
-        if limits.send_buffer_is_set == Some(true) {
+        if let Some(most) = limits.engine_send_max {
+            engine_fix(limits.send_buffer_is_set, &needed, most)
+        } else if limits.send_buffer_is_set == Some(true) {
             format!(
                 "set no SO_SNDBUF in the application, or more than {needed} there; \
                  net.core.wmem_max{} bounds it",
@@ -204,7 +206,9 @@ impl Context<'_> {
         let now = |bytes: Option<Bytes>| {
             bytes.map_or_else(String::new, |bytes| format!(" (now {})", bytes.as_u64()))
         };
-        if limits.receive_buffer_is_set == Some(true) {
+        if let Some(most) = limits.engine_receive_max {
+            engine_fix(limits.receive_buffer_is_set, &self.needed(), most)
+        } else if limits.receive_buffer_is_set == Some(true) {
             format!(
                 "set no SO_RCVBUF in the receiving application, or more than {needed} there; \
                  net.core.rmem_max{} bounds it",
@@ -268,6 +272,21 @@ impl Context<'_> {
     pub fn host_drops_text(&self) -> Option<String> {
         let count = self.slice.host_drops;
         (count > 0).then(|| format!("{} dropped by the receiving host", counted(count, "packet")))
+    }
+}
+
+/// What to change where the buffer is the engine's: it has a size that was requested, or grows.
+fn engine_fix(is_set: Option<bool>, needed: &str, most: Bytes) -> String {
+    match is_set {
+        Some(true) => format!(
+            "request no buffer (-w): the engine's grows to {}; or request more than {needed}",
+            most.as_u64()
+        ),
+        _ => format!(
+            "request a buffer (-w) of more than {needed}: without it the engine's grows to {} \
+             only",
+            most.as_u64()
+        ),
     }
 }
 

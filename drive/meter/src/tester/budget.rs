@@ -43,5 +43,8 @@ mod tests {
         budget.give_back(3);
         assert_eq!(budget.take(10), 3);
         assert_eq!(Budget::new(None).take(10), 10);
+        let large = Budget::new(Some(5_000_000_019));
+        let taken = [4_000_000_000, 4_000_000_000].map(|bytes| large.take(bytes));
+        assert_eq!(taken, [4_000_000_000, 1_000_000_019]);
     }
 }

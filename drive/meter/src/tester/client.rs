@@ -10,11 +10,12 @@ use gigatcp_protocol::iperf3::{
 };
 use socket2::{Domain, SockRef, Socket as RawSocket, Type};
 
+use super::engine::Engine;
 use super::latency::{self, Latency, Pings};
 use super::nuttcp;
 use super::options;
 use super::outcome::{Outcome, TestError};
-use super::request::{self, Protocol, Request};
+use super::request::{self, Protocol, Request, Stack};
 use super::samples;
 use super::stream::{Role, Socket, Stream};
 use super::traffic::{Progress, Traffic};
@@ -37,6 +38,9 @@ pub fn run(
     stops: &dyn Fn() -> bool,
     report: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Outcome, TestError> {
+    if let (Stack::Engine(_), Some((option, reason))) = (&request.stack, Engine::lacks(request)) {
+        return Err(TestError::Lacks { option, reason });
+    }
     if request.protocol == Protocol::Nuttcp {
         return nuttcp::client::run(request, stops, report);
     }
@@ -86,6 +90,11 @@ impl<'a> Test<'a> {
         let block = request::block_size(&parameters, control_mss);
         parameters.len = Some(block as u32);
         parameters.private = Some(serde_json::json!({"version": samples::VERSION}));
+        let mut told = parameters.clone();
+        if matches!(request.stack, Stack::Engine(_)) && told.direction == Direction::Forward {
+            // A server's kernel need not have the engine's congestion controls.
+            told.congestion = None;
+        }
         let cookie = Cookie::from_random(random());
         let pings = match request.latency {
             true => {
@@ -100,7 +109,7 @@ impl<'a> Test<'a> {
         }
         Ok(Self {
             request,
-            client: Client::new(cookie, parameters.clone()),
+            client: Client::new(cookie, told),
             cookie,
             wire: Wire::new(stream).map_err(failed)?,
             server,
@@ -267,10 +276,13 @@ impl<'a> Test<'a> {
             for _ in 0..parameters.parallel.max(1) {
                 let socket = match parameters.transport {
                     Transport::Udp => self.open_udp(place).map(Socket::Udp),
-                    _ => self.open_tcp(place).map(Socket::Tcp),
+                    _ => self.open_tcp(place),
                 };
                 let to = self.server;
-                let socket = socket.map_err(|cause| TestError::Connect { to, cause })?;
+                let socket = socket.map_err(|cause| match self.request.stack {
+                    Stack::Kernel => TestError::Connect { to, cause },
+                    Stack::Engine(_) => TestError::EngineConnect { to, cause },
+                })?;
                 let (id, shared) = (stream_id(place), &self.traffic.shared);
                 let stream = Stream::spawn(id, *role, socket, shared);
                 let stream = stream.map_err(|cause| TestError::Stream { id, cause })?;
@@ -285,17 +297,26 @@ impl<'a> Test<'a> {
     fn stream_socket(&self, place: usize) -> io::Result<RawSocket> {
         let domain = Domain::for_address(self.server);
         let socket = options::socket(domain, self.traffic.parameters())?;
-        let port = self.request.client_port.map(|port| port + place as u16);
-        bind(&socket, self.request, self.server, port)?;
+        bind(&socket, self.request, self.server, self.local_port(place))?;
         Ok(socket)
     }
 
-    fn open_tcp(&self, place: usize) -> io::Result<TcpStream> {
+    /// The local port that the user wants for a stream.
+    fn local_port(&self, place: usize) -> Option<u16> {
+        self.request.client_port.map(|port| port + place as u16)
+    }
+
+    fn open_tcp(&self, place: usize) -> io::Result<Socket> {
+        if let Stack::Engine(engine) = &self.request.stack {
+            let stream = engine.connect(self.server, self.request, self.local_port(place))?;
+            stream.write_all(self.cookie.as_bytes())?;
+            return Ok(Socket::Engine(Box::new(stream)));
+        }
         let socket = self.stream_socket(place)?;
         socket.connect_timeout(&self.server.into(), self.request.connect_timeout)?;
         let mut stream = TcpStream::from(socket);
         stream.write_all(self.cookie.as_bytes())?;
-        Ok(stream)
+        Ok(Socket::Tcp(stream))
     }
 
     /// Connects a UDP stream: four bytes there and back, repeated if they are lost.

@@ -4,6 +4,7 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_why::Diagnosis;
 use gigatcp_why::counters::{CounterAccount, End, HostReading, Limits, Reading};
 
+use super::connection::BufferLimits;
 use super::outcome::Outcome;
 use super::readings::Readings;
 use super::samples::Samples;
@@ -109,12 +110,21 @@ fn account(kept: &Readings, role: Role) -> CounterAccount {
     if let Some(name) = sender.and_then(|sender| sender.congestion.as_deref()) {
         account.set_congestion(name);
     }
-    let limit = |samples: Option<&Samples>, place: usize| samples?.limits[place];
+    let limit = |samples: Option<&Samples>, place: usize| match samples?.limits {
+        BufferLimits::Kernel(limits) => limits[place],
+        BufferLimits::Engine(_) => None,
+    };
+    let grows_to = |samples: Option<&Samples>, place: usize| match samples?.limits {
+        BufferLimits::Kernel(_) => None,
+        BufferLimits::Engine(sizes) => Some(sizes[place]),
+    };
     account.set_limits(Limits {
         tcp_rmem_max: limit(receiver, 0),
         tcp_wmem_max: limit(sender, 1),
         rmem_max: limit(receiver, 2),
         wmem_max: limit(sender, 3),
+        engine_receive_max: grows_to(receiver, 0),
+        engine_send_max: grows_to(sender, 1),
         receive_buffer_is_set: Some(kept.window_is_set),
         send_buffer_is_set: Some(kept.window_is_set),
     });

@@ -1,5 +1,5 @@
-//! A throughput tester between two hosts over the kernel's sockets: iperf3's protocol and
-//! nuttcp's.
+//! A throughput tester between two hosts, over the kernel's sockets or the engine: iperf3's
+//! protocol and nuttcp's.
 //!
 //! | file | what |
 //! |---|---|
@@ -8,6 +8,7 @@
 //! | `switch.rs` | starts and stops all threads of a test |
 //! | `budget.rs` | bytes or blocks that a test is limited to |
 //! | `stream.rs` | one stream: its socket, its counters, its thread |
+//! | `connection.rs`, `engine/` | what a stream needs of its TCP: the kernel's, and the engine |
 //! | `tcp.rs`, `udp.rs` | what the thread of a stream does |
 //! | `traffic.rs` | all streams of a test, and what each interval brought |
 //! | `samples.rs` | readings of sockets and host, and their form for the peer |
@@ -29,6 +30,8 @@ mod admission;
 pub mod auth;
 mod budget;
 mod client;
+mod connection;
+mod engine;
 mod explain;
 mod latency;
 pub mod nuttcp;
@@ -51,6 +54,8 @@ mod wire;
 
 pub use admission::{Admission, Network};
 pub use client::run;
+pub use connection::{BufferLimits, StackKind};
+pub use engine::Engine;
 pub use explain::{Explanation, account_of, explain, explain_readings};
 pub use latency::Latency;
 pub use options::{Effective, Override};
@@ -58,7 +63,7 @@ pub use outcome::{
     CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError, UdpCounts,
 };
 pub use readings::Readings;
-pub use request::{Protocol, Request};
+pub use request::{Protocol, Request, Stack};
 pub use samples::Samples;
 pub use server::{
     Authorize, BindError, Notify, NuttcpConfig, Render, Server, ServerConfig, ServerNotice,

@@ -11,6 +11,8 @@ use std::time::Duration;
 use gigatcp_protocol::iperf3::{Parameters, Transport};
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 
+use super::connection::StackKind;
+
 /// An option that is not as it was requested.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Override {
@@ -27,10 +29,16 @@ pub struct Override {
 /// Options in effect for a stream.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Effective {
-    /// Send buffer, in bytes of the kernel's memory.
+    /// The TCP of the stream.
+    pub stack: StackKind,
+    /// Send buffer, in bytes of the stack's memory.
     pub send_buffer: u64,
-    /// Receive buffer, in bytes of the kernel's memory.
+    /// Receive buffer, in bytes of the stack's memory.
     pub receive_buffer: u64,
+    /// About how much of the send buffer data may fill.
+    pub usable_send_buffer: u64,
+    /// About how much of the receive buffer is usable as a window.
+    pub usable_receive_window: u64,
     /// Congestion control; `None`: not TCP, or unknown.
     pub congestion: Option<String>,
     /// Maximum segment size that is sent; `None`: not TCP.
@@ -39,11 +47,56 @@ pub struct Effective {
     pub overrides: Vec<Override>,
 }
 
+/// What decides where an option is not as requested.
+#[derive(Debug)]
+pub(super) struct Deciders {
+    pub(super) send_buffer: String,
+    pub(super) receive_buffer: String,
+    pub(super) congestion: &'static str,
+}
+
 impl Effective {
-    /// About how much of the receive buffer is usable as a window.
-    #[must_use]
-    pub fn usable_receive_window(&self) -> u64 {
-        self.receive_buffer / 2
+    /// Names what is not as requested.
+    pub(super) fn compare(&mut self, parameters: &Parameters, deciders: Deciders) {
+        let mut overrides = Vec::new();
+        if let Some(requested) = parameters.window {
+            let (send, receive) = (self.usable_send_buffer, self.usable_receive_window);
+            let buffers = [
+                ("send buffer (-w)", send, deciders.send_buffer),
+                ("receive buffer (-w)", receive, deciders.receive_buffer),
+            ];
+            for (option, usable, cause) in buffers {
+                if usable < requested {
+                    overrides.push(Override {
+                        option,
+                        requested: format!("{requested} bytes"),
+                        effective: format!("{usable} bytes"),
+                        cause,
+                    });
+                }
+            }
+        }
+        if let (Some(requested), Some(name)) = (&parameters.congestion, &self.congestion)
+            && requested != name
+        {
+            overrides.push(Override {
+                option: "congestion control (-C)",
+                requested: requested.clone(),
+                effective: name.clone(),
+                cause: deciders.congestion.into(),
+            });
+        }
+        if let (Some(requested), Some(mss)) = (parameters.mss, self.mss)
+            && mss < requested
+        {
+            overrides.push(Override {
+                option: "maximum segment size (-M)",
+                requested: format!("{requested} bytes"),
+                effective: format!("{mss} bytes"),
+                cause: "the peer's MSS option, the path MTU, or TCP options in each segment".into(),
+            });
+        }
+        self.overrides = overrides;
     }
 }
 
@@ -132,59 +185,26 @@ fn effective_congestion(socket: &SockRef<'_>) -> Option<String> {
 /// What the system says.
 pub(super) fn effective(socket: SockRef<'_>, parameters: &Parameters) -> io::Result<Effective> {
     let is_tcp = parameters.transport == Transport::Tcp;
+    let (send_buffer, receive_buffer) = (
+        socket.send_buffer_size()? as u64,
+        socket.recv_buffer_size()? as u64,
+    );
     let mut effective = Effective {
-        send_buffer: socket.send_buffer_size()? as u64,
-        receive_buffer: socket.recv_buffer_size()? as u64,
+        stack: StackKind::Kernel,
+        send_buffer,
+        receive_buffer,
+        usable_send_buffer: send_buffer / 2,
+        usable_receive_window: receive_buffer / 2,
         congestion: is_tcp.then(|| effective_congestion(&socket)).flatten(),
         mss: is_tcp.then(|| socket.tcp_mss().ok()).flatten(),
         overrides: Vec::new(),
     };
-    let mut overrides = Vec::new();
-    if let Some(requested) = parameters.window {
-        let buffers = [
-            (
-                "send buffer (-w)",
-                effective.send_buffer,
-                "net.core.wmem_max",
-            ),
-            (
-                "receive buffer (-w)",
-                effective.receive_buffer,
-                "net.core.rmem_max",
-            ),
-        ];
-        for (option, granted, setting) in buffers {
-            if granted < requested.saturating_mul(2) {
-                overrides.push(Override {
-                    option,
-                    requested: format!("{requested} bytes"),
-                    effective: format!("{} bytes", granted / 2),
-                    cause: limit(setting),
-                });
-            }
-        }
-    }
-    if let (Some(requested), Some(name)) = (&parameters.congestion, &effective.congestion)
-        && requested != name
-    {
-        overrides.push(Override {
-            option: "congestion control (-C)",
-            requested: requested.clone(),
-            effective: name.clone(),
-            cause: "the route's `congctl`".into(),
-        });
-    }
-    if let (Some(requested), Some(mss)) = (parameters.mss, effective.mss)
-        && mss < requested
-    {
-        overrides.push(Override {
-            option: "maximum segment size (-M)",
-            requested: format!("{requested} bytes"),
-            effective: format!("{mss} bytes"),
-            cause: "the peer's MSS option, the path MTU, or TCP options in each segment".into(),
-        });
-    }
-    effective.overrides = overrides;
+    let deciders = Deciders {
+        send_buffer: limit("net.core.wmem_max"),
+        receive_buffer: limit("net.core.rmem_max"),
+        congestion: "the route's `congctl`",
+    };
+    effective.compare(parameters, deciders);
     Ok(effective)
 }
 
@@ -238,6 +258,6 @@ mod tests {
         let effective = effective(SockRef::from(&socket), &parameters).unwrap();
         assert_eq!(effective.overrides, []);
         assert_eq!(effective.congestion.as_deref(), Some("reno"));
-        assert_eq!(effective.usable_receive_window(), 64 << 10);
+        assert_eq!(effective.usable_receive_window, 64 << 10);
     }
 }

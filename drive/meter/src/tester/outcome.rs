@@ -275,6 +275,13 @@ pub enum TestError {
         /// What the system said.
         cause: io::Error,
     },
+    /// The engine did not connect a stream, though the kernel's control connection is there.
+    EngineConnect {
+        /// The server's address.
+        to: SocketAddr,
+        /// What the engine said.
+        cause: io::Error,
+    },
     /// A socket could not be made, or an option not be set.
     Socket {
         /// What was being done, to follow "cannot".
@@ -298,6 +305,13 @@ pub enum TestError {
         /// How long.
         timeout: Duration,
     },
+    /// The engine lacks an option.
+    Lacks {
+        /// The option, as it is typed.
+        option: &'static str,
+        /// Why.
+        reason: String,
+    },
     /// The caller wanted it to stop before data flowed.
     Stopped,
 }
@@ -315,6 +329,10 @@ impl fmt::Display for TestError {
                 write!(f, "`{host}` has no address of the family requested")
             }
             Self::Connect { to, cause } => write!(f, "cannot connect to {to}: {cause}"),
+            Self::EngineConnect { to, cause } => write!(
+                f,
+                "the engine cannot connect to {to}, though the kernel can: {cause}"
+            ),
             Self::Socket { action, cause } => write!(f, "cannot {action}: {cause}"),
             Self::Protocol(failure) => failure.fmt(f),
             Self::Nuttcp(error) => error.fmt(f),
@@ -322,6 +340,7 @@ impl fmt::Display for TestError {
             Self::Silent { timeout } => {
                 write!(f, "no data came for {} s", timeout.as_secs())
             }
+            Self::Lacks { option, reason } => write!(f, "{option}: {reason}"),
             Self::Stopped => f.write_str("stopped before data flowed"),
         }
     }

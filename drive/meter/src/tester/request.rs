@@ -1,9 +1,12 @@
 //! What a test is to do.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use gigatcp_protocol::iperf3::{Parameters, Transport};
+
+use super::engine::Engine;
 
 /// The protocol of a test's control connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -15,11 +18,23 @@ pub enum Protocol {
     Nuttcp,
 }
 
+/// What connects the streams of a test.
+#[derive(Clone, Default, Debug)]
+pub enum Stack {
+    /// The kernel.
+    #[default]
+    Kernel,
+    /// The engine, on its device.
+    Engine(Arc<Engine>),
+}
+
 /// A test as its user requests it.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The protocol to speak.
     pub protocol: Protocol,
+    /// The TCP of its streams.
+    pub stack: Stack,
     /// Port of the first data stream (nuttcp).
     pub data_port: u16,
     /// The rate is a limit at every instant: a sender does not catch up (nuttcp).
@@ -59,6 +74,7 @@ impl Request {
     pub fn new(host: impl Into<String>) -> Self {
         Self {
             protocol: Protocol::default(),
+            stack: Stack::default(),
             data_port: gigatcp_protocol::nuttcp::DATA_PORT,
             instantaneous: false,
             host: host.into(),

@@ -6,12 +6,12 @@
 
 use std::sync::atomic::Ordering;
 
-use gigatcp_linux::settings;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::{CoreTimes, HostReading, Reading, WORDS};
 use serde_json::{Value, json};
 
-use super::stream::{Role, Socket, Stream};
+use super::connection::{BufferLimits, Connection};
+use super::stream::{Role, Stream};
 use crate::{HostSampler, Sampler};
 
 /// Readings that are kept of a stream, and of a host.
@@ -71,8 +71,8 @@ pub struct Samples {
     pub host: Vec<HostReading>,
     /// Congestion control of the first stream.
     pub congestion: Option<String>,
-    /// Third values of `tcp_rmem` and `tcp_wmem`, then `rmem_max` and `wmem_max`.
-    pub limits: [Option<Bytes>; 4],
+    /// What bounds the buffers of the first stream.
+    pub limits: BufferLimits,
 }
 
 /// Takes readings while a test runs.
@@ -95,8 +95,8 @@ impl Recorder {
     ) {
         self.streams.resize_with(streams.len(), Thinned::default);
         for (index, stream) in streams.iter().enumerate() {
-            if let Socket::Tcp(socket) = &*stream.socket
-                && let Ok(mut reading) = self.sampler.read_with_memory(socket, at)
+            if let Some(connection) = stream.socket.connection()
+                && let Ok(mut reading) = connection.reading(&self.sampler, at)
             {
                 // The threads of streams do nothing else but wait for their rate.
                 let idle = stream.counters.idle.load(Ordering::Acquire);
@@ -123,24 +123,11 @@ impl Recorder {
             streams: streams.iter().zip(&self.streams).map(of).collect(),
             host: self.host.kept.clone(),
             congestion: first.and_then(|stream| stream.options.congestion.clone()),
-            limits: limits(),
+            limits: first
+                .and_then(|stream| stream.socket.connection())
+                .map_or_else(BufferLimits::default, Connection::limits),
         }
     }
-}
-
-/// Limits of this system for socket buffers.
-fn limits() -> [Option<Bytes>; 4] {
-    let settings = [
-        ("net.ipv4.tcp_rmem", 2),
-        ("net.ipv4.tcp_wmem", 2),
-        ("net.core.rmem_max", 0),
-        ("net.core.wmem_max", 0),
-    ];
-    settings.map(|(name, place)| {
-        let text = settings::read(name).ok()?;
-        let number = text.split_whitespace().nth(place)?.parse().ok()?;
-        Some(Bytes::new(number))
-    })
 }
 
 impl Samples {
@@ -167,7 +154,7 @@ impl Samples {
             "streams": streams.collect::<Vec<_>>(),
             "host": self.host.iter().map(host_to_json).collect::<Vec<_>>(),
             "congestion": self.congestion,
-            "limits": self.limits.map(|limit| limit.map(Bytes::as_u64)),
+            "limits": limits_to_json(&self.limits),
         })
     }
 
@@ -200,6 +187,7 @@ impl Samples {
                 *limit = sent.as_u64().map(Bytes::new);
             }
         }
+        let limits = BufferLimits::Kernel(limits);
         Some(Self {
             streams: value["streams"]
                 .as_array()?
@@ -214,6 +202,14 @@ impl Samples {
             congestion: value["congestion"].as_str().map(str::to_owned),
             limits,
         })
+    }
+}
+
+/// Limits of a kernel: only they are sent, by a server.
+fn limits_to_json(limits: &BufferLimits) -> Value {
+    match limits {
+        BufferLimits::Kernel(limits) => json!(limits.map(|limit| limit.map(Bytes::as_u64))),
+        BufferLimits::Engine(_) => Value::Null,
     }
 }
 
@@ -313,7 +309,7 @@ mod tests {
             streams: vec![(3, vec![reading])],
             host: vec![host],
             congestion: Some("cubic".into()),
-            limits: [Some(Bytes::new(6 << 20)), None, None, None],
+            limits: BufferLimits::Kernel([Some(Bytes::new(6 << 20)), None, None, None]),
         };
         let read = Samples::from_json(&samples.to_json()).unwrap();
         assert_eq!(read.streams, samples.streams);

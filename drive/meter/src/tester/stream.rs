@@ -11,6 +11,8 @@ use gigatcp_protocol::iperf3::Parameters;
 use socket2::SockRef;
 
 use super::budget::Budget;
+use super::connection::Connection;
+use super::engine::EngineStream;
 use super::nuttcp::Link;
 use super::options::{self, Effective};
 use super::outcome::UdpCounts;
@@ -63,6 +65,7 @@ impl Counters {
 #[derive(Debug)]
 pub(super) enum Socket {
     Tcp(TcpStream),
+    Engine(Box<EngineStream>),
     Udp(UdpSocket),
 }
 
@@ -95,13 +98,15 @@ pub(super) struct Stream {
 impl Stream {
     /// Begins the thread of a connected socket.
     pub(super) fn spawn(id: u64, role: Role, socket: Socket, shared: &Shared) -> io::Result<Self> {
-        let (local, peer) = match &socket {
-            Socket::Tcp(socket) => (socket.local_addr()?, socket.peer_addr()?),
-            Socket::Udp(socket) => (socket.local_addr()?, socket.peer_addr()?),
+        let ([local, peer], options) = match &socket {
+            Socket::Tcp(socket) => connected(socket, shared)?,
+            Socket::Engine(stream) => connected(&**stream, shared)?,
+            Socket::Udp(socket) => {
+                options::apply_after(SockRef::from(socket), &shared.parameters)?;
+                let options = options::effective(SockRef::from(socket), &shared.parameters)?;
+                ([socket.local_addr()?, socket.peer_addr()?], options)
+            }
         };
-        let reference = socket.reference();
-        options::apply_after(socket.reference(), &shared.parameters)?;
-        let options = options::effective(reference, &shared.parameters)?;
         let (socket, counters) = (Arc::new(socket), Arc::new(Counters::default()));
         let job = (socket.clone(), counters.clone(), shared.clone());
         let thread = std::thread::Builder::new()
@@ -121,26 +126,19 @@ impl Stream {
 
     /// What `tcp_info` says now; `None`: not TCP.
     pub(super) fn view(&self) -> Option<View> {
-        match &*self.socket {
-            Socket::Tcp(socket) => View::of(socket).ok(),
-            Socket::Udp(_) => None,
-        }
+        self.socket.connection()?.view().ok()
     }
 
     /// Wakes the thread from a call that waits.
     pub(super) fn interrupt(&self) {
+        let how = match self.role {
+            Role::Sender => Shutdown::Write,
+            Role::Receiver => Shutdown::Read,
+        };
         match (&*self.socket, self.role) {
-            (Socket::Tcp(socket), Role::Sender) => {
-                // It fails if the peer has reset the connection, which wakes the thread too.
-                let _ = socket.shutdown(Shutdown::Write);
-            }
-            (Socket::Tcp(socket), Role::Receiver) => {
-                let _ = socket.shutdown(Shutdown::Read);
-            }
-            (Socket::Udp(socket), Role::Receiver) => {
-                let _ = SockRef::from(socket).shutdown(Shutdown::Read);
-            }
             (Socket::Udp(_), Role::Sender) => {}
+            // It fails if the peer has reset the connection, which wakes the thread too.
+            (socket, _) => drop(socket.shutdown(how)),
         }
     }
 
@@ -164,19 +162,39 @@ impl Stream {
 }
 
 impl Socket {
-    pub(super) fn reference(&self) -> SockRef<'_> {
+    /// The connection; `None`: not TCP.
+    pub(super) fn connection(&self) -> Option<&dyn Connection> {
         match self {
-            Self::Tcp(socket) => SockRef::from(socket),
-            Self::Udp(socket) => SockRef::from(socket),
+            Self::Tcp(socket) => Some(socket),
+            Self::Engine(stream) => Some(&**stream),
+            Self::Udp(_) => None,
         }
     }
+
+    /// Ends one or both directions.
+    pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        match self {
+            Self::Tcp(socket) => socket.shutdown(how),
+            Self::Engine(stream) => stream.shutdown(how),
+            Self::Udp(socket) => SockRef::from(socket).shutdown(how),
+        }
+    }
+}
+
+/// Addresses and options of a stream that was just connected.
+fn connected(
+    connection: &dyn Connection,
+    shared: &Shared,
+) -> io::Result<([SocketAddr; 2], Effective)> {
+    let options = connection.settle(&shared.parameters)?;
+    Ok((connection.addresses()?, options))
 }
 
 /// What the thread of a stream does.
 fn work((id, role): (u64, Role), socket: &Socket, counters: &Counters, shared: &Shared) {
     let result = match (socket, role, &shared.nuttcp) {
-        (Socket::Tcp(socket), Role::Sender, None) => tcp::send(socket, counters, shared),
-        (Socket::Tcp(socket), Role::Receiver, None) => tcp::receive(socket, counters, shared),
+        (Socket::Tcp(socket), _, None) => tcp::work(role, socket, counters, shared),
+        (Socket::Engine(stream), _, None) => tcp::work(role, &**stream, counters, shared),
         (Socket::Udp(socket), Role::Sender, None) => udp::send(socket, counters, shared),
         (Socket::Udp(socket), Role::Receiver, None) => udp::receive(socket, counters, shared),
         (socket, role, Some(link)) => link.work((place_of(id), role), socket, counters, shared),

@@ -1,17 +1,30 @@
 //! What the thread of a TCP stream does: write blocks, or read them.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::io::{self, ErrorKind};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::stream::{Counters, Shared};
+use super::connection::Connection;
+use super::stream::{Counters, Role, Shared};
 
 /// Longest sleep of a paced sender: it looks at the switch as often.
 const MAX_SLEEP: Duration = Duration::from_millis(100);
 
+/// Sends, or receives.
+pub(super) fn work(
+    role: Role,
+    connection: &dyn Connection,
+    counters: &Counters,
+    shared: &Shared,
+) -> io::Result<()> {
+    match role {
+        Role::Sender => send(connection, counters, shared),
+        Role::Receiver => receive(connection, counters, shared),
+    }
+}
+
 /// Sends blocks until the test is over, the budget is spent, or the connection fails.
-pub(super) fn send(mut socket: &TcpStream, counters: &Counters, shared: &Shared) -> io::Result<()> {
+fn send(connection: &dyn Connection, counters: &Counters, shared: &Shared) -> io::Result<()> {
     let block = payload(shared.block);
     let burst = u64::from(shared.parameters.burst.unwrap_or(1).max(1));
     let pace = shared.parameters.bandwidth;
@@ -31,7 +44,7 @@ pub(super) fn send(mut socket: &TcpStream, counters: &Counters, shared: &Shared)
         if allowed == 0 {
             break;
         }
-        match socket.write(&block[..allowed]) {
+        match connection.write(&block[..allowed]) {
             Ok(written) => {
                 shared.budget.give_back(allowed - written);
                 sent += written as u64;
@@ -50,18 +63,14 @@ pub(super) fn send(mut socket: &TcpStream, counters: &Counters, shared: &Shared)
 
 /// Reads until the test is over or the sender closes. Bytes that wait when the test is over are
 /// not counted: the peer may still be sending.
-pub(super) fn receive(
-    mut socket: &TcpStream,
-    counters: &Counters,
-    shared: &Shared,
-) -> io::Result<()> {
+fn receive(connection: &dyn Connection, counters: &Counters, shared: &Shared) -> io::Result<()> {
     shared.switch.wait();
     let mut buffer = vec![0; shared.block];
     while !shared.switch.is_stopped() {
         let read = if shared.parameters.skip_rx_copy {
-            gigatcp_linux::datagrams::discard(socket, shared.block)
+            connection.discard(shared.block)
         } else {
-            socket.read(&mut buffer)
+            connection.read(&mut buffer)
         };
         match read {
             Ok(0) => break,

@@ -4,11 +4,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use gigatcp_linux::clock;
 use gigatcp_protocol::iperf3::{Cpu, Parameters};
 use gigatcp_protocol::nuttcp::output::interval::Interval as PeerInterval;
 use gigatcp_why::counters::{CounterAccount, End};
 
 use super::budget::Budget;
+use super::connection::StackKind;
 use super::outcome::{Interval, Outcome, StreamInterval, StreamOutcome};
 use super::request;
 use super::samples::{Recorder, Samples};
@@ -63,6 +65,8 @@ pub(super) struct Traffic {
     measured: Duration,
     totals: Vec<StreamInterval>,
     cpu: Cpu,
+    /// CPU time of this process at the start, if its threads are the streams' TCP too.
+    process_before: Option<(Duration, Duration)>,
     sampling: Duration,
     recorder: Recorder,
     sample_at: Option<Instant>,
@@ -103,6 +107,7 @@ impl Traffic {
             measured: Duration::ZERO,
             totals: Vec::new(),
             cpu: Cpu::default(),
+            process_before: None,
             sampling,
             recorder: Recorder::default(),
             sample_at: None,
@@ -132,6 +137,10 @@ impl Traffic {
             if let Some(name) = &stream.options.congestion {
                 account.set_congestion(name);
             }
+        }
+        let is_engine = |stream: &Stream| stream.options.stack == StackKind::Engine;
+        if self.streams.iter().any(is_engine) {
+            self.process_before = Some(clock::process_split());
         }
         self.sample(now);
         self.shared.switch.start();
@@ -186,7 +195,7 @@ impl Traffic {
     pub(super) fn close(&self) {
         for stream in &self.streams {
             // It fails if the peer has closed already.
-            let _ = stream.socket.reference().shutdown(std::net::Shutdown::Both);
+            let _ = stream.socket.shutdown(std::net::Shutdown::Both);
         }
     }
 
@@ -340,11 +349,15 @@ impl Traffic {
     }
 
     fn cpu_shares(&self, elapsed: Duration) -> Cpu {
-        let (mut user, mut system) = gigatcp_linux::clock::thread_split();
+        let (mut user, mut system) = clock::thread_split();
         for stream in &self.streams {
             let [of_user, of_system] = stream.cpu();
             user += of_user;
             system += of_system;
+        }
+        if let Some(before) = self.process_before {
+            let now = clock::process_split();
+            (user, system) = (now.0 - before.0, now.1 - before.1);
         }
         let percent = |time: Duration| 100.0 * time.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
         Cpu {

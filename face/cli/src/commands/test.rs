@@ -13,6 +13,8 @@
 //! | `iperf3_text.rs`, `iperf3_json.rs` | what iperf3 prints, and its `-J` |
 //! | `record.rs` | an outcome as the record of a run |
 //! | `nuttcp_text.rs` | what nuttcp prints |
+//! | `pscheduler.rs` | the result of perfSONAR's scheduler |
+//! | `stack.rs` | the engine's device, and what it lacks |
 //! | `csv.rs` | a line for each stream and interval |
 
 mod campaign;
@@ -22,8 +24,10 @@ pub(super) mod iperf3_text;
 mod live;
 mod native;
 mod nuttcp_text;
+mod pscheduler;
 mod record;
 mod request;
+mod stack;
 mod sums;
 
 use std::net::IpAddr;
@@ -53,6 +57,8 @@ pub(crate) enum Format {
     JsonLines,
     /// A line for each stream and interval
     Csv,
+    /// The result of pScheduler's throughput test (perfSONAR), as JSON
+    Pscheduler,
 }
 
 /// The protocol of a server.
@@ -62,6 +68,15 @@ pub(crate) enum Protocol {
     Iperf3,
     /// That of `gigatcp server` and `nuttcp -S`
     Nuttcp,
+}
+
+/// The TCP of the streams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum StackChoice {
+    /// The kernel's, through sockets
+    Kernel,
+    /// The engine of gigatcp, on a TUN device
+    Engine,
 }
 
 /// Command-line arguments of `test`.
@@ -80,7 +95,18 @@ only its lines are known.
 The rate is what the receiving application got, in bits of payload. Socket options are read back: \
 one that is not as requested is named with what overrode it.
 
-With -J the output is iperf3's JSON, with --format iperf3 its text.",
+With -J the output is iperf3's JSON, with --format iperf3 its text.
+
+With --stack engine the streams of TCP are those of gigatcp's own engine, on a TUN device with \
+an address of 10.85.0.0/16, which is removed at the end. This needs CAP_NET_ADMIN (`sudo`, or once \
+`sudo setcap cap_net_admin+ep $(command -v gigatcp)`). A server on this host is reached at once. \
+For another one this host has to forward, and to put its own address in place of the engine's:
+
+  sudo sysctl -w net.ipv4.ip_forward=1
+  sudo iptables -t nat -A POSTROUTING -s 10.85.0.0/16 -j MASQUERADE
+
+(Without the second command the server needs a route to 10.85.0.0/16 over this host.) The control \
+connection is the kernel's.",
     after_help = "\
 Examples:
   gigatcp test dtn2.example                      10 s of TCP to a server
@@ -92,6 +118,7 @@ Examples:
   gigatcp test dtn2.example --compare cc=cubic,bbr
                                                  which is faster, and is that certain?
   gigatcp test dtn2.example --protocol nuttcp    to a stock `nuttcp -S`
+  gigatcp test localhost --stack engine          gigatcp's own TCP, to a server on this host
   gigatcp test dtn2.example -J | jq .end         iperf3's JSON"
 )]
 pub(crate) struct Arguments {
@@ -162,6 +189,10 @@ pub(crate) struct Arguments {
     /// Maximum segment size
     #[arg(short = 'M', long, value_name = "SIZE", value_parser = request::amount)]
     set_mss: Option<Bytes>,
+
+    /// TCP of the streams at this end
+    #[arg(long, value_name = "STACK", value_enum, default_value_t = StackChoice::Kernel)]
+    stack: StackChoice,
 
     /// Congestion control, by the kernel's name
     #[arg(short = 'C', long, value_name = "NAME")]
@@ -282,7 +313,8 @@ pub(crate) struct Arguments {
 
 /// Does it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let request = request::of(arguments)?;
+    let mut request = request::of(arguments)?;
+    stack::open(arguments, &mut request)?;
     if campaign::is_requested(arguments) {
         return campaign::run(arguments, &request);
     }
@@ -346,6 +378,7 @@ fn print(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
         Format::Json => output::print_json(&native::json(measured)),
         Format::JsonLines => output::print(&native::end_line(measured)),
         Format::Csv => output::print(&csv::totals(measured)),
+        Format::Pscheduler => output::print_json(&pscheduler::of(measured)),
     }
 }
 
@@ -361,6 +394,10 @@ fn failed(
     }
     if arguments.json {
         output::print_json(&iperf3_json::error(request, error))?;
+        return Ok(Outcome::Missed);
+    }
+    if arguments.format == Format::Pscheduler {
+        output::print_json(&pscheduler::error(error))?;
         return Ok(Outcome::Missed);
     }
     Err(request::failure(request, error))

@@ -195,8 +195,8 @@ pub(super) fn connected(traffic: &Traffic, rtt: Option<Duration>) -> Connected {
             receive_bytes: options.receive_buffer,
         },
         available: Some(Windows {
-            send_bytes: options.send_buffer / 2,
-            receive_bytes: options.usable_receive_window(),
+            send_bytes: options.usable_send_buffer,
+            receive_bytes: options.usable_receive_window,
         }),
         initial_window: None,
     }

@@ -97,6 +97,8 @@ impl Link {
         shared: &Shared,
     ) -> io::Result<()> {
         match (socket, role) {
+            // Its client does not open them.
+            (Socket::Engine(_), _) => Err(ErrorKind::Unsupported.into()),
             (Socket::Tcp(socket), Role::Sender) => self.send(place, socket, counters, shared),
             (Socket::Tcp(socket), Role::Receiver) => self.receive(socket, counters, shared),
             (Socket::Udp(socket), Role::Sender) => self.send_datagrams(socket, counters, shared),

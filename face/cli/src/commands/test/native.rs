@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use gigatcp_meter::tester::{
-    self, Explanation, Interval, Latency, Outcome, Protocol, Role, StreamInterval, StreamOutcome,
-    UdpCounts,
+    self, Explanation, Interval, Latency, Outcome, Protocol, Role, StackKind, StreamInterval,
+    StreamOutcome, UdpCounts,
 };
 use gigatcp_protocol::iperf3::{Direction, ServerOutput, StreamResults, Transport};
 use gigatcp_report::escape::terminal;
@@ -80,6 +80,10 @@ fn headline(outcome: &Outcome, role: Role) -> String {
         outcome.host,
         outcome.port
     )];
+    let first = outcome.streams.iter().find(|stream| stream.role == role);
+    if first.is_some_and(|first| first.options.stack == StackKind::Engine) {
+        words.push("engine".to_owned());
+    }
     if let Some(name) = congestion(outcome, role) {
         words.push(name);
     }
@@ -468,9 +472,10 @@ fn stream_value(outcome: &Outcome, stream: &StreamOutcome) -> Value {
         "total": part_value(&stream.total),
         "peer_bytes": outcome.peer_of(stream).map(|peer| peer.bytes),
         "options": {
+            "stack": options.stack.name(),
             "send_buffer_bytes": options.send_buffer,
             "receive_buffer_bytes": options.receive_buffer,
-            "usable_receive_window_bytes": options.usable_receive_window(),
+            "usable_receive_window_bytes": options.usable_receive_window,
             "congestion_control": options.congestion,
             "mss_bytes": options.mss,
             "overrides": overrides.collect::<Vec<_>>(),

@@ -137,6 +137,14 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
             ),
         ],
     };
+    let is_one_way = arguments.format == super::Format::Pscheduler;
+    if is_one_way && (arguments.bidir || super::campaign::is_requested(arguments)) {
+        return Err(
+            Failure::new("--format pscheduler: its result has one test of one direction")
+                .effect("nothing was measured")
+                .hint("leave out --bidir, --until, --repeat and --compare, or take --format json"),
+        );
+    }
     let Some((_, option)) = without.iter().find(|(is_given, _)| *is_given) else {
         return Ok(());
     };
@@ -221,6 +229,9 @@ fn std_time(length: Duration) -> time::Duration {
 pub(super) fn failure(request: &Request, error: &TestError) -> Failure {
     let (host, port) = (&request.host, request.port);
     let failure = Failure::new(error.to_string()).effect("nothing was measured");
+    if let Some(hints) = super::stack::hints(error) {
+        return hints.into_iter().fold(failure, Failure::hint);
+    }
     match error {
         TestError::Connect { cause, .. } => match cause.kind() {
             std::io::ErrorKind::ConnectionRefused => {

@@ -1,0 +1,122 @@
+//! A connected TCP stream of a test, whichever TCP it is of: the kernel's or the engine's.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+
+use gigatcp_linux::settings;
+use gigatcp_protocol::iperf3::Parameters;
+use gigatcp_units::{Bytes, Instant};
+use gigatcp_why::counters::Reading;
+use socket2::SockRef;
+
+use super::options::{self, Effective};
+use crate::{Sampler, View};
+
+/// The TCP of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum StackKind {
+    /// The kernel's, through sockets.
+    #[default]
+    Kernel,
+    /// The engine of this project, on a TUN device.
+    Engine,
+}
+
+impl StackKind {
+    /// The name that options and results have for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Engine => "engine",
+        }
+    }
+}
+
+/// What bounds the buffers of a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BufferLimits {
+    /// Third values of `tcp_rmem` and `tcp_wmem`, then `rmem_max` and `wmem_max`.
+    Kernel([Option<Bytes>; 4]),
+    /// Sizes up to which the engine's receive and send buffer grow by themselves.
+    Engine([Bytes; 2]),
+}
+
+impl Default for BufferLimits {
+    fn default() -> Self {
+        Self::Kernel([None; 4])
+    }
+}
+
+/// A connected stream; calls that wait end when another thread shuts it down.
+pub(super) trait Connection {
+    /// Reads what is there, or waits for it; 0 at the end.
+    fn read(&self, buffer: &mut [u8]) -> io::Result<usize>;
+    /// The same for at most `most` bytes that nobody looks at.
+    fn discard(&self, most: usize) -> io::Result<usize>;
+    /// Writes as much as there is room for, or waits for room.
+    fn write(&self, bytes: &[u8]) -> io::Result<usize>;
+    /// Ends one or both directions.
+    fn shutdown(&self, how: Shutdown) -> io::Result<()>;
+    /// Addresses of this end and of the peer.
+    fn addresses(&self) -> io::Result<[SocketAddr; 2]>;
+    /// Sets what a connected stream takes, and reads back what is in effect.
+    fn settle(&self, parameters: &Parameters) -> io::Result<Effective>;
+    /// The stream at this moment.
+    fn view(&self) -> io::Result<View>;
+    /// Every counter of it, at a moment of the caller's clock.
+    fn reading(&self, sampler: &Sampler, at: Instant) -> io::Result<Reading>;
+    /// What bounds its buffers.
+    fn limits(&self) -> BufferLimits;
+}
+
+impl Connection for TcpStream {
+    fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut socket = self;
+        Read::read(&mut socket, buffer)
+    }
+
+    fn discard(&self, most: usize) -> io::Result<usize> {
+        gigatcp_linux::datagrams::discard(self, most)
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        let mut socket = self;
+        Write::write(&mut socket, bytes)
+    }
+
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        Self::shutdown(self, how)
+    }
+
+    fn addresses(&self) -> io::Result<[SocketAddr; 2]> {
+        Ok([self.local_addr()?, self.peer_addr()?])
+    }
+
+    fn settle(&self, parameters: &Parameters) -> io::Result<Effective> {
+        options::apply_after(SockRef::from(self), parameters)?;
+        options::effective(SockRef::from(self), parameters)
+    }
+
+    fn view(&self) -> io::Result<View> {
+        View::of(self)
+    }
+
+    fn reading(&self, sampler: &Sampler, at: Instant) -> io::Result<Reading> {
+        sampler.read_with_memory(self, at)
+    }
+
+    fn limits(&self) -> BufferLimits {
+        let settings = [
+            ("net.ipv4.tcp_rmem", 2),
+            ("net.ipv4.tcp_wmem", 2),
+            ("net.core.rmem_max", 0),
+            ("net.core.wmem_max", 0),
+        ];
+        BufferLimits::Kernel(settings.map(|(name, place)| {
+            let text = settings::read(name).ok()?;
+            let number = text.split_whitespace().nth(place)?.parse().ok()?;
+            Some(Bytes::new(number))
+        }))
+    }
+}

@@ -1,0 +1,147 @@
+//! Servers for tests: this project's, and a stock iperf3.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use gigatcp_meter::tester::{Notify, Outcome, Server, ServerConfig, ServerNotice};
+use serde_json::Value;
+
+pub const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// Longest wait for something that happens soon.
+const SOON: Duration = Duration::from_secs(5);
+
+/// A server of this process.
+pub struct Running {
+    /// Where it speaks iperf3's protocol.
+    pub at: SocketAddr,
+    /// Where it speaks nuttcp's.
+    pub nuttcp_at: Option<SocketAddr>,
+    pub stop: Arc<AtomicBool>,
+    pub refusals: Arc<Mutex<Vec<String>>>,
+    outcomes: Arc<Mutex<Vec<Outcome>>>,
+    /// Numbers of clients whose test was accepted, and of clients that wait.
+    clients: Arc<[AtomicU16; 2]>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    pub fn start(config: ServerConfig) -> Self {
+        let server = Server::bind(config).unwrap();
+        let (at, nuttcp_at) = (server.address(), server.nuttcp_address());
+        let stop = Arc::new(AtomicBool::new(false));
+        let outcomes = Arc::new(Mutex::new(Vec::new()));
+        let refusals = Arc::new(Mutex::new(Vec::new()));
+        let clients = Arc::new([0, 0].map(AtomicU16::new));
+        let (kept, refused) = (outcomes.clone(), refusals.clone());
+        let (counts, stops) = (clients.clone(), stop.clone());
+        let thread = thread::spawn(move || {
+            let notify: Arc<Notify> = Arc::new(move |notice: ServerNotice<'_>| match notice {
+                ServerNotice::Ended {
+                    outcome: Some(outcome),
+                    ..
+                } => kept.lock().unwrap().push(outcome.clone()),
+                ServerNotice::Refused { reason, .. } => refused.lock().unwrap().push(reason),
+                ServerNotice::Accepted { .. } => drop(counts[0].fetch_add(1, Ordering::SeqCst)),
+                ServerNotice::Queued { .. } => drop(counts[1].fetch_add(1, Ordering::SeqCst)),
+                _ => {}
+            });
+            let stops = || stops.load(Ordering::Relaxed);
+            server.run(&stops, &notify).unwrap();
+        });
+        Self {
+            at,
+            nuttcp_at,
+            stop,
+            refusals,
+            outcomes,
+            clients,
+            thread: Some(thread),
+        }
+    }
+
+    /// The only test that was served, once it has ended.
+    pub fn outcome(&self) -> Outcome {
+        let deadline = Instant::now() + SOON;
+        while Instant::now() < deadline {
+            if let Some(outcome) = self.outcomes.lock().unwrap().pop() {
+                return outcome;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        panic!("no test has ended: {:?}", self.refusals.lock().unwrap());
+    }
+
+    /// Waits until a client was accepted (0) or told to wait (1).
+    pub fn wait_for(&self, which: usize) {
+        let deadline = Instant::now() + SOON;
+        while self.clients[which].load(Ordering::SeqCst) == 0 {
+            assert!(Instant::now() < deadline, "no client came");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.at).unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+/// `iperf3 -s -1 -J` on a port of its own.
+pub struct StockServer {
+    child: Child,
+    pub port: u16,
+}
+
+impl StockServer {
+    /// One that listens at an address of the calling thread's namespace; `None` if iperf3 is not
+    /// installed.
+    pub fn start(at: IpAddr) -> Option<Self> {
+        let free = TcpListener::bind((at, 0)).unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let child = Command::new("iperf3")
+            .args(["-s", "-1", "-J", "-B", &at.to_string()])
+            .args(["-p", &port.to_string()])
+            .stdout(Stdio::piped())
+            .spawn();
+        let Ok(child) = child else {
+            eprintln!("skipped: iperf3 is not installed");
+            return None;
+        };
+        // It listens when the port is taken.
+        let deadline = Instant::now() + SOON;
+        while TcpListener::bind((at, port)).is_ok() {
+            assert!(Instant::now() < deadline, "iperf3 does not listen");
+            thread::sleep(Duration::from_millis(5));
+        }
+        Some(Self { child, port })
+    }
+
+    /// What the server says of the test.
+    pub fn end(self) -> Value {
+        let output = self.child.wait_with_output().unwrap();
+        serde_json::from_slice(&output.stdout).expect("the server writes JSON")
+    }
+}
+
+/// What a stock server says its end of a stream sent or received.
+pub fn bytes_of(server: &Value, index: usize, end: &str) -> u64 {
+    let stream = &server["end"]["streams"][index];
+    let of_stream = match stream.get("udp") {
+        Some(udp) => udp,
+        None => &stream[end],
+    };
+    of_stream["bytes"].as_u64().unwrap()
+}

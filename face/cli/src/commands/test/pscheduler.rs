@@ -1,0 +1,222 @@
+//! An outcome as the result of pScheduler's `throughput` test, schema 1.
+//!
+//! The fields are those of `result-jsonschema.json` of its package `test-throughput`; their
+//! meanings where the schema leaves them open are those of its tool `iperf3`:
+//!
+//! * `throughput-bytes` is an amount and not a rate, `jitter` is in ms, `rtt` in µs;
+//! * `tcp-window-size` of a stream is its congestion window in bytes; that of the result, as
+//!   `requested-tcp-window-size`, the socket buffer;
+//! * `throughput-bits` of a summary is the sender's, `receiver-throughput-bits` the receiver's;
+//! * `omitted`, `start`, `end`, `stream-id`, `retransmits`, `sent` and `lost` are as in iperf3;
+//! * `diags` is the answer in words, `mss` and `mtu` are those of the first stream.
+//!
+//! What no end counted is left out. Results have one direction.
+
+use std::time::Duration;
+
+use gigatcp_meter::tester::{Interval, Outcome, Role, StreamInterval, StreamOutcome, TestError};
+use gigatcp_protocol::iperf3::{StreamResults, Transport};
+use gigatcp_units as units;
+use serde_json::{Map, Value, json};
+
+use super::{native, sums};
+
+/// The result.
+pub(super) fn of(outcome: &Outcome) -> Value {
+    let intervals: Vec<Value> = outcome
+        .intervals
+        .iter()
+        .map(|one| interval(outcome, one))
+        .collect();
+    let streams: Vec<Value> = outcome
+        .streams
+        .iter()
+        .map(|one| stream(outcome, one))
+        .collect();
+    let mut summary = Map::new();
+    if let Some(first) = outcome.streams.first() {
+        let (own, peer) = (
+            sums::of_totals(outcome, first.role),
+            sums::of_peer(outcome, first.role),
+        );
+        summary = total(outcome, first.role, &own, peer.as_ref());
+    }
+    let mut value = result(outcome.cut_short.as_deref());
+    value["diags"] = native::text(outcome, false).into();
+    value["intervals"] = intervals.into();
+    value["summary"] = json!({"streams": streams, "summary": summary});
+    if let Some(first) = outcome.streams.first() {
+        let mtu = first
+            .total
+            .view
+            .map(|view| view.pmtu)
+            .filter(|mtu| *mtu > 0);
+        let window = outcome.parameters.window;
+        let granted = window.map(|_| match first.role {
+            Role::Sender => first.options.usable_send_buffer,
+            Role::Receiver => first.options.usable_receive_window,
+        });
+        let facts = [
+            ("mss", first.options.mss.map(u64::from)),
+            ("mtu", mtu.map(u64::from)),
+            ("tcp-window-size", granted),
+            ("requested-tcp-window-size", window),
+        ];
+        for (key, number) in facts {
+            if let Some(number) = number {
+                value[key] = number.into();
+            }
+        }
+    }
+    value
+}
+
+/// The result of a test without data.
+pub(super) fn error(error: &TestError) -> Value {
+    result(Some(&error.to_string()))
+}
+
+fn result(error: Option<&str>) -> Value {
+    let mut value = json!({
+        "schema": 1,
+        "succeeded": error.is_none(),
+        "diags": "",
+        "intervals": [],
+        "summary": {},
+    });
+    if let Some(error) = error {
+        value["error"] = error.into();
+    }
+    value
+}
+
+fn put(map: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
+    map.insert(key.to_owned(), value.into());
+}
+
+/// Times, and an amount with its rate.
+fn span(start: Duration, end: Duration, bytes: u64) -> Map<String, Value> {
+    let mut map = Map::new();
+    put(&mut map, "start", start.as_secs_f64());
+    put(&mut map, "end", end.as_secs_f64());
+    put(&mut map, "throughput-bytes", bytes);
+    put(
+        &mut map,
+        "throughput-bits",
+        bits(bytes, end.saturating_sub(start)),
+    );
+    map
+}
+
+/// Bits per second.
+fn bits(bytes: u64, time: Duration) -> f64 {
+    let seconds = time.as_secs_f64();
+    let rate = bytes as f64 * 8.0 / seconds;
+    if seconds > 0.0 { rate } else { 0.0 }
+}
+
+fn micros(time: units::Duration) -> u64 {
+    time.as_micros()
+}
+
+fn interval(outcome: &Outcome, interval: &Interval) -> Value {
+    let entry = |part: &StreamInterval, role: Role| {
+        let mut map = span(interval.start, interval.end, part.bytes);
+        put(&mut map, "omitted", interval.omitted);
+        if outcome.parameters.transport == Transport::Udp {
+            match role {
+                Role::Sender => put(&mut map, "sent", part.datagrams),
+                Role::Receiver => {
+                    let jitter = part.udp.report.jitter.as_secs_f64();
+                    put_datagrams(&mut map, part.expected, part.lost, jitter);
+                }
+            }
+        } else if let Some(retransmits) = part.retransmits {
+            put(&mut map, "retransmits", retransmits);
+        }
+        map
+    };
+    let streams = outcome.streams.iter().zip(&interval.streams);
+    let streams = streams.map(|(stream, part)| {
+        let mut map = entry(part, stream.role);
+        put(&mut map, "stream-id", stream.id);
+        if let Some(view) = part.view.filter(|_| stream.role == Role::Sender) {
+            put(&mut map, "tcp-window-size", view.cwnd.as_u64());
+            if let Some(rtt) = view.srtt {
+                put(&mut map, "rtt", micros(rtt));
+            }
+        }
+        Value::Object(map)
+    });
+    let streams: Vec<Value> = streams.collect();
+    let mut summary = Map::new();
+    if let Some(first) = outcome.streams.first() {
+        let sum = sums::of_interval(&outcome.streams, interval, first.role);
+        summary = entry(&sum, first.role);
+    }
+    json!({"streams": streams, "summary": summary})
+}
+
+/// Datagrams as their receiver counted them; jitter in seconds.
+fn put_datagrams(map: &mut Map<String, Value>, sent: u64, lost: i64, jitter: f64) {
+    put(map, "sent", sent);
+    put(map, "lost", lost);
+    put(map, "jitter", jitter * 1000.0);
+}
+
+fn stream(outcome: &Outcome, stream: &StreamOutcome) -> Value {
+    let mut map = total(outcome, stream.role, &stream.total, outcome.peer_of(stream));
+    put(&mut map, "stream-id", stream.id);
+    if let Some([_, mean, _]) = stream.rtt.filter(|_| stream.role == Role::Sender) {
+        put(&mut map, "rtt", mean.as_micros() as u64);
+    }
+    Value::Object(map)
+}
+
+/// What both ends counted of a direction, or of a stream of it.
+fn total(
+    outcome: &Outcome,
+    role: Role,
+    own: &StreamInterval,
+    peer: Option<&StreamResults>,
+) -> Map<String, Value> {
+    let measured = outcome.measured;
+    let peer_time = peer.and_then(|peer| peer.end_time).filter(|end| *end > 0.0);
+    let peer_time = peer_time.map_or(measured, Duration::from_secs_f64);
+    let ours = Some((own.bytes, measured));
+    let theirs = peer.map(|peer| (peer.bytes, peer_time));
+    let (sent, received) = match role {
+        Role::Sender => (ours, theirs),
+        Role::Receiver => (theirs, ours),
+    };
+    let mut map = match sent {
+        Some((bytes, time)) => span(Duration::ZERO, time, bytes),
+        None => Map::new(),
+    };
+    put(&mut map, "start", 0.0);
+    put(&mut map, "end", measured.as_secs_f64());
+    if let Some((bytes, time)) = received {
+        put(&mut map, "receiver-throughput-bits", bits(bytes, time));
+    }
+    let is_udp = outcome.parameters.transport == Transport::Udp;
+    match (role, peer) {
+        (Role::Receiver, _) if is_udp => {
+            put_datagrams(
+                &mut map,
+                own.expected,
+                own.lost,
+                own.udp.report.jitter.as_secs_f64(),
+            );
+        }
+        (Role::Sender, Some(peer)) if is_udp => {
+            put_datagrams(&mut map, own.datagrams, peer.errors, peer.jitter);
+        }
+        (Role::Sender, None) if is_udp => put(&mut map, "sent", own.datagrams),
+        (Role::Sender, _) => map.extend(own.retransmits.map(|n| ("retransmits".into(), n.into()))),
+        (Role::Receiver, peer) => {
+            let count = peer.and_then(|peer| peer.retransmits);
+            map.extend(count.map(|n| ("retransmits".into(), n.into())));
+        }
+    }
+    map
+}
