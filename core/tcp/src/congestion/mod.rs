@@ -78,24 +78,57 @@ pub struct Ack {
     /// report, cumulatively or selectively, something that was sent after the
     /// round before had begun.
     pub round_end: bool,
-    /// Delivery rate sample, if this ACK allows one.
+    /// Delivery rate sample, if this ACK delivered something.
     pub rate: Option<RateSample>,
 }
 
-/// How fast the network delivered, measured over the flight of the most
-/// recently sent segment that was just acknowledged.
+/// How fast the network delivered, measured over the flight of the latest
+/// transmission that was just delivered (draft-ietf-ccwg-bbr, "Delivery Rate Samples").
 #[derive(Clone, Copy, Debug)]
 pub struct RateSample {
-    /// Octets delivered between the sending of that segment and now.
+    /// Octets delivered between its departure and now: `RS.delivered`.
     pub delivered: Bytes,
-    /// Total delivered when that segment was sent (marks its round).
+    /// Octets marked lost between its departure and now: `RS.lost`.
+    pub lost: Bytes,
+    /// Octets delivered in all when it left (marks its round): `RS.prior_delivered`.
     pub prior_delivered: Bytes,
-    /// The longer of send interval and ACK interval.
-    pub interval: Duration,
-    /// Whether the application was the limit when that segment was sent.
+    /// Octets in flight when it left, itself included: `RS.tx_in_flight`.
+    pub tx_in_flight: Bytes,
+    /// From the latest departure delivered when it left to its own: `RS.send_elapsed`.
+    pub send_interval: Duration,
+    /// From the last delivery before it left to now: `RS.ack_elapsed`.
+    pub ack_interval: Duration,
+    /// Whether the application was the limit when it left.
     pub app_limited: bool,
+    /// Whether it was sent before.
+    pub is_retransmission: bool,
     /// Whether this ACK was probably held back by the receiver (delayed ACK).
     pub ack_delayed: bool,
+}
+
+impl RateSample {
+    /// The longer of send interval and ACK interval: `RS.interval`.
+    #[inline]
+    #[must_use]
+    pub fn interval(&self) -> Duration {
+        self.send_interval.max(self.ack_interval)
+    }
+
+    /// The rate of delivery; `None` if the interval is shorter than `min_rtt` or
+    /// zero, as after a retransmission whose original arrived.
+    #[must_use]
+    pub fn rate(&self, min_rtt: Option<Duration>) -> Option<Rate> {
+        self.is_reliable(min_rtt)
+            .then(|| Rate::from_amount(self.delivered, self.interval()))
+    }
+
+    /// Returns whether the interval is long enough to tell a rate.
+    #[inline]
+    #[must_use]
+    pub fn is_reliable(&self, min_rtt: Option<Duration>) -> bool {
+        let interval = self.interval();
+        !interval.is_zero() && interval >= min_rtt.unwrap_or(Duration::ZERO)
+    }
 }
 
 /// How congestion showed itself.

@@ -153,7 +153,7 @@ impl<P: Payload> Connection<P> {
         let mut rate = self.board.finish_ack(now, &revealed);
         if let Some(sample) = &mut rate {
             sample.ack_delayed = is_probably_delayed(&revealed, self.smss);
-            self.note_delivery(*sample);
+            self.note_delivery(sample);
         }
         if self.tlp.is_outstanding() {
             let bare = duplicate && segment.options.sack.is_empty();

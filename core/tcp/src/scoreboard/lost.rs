@@ -37,6 +37,13 @@ impl Scoreboard {
         None
     }
 
+    /// Marks `range` lost; says how many octets of it were not.
+    pub(super) fn mark(&mut self, range: Range<u64>) -> u64 {
+        let marked = self.lost.insert(range);
+        self.lost_so_far += marked;
+        marked
+    }
+
     /// Marks lost what is not SACKed in `within` and not retransmitted yet;
     /// returns the first offset and the number of octets marked.
     pub(super) fn mark_gaps_lost(&mut self, within: Range<u64>) -> Option<(u64, u64)> {
@@ -49,7 +56,7 @@ impl Scoreboard {
             while let Some(clean) = self.retransmitted.first_gap(at..gap.end) {
                 at = clean.end;
                 first.get_or_insert(clean.start);
-                marked += self.lost.insert(clean);
+                marked += self.mark(clean);
             }
         }
         first.map(|first| (first, marked)).filter(|(_, n)| *n > 0)
@@ -63,7 +70,7 @@ impl Scoreboard {
         let start = head.start;
         self.twice.remove(head.clone());
         self.lost_edge = self.lost_edge.max(head.end);
-        let marked = self.lost.insert(head);
+        let marked = self.mark(head);
         (marked > 0).then_some((start, marked))
     }
 
@@ -73,13 +80,12 @@ impl Scoreboard {
     /// itself is SACKed (RFC 2018 section 8).
     pub fn mark_all_lost(&mut self) -> (u64, u64) {
         self.drop_reneged();
-        self.lost.clear();
         self.twice.clear();
         self.retransmitted.forget_times();
         let mut from = self.una;
         while let Some(gap) = self.sacked.first_gap(from..self.nxt) {
             from = gap.end;
-            self.lost.insert(gap);
+            self.mark(gap);
         }
         self.lost_edge = self.nxt;
         (self.una, self.lost.total())
@@ -97,7 +103,7 @@ impl Scoreboard {
 
     /// What was sent from `from` on did not fit the path: everything there that
     /// is not SACKed is lost, also what was retransmitted. Returns how many
-    /// octets that is.
+    /// octets that is; no rate sample counts them, since no network lost them.
     pub fn mark_lost_from(&mut self, from: u64) -> u64 {
         self.mark_lost_within(from..self.nxt)
     }
