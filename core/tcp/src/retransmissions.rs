@@ -139,6 +139,13 @@ impl Retransmissions {
             .is_some_and(|(_, resent)| resent.end > range.start)
     }
 
+    /// Where what was sent again at the octet `at` ends, and what the sender had
+    /// seen when it left last.
+    pub fn standing_at(&self, at: u64) -> Option<(u64, SendState)> {
+        let (_, resent) = self.by_place.range(..=at).next_back()?;
+        (resent.end > at).then_some((resent.end, resent.state))
+    }
+
     /// The lowest stretch of `within` that was not sent again.
     pub fn first_gap(&self, within: Range<u64>) -> Option<Range<u64>> {
         if self.is_above_all(within.start) {

@@ -40,6 +40,7 @@ mod next_segment;
 mod revealed;
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use gigatcp_units::Instant;
@@ -89,6 +90,8 @@ pub struct Scoreboard {
     deflated: u64,
     /// Octets marked lost in all, each once for each time it was.
     lost_so_far: u64,
+    /// Of these, what nobody was told of yet.
+    newly_lost: Vec<Range<u64>>,
     /// Octets delivered in all (cumulatively or selectively acknowledged).
     delivered: u64,
     delivered_at: Instant,
@@ -114,6 +117,7 @@ impl Scoreboard {
             duplicate_credit: 0,
             deflated: 0,
             lost_so_far: 0,
+            newly_lost: Vec::new(),
             delivered: 0,
             delivered_at: Instant::ZERO,
             first_sent_at: Instant::ZERO,
@@ -237,7 +241,6 @@ impl Scoreboard {
 mod tests {
     use super::*;
     use alloc::vec;
-    use alloc::vec::Vec;
     use proptest::prelude::*;
 
     const MSS: u32 = 10;

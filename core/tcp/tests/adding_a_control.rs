@@ -246,19 +246,11 @@ impl Rounds {
         self.control.on_ack(&Ack {
             now: Instant::ZERO,
             acked: Bytes::new(acked),
-            sacked: Bytes::ZERO,
-            lost: Bytes::ZERO,
-            ce_marked: Bytes::ZERO,
-            ce_marked_segments: 0,
             acked_transmissions: 1,
             phase,
             prior_in_flight: self.control.cwnd(),
             cwnd_limited: true,
-            rtt: None,
-            srtt: None,
-            min_rtt: None,
-            round_end: false,
-            rate: None,
+            ..Ack::default()
         });
     }
 

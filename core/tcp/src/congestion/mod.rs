@@ -1,11 +1,12 @@
 //! Congestion control: how much may be in flight.
 //!
 //! One trait, one file per algorithm, one line in [`REGISTRY`]. The trait can
-//! host a window-based control (Reno, CUBIC) and a rate-based model: an
-//! [`Ack`] carries the rate sample (delivered, interval, round-trip time,
-//! losses, what was in flight, whether the application was slow), and the
-//! control owns cwnd, ssthresh, pacing rate, send quantum and what it needs to
-//! take a reduction back.
+//! host a window-based control (Reno, CUBIC) and a rate-based model (BBR): it
+//! is told of acknowledgments with their rate samples ([`Ack`]), of each loss with
+//! what the lost transmission had seen when it left ([`Lost`]), of departures
+//! ([`Sent`]), and owns cwnd, ssthresh, pacing rate, send quantum and what it
+//! needs to take a reduction back. What it draws comes from its own stream
+//! ([`Config::seed`]).
 //!
 //! Finding losses and repairing them is somebody else's work
 //! (`recovery`, a module beside this one): this side only learns that there was congestion.
@@ -25,136 +26,19 @@ mod dctcp;
 mod fixed;
 mod gate;
 mod linux_2_6_20;
+mod signals;
 mod slow_start;
 mod validation;
 
 use alloc::boxed::Box;
 use core::fmt::Debug;
 
-use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::profile::Profile;
 
+pub use signals::{Ack, Congestion, CongestionKind, Lost, RateSample, Sent, WindowBounds};
 pub(crate) use validation::Validation;
-
-/// What a congestion control learns from one arriving acknowledgment.
-#[derive(Clone, Copy, Debug)]
-pub struct Ack {
-    /// When it arrived.
-    pub now: Instant,
-    /// Octets newly acknowledged cumulatively.
-    pub acked: Bytes,
-    /// Octets newly acknowledged selectively.
-    pub sacked: Bytes,
-    /// Octets newly marked lost.
-    pub lost: Bytes,
-    /// Of the octets delivered, those that arrived with a congestion mark (CE):
-    /// `DCTCP.BytesMarked` of RFC 8257 section 3.3. With accurate feedback (RFC
-    /// 9768) what the receiver counted; with the classic one (RFC 3168) all
-    /// that an ACK with ECN-Echo covers, which is right only where the receiver
-    /// echoes as RFC 8257 section 3.2 says.
-    pub ce_marked: Bytes,
-    /// The same in wire segments.
-    pub ce_marked_segments: u32,
-    /// Transmissions wholly acknowledged by this ACK: a super-segment counts
-    /// once. Linux before 2.6.29 showed its controls this number as `packets
-    /// acked` while segmentation offload was on.
-    pub acked_transmissions: u32,
-    /// Recovery phase after this ACK was processed.
-    pub phase: Phase,
-    /// `pipe` before this ACK: what was in flight, in octets.
-    pub prior_in_flight: Bytes,
-    /// Whether the sender had filled cwnd since the ACK before (otherwise the
-    /// window has not been tested and should not grow; RFC 7661).
-    pub cwnd_limited: bool,
-    /// Round-trip time measured by this ACK, if it allows one (Karn).
-    pub rtt: Option<Duration>,
-    /// Smoothed round-trip time; absent before the first sample.
-    pub srtt: Option<Duration>,
-    /// Smallest round-trip time of the connection so far.
-    pub min_rtt: Option<Duration>,
-    /// Whether this ACK ends a round and begins the next: it is the first to
-    /// report, cumulatively or selectively, something that was sent after the
-    /// round before had begun.
-    pub round_end: bool,
-    /// Delivery rate sample, if this ACK delivered something.
-    pub rate: Option<RateSample>,
-}
-
-/// How fast the network delivered, measured over the flight of the latest
-/// transmission that was just delivered (draft-ietf-ccwg-bbr, "Delivery Rate Samples").
-#[derive(Clone, Copy, Debug)]
-pub struct RateSample {
-    /// Octets delivered between its departure and now: `RS.delivered`.
-    pub delivered: Bytes,
-    /// Octets marked lost between its departure and now: `RS.lost`.
-    pub lost: Bytes,
-    /// Octets delivered in all when it left (marks its round): `RS.prior_delivered`.
-    pub prior_delivered: Bytes,
-    /// Octets in flight when it left, itself included: `RS.tx_in_flight`.
-    pub tx_in_flight: Bytes,
-    /// From the latest departure delivered when it left to its own: `RS.send_elapsed`.
-    pub send_interval: Duration,
-    /// From the last delivery before it left to now: `RS.ack_elapsed`.
-    pub ack_interval: Duration,
-    /// Whether the application was the limit when it left.
-    pub app_limited: bool,
-    /// Whether it was sent before.
-    pub is_retransmission: bool,
-    /// Whether this ACK was probably held back by the receiver (delayed ACK).
-    pub ack_delayed: bool,
-}
-
-impl RateSample {
-    /// The longer of send interval and ACK interval: `RS.interval`.
-    #[inline]
-    #[must_use]
-    pub fn interval(&self) -> Duration {
-        self.send_interval.max(self.ack_interval)
-    }
-
-    /// The rate of delivery; `None` if the interval is shorter than `min_rtt` or
-    /// zero, as after a retransmission whose original arrived.
-    #[must_use]
-    pub fn rate(&self, min_rtt: Option<Duration>) -> Option<Rate> {
-        self.is_reliable(min_rtt)
-            .then(|| Rate::from_amount(self.delivered, self.interval()))
-    }
-
-    /// Returns whether the interval is long enough to tell a rate.
-    #[inline]
-    #[must_use]
-    pub fn is_reliable(&self, min_rtt: Option<Duration>) -> bool {
-        let interval = self.interval();
-        !interval.is_zero() && interval >= min_rtt.unwrap_or(Duration::ZERO)
-    }
-}
-
-/// How congestion showed itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CongestionKind {
-    /// Loss found by duplicate or selective acknowledgments: recovery begins.
-    Loss,
-    /// An explicit notification (RFC 3168): as loss, but nothing to repair.
-    Ecn,
-    /// First retransmission timeout of a segment. A repeated timeout of the
-    /// same segment is not reported again (RFC 5681 section 3.1, eq. 4).
-    Timeout,
-}
-
-/// A congestion event: at most one per window of data.
-#[derive(Clone, Copy, Debug)]
-pub struct Congestion {
-    /// When it was found.
-    pub now: Instant,
-    /// What it was.
-    pub kind: CongestionKind,
-    /// `FlightSize` of RFC 5681: octets sent and not cumulatively acknowledged.
-    pub flight_size: Bytes,
-    /// `pipe` of RFC 6675: octets estimated to be in the network.
-    pub pipe: Bytes,
-}
 
 /// How the window opens while it is below ssthresh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -237,6 +121,9 @@ pub enum Counting {
 pub struct Config {
     /// Sender maximum segment size (payload octets per segment).
     pub smss: u32,
+    /// Seed of whatever the control draws: the connection's own, the same in each
+    /// run of the same plan ([`gigatcp_units::random::Stream`]).
+    pub seed: u64,
     /// Initial window.
     pub initial_window: Bytes,
     /// Start value of ssthresh in segments; 0 = unset ("arbitrarily high").
@@ -287,6 +174,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             smss: 1460,
+            seed: 0,
             initial_window: Bytes::new(14_600),
             initial_ssthresh: None,
             slow_start: SlowStart::Usual,
@@ -297,17 +185,6 @@ impl Default for Config {
             abe: false,
         }
     }
-}
-
-/// Bounds for a window that was not in use (RFC 7661).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WindowBounds {
-    /// cwnd falls to this, but not below one segment.
-    pub cwnd_at_most: Bytes,
-    /// ssthresh rises to this.
-    pub ssthresh_at_least: Bytes,
-    /// ssthresh falls to this, but not below two segments.
-    pub ssthresh_at_most: Bytes,
 }
 
 /// A congestion control algorithm.
@@ -326,6 +203,18 @@ pub trait CongestionControl: Debug + Send {
     /// (RFC 5681 section 3.1), otherwise the reduced window. What stood before
     /// is remembered for [`CongestionControl::undo`].
     fn on_congestion(&mut self, event: &Congestion);
+
+    /// Octets were marked lost. Comes before the congestion, if it is any, and
+    /// before the ACK that showed it; also where a timer found it.
+    fn on_lost(&mut self, _lost: &Lost) {}
+
+    /// The handshake is over, and `srtt` is its round-trip time if that could be
+    /// measured; nothing was acknowledged yet but the SYN.
+    fn on_established(&mut self, _now: Instant, _srtt: Option<Duration>) {}
+
+    /// Data leaves. Where [`Sent::in_flight`] is all of it, nothing was in flight;
+    /// before the first of it `on_transmit_start` was called.
+    fn on_sent(&mut self, _sent: &Sent) {}
 
     /// Everything outstanding at the last congestion event is acknowledged.
     fn on_recovery_end(&mut self, _now: Instant) {}
@@ -363,7 +252,8 @@ pub trait CongestionControl: Debug + Send {
         false
     }
 
-    /// Rate at which to release segments; absent = no pacing asked for.
+    /// Rate at which to release segments, the first window included; absent = no
+    /// pacing asked for.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }

@@ -102,6 +102,7 @@ impl Scoreboard {
             retransmitted,
             lost,
             lost_so_far,
+            newly_lost,
             twice,
             ..
         } = self;
@@ -114,6 +115,7 @@ impl Scoreboard {
                 let start = part.start;
                 // The original was judged before it and is lost as well.
                 twice.remove(part.clone());
+                newly_lost.extend(lost.gaps(part.clone()));
                 let octets = lost.insert(part);
                 *lost_so_far += octets;
                 found.resent += octets;

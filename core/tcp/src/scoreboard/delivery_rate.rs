@@ -58,8 +58,14 @@ impl Scoreboard {
             first_sent_at: self.first_sent_at,
             lost: self.lost_so_far,
             in_flight: in_flight.min(u64::from(u32::MAX)) as u32,
-            app_limited: self.app_limited_until > 0,
+            app_limited: self.is_app_limited(),
         }
+    }
+
+    /// Whether what leaves now does not show what the network could carry.
+    #[inline]
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited_until > 0
     }
 
     /// The sender ran out of data: what is in flight now does not show what

@@ -82,10 +82,6 @@ impl Rounds {
         Ack {
             now: self.now,
             acked: Bytes::new(segments * SMSS),
-            sacked: Bytes::ZERO,
-            lost: Bytes::ZERO,
-            ce_marked: Bytes::ZERO,
-            ce_marked_segments: 0,
             acked_transmissions: (transmissions(self.acked + segments) - transmissions(self.acked))
                 as u32,
             phase,
@@ -95,7 +91,7 @@ impl Rounds {
             srtt: Some(self.rtt),
             min_rtt: Some(self.rtt),
             round_end: core::mem::take(&mut self.round_begins),
-            rate: None,
+            ..Ack::default()
         }
     }
 

@@ -106,6 +106,7 @@ fn config() -> impl Strategy<Value = Config> {
     (window, slow_start, counting, switches).prop_map(
         |((smss, initial_window, initial_ssthresh), slow_start, counting, switches)| Config {
             smss,
+            seed: u64::from(smss),
             initial_window: Bytes::new(initial_window),
             initial_ssthresh,
             slow_start,
@@ -164,10 +165,6 @@ fn apply(control: &mut dyn CongestionControl, step: &Step, now: &mut Instant) {
             control.on_ack(&Ack {
                 now: *now,
                 acked: Bytes::new(acked),
-                sacked: Bytes::ZERO,
-                lost: Bytes::ZERO,
-                ce_marked: Bytes::ZERO,
-                ce_marked_segments: 0,
                 acked_transmissions: (acked / SMSS).try_into().unwrap_or(u32::MAX),
                 phase,
                 prior_in_flight: Bytes::new(acked),
@@ -176,7 +173,7 @@ fn apply(control: &mut dyn CongestionControl, step: &Step, now: &mut Instant) {
                 srtt: rtt,
                 min_rtt: rtt,
                 round_end,
-                rate: None,
+                ..Ack::default()
             });
         }
         Step::Congestion { kind, flight_size } => control.on_congestion(&Congestion {
