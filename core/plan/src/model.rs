@@ -8,7 +8,7 @@ use gigatcp_app::{AppConfig, Make};
 use gigatcp_path::{
     ClustersConfig, CpuCosts, HopConfig, RingsConfig, Scheduling, SharedMediumConfig, StealConfig,
 };
-use gigatcp_tcp::congestion::{Entry, SlowStart};
+use gigatcp_tcp::congestion::{Entry, Family, SlowStart};
 use gigatcp_tcp::{IpVersion, Profile};
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -347,6 +347,9 @@ pub enum Stop {
 pub const KERNELS_OWN: &[Entry] = &[Entry {
     name: "bbr",
     summary: "rate and round trip of the path in place of losses; only where a kernel sends, live",
+    family: Family::RateBased,
+    reacts_to: "the rate of delivery; the least round trip",
+    deployed: "Linux, a choice since 4.9",
     build: |_| unreachable!("a plan gives this control to no engine"),
 }];
 

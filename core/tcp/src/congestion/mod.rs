@@ -269,6 +269,34 @@ pub trait CongestionControl: Debug + Send {
     }
 }
 
+/// A family of congestion controls: what they have in common whatever happens.
+///
+/// All keep cwnd at one segment or more, and keep its octets when the segment size
+/// changes. What each family promises beyond that is tested for every control
+/// (`core/tcp/tests/congestion_rounds/properties.rs`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    /// A window that congestion alone reduces: no ACK takes it back.
+    WindowBased,
+    /// A window that rising delay reduces as well, on any ACK.
+    DelayBased,
+    /// A model of the path's rate and round trip: pacing rate and window follow it
+    /// up and down, and a loss need not reduce them.
+    RateBased,
+}
+
+impl Family {
+    /// Its name in lists.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WindowBased => "window-based",
+            Self::DelayBased => "delay-based",
+            Self::RateBased => "rate-based",
+        }
+    }
+}
+
 /// A congestion control that can be asked for by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -276,6 +304,12 @@ pub struct Entry {
     pub name: &'static str,
     /// One line of what it is, with its source.
     pub summary: &'static str,
+    /// What it moves, and so what holds for it whatever happens.
+    pub family: Family,
+    /// What it reacts to.
+    pub reacts_to: &'static str,
+    /// Where it is deployed.
+    pub deployed: &'static str,
     /// Makes one.
     pub build: fn(&Config) -> Box<dyn CongestionControl>,
 }
@@ -285,31 +319,49 @@ pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "reno",
         summary: "additive increase, multiplicative decrease by half (RFC 5681)",
+        family: Family::WindowBased,
+        reacts_to: "losses; marks as losses",
+        deployed: "the standard; FreeBSD before 14",
         build: |config| Box::new(reno::Reno::new(config)),
     },
     Entry {
         name: "cubic",
         summary: "window a cubic function of time since the last loss (RFC 9438)",
+        family: Family::WindowBased,
+        reacts_to: "losses; marks as losses",
+        deployed: "Linux, Windows, macOS, FreeBSD from 14: the default",
         build: |config| Box::new(cubic::Cubic::new(config)),
     },
     Entry {
         name: "cubic-linux",
         summary: "CUBIC in whole numbers with HyStart, as in Linux 6",
+        family: Family::WindowBased,
+        reacts_to: "losses; marks as losses; delay and ACK trains in slow start",
+        deployed: "Linux, the default since 2.6.19",
         build: |config| Box::new(cubic_linux::CubicLinux::new(config)),
     },
     Entry {
         name: "dctcp",
         summary: "a reduction in proportion to what was marked, for data centres (RFC 8257)",
+        family: Family::WindowBased,
+        reacts_to: "the share of marked octets; losses",
+        deployed: "data centers; Linux, Windows Server, FreeBSD",
         build: |config| Box::new(dctcp::Dctcp::new(config)),
     },
     Entry {
         name: "bic-2.6.20",
         summary: "binary increase as in Linux 2.6.20, May 2007 (Xu, Harfoush, Rhee 2004)",
+        family: Family::WindowBased,
+        reacts_to: "losses",
+        deployed: "Linux, the default from 2.6.8 to 2.6.18",
         build: |config| Box::new(bic_2_6_20::control(config)),
     },
     Entry {
         name: "cubic-2.6.20",
         summary: "CUBIC 2.0 as in Linux 2.6.20, May 2007 (Rhee, Xu 2005)",
+        family: Family::WindowBased,
+        reacts_to: "losses",
+        deployed: "Linux 2.6.19 and 2.6.20, the default",
         build: |config| Box::new(cubic_2_6_20::control(config)),
     },
 ];
@@ -319,6 +371,9 @@ pub const REGISTRY: &[Entry] = &[
 pub const FIXED: &Entry = &Entry {
     name: "fixed",
     summary: "no congestion control: the initial window, whatever happens (before 1988)",
+    family: Family::WindowBased,
+    reacts_to: "nothing",
+    deployed: "nowhere since 1988",
     build: |config| Box::new(fixed::Fixed::new(config)),
 };
 

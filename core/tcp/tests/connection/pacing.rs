@@ -325,6 +325,9 @@ impl CongestionControl for Steady {
 static STEADY: congestion::Entry = congestion::Entry {
     name: "steady",
     summary: "a rate",
+    family: congestion::Family::RateBased,
+    reacts_to: "",
+    deployed: "",
     build: |_| Box::new(Steady),
 };
 

@@ -77,6 +77,9 @@ impl CongestionControl for Listening {
 static LISTENING: Entry = Entry {
     name: "listening",
     summary: "Reno that notes what it is told",
+    family: congestion::Family::WindowBased,
+    reacts_to: "",
+    deployed: "",
     build: |config| {
         let reno = congestion::find("reno").expect("it is registered");
         note(Told::Seed(config.seed));
