@@ -381,7 +381,7 @@ fn first_control(config: &Config, rmss: u32) -> Box<dyn CongestionControl> {
     (config.congestion.build)(&congestion::Config {
         initial_ssthresh: config.initial_ssthresh,
         slow_start: config.slow_start,
-        ..congestion::Config::new(&config.profile, rmss)
+        ..open::control_of(&config.profile, rmss)
     })
 }
 

@@ -9,8 +9,8 @@ use gigatcp_units::{Bytes, Instant, random};
 use gigatcp_wire::{Flags, Options, Payload, Segment, SeqNumber, WireWindow};
 
 use super::{Config, Connection, Failure, Received, Reset};
-use crate::congestion;
-use crate::profile::InitialWindow;
+use crate::congestion::{self, SlowStart};
+use crate::profile::{InitialWindow, Profile};
 
 impl<P: Payload> Connection<P> {
     /// Active open: RFC 9293 section 3.10.1. The SYN waits in
@@ -117,7 +117,7 @@ impl<P: Payload> Connection<P> {
             seed: seed_of(self.snd.on_wire(0), [self.local_port, self.remote_port]),
             initial_ssthresh: self.initial_ssthresh,
             slow_start: self.slow_start,
-            ..congestion::Config::new(&self.profile, self.smss)
+            ..control_of(&self.profile, self.smss)
         };
         self.pacing.first_window_left = config.initial_window.as_u64();
         self.congestion = (self.congestion_entry.build)(&config);
@@ -301,4 +301,21 @@ impl<P: Payload> Connection<P> {
 fn seed_of(iss: SeqNumber, [local_port, remote_port]: [u16; 2]) -> u64 {
     let ports = u64::from(local_port) << 16 | u64::from(remote_port);
     random::mix(u64::from(iss.as_u32()) << 32 | ports)
+}
+
+/// What a profile says of any congestion control, for segments of `smss` octets.
+pub(super) fn control_of(profile: &Profile, smss: u32) -> congestion::Config {
+    congestion::Config {
+        smss,
+        initial_window: profile.initial_window.bytes(smss),
+        usual_slow_start: match profile.slow_start {
+            SlowStart::Usual => SlowStart::HyStart,
+            chosen => chosen,
+        },
+        paced: profile.pacing && profile.pacing_by_window,
+        counting: profile.counting,
+        fast_convergence: profile.fast_convergence,
+        abe: profile.abe,
+        ..congestion::Config::default()
+    }
 }

@@ -268,8 +268,7 @@ fn controls() -> Vec<Control> {
         reacts_to: entry.reacts_to,
         deployed: entry.deployed,
     };
-    let all = congestion::entries().chain(gigatcp_plan::KERNELS_OWN);
-    all.map(convert).collect()
+    congestion::entries().map(convert).collect()
 }
 
 fn controls_text() -> String {
@@ -284,7 +283,8 @@ fn controls_text() -> String {
         ]
     };
     let cells: Vec<_> = controls().into_iter().flat_map(lines).collect();
-    grid(&[Align::Left, Align::Left], &cells)
+    let kernels = "With sender.stack = \"kernel\", live: any that the kernel has.\n";
+    grid(&[Align::Left, Align::Left], &cells) + kernels
 }
 
 fn queues() -> impl Iterator<Item = Choice> {
