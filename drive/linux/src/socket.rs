@@ -1,8 +1,9 @@
 //! The kernel's sockets and their options.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::{address, check, check_size, own};
 
@@ -203,6 +204,31 @@ pub fn queues(socket: &impl AsRawFd) -> io::Result<[u64; 2]> {
         *octets = u64::try_from(count).unwrap_or(0);
     }
     Ok(octets)
+}
+
+/// A file in memory with these bytes, for [`send_file`] (`memfd_create(2)`).
+///
+/// # Errors
+/// What the kernel says.
+pub fn memory_file(bytes: &[u8]) -> io::Result<File> {
+    // SAFETY: the name is a literal with a zero octet.
+    let fd = check(unsafe { libc::memfd_create(c"block".as_ptr(), libc::MFD_CLOEXEC) })?;
+    // SAFETY: the descriptor is new and nobody else owns it.
+    let mut file = unsafe { File::from_raw_fd(fd) };
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+/// Sends the first bytes of a file without copying them (`sendfile(2)`); returns how many.
+///
+/// # Errors
+/// What the kernel says.
+pub fn send_file(socket: &impl AsRawFd, file: &File, bytes: usize) -> io::Result<usize> {
+    let mut from: libc::off_t = 0;
+    // SAFETY: two open descriptors and a live local.
+    let sent =
+        unsafe { libc::sendfile(socket.as_raw_fd(), file.as_raw_fd(), &raw mut from, bytes) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
 /// `setsockopt(2)`.

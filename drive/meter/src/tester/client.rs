@@ -107,6 +107,8 @@ impl<'a> Test<'a> {
         if pings.is_some() {
             std::thread::sleep(latency::IDLE);
         }
+        let mut traffic = Traffic::new(parameters, block, (request.interval, request.sampling));
+        traffic.shared.processor = request.processor;
         Ok(Self {
             request,
             client: Client::new(cookie, told),
@@ -114,7 +116,7 @@ impl<'a> Test<'a> {
             wire: Wire::new(stream).map_err(failed)?,
             server,
             control_mss,
-            traffic: Traffic::new(parameters, block, (request.interval, request.sampling)),
+            traffic,
             peer: None,
             last_data: (Instant::now(), 0),
             is_running: false,

@@ -1,5 +1,6 @@
 //! A connected TCP stream of a test, whichever TCP it is of: the kernel's or the engine's.
 
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
@@ -48,6 +49,14 @@ impl Default for BufferLimits {
     }
 }
 
+/// What a sender writes again and again.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) bytes: Vec<u8>,
+    /// The same in a file, if it is to be sent without a copy (`-Z`).
+    pub(super) file: Option<File>,
+}
+
 /// A connected stream; calls that wait end when another thread shuts it down.
 pub(super) trait Connection {
     /// Reads what is there, or waits for it; 0 at the end.
@@ -56,6 +65,12 @@ pub(super) trait Connection {
     fn discard(&self, most: usize) -> io::Result<usize>;
     /// Writes as much as there is room for, or waits for room.
     fn write(&self, bytes: &[u8]) -> io::Result<usize>;
+    /// The same for the first bytes of a block, without a copy where the block has a file.
+    fn write_block(&self, block: &Block, bytes: usize) -> io::Result<usize> {
+        self.write(&block.bytes[..bytes])
+    }
+    /// Bytes written and not acknowledged.
+    fn unacknowledged(&self) -> io::Result<u64>;
     /// Ends one or both directions.
     fn shutdown(&self, how: Shutdown) -> io::Result<()>;
     /// Addresses of this end and of the peer.
@@ -83,6 +98,17 @@ impl Connection for TcpStream {
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut socket = self;
         Write::write(&mut socket, bytes)
+    }
+
+    fn write_block(&self, block: &Block, bytes: usize) -> io::Result<usize> {
+        match &block.file {
+            Some(file) => gigatcp_linux::socket::send_file(self, file, bytes),
+            None => Connection::write(self, &block.bytes[..bytes]),
+        }
+    }
+
+    fn unacknowledged(&self) -> io::Result<u64> {
+        Ok(gigatcp_linux::socket::queues(self)?[1])
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {

@@ -61,6 +61,9 @@ pub struct Request {
     pub only_v4: Option<bool>,
     /// Longest time without data from the server, in reverse tests.
     pub receive_timeout: Duration,
+    /// The processor that this end's streams run on (`-A`); `None`: any. The server's is
+    /// [`Parameters::server_affinity`].
+    pub processor: Option<usize>,
     /// Whether to ping the server before and during the test.
     pub latency: bool,
 }
@@ -94,6 +97,7 @@ impl Request {
             client_port: None,
             only_v4: None,
             receive_timeout: Duration::from_secs(120),
+            processor: None,
             latency: false,
         }
     }

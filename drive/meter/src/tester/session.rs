@@ -101,6 +101,8 @@ pub(super) fn serve(
         block,
         (interval, request::SAMPLING),
     );
+    let processor = served.parameters.server_affinity;
+    traffic.shared.processor = processor.map(|number| number as usize);
     let mut peer: Option<Results> = None;
     let mut opened = Some(opened);
     let streams_by = Instant::now() + STREAMS_TIMEOUT;

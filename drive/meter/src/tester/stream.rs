@@ -77,6 +77,8 @@ pub(super) struct Shared {
     pub(super) budget: Arc<Budget>,
     /// Bytes of a write, or of a datagram.
     pub(super) block: usize,
+    /// The processor that the streams' threads run on (`-A`); `None`: any.
+    pub(super) processor: Option<usize>,
     /// State of streams of nuttcp's protocol; `None`: iperf3's.
     pub(super) nuttcp: Option<Arc<Link>>,
 }
@@ -192,7 +194,12 @@ fn connected(
 
 /// What the thread of a stream does.
 fn work((id, role): (u64, Role), socket: &Socket, counters: &Counters, shared: &Shared) {
+    let pinned = match shared.processor {
+        Some(processor) => gigatcp_linux::process::pin_to_processor(processor),
+        None => Ok(()),
+    };
     let result = match (socket, role, &shared.nuttcp) {
+        _ if pinned.is_err() => pinned,
         (Socket::Tcp(socket), _, None) => tcp::work(role, socket, counters, shared),
         (Socket::Engine(stream), _, None) => tcp::work(role, &**stream, counters, shared),
         (Socket::Udp(socket), Role::Sender, None) => udp::send(socket, counters, shared),

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::connection::Connection;
+use super::connection::{Block, Connection};
 use super::stream::{Counters, Role, Shared};
 
 /// Longest sleep of a paced sender: it looks at the switch as often.
@@ -25,7 +25,12 @@ pub(super) fn work(
 
 /// Sends blocks until the test is over, the budget is spent, or the connection fails.
 fn send(connection: &dyn Connection, counters: &Counters, shared: &Shared) -> io::Result<()> {
-    let block = payload(shared.block);
+    let bytes = payload(shared.block);
+    let file = match shared.parameters.zerocopy {
+        true => Some(gigatcp_linux::socket::memory_file(&bytes)?),
+        false => None,
+    };
+    let block = Block { bytes, file };
     let burst = u64::from(shared.parameters.burst.unwrap_or(1).max(1));
     let pace = shared.parameters.bandwidth;
     shared.switch.wait();
@@ -40,11 +45,11 @@ fn send(connection: &dyn Connection, counters: &Counters, shared: &Shared) -> io
             break;
         }
         blocks += 1;
-        let allowed = shared.budget.take(block.len());
+        let allowed = shared.budget.take(shared.block);
         if allowed == 0 {
-            break;
+            return drain(connection, shared);
         }
-        match connection.write(&block[..allowed]) {
+        match connection.write_block(&block, allowed) {
             Ok(written) => {
                 shared.budget.give_back(allowed - written);
                 sent += written as u64;
@@ -57,6 +62,14 @@ fn send(connection: &dyn Connection, counters: &Counters, shared: &Shared) -> io
                 }
             }
         }
+    }
+    Ok(())
+}
+
+/// Waits until all that was sent is acknowledged: an amount that is requested arrives.
+fn drain(connection: &dyn Connection, shared: &Shared) -> io::Result<()> {
+    while !shared.switch.is_stopped() && connection.unacknowledged()? > 0 {
+        std::thread::sleep(Duration::from_millis(1));
     }
     Ok(())
 }

@@ -94,6 +94,7 @@ impl Traffic {
                 switch: Arc::new(Switch::default()),
                 budget: Arc::new(Budget::new(budget)),
                 block,
+                processor: None,
                 nuttcp: None,
             },
             streams: Vec::new(),

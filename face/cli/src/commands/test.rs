@@ -214,6 +214,14 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "TIME", default_value = "1 s", value_parser = request::interval)]
     interval: Duration,
 
+    /// Send from a file with sendfile(2), without copying
+    #[arg(short = 'Z', long)]
+    zerocopy: bool,
+
+    /// Processor that the streams of this end run on, and of the server's, as in 2 or 2,5
+    #[arg(short = 'A', long, value_name = "N[,M]", value_parser = request::affinity)]
+    affinity: Option<request::Affinity>,
+
     /// Discard received data in the kernel (MSG_TRUNC) instead of copying it
     #[arg(long)]
     skip_rx_copy: bool,

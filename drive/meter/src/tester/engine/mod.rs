@@ -118,6 +118,11 @@ impl Engine {
                 "--bind-dev",
                 "the engine has a device of its own",
             ),
+            (
+                parameters.zerocopy,
+                "-Z",
+                "the engine keeps what it may send again",
+            ),
             (has_small_mss, "-M", "the smallest MSS is 88 bytes"),
         ];
         let found = lacked.into_iter().find(|(is_requested, ..)| *is_requested);
@@ -242,6 +247,10 @@ impl Connection for EngineStream {
 
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         (&self.stream).write(bytes)
+    }
+
+    fn unacknowledged(&self) -> io::Result<u64> {
+        self.measured().map(|measured| measured.send_queue)
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {

@@ -37,6 +37,31 @@ pub(crate) fn amount(text: &str) -> Result<Bytes, String> {
     }
 }
 
+/// Processors of both ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Affinity {
+    client: usize,
+    server: Option<u32>,
+}
+
+/// Reads `2` or `2,5`.
+pub(crate) fn affinity(text: &str) -> Result<Affinity, String> {
+    let (client, server) = match text.split_once([',', '/']) {
+        Some((client, server)) => (client, Some(server)),
+        None => (text, None),
+    };
+    let number = |text: &str| match text.trim().parse::<u32>() {
+        Ok(number @ 0..=1023) => Ok(number),
+        _ => Err(format!(
+            "`{text}` is not a processor from 0 to 1023, as in `2` or `2,5`"
+        )),
+    };
+    Ok(Affinity {
+        client: number(client)? as usize,
+        server: server.map(number).transpose()?,
+    })
+}
+
 /// Reads `100M`, `100M/10` or `0`.
 pub(crate) fn bitrate(text: &str) -> Result<Bitrate, String> {
     let (rate, burst) = match text.split_once('/') {
@@ -198,6 +223,8 @@ pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
         congestion: arguments.congestion.clone(),
         get_server_output: arguments.get_server_output,
         skip_rx_copy: arguments.skip_rx_copy,
+        zerocopy: arguments.zerocopy,
+        server_affinity: arguments.affinity.and_then(|affinity| affinity.server),
         udp_counters_64bit: arguments.udp,
         authtoken: token(arguments)?,
         ..request.parameters
@@ -210,6 +237,7 @@ pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
     request.connect_timeout = std_time(arguments.connect_timeout);
     request.receive_timeout = std_time(arguments.rcv_timeout);
     request.latency = arguments.latency;
+    request.processor = arguments.affinity.map(|affinity| affinity.client);
     request.bind = arguments.bind;
     request.bind_dev.clone_from(&arguments.bind_dev);
     request.client_port = arguments.cport;
