@@ -241,6 +241,8 @@ impl CounterAccount {
         if end == End::Sender {
             let queue = reading.unacknowledged.unwrap_or_default();
             self.max_send_queue = self.max_send_queue.max(queue);
+        }
+        if end == End::Sender || self.sender.is_none() {
             // Without the option both shifts are zero; with it one of them nearly never is.
             let shifts = (reading.snd_wscale, reading.rcv_wscale);
             let is_known = shifts.0.is_some() && shifts.1.is_some();
@@ -313,17 +315,14 @@ impl CounterAccount {
         let time = length.as_secs_f64();
         let received = difference(from, to, |one| one.bytes_received.map(Bytes::as_u64));
         let received = received.unwrap_or(0);
-        let wait = match received {
-            0 => Wait::Idle,
-            _ => Wait::Receiving,
-        };
+        // Whether a sender that is silent has nothing to send, or waits, does not show here.
         let mut slice = Slice {
             start: from.at,
             length,
             acked: received,
             ..Slice::default()
         };
-        slice.waits[wait as usize] = length;
+        slice.waits[Wait::Receiving as usize] = length;
         let fill = to.rcv_rtt.zip(to.rcv_wnd).map(|(rtt, window)| {
             received as f64 / time * rtt.as_secs_f64() / (window.as_u64() as f64).max(1.0)
         });

@@ -1,5 +1,5 @@
 //! Grades the explanation from counters: `counters DIR [--show] [--of NAME]`; fits its weights:
-//! `counters --fit KERNELS TESTS [--write]`.
+//! `counters --fit KERNELS TESTS [--write]`; grades kept runs of `tester`: `counters --tests TESTS`.
 //!
 //! KERNELS has labeled captures (`cargo xtask grade --make`), TESTS kept runs of `tester`.
 
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use gigatcp_grade::counters::{Graded, account, diagnose, grade, merged, report};
 use gigatcp_grade::fit_counters::{self, Example, Model};
 use gigatcp_grade::kernels::corpus::Corpus;
-use gigatcp_grade::tester::kept::{self, Known};
+use gigatcp_grade::tester::kept::{self, Kept, Known};
 use gigatcp_why::counters::End;
 use gigatcp_why::counters::weights::WEIGHTS;
 
@@ -25,6 +25,22 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("error: {error}");
+                ExitCode::from(2)
+            }
+        };
+    }
+    if arguments.first().is_some_and(|word| word == "--tests") {
+        return match arguments.get(1).map(|at| kept::read(Path::new(at))) {
+            Some(Ok(all)) => {
+                print!("{}", graded_tests(&all));
+                ExitCode::SUCCESS
+            }
+            Some(Err(error)) => {
+                eprintln!("error: {error}");
+                ExitCode::from(2)
+            }
+            None => {
+                eprintln!("error: no runs; hint: counters --tests TESTS");
                 ExitCode::from(2)
             }
         };
@@ -74,6 +90,38 @@ const VIEWS: [(Known, f64); 4] = [
     (Known::Receiver, 0.2),
     (Known::Report, 0.4),
 ];
+
+/// What the tester says of kept runs today, by what is known of them.
+fn graded_tests(all: &[Kept]) -> String {
+    let mut text = String::new();
+    for (known, _) in VIEWS {
+        let (mut right, mut sure, mut sure_right, mut silent) = (0, 0, 0, 0);
+        for one in all {
+            let diagnosis = one.account(known).and_then(|account| account.diagnose());
+            let (cause, acceptable) = one.right(known);
+            let first = diagnosis.as_ref().and_then(|diagnosis| diagnosis.primary());
+            let said = first.map_or("nothing", |first| first.cause.id);
+            let is_right = said == cause || acceptable.contains(&said);
+            let is_sure = first.is_some_and(|first| first.confidence >= 0.85);
+            right += usize::from(is_right);
+            sure += usize::from(is_sure);
+            sure_right += usize::from(is_sure && is_right);
+            silent += usize::from(first.is_none());
+            if is_sure && !is_right {
+                let label = &one.label;
+                text += &format!(
+                    "  {known:?} {}-{} is {cause}, said {said}\n",
+                    label.family, label.seed
+                );
+            }
+        }
+        text += &format!(
+            "{known:?}: {right} right of {}, {silent} without an answer; with 0.85 and more {sure_right} of {sure}\n",
+            all.len()
+        );
+    }
+    text
+}
 
 /// Folds of the cross-validation.
 const FOLDS: u64 = 4;
