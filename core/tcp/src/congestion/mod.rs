@@ -24,9 +24,12 @@ mod cubic_linux;
 mod dctcp;
 mod fixed;
 mod gate;
+mod highspeed;
 mod linux_2_6_20;
+mod scalable;
 mod slow_start;
 mod validation;
+mod windowed;
 
 use alloc::boxed::Box;
 use core::fmt::Debug;
@@ -378,6 +381,16 @@ pub const REGISTRY: &[Entry] = &[
         name: "dctcp",
         summary: "a reduction in proportion to what was marked, for data centres (RFC 8257)",
         build: |config| Box::new(dctcp::Dctcp::new(config)),
+    },
+    Entry {
+        name: "highspeed",
+        summary: "steps that grow with the window, by the formula of RFC 3649",
+        build: |config| Box::new(highspeed::control(config)),
+    },
+    Entry {
+        name: "scalable",
+        summary: "a hundredth of what is acknowledged, an eighth off by loss (Kelly 2003)",
+        build: |config| Box::new(scalable::control(config)),
     },
     Entry {
         name: "bic-2.6.20",
