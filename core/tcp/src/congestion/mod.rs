@@ -25,10 +25,15 @@ mod dctcp;
 mod fixed;
 mod gate;
 mod highspeed;
+mod htcp;
+mod hybla;
+mod illinois;
 mod linux_2_6_20;
 mod scalable;
 mod slow_start;
 mod validation;
+mod veno;
+mod westwood;
 mod windowed;
 
 use alloc::boxed::Box;
@@ -391,6 +396,31 @@ pub const REGISTRY: &[Entry] = &[
         name: "scalable",
         summary: "a hundredth of what is acknowledged, an eighth off by loss (Kelly 2003)",
         build: |config| Box::new(scalable::control(config)),
+    },
+    Entry {
+        name: "htcp",
+        summary: "steps that grow with the time since the last loss (Leith, Shorten 2004; Linux)",
+        build: |config| Box::new(htcp::control(config)),
+    },
+    Entry {
+        name: "westwood",
+        summary: "Westwood+: loss leaves bandwidth times minimum RTT (Grieco, Mascolo 2004)",
+        build: |config| Box::new(westwood::control(config)),
+    },
+    Entry {
+        name: "hybla",
+        summary: "the rate of a flow over 25 ms whatever the RTT, for satellites (2004; Linux)",
+        build: |config| Box::new(hybla::control(config)),
+    },
+    Entry {
+        name: "illinois",
+        summary: "loss reduces, delay says how far and how fast to grow (Liu 2006; Linux)",
+        build: |config| Box::new(illinois::control(config)),
+    },
+    Entry {
+        name: "veno",
+        summary: "Reno that takes loss without a queue for random (Fu, Liew 2003)",
+        build: |config| Box::new(veno::control(config)),
     },
     Entry {
         name: "bic-2.6.20",
