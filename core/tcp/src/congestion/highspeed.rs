@@ -59,6 +59,10 @@ pub(super) struct HighSpeed {
 impl Law for HighSpeed {
     fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         let segments = window.segments();
+        if segments as f64 <= LOW_WINDOW {
+            window.grow_by_segments(segments, acked);
+            return;
+        }
         if segments != self.at {
             self.at = segments;
             self.step = (increase(segments as f64) * SCALE as f64) as u64;

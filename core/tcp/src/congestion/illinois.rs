@@ -17,7 +17,7 @@
 use gigatcp_units::Duration;
 
 use super::windowed::{Law, Window, Windowed};
-use super::{Ack, Config, Congestion, CongestionKind};
+use super::{Ack, Config, Congestion};
 
 /// Scale of α.
 const ALPHA_SCALE: u64 = 128;
@@ -90,9 +90,9 @@ impl Illinois {
         if segments < MIN_WINDOW {
             self.alpha = ALPHA_SCALE;
             self.beta = MAX_BETA;
-        } else if self.samples > 0 {
+        } else if let Some(mean) = self.sum.checked_div(self.samples) {
             let dm = self.max_rtt - self.base_rtt;
-            let da = (self.sum / self.samples).saturating_sub(self.base_rtt);
+            let da = mean.saturating_sub(self.base_rtt);
             self.alpha = self.alpha(da, dm);
             self.beta = beta(da, dm);
         }
@@ -146,18 +146,18 @@ impl Law for Illinois {
         window.grow_by_share(acked, self.alpha, ALPHA_SCALE);
     }
 
-    fn reduced(&mut self, _window: &Window, event: &Congestion, in_use: u64) -> u64 {
+    fn reduced(&mut self, _window: &Window, _event: &Congestion, in_use: u64) -> u64 {
         let taken = u128::from(in_use) * u128::from(self.beta) / u128::from(BETA_SCALE);
-        if event.kind == CongestionKind::Timeout {
-            let (base_rtt, max_rtt) = (self.base_rtt, self.max_rtt);
-            *self = Self {
-                base_rtt,
-                max_rtt,
-                alpha: ALPHA_SCALE,
-                ..Self::new()
-            };
-        }
         in_use - taken as u64
+    }
+
+    fn on_timeout(&mut self) {
+        *self = Self {
+            base_rtt: self.base_rtt,
+            max_rtt: self.max_rtt,
+            alpha: ALPHA_SCALE,
+            ..Self::new()
+        };
     }
 
     fn keep_measured(&mut self, since: &Self) {

@@ -18,6 +18,7 @@
 pub mod cubic;
 pub mod reno;
 
+mod bic;
 mod bic_2_6_20;
 mod cubic_2_6_20;
 mod cubic_linux;
@@ -29,12 +30,16 @@ mod htcp;
 mod hybla;
 mod illinois;
 mod linux_2_6_20;
+mod lp;
+mod round_rtt;
 mod scalable;
 mod slow_start;
 mod validation;
+mod vegas;
 mod veno;
 mod westwood;
 mod windowed;
+mod yeah;
 
 use alloc::boxed::Box;
 use core::fmt::Debug;
@@ -421,6 +426,26 @@ pub const REGISTRY: &[Entry] = &[
         name: "veno",
         summary: "Reno that takes loss without a queue for random (Fu, Liew 2003)",
         build: |config| Box::new(veno::control(config)),
+    },
+    Entry {
+        name: "vegas",
+        summary: "two to four segments queued, by delay (Brakmo, O'Malley, Peterson 1994; Linux)",
+        build: |config| Box::new(vegas::control(config)),
+    },
+    Entry {
+        name: "yeah",
+        summary: "Scalable while the queue is short, Reno otherwise (Baiocchi 2007; Linux)",
+        build: |config| Box::new(yeah::control(config)),
+    },
+    Entry {
+        name: "lp",
+        summary: "low priority: backs off at the first queueing delay (Kuzmanovic, Knightly 2003)",
+        build: |config| Box::new(lp::control(config)),
+    },
+    Entry {
+        name: "bic",
+        summary: "binary increase as in Linux 6 (Xu, Harfoush, Rhee 2004)",
+        build: |config| Box::new(bic::control(config)),
     },
     Entry {
         name: "bic-2.6.20",

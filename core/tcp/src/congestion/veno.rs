@@ -6,21 +6,18 @@
 //! * N < 3: Reno's growth; loss is taken for random and takes a fifth of the window;
 //! * N >= 3: one segment every second round trip; loss takes half.
 //!
-//! RTT is the smallest of the round, of at least three samples; with fewer it is Reno. Below
+//! RTT is the smallest of the round, of at least three samples; with fewer N counts as 0. Below
 //! the threshold the mean window at loss rate p is 2.12/√p.
 //!
 //! As in the paper N is determined per round trip. Linux 6.12 (`tcp_veno.c`) clears its
 //! minimum at each ACK, so its N is that of single ACKs.
 
-use gigatcp_units::Duration;
-
+use super::round_rtt::RoundRtt;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
 /// Queue from which on the path counts as congested, segments.
 const BETA: u64 = 3;
-/// RTT samples of a round before its smallest counts.
-const MIN_SAMPLES: u32 = 3;
 
 /// A Veno control.
 pub(super) fn control(config: &Config) -> Windowed<Veno> {
@@ -30,36 +27,20 @@ pub(super) fn control(config: &Config) -> Windowed<Veno> {
 /// The law of Veno.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Veno {
-    base_rtt: Option<Duration>,
-    /// Smallest RTT of this round.
-    round_rtt: Option<Duration>,
-    samples: u32,
+    rtt: RoundRtt,
     /// Whether the last round found three segments or more queued.
     is_congested: bool,
-}
-
-impl Veno {
-    fn end_round(&mut self, segments: u64) {
-        let rtt = self.round_rtt.filter(|_| self.samples >= MIN_SAMPLES);
-        if let (Some(rtt), Some(base)) = (rtt, self.base_rtt) {
-            let queueing = u128::from(rtt.saturating_sub(base).as_nanos());
-            let queued = u128::from(segments) * queueing / u128::from(rtt.as_nanos().max(1));
-            self.is_congested = queued >= u128::from(BETA);
-        }
-        self.round_rtt = None;
-        self.samples = 0;
-    }
 }
 
 impl Law for Veno {
     fn observe(&mut self, window: &mut Window, ack: &Ack) {
         if ack.round_end {
-            self.end_round(window.segments());
+            let measured = self.rtt.end();
+            let queued = measured.map_or(0, |measured| measured.queued(window.cwnd));
+            self.is_congested = queued >= BETA * window.smss;
         }
         if let Some(rtt) = ack.rtt {
-            self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
-            self.round_rtt = Some(self.round_rtt.map_or(rtt, |least| least.min(rtt)));
-            self.samples = self.samples.saturating_add(1);
+            self.rtt.sample(rtt);
         }
     }
 

@@ -19,7 +19,7 @@
 use gigatcp_units::{Duration, Instant};
 
 use super::windowed::{Law, Window, Windowed};
-use super::{Ack, Config, Congestion, CongestionKind};
+use super::{Ack, Config, Congestion};
 
 /// Shortest interval of a bandwidth sample.
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
@@ -109,9 +109,12 @@ impl Law for Westwood {
         window.grow_by_segments(window.segments(), acked);
     }
 
-    fn reduced(&mut self, _window: &Window, event: &Congestion, _in_use: u64) -> u64 {
-        self.learns_rtt |= event.kind == CongestionKind::Timeout;
+    fn reduced(&mut self, _window: &Window, _event: &Congestion, _in_use: u64) -> u64 {
         self.bdp()
+    }
+
+    fn on_timeout(&mut self) {
+        self.learns_rtt = true;
     }
 
     fn keep_measured(&mut self, since: &Self) {

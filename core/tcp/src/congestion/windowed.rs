@@ -108,9 +108,10 @@ impl Window {
 
     /// Lowers cwnd without a congestion event: the reaction to delay.
     ///
-    /// It never falls below two segments, nor rises.
+    /// It ends slow start. The window never rises nor falls below one segment.
     pub(super) fn fall_to(&mut self, octets: u64) {
-        self.cwnd = self.cwnd.min(octets.max(self.floor()));
+        self.cwnd = self.cwnd.min(octets.max(self.smss));
+        self.ssthresh = self.ssthresh.min(self.cwnd.max(self.floor()));
         self.counted = 0;
         self.fraction = 0;
     }
@@ -131,6 +132,9 @@ pub(super) trait Law: Clone + Debug + Send {
 
     /// Returns what congestion leaves of the `in_use` octets of the window.
     fn reduced(&mut self, window: &Window, event: &Congestion, in_use: u64) -> u64;
+
+    /// There was a timeout: after `reduced`, if that is due.
+    fn on_timeout(&mut self) {}
 
     /// What was in flight at the reduction is acknowledged.
     fn on_recovery_end(&mut self, _now: Instant) {}
@@ -207,6 +211,9 @@ impl<L: Law> CongestionControl for Windowed<L> {
             let left = self.law.reduced(window, event, in_use);
             // "Unset" must stay the largest there is.
             window.ssthresh = left.min(window.cwnd.min(u64::MAX - 1)).max(floor);
+        }
+        if event.kind == CongestionKind::Timeout {
+            self.law.on_timeout();
         }
         self.gate.on_congestion(event.kind);
         self.opening.on_congestion(event.kind);

@@ -7,6 +7,7 @@ use gigatcp_tcp::congestion::{
     Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, SlowStart,
 };
 use gigatcp_units::{Bytes, Duration, Instant};
+use std::collections::VecDeque;
 
 /// Segment size of every run.
 pub const SMSS: u64 = 1000;
@@ -114,6 +115,15 @@ impl Rounds {
         window
     }
 
+    /// The first `segments` of a round, at the pace of the whole window.
+    pub fn part_of_a_round(&mut self, segments: u64) {
+        self.round_begins = true;
+        let wait = self.rtt.as_nanos() as f64 / self.cwnd();
+        for _ in 0..segments {
+            self.acknowledge(1, Phase::Open, Duration::from_nanos(wait as u64));
+        }
+    }
+
     /// A round in which only `segments` of the window are used.
     fn round_of(&mut self, segments: u64) {
         self.round_begins = true;
@@ -159,5 +169,177 @@ impl Rounds {
     pub fn time_out(&mut self, rto: Duration) {
         self.now += rto;
         self.congestion(CongestionKind::Timeout);
+    }
+}
+
+/// Flows over one bottleneck: what a control does to a queue that answers it.
+///
+/// One segment leaves the queue per unit of service time, an ACK per segment arrives a base
+/// RTT later. A segment that finds the queue full is lost; the loss is found when its ACK
+/// would have arrived, and costs no time.
+pub struct Link {
+    pub flows: Vec<Flow>,
+    pub now: Instant,
+    service: Duration,
+    base_rtt: Duration,
+    /// Queue limit, segments.
+    limit: u64,
+    /// When the last segment leaves the queue.
+    busy_until: Instant,
+    /// Segments delivered, of all flows.
+    pub delivered: u64,
+}
+
+/// One sender on a [`Link`].
+pub struct Flow {
+    pub control: Box<dyn CongestionControl>,
+    /// Segments in flight: when the ACK arrives, when it was sent, whether it is lost.
+    in_flight: VecDeque<(Instant, Instant, bool)>,
+    starts_at: Instant,
+    /// Segments sent, and the number that ends the round.
+    sent: u64,
+    round_end: u64,
+    /// Loss of segments up to this number is part of the last event.
+    recover: u64,
+    pub acked: u64,
+    pub losses: u64,
+    srtt: Option<Duration>,
+    min_rtt: Option<Duration>,
+    pub last_rtt: Duration,
+}
+
+impl Link {
+    /// `rate` in segments per second, `limit` in segments.
+    pub fn new(rate: u64, base_rtt: Duration, limit: u64) -> Self {
+        Self {
+            flows: Vec::new(),
+            now: Instant::from_nanos(10_000_000_000),
+            service: Duration::from_nanos(1_000_000_000 / rate),
+            base_rtt,
+            limit,
+            busy_until: Instant::ZERO,
+            delivered: 0,
+        }
+    }
+
+    /// Adds a flow that begins to send after `wait`.
+    pub fn add(&mut self, control: Box<dyn CongestionControl>, wait: Duration) {
+        self.flows.push(Flow {
+            control,
+            in_flight: VecDeque::new(),
+            starts_at: self.now + wait,
+            sent: 0,
+            round_end: 0,
+            recover: 0,
+            acked: 0,
+            losses: 0,
+            srtt: None,
+            min_rtt: None,
+            last_rtt: Duration::ZERO,
+        });
+    }
+
+    /// Segments that wait or are in service.
+    pub fn queue(&self) -> f64 {
+        let left = self.busy_until.saturating_since(self.now);
+        left.as_secs_f64() / self.service.as_secs_f64()
+    }
+
+    /// Runs for `span`; returns the mean queue that ACKs found, in segments.
+    pub fn run(&mut self, span: Duration) -> f64 {
+        let end = self.now + span;
+        let (mut sum, mut count) = (0.0, 0.0);
+        while self.now < end {
+            for flow in 0..self.flows.len() {
+                self.send(flow);
+            }
+            let next = |flow: &Flow| match flow.in_flight.front() {
+                Some((at, _, _)) => *at,
+                None => flow.starts_at,
+            };
+            let flow = (0..self.flows.len())
+                .min_by_key(|flow| next(&self.flows[*flow]))
+                .expect("there are flows");
+            self.now = self.now.max(next(&self.flows[flow]));
+            self.acknowledge(flow);
+            sum += self.queue();
+            count += 1.0;
+        }
+        sum / count
+    }
+
+    fn send(&mut self, flow: usize) {
+        let queued = |busy: Instant, now: Instant| busy.saturating_since(now);
+        let flow = &mut self.flows[flow];
+        if self.now < flow.starts_at {
+            return;
+        }
+        while ((flow.in_flight.len() as u64 + 1) * SMSS) <= flow.control.cwnd().as_u64() {
+            let limit = self.service.saturating_mul(self.limit);
+            let lost = queued(self.busy_until, self.now) >= limit;
+            if !lost {
+                self.busy_until = self.busy_until.max(self.now) + self.service;
+            }
+            let at = self.busy_until.max(self.now) + self.base_rtt;
+            flow.in_flight.push_back((at, self.now, lost));
+            flow.sent += 1;
+        }
+    }
+
+    fn acknowledge(&mut self, flow: usize) {
+        let flow = &mut self.flows[flow];
+        let prior = flow.in_flight.len() as u64;
+        let Some((_, sent_at, lost)) = flow.in_flight.pop_front() else {
+            return;
+        };
+        flow.acked += 1;
+        if lost {
+            if flow.acked > flow.recover {
+                flow.recover = flow.sent;
+                flow.losses += 1;
+                flow.congestion(self.now, prior);
+            }
+            return;
+        }
+        self.delivered += 1;
+        let rtt = self.now - sent_at;
+        flow.last_rtt = rtt;
+        let smooth = |srtt: Duration| (srtt.saturating_mul(7) + rtt) / 8;
+        flow.srtt = Some(flow.srtt.map_or(rtt, smooth));
+        flow.min_rtt = Some(flow.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        let round_end = flow.acked > flow.round_end;
+        if round_end {
+            flow.round_end = flow.sent;
+        }
+        flow.control.on_ack(&Ack {
+            now: self.now,
+            acked: Bytes::new(SMSS),
+            sacked: Bytes::ZERO,
+            lost: Bytes::ZERO,
+            ce_marked: Bytes::ZERO,
+            ce_marked_segments: 0,
+            acked_transmissions: 1,
+            phase: Phase::Open,
+            prior_in_flight: Bytes::new(prior * SMSS),
+            cwnd_limited: true,
+            rtt: Some(rtt),
+            srtt: flow.srtt,
+            min_rtt: flow.min_rtt,
+            round_end,
+            rate: None,
+        });
+    }
+}
+
+impl Flow {
+    fn congestion(&mut self, now: Instant, in_flight: u64) {
+        let flight_size = Bytes::new(in_flight * SMSS);
+        self.control.on_congestion(&Congestion {
+            now,
+            kind: CongestionKind::Loss,
+            flight_size,
+            pipe: flight_size,
+        });
+        self.control.on_recovery_end(now);
     }
 }

@@ -4,4 +4,5 @@
 mod figures;
 mod harness;
 mod properties;
+mod responses;
 mod snapshots;

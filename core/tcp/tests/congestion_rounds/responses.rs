@@ -1,0 +1,201 @@
+//! Response functions: mean window under periodic loss, and the queue that a control keeps.
+//!
+//! Each expected figure and its tolerance was written down before the run. Without queueing
+//! and with one loss every 1/p segments, an increase of a segments per round trip and a
+//! decrease to (1 − b) give a mean window of √(a·(2 − b)/(2·b·p)).
+
+use crate::harness::{Link, Rounds, SMSS, modern};
+use gigatcp_tcp::congestion::{Config, CongestionControl, find};
+use gigatcp_units::{Bytes, Duration};
+
+const RTT: Duration = Duration::from_millis(100);
+
+/// That control in congestion avoidance at a window of `segments`.
+fn control(name: &str, segments: u64) -> Box<dyn CongestionControl> {
+    let entry = find(name).expect("a control of the registry");
+    (entry.build)(&Config {
+        initial_window: Bytes::new(segments * SMSS),
+        initial_ssthresh: Some(2),
+        ..modern(None)
+    })
+}
+
+#[track_caller]
+fn assert_near(what: &str, got: f64, expected: f64, tolerance: f64) {
+    let off = got / expected - 1.0;
+    assert!(
+        off.abs() <= tolerance,
+        "{what}: {got} instead of {expected} ({:+.2} %)",
+        100.0 * off
+    );
+}
+
+/// Mean window with one loss every `spacing` segments, after some losses to settle.
+fn mean_window(name: &str, start: f64, spacing: u64, rtt: Duration) -> f64 {
+    let mut rounds = Rounds::new(control(name, start as u64), rtt, 1);
+    let (settle, measure) = if spacing < 1_000_000 { (20, 10) } else { (6, 3) };
+    let mut began = rounds.now;
+    for cycle in 0..settle + measure {
+        if cycle == settle {
+            began = rounds.now;
+        }
+        let mut left = spacing;
+        while left > 0 {
+            let segments = rounds.window().min(left);
+            rounds.part_of_a_round(segments);
+            left -= segments;
+        }
+        rounds.lose_at_once();
+    }
+    let round_trips = (rounds.now - began).as_secs_f64() / rtt.as_secs_f64();
+    (measure * spacing) as f64 / round_trips
+}
+
+#[test]
+fn reno_veno_and_illinois_without_a_queue_have_1_225_2_121_and_8_66_over_the_root_of_p() {
+    // a = 1, b = 1/2; a = 1, b = 1/5; a = 10, b = 1/8. Whole round trips: 3 %.
+    for (name, factor) in [("reno", 1.225), ("veno", 2.121), ("illinois", 8.660)] {
+        for spacing in [10_000, 100_000] {
+            let expected = factor * (spacing as f64).sqrt();
+            let got = mean_window(name, expected, spacing, RTT);
+            assert_near(name, got, expected, 0.03);
+        }
+    }
+}
+
+#[test]
+fn highspeed_has_the_windows_of_rfc_3649_table_3() {
+    // The table has a(w) and b(w) of the mean window: 5 %. At p = 1e-3 it has Reno's 38.0, by
+    // RFC 3649's factor 1.2 instead of 1.225, while a third of the sawtooth from 26 to 51 is
+    // above 38 already, where growth is up to 1.15: 8 %.
+    for (spacing, published, tolerance) in [
+        (100, 12.0, 0.05),
+        (1000, 38.0, 0.08),
+        (10_000, 263.0, 0.05),
+        (100_000, 1795.0, 0.05),
+        (1_000_000, 12_279.0, 0.05),
+    ] {
+        let got = mean_window("highspeed", published, spacing, RTT);
+        assert_near(&format!("1/{spacing}"), got, published, tolerance);
+    }
+}
+
+#[test]
+fn highspeed_opens_as_rfc_3649_table_6_has_it() {
+    // From one segment without slow start. The table's recurrence holds a(w) through each
+    // round trip: 2 %.
+    let published = [
+        131, 475, 1131, 2160, 3601, 5477, 7799, 10_567, 13_774, 17_409,
+    ];
+    let mut rounds = Rounds::new(control("highspeed", 1), RTT, 1);
+    for (hundreds, expected) in published.into_iter().enumerate() {
+        for _ in 0..100 {
+            rounds.round();
+        }
+        let what = format!("{} round trips", 100 * (hundreds + 1));
+        assert_near(&what, rounds.cwnd(), f64::from(expected), 0.02);
+    }
+}
+
+#[test]
+fn scalable_and_yeah_in_its_fast_mode_have_0_0745_over_p() {
+    // Exact for large windows: 1 %.
+    for name in ["scalable", "yeah"] {
+        for spacing in [10_000, 100_000] {
+            let expected = 0.0745 * spacing as f64;
+            let got = mean_window(name, expected, spacing, RTT);
+            assert_near(name, got, expected, 0.01);
+        }
+    }
+}
+
+#[test]
+fn hyblas_rate_is_that_of_reno_over_25_ms_whatever_the_rtt() {
+    // Rate = 1.225/(25 ms·√p). Whole round trips: 3 %; where a loss comes every few rounds
+    // (b·W/a = 3.8 at 250 ms and p = 1e-5) 5 %.
+    for (rtt_ms, tolerance) in [(25, 0.03), (50, 0.03), (100, 0.03), (250, 0.05)] {
+        let rtt = Duration::from_millis(rtt_ms);
+        let expected = 1.225 * f64::sqrt(1e5) / 0.025;
+        let start = expected * rtt.as_secs_f64();
+        let got = mean_window("hybla", start, 100_000, rtt) / rtt.as_secs_f64();
+        assert_near(&format!("{rtt_ms} ms"), got, expected, tolerance);
+    }
+}
+
+#[test]
+fn htcp_returns_to_its_window_in_the_time_of_its_polynomial() {
+    // Growth per round trip 2·(1 − β)·f(Δ) with 1 − β lost: W·RTT/2 = T + 5·(T − 1)² +
+    // (T − 1)³/12, whatever β; T = 10 s at an RTT of 100 ms gives W = 9515. The kernel cuts
+    // f to whole numbers, half of one in 48 on average: 2 %.
+    let mut rounds = Rounds::new(control("htcp", 9515), RTT, 1);
+    for _ in 0..3 {
+        let top = rounds.cwnd();
+        rounds.lose_at_once();
+        let began = rounds.now;
+        while rounds.cwnd() < top {
+            rounds.round();
+        }
+        assert_near("seconds", (rounds.now - began).as_secs_f64(), 10.0, 0.02);
+    }
+}
+
+#[test]
+fn losses_of_bic_take_a_fifth_and_the_way_back_is_one_bisection() {
+    // From 0.8·1000: 16 segments per round trip down to 67 below the maximum, 8.3 round trips;
+    // a quarter of the rest each down to 7 or 8, 7.4; five round trips for each of these:
+    // 51 to 56.
+    let mut rounds = Rounds::new(control("bic", 1000), RTT, 1);
+    rounds.lose_at_once();
+    assert_near("after loss", rounds.cwnd(), 799.8, 0.001);
+    let mut count = 0;
+    while rounds.window() < 1000 {
+        rounds.round();
+        count += 1;
+    }
+    assert!((51..=56).contains(&count), "{count}");
+}
+
+/// Mean queue over ten seconds of a flow over 10 000 segments/s and 50 ms, and the share of
+/// the rate that was used, after 30 s from a window of half the BDP.
+fn queue_of(name: &str) -> (f64, f64) {
+    let mut link = Link::new(10_000, Duration::from_millis(50), 4000);
+    link.add(control(name, 250), Duration::ZERO);
+    link.run(Duration::from_secs(30));
+    let before = link.delivered;
+    let queue = link.run(Duration::from_secs(10));
+    (queue, (link.delivered - before) as f64 / 100_000.0)
+}
+
+#[test]
+fn vegas_keeps_two_to_four_segments_queued_and_the_link_busy() {
+    // diff is cut to whole segments: 2 <= queue < 5, and one in service on average.
+    let (queue, used) = queue_of("vegas");
+    assert!((1.5..=6.0).contains(&queue), "{queue}");
+    assert!(used > 0.99, "{used}");
+}
+
+#[test]
+fn westwood_is_left_with_the_bdp_at_a_loss_and_keeps_a_short_queues_link_busy() {
+    // BDP 1000 segments, queue of a tenth. cwnd after loss within 5 % of the BDP; Reno is
+    // left with (1000 + 100)/2, its utilization by area 1 - (450²/2)/(.75·1100·550) = 0.78,
+    // Westwood+'s at least 0.98.
+    for (name, left, used) in [
+        ("westwood", 950.0..1050.0, 0.98..1.01),
+        ("reno", 540.0..560.0, 0.74..0.84),
+    ] {
+        let mut link = Link::new(10_000, RTT, 100);
+        link.add(control(name, 1000), Duration::ZERO);
+        while link.flows[0].losses < 3 {
+            link.run(Duration::from_millis(1));
+        }
+        let cwnd = link.flows[0].control.cwnd().as_u64() as f64 / SMSS as f64;
+        assert!(left.contains(&cwnd), "{name}: {cwnd}");
+        let (delivered, began) = (link.delivered, link.now);
+        while link.flows[0].losses < 5 {
+            link.run(Duration::from_millis(1));
+        }
+        let seconds = (link.now - began).as_secs_f64();
+        let got = (link.delivered - delivered) as f64 / (10_000.0 * seconds);
+        assert!(used.contains(&got), "{name}: {got}");
+    }
+}
