@@ -20,6 +20,8 @@ pub mod reno;
 
 mod bic;
 mod bic_2_6_20;
+mod cdg;
+mod compound;
 mod cubic_2_6_20;
 mod cubic_linux;
 mod dctcp;
@@ -29,8 +31,11 @@ mod highspeed;
 mod htcp;
 mod hybla;
 mod illinois;
+mod ledbat;
+mod ledbat_plus_plus;
 mod linux_2_6_20;
 mod lp;
+mod nv;
 mod round_rtt;
 mod scalable;
 mod slow_start;
@@ -446,6 +451,31 @@ pub const REGISTRY: &[Entry] = &[
         name: "bic",
         summary: "binary increase as in Linux 6 (Xu, Harfoush, Rhee 2004)",
         build: |config| Box::new(bic::control(config)),
+    },
+    Entry {
+        name: "cdg",
+        summary: "backs off at random where the RTT rises (Hayes, Armitage 2011; Linux)",
+        build: |config| Box::new(cdg::control(config)),
+    },
+    Entry {
+        name: "nv",
+        summary: "the window that the measured rate fills at the minimum RTT (Brakmo 2010; Linux)",
+        build: |config| Box::new(nv::control(config)),
+    },
+    Entry {
+        name: "ledbat",
+        summary: "background transfers: 100 ms of queueing delay, less if others want the path (RFC 6817)",
+        build: |config| Box::new(ledbat::control(config)),
+    },
+    Entry {
+        name: "ledbat++",
+        summary: "LEDBAT with 60 ms, periodic slowdowns and multiplicative decrease (IRTF draft)",
+        build: |config| Box::new(ledbat_plus_plus::control(config)),
+    },
+    Entry {
+        name: "compound",
+        summary: "a window for loss and one for delay, added (Tan 2006; Windows)",
+        build: |config| Box::new(compound::control(config)),
     },
     Entry {
         name: "bic-2.6.20",

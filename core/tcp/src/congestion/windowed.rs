@@ -91,19 +91,33 @@ impl Window {
     ///
     /// With `factor` = `scale` this is RFC 5681 equation (3): one segment per window.
     pub(super) fn grow_by_share(&mut self, acked: u64, factor: u64, scale: u64) {
+        let growth = self
+            .share(acked, factor, scale)
+            .saturating_add(self.fraction);
+        self.cwnd = self.cwnd.saturating_add(growth >> FRACTION_BITS);
+        self.fraction = growth & ((1 << FRACTION_BITS) - 1);
+    }
+
+    /// Shrinks as [`Self::grow_by_share`] grows, to two segments at least.
+    pub(super) fn shrink_by_share(&mut self, acked: u64, factor: u64, scale: u64) {
+        let share = u128::from(self.share(acked, factor, scale));
+        let now = (u128::from(self.cwnd) << FRACTION_BITS) | u128::from(self.fraction);
+        let left = now
+            .saturating_sub(share)
+            .max(u128::from(self.floor()) << FRACTION_BITS);
+        if left < now {
+            self.cwnd = (left >> FRACTION_BITS) as u64;
+            self.fraction = left as u64 & ((1 << FRACTION_BITS) - 1);
+        }
+    }
+
+    /// `acked`·`factor`/cwnd segments in 2^-16 octets, `factor` being in 1/`scale`.
+    fn share(&self, acked: u64, factor: u64, scale: u64) -> u64 {
         // An ACK covers a window at most.
         let segments = u128::from(acked.min(self.cwnd)) * u128::from(self.smss);
         let share = segments.saturating_mul(u128::from(factor)) / u128::from(scale.max(1));
-        let bound = u128::from(u64::MAX >> FRACTION_BITS);
-        let growth = (share << FRACTION_BITS.min(share.leading_zeros())) / u128::from(self.cwnd);
-        self.grow_by_fraction(growth.min(bound << FRACTION_BITS) as u64);
-    }
-
-    /// Grows by that many 2^-16 octets.
-    fn grow_by_fraction(&mut self, growth: u64) {
-        let growth = growth.saturating_add(self.fraction);
-        self.cwnd = self.cwnd.saturating_add(growth >> FRACTION_BITS);
-        self.fraction = growth & ((1 << FRACTION_BITS) - 1);
+        let share = share.min(u128::MAX >> FRACTION_BITS) << FRACTION_BITS;
+        u64::try_from(share / u128::from(self.cwnd)).unwrap_or(u64::MAX)
     }
 
     /// Lowers cwnd without a congestion event: the reaction to delay.

@@ -124,7 +124,9 @@ fn config() -> impl Strategy<Value = Config> {
 const FORGETFUL: &[&str] = &["bic-2.6.20", "cubic-2.6.20"];
 
 /// Controls whose window falls on an ACK: their signal is delay.
-const DELAY_BASED: &[&str] = &["lp", "vegas", "yeah"];
+const DELAY_BASED: &[&str] = &[
+    "cdg", "compound", "ledbat", "ledbat++", "lp", "nv", "vegas", "yeah",
+];
 
 /// An ACK of nothing in phase Open.
 const OPEN: Step = Step::Ack {

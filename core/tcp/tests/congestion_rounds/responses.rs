@@ -33,7 +33,11 @@ fn assert_near(what: &str, got: f64, expected: f64, tolerance: f64) {
 /// Mean window with one loss every `spacing` segments, after some losses to settle.
 fn mean_window(name: &str, start: f64, spacing: u64, rtt: Duration) -> f64 {
     let mut rounds = Rounds::new(control(name, start as u64), rtt, 1);
-    let (settle, measure) = if spacing < 1_000_000 { (20, 10) } else { (6, 3) };
+    let (settle, measure) = if spacing < 1_000_000 {
+        (20, 10)
+    } else {
+        (6, 3)
+    };
     let mut began = rounds.now;
     for cycle in 0..settle + measure {
         if cycle == settle {
@@ -198,4 +202,95 @@ fn westwood_is_left_with_the_bdp_at_a_loss_and_keeps_a_short_queues_link_busy() 
         let got = (link.delivered - delivered) as f64 / (10_000.0 * seconds);
         assert!(used.contains(&got), "{name}: {got}");
     }
+}
+
+#[test]
+fn compound_without_a_queue_has_0_1875_over_p_to_the_power_of_four_fifths() {
+    // a = w^(3/4)/8, the minus one of dwnd being made up by cwnd, taken at the mean window;
+    // b = 1/2: 5 %.
+    for spacing in [10_000, 100_000] {
+        let expected = (0.1875 * spacing as f64).powf(0.8);
+        let got = mean_window("compound", expected, spacing, RTT);
+        assert_near(&format!("1/{spacing}"), got, expected, 0.05);
+    }
+}
+
+#[test]
+fn yeah_keeps_the_queue_below_its_limit_and_the_link_busy() {
+    // Slow from base/8 = 62 segments on, emptied above 80.
+    let (queue, used) = queue_of("yeah");
+    assert!((10.0..80.0).contains(&queue), "{queue}");
+    assert!(used > 0.98, "{used}");
+}
+
+#[test]
+fn nv_queues_ten_segments_more_at_each_search_for_its_minimum_rtt() {
+    // Growth below eight segments above rate·minRTT, decrease above ten. The first search is
+    // due after 3.75 s at the earliest and finds the queue in place.
+    let mut link = Link::new(10_000, Duration::from_millis(50), 4000);
+    link.add(control("nv", 490), Duration::ZERO);
+    link.run(Duration::from_millis(1500));
+    let queue = link.run(Duration::from_secs(2));
+    assert!((4.0..14.0).contains(&queue), "{queue}");
+    link.run(Duration::from_secs(26));
+    let later = link.run(Duration::from_secs(2));
+    assert!((24.0..74.0).contains(&later), "{later}");
+}
+
+/// `flows` flows of that control over 2000 segments/s and 50 ms from 20 segments each, after
+/// 100 s.
+fn background(name: &str, flows: u64) -> Link {
+    let mut link = Link::new(2000, Duration::from_millis(50), 4000);
+    for _ in 0..flows {
+        link.add(control(name, 20), Duration::ZERO);
+    }
+    link.run(Duration::from_secs(100));
+    link
+}
+
+#[test]
+fn the_queue_of_ledbat_is_its_target_however_many_flows_there_are() {
+    // 100 ms are 200 segments, to 5 %.
+    for flows in [1, 3] {
+        let mut link = background("ledbat", flows);
+        let queue = link.run(Duration::from_secs(10));
+        assert_near(&format!("{flows} flows"), queue, 200.0, 0.05);
+    }
+}
+
+#[test]
+fn the_queue_of_ledbat_plus_plus_is_its_target_at_most_and_empties_for_each_slowdown() {
+    // 60 ms are 120 segments; a slowdown takes a tenth of the time and leaves the queue empty.
+    let mut link = background("ledbat++", 1);
+    let (mut least, mut sum) = (f64::MAX, 0.0);
+    let before = link.delivered;
+    for _ in 0..600 {
+        let queue = link.run(Duration::from_millis(100));
+        least = least.min(queue);
+        sum += queue;
+    }
+    assert!(least < 2.0, "{least}");
+    assert!((60.0..=126.0).contains(&(sum / 600.0)), "{}", sum / 600.0);
+    let used = (link.delivered - before) as f64 / 120_000.0;
+    assert!(used > 0.88, "{used}");
+}
+
+#[test]
+fn lp_uses_an_idle_link_and_leaves_it_to_reno() {
+    // Alone at least 70 %; next to Reno at most a fifth of the rate.
+    let mut alone = Link::new(2000, Duration::from_millis(50), 100);
+    alone.add(control("lp", 20), Duration::ZERO);
+    alone.run(Duration::from_secs(20));
+    let before = alone.delivered;
+    alone.run(Duration::from_secs(40));
+    let used = (alone.delivered - before) as f64 / 80_000.0;
+    assert!(used > 0.7, "{used}");
+
+    let mut shared = Link::new(2000, Duration::from_millis(50), 100);
+    for name in ["reno", "lp"] {
+        shared.add(control(name, 20), Duration::ZERO);
+    }
+    shared.run(Duration::from_secs(60));
+    let share = shared.flows[1].acked as f64 / 120_000.0;
+    assert!(share < 0.2, "{share}");
 }
