@@ -80,15 +80,17 @@ impl Law for Hybla {
 
     fn open(&mut self, window: &mut Window, opening: &mut Opening, ack: &Ack) {
         let before = window.cwnd;
+        let most = MAX_WINDOW.saturating_mul(window.smss).max(before);
         (window.cwnd, window.ssthresh) = opening.open(ack, before, window.ssthresh);
         let grown = window.cwnd.saturating_sub(before);
         if ack.phase == Phase::Open && window.cwnd < window.ssthresh {
-            // The rest of eq. (1), for what counted.
-            let more = u128::from(grown) * u128::from(self.opening_growth().saturating_sub(SCALE));
-            let more = u64::try_from(more / u128::from(SCALE)).unwrap_or(u64::MAX);
-            let most = window.ssthresh.min(MAX_WINDOW.saturating_mul(window.smss));
-            window.cwnd = window.cwnd.saturating_add(more).min(most.max(window.cwnd));
+            // What counted has grown by itself; the rest of eq. (1).
+            let more = self.opening_growth().saturating_sub(SCALE);
+            let more = u128::from(grown) * u128::from(more) / u128::from(SCALE);
+            let more = u64::try_from(more).unwrap_or(u64::MAX);
+            window.cwnd = window.cwnd.saturating_add(more).min(window.ssthresh);
         }
+        window.cwnd = window.cwnd.min(most);
     }
 
     fn avoid(&mut self, window: &mut Window, ack: &Ack, acked: u64) {

@@ -22,9 +22,12 @@ mod bic;
 mod bic_2_6_20;
 mod cdg;
 mod compound;
+mod copa;
 mod cubic_2_6_20;
 mod cubic_linux;
+mod cute;
 mod dctcp;
+mod decbit;
 mod fixed;
 mod gate;
 mod highspeed;
@@ -36,9 +39,11 @@ mod ledbat_plus_plus;
 mod linux_2_6_20;
 mod lp;
 mod nv;
+mod prague;
 mod round_rtt;
 mod scalable;
 mod slow_start;
+mod tahoe;
 mod validation;
 mod vegas;
 mod veno;
@@ -476,6 +481,31 @@ pub const REGISTRY: &[Entry] = &[
         name: "compound",
         summary: "a window for loss and one for delay, added (Tan 2006; Windows)",
         build: |config| Box::new(compound::control(config)),
+    },
+    Entry {
+        name: "copa",
+        summary: "a rate inverse to the queueing delay (Arun, Balakrishnan 2018)",
+        build: |config| Box::new(copa::control(config)),
+    },
+    Entry {
+        name: "prague",
+        summary: "DCTCP for the Internet: ECT(1), accurate ECN, rates less by RTT (RFC 9331)",
+        build: |config| Box::new(prague::control(config)),
+    },
+    Entry {
+        name: "tahoe",
+        summary: "slow start after every loss (Jacobson 1988; 4.3BSD-Tahoe)",
+        build: |config| Box::new(tahoe::control(config)),
+    },
+    Entry {
+        name: "decbit",
+        summary: "half of the packets marked: an eighth less, otherwise one more (Ramakrishnan, Jain 1990)",
+        build: |config| Box::new(decbit::control(config)),
+    },
+    Entry {
+        name: "cute",
+        summary: "loss leaves one segment, a window without adds one (Jain 1986)",
+        build: |config| Box::new(cute::control(config)),
     },
     Entry {
         name: "bic-2.6.20",

@@ -12,7 +12,8 @@
 //!
 //! Growth is one segment per cwnd acknowledged, per cwnd·2^n after n timeouts, taken back one
 //! by one after 8 decisions without congestion. minRTT is learnt anew every 3.75 to 6.24 s.
-//! Loss leaves 819/1024, never below 4 segments for delay.
+//! Loss leaves 819/1024, never below 4 segments for delay. After a timeout the window grows only
+//! when 20 ACKs have been measured: twenty round trips at one segment.
 //!
 //! It keeps some ten segments queued. A flow alone finds them in place when it learns minRTT
 //! anew, so its queue grows by up to ten segments each time. Not here: the per-destination base RTT, which the

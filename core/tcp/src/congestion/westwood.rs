@@ -13,8 +13,8 @@
 //! where half would be too little if the queue holds less than that.
 //!
 //! Not as in Linux: the kernel halves ssthresh during recovery and sets the estimate at its
-//! end; the paper sets it at once, as here. What was delivered is known exactly here, without
-//! the kernel's accounting of duplicate ACKs.
+//! end; the paper sets it at once, as here. What was delivered is counted in octets,
+//! without the kernel's accounting of duplicate ACKs.
 
 use gigatcp_units::{Duration, Instant};
 
@@ -34,8 +34,6 @@ pub(super) fn control(config: &Config) -> Windowed<Westwood> {
 pub(super) struct Westwood {
     /// Octets delivered since `since`.
     delivered: u64,
-    /// Of the octets delivered, those not yet acknowledged cumulatively.
-    ahead: u64,
     /// When this sample began; `None` before the first ACK.
     since: Option<Instant>,
     /// Once and twice filtered bandwidth, octets per second.
@@ -49,17 +47,6 @@ pub(super) struct Westwood {
 }
 
 impl Westwood {
-    /// Counts what this ACK newly reports as delivered.
-    fn count(&mut self, ack: &Ack) {
-        let (acked, sacked) = (ack.acked.as_u64(), ack.sacked.as_u64());
-        let known = acked.min(self.ahead);
-        self.ahead = (self.ahead - known).saturating_add(sacked);
-        self.delivered = self
-            .delivered
-            .saturating_add(acked - known)
-            .saturating_add(sacked);
-    }
-
     fn sample(&mut self, now: Instant) {
         let since = *self.since.get_or_insert(now);
         let elapsed = now.saturating_since(since);
@@ -101,7 +88,9 @@ impl Law for Westwood {
             self.rtt_min = Some(known.map_or(rtt, |known| known.min(rtt)));
             self.learns_rtt = false;
         }
-        self.count(ack);
+        // Delivered, counted where it first showed.
+        let delivered = ack.acked.as_u64().saturating_add(ack.sacked.as_u64());
+        self.delivered = self.delivered.saturating_add(delivered);
         self.sample(ack.now);
     }
 

@@ -21,7 +21,8 @@
 
 use core::fmt::Debug;
 
-use gigatcp_units::{Bytes, Instant};
+use gigatcp_events::Phase;
+use gigatcp_units::{Bytes, Instant, Rate};
 
 use super::gate::{Gate, Passage};
 use super::slow_start::Opening;
@@ -133,6 +134,12 @@ impl Window {
 
 /// The law of a control: how its window grows and what congestion leaves.
 pub(super) trait Law: Clone + Debug + Send {
+    /// Whether loss of any kind leaves one segment, and slow start follows at once.
+    const RESTARTS: bool = false;
+
+    /// See [`CongestionControl::is_scalable`].
+    const SCALABLE: bool = false;
+
     /// Reads an ACK of any kind before the window may grow.
     fn observe(&mut self, _window: &mut Window, _ack: &Ack) {}
 
@@ -158,6 +165,11 @@ pub(super) trait Law: Clone + Debug + Send {
 
     /// No window above `most` octets has been in use.
     fn on_unvalidated(&mut self, _most: u64) {}
+
+    /// Rate at which to release segments; `None` = no pacing requested.
+    fn pacing_rate(&self, _window: &Window) -> Option<Rate> {
+        None
+    }
 
     /// A reduction was undone: takes over what was measured `since`.
     ///
@@ -201,12 +213,13 @@ impl<L: Law> CongestionControl for Windowed<L> {
     fn on_ack(&mut self, ack: &Ack) {
         let passage = self.gate.passage(ack);
         self.law.observe(&mut self.window, ack);
-        if passage == Passage::Shut {
+        let opens_anyway = L::RESTARTS && ack.phase == Phase::Recovery;
+        if passage == Passage::Shut && !opens_anyway {
             return;
         }
         if self.window.is_in_slow_start() {
             self.law.open(&mut self.window, &mut self.opening, ack);
-        } else if passage == Passage::Opens && ack.cwnd_limited {
+        } else if ack.acked != Bytes::ZERO && ack.cwnd_limited {
             self.opening.on_leaving(ack.now);
             let acked = match self.opening.counting() {
                 Counting::PerAck => self.window.smss,
@@ -235,6 +248,7 @@ impl<L: Law> CongestionControl for Windowed<L> {
         window.fraction = 0;
         window.cwnd = match event.kind {
             CongestionKind::Timeout => window.smss,
+            CongestionKind::Loss if L::RESTARTS => window.smss,
             CongestionKind::Loss | CongestionKind::Ecn => {
                 window.ssthresh.min(window.cwnd.max(floor))
             }
@@ -267,6 +281,18 @@ impl<L: Law> CongestionControl for Windowed<L> {
         self.window.smss = u64::from(smss.max(1));
         self.window.cwnd = self.window.cwnd.max(self.window.smss);
         self.opening.set_smss(smss);
+    }
+
+    fn reduces_by_itself(&self) -> bool {
+        L::RESTARTS
+    }
+
+    fn is_scalable(&self) -> bool {
+        L::SCALABLE
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.law.pacing_rate(&self.window)
     }
 
     fn undo(&mut self, _now: Instant) {

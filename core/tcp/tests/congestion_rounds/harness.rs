@@ -46,7 +46,9 @@ pub struct Rounds {
     /// Segments acknowledged so far.
     acked: u64,
     /// The next ACK is the first of its round.
-    round_begins: bool,
+    pub round_begins: bool,
+    /// Segments that the path holds; what is above them in a window waits in a queue.
+    path: u64,
 }
 
 impl Rounds {
@@ -59,7 +61,23 @@ impl Rounds {
             segments_per_transmission: 1,
             acked: 0,
             round_begins: false,
+            path: u64::MAX,
         }
+    }
+
+    /// Over a path that holds `segments`: larger windows lengthen the RTT.
+    pub fn with_path(mut self, segments: u64) -> Self {
+        self.path = segments;
+        self
+    }
+
+    /// RTT of the window at hand.
+    fn rtt(&self) -> Duration {
+        Duration::from_nanos((self.rtt.as_nanos() as f64 * self.stretch()) as u64)
+    }
+
+    fn stretch(&self) -> f64 {
+        (self.window() as f64 / self.path as f64).max(1.0)
     }
 
     /// Sends super-segments of that many segments.
@@ -92,8 +110,8 @@ impl Rounds {
             phase,
             prior_in_flight: Bytes::new(self.window() * SMSS),
             cwnd_limited: true,
-            rtt: Some(self.rtt),
-            srtt: Some(self.rtt),
+            rtt: Some(self.rtt()),
+            srtt: Some(self.rtt()),
             min_rtt: Some(self.rtt),
             round_end: core::mem::take(&mut self.round_begins),
             rate: None,
@@ -106,6 +124,19 @@ impl Rounds {
         let ack = self.ack(segments, phase);
         self.control.on_ack(&ack);
         self.acked += segments;
+    }
+
+    /// One ACK for a segment that arrived marked.
+    pub fn acknowledge_marked(&mut self, phase: Phase, wait: Duration, round_end: bool) {
+        self.now += wait;
+        let ack = Ack {
+            ce_marked: Bytes::new(SMSS),
+            ce_marked_segments: 1,
+            round_end,
+            ..self.ack(1, phase)
+        };
+        self.control.on_ack(&ack);
+        self.acked += 1;
     }
 
     /// One round trip: a window sent and acknowledged. Says how large it was.
@@ -128,12 +159,12 @@ impl Rounds {
     fn round_of(&mut self, segments: u64) {
         self.round_begins = true;
         let acks = segments.div_ceil(self.segments_per_ack);
-        let start = self.now;
+        let (start, rtt) = (self.now, self.rtt());
         let mut left = segments;
         for i in 1..=acks {
             let covered = left.min(self.segments_per_ack);
             left -= covered;
-            let due = start + Duration::from_nanos(self.rtt.as_nanos() * i / acks);
+            let due = start + Duration::from_nanos(rtt.as_nanos() * i / acks);
             self.acknowledge(covered, Phase::Open, due - self.now);
         }
     }

@@ -5,7 +5,8 @@
 //! decrease to (1 − b) give a mean window of √(a·(2 − b)/(2·b·p)).
 
 use crate::harness::{Link, Rounds, SMSS, modern};
-use gigatcp_tcp::congestion::{Config, CongestionControl, find};
+use gigatcp_events::Phase;
+use gigatcp_tcp::congestion::{Config, CongestionControl, CongestionKind, find};
 use gigatcp_units::{Bytes, Duration};
 
 const RTT: Duration = Duration::from_millis(100);
@@ -206,8 +207,8 @@ fn westwood_is_left_with_the_bdp_at_a_loss_and_keeps_a_short_queues_link_busy() 
 
 #[test]
 fn compound_without_a_queue_has_0_1875_over_p_to_the_power_of_four_fifths() {
-    // a = w^(3/4)/8, the minus one of dwnd being made up by cwnd, taken at the mean window;
-    // b = 1/2: 5 %.
+    // Growth of w^(3/4)/8 at the mean window, the minus one of dwnd being made up by cwnd, and
+    // half at a loss: 5 %.
     for spacing in [10_000, 100_000] {
         let expected = (0.1875 * spacing as f64).powf(0.8);
         let got = mean_window("compound", expected, spacing, RTT);
@@ -293,4 +294,117 @@ fn lp_uses_an_idle_link_and_leaves_it_to_reno() {
     shared.run(Duration::from_secs(60));
     let share = shared.flows[1].acked as f64 / 120_000.0;
     assert!(share < 0.2, "{share}");
+}
+
+#[test]
+fn copa_keeps_two_segments_queued_on_average_and_empties_the_queue() {
+    // N/δ = 2, with an oscillation of a few segments around it: 1 to 5. The queue is empty
+    // once in five round trips: less than one segment in each half second.
+    let mut link = Link::new(10_000, Duration::from_millis(50), 4000);
+    link.add(control("copa", 250), Duration::ZERO);
+    link.run(Duration::from_secs(30));
+    let before = link.delivered;
+    let queue = link.run(Duration::from_secs(10));
+    assert!((1.0..=5.0).contains(&queue), "{queue}");
+    let used = (link.delivered - before) as f64 / 100_000.0;
+    assert!(used > 0.95, "{used}");
+}
+
+/// Mean window where each segment is marked with probability `p`, from `start` segments.
+fn mean_window_marked(name: &str, start: u64, p: f64) -> f64 {
+    let mut rounds = Rounds::new(control(name, start), RTT, 1);
+    let mut random = gigatcp_units::random::Stream::new(1, "marks", 0);
+    let (mut left, mut reducing) = (0, 0);
+    let (settle, measure) = (100_000, 1_000_000);
+    let mut began = rounds.now;
+    for segment in 0..settle + measure {
+        if segment == settle {
+            began = rounds.now;
+        }
+        let round_end = left == 0;
+        if round_end {
+            left = rounds.window();
+        }
+        left -= 1;
+        let wait = Duration::from_nanos((RTT.as_nanos() as f64 / rounds.cwnd()) as u64);
+        let phase = if reducing > 0 {
+            Phase::Cwr
+        } else {
+            Phase::Open
+        };
+        reducing = u64::saturating_sub(reducing, 1);
+        if random.uniform() < p {
+            if phase == Phase::Open {
+                reducing = rounds.window();
+                rounds.congestion(CongestionKind::Ecn);
+            }
+            rounds.acknowledge_marked(Phase::Cwr, wait, round_end);
+        } else {
+            rounds.round_begins = round_end;
+            rounds.acknowledge(1, phase, wait);
+        }
+        if reducing == 0 {
+            rounds.control.on_recovery_end(rounds.now);
+        }
+    }
+    let round_trips = (rounds.now - began).as_secs_f64() / RTT.as_secs_f64();
+    f64::from(measure) / round_trips
+}
+
+#[test]
+fn pragues_window_under_random_marks_is_two_to_three_over_p() {
+    // RFC 9332 counts on 2/p, with a reduction in each round trip. Here the next reduction
+    // waits for a mark after the last one's round trip, and what is marked adds nothing:
+    // x·x/(x + 1) = 2·(1 − p) for x = W·p. A tenth for the spread of alpha.
+    for (p, expected) in [(0.02, 2.69), (0.1, 2.52)] {
+        let got = mean_window_marked("prague", (2.5 / p) as u64, p) * p;
+        assert_near(&format!("p = {p}"), got, expected, 0.1);
+    }
+}
+
+#[test]
+fn decbit_gives_an_eighth_for_half_of_the_marks_and_decides_every_second_round() {
+    for (marked, expected) in [(0, 41.0), (19, 41.0), (20, 35.0), (40, 35.0)] {
+        let mut rounds = Rounds::new(control("decbit", 40), RTT, 1);
+        for _ in 0..3 {
+            let mut round_end = true;
+            for segment in 0..40 {
+                let wait = Duration::from_millis(2);
+                if segment < marked {
+                    rounds.acknowledge_marked(Phase::Open, wait, round_end);
+                } else {
+                    rounds.round_begins = round_end;
+                    rounds.acknowledge(1, Phase::Open, wait);
+                }
+                round_end = false;
+            }
+        }
+        assert_eq!(rounds.cwnd(), expected, "{marked}");
+    }
+}
+
+#[test]
+fn cute_reaches_ten_segments_after_45_acks_and_twenty_after_190() {
+    let mut rounds = Rounds::new(control("cute", 100), RTT, 1);
+    rounds.lose_at_once();
+    assert_eq!(rounds.window(), 1);
+    for acks in 1..=190 {
+        rounds.acknowledge(1, Phase::Open, RTT);
+        assert_eq!(rounds.window() >= 10, acks >= 45, "{acks}");
+        assert_eq!(rounds.window() >= 20, acks >= 190, "{acks}");
+    }
+}
+
+#[test]
+fn tahoe_opens_from_one_segment_while_losses_are_repaired() {
+    let mut rounds = Rounds::new(control("tahoe", 64), RTT, 1);
+    rounds.congestion(CongestionKind::Loss);
+    assert_eq!(rounds.window(), 1);
+    assert_eq!(rounds.control.ssthresh().as_u64(), 32 * SMSS);
+    for expected in 2..=32 {
+        rounds.acknowledge(1, Phase::Recovery, RTT);
+        assert_eq!(rounds.window(), expected);
+    }
+    rounds.acknowledge(1, Phase::Recovery, RTT);
+    assert_eq!(rounds.window(), 32);
 }

@@ -40,6 +40,9 @@ fn strike(rounds: &mut Rounds, event: &str) {
 fn run(name: &str, config: &Config, segments_per_ack: u64) -> String {
     let entry = find(name).expect("a control of the registry");
     let mut rounds = Rounds::new((entry.build)(config), RTT, segments_per_ack);
+    if DELAY_BASED.contains(&name) {
+        rounds = rounds.with_path(400);
+    }
     let mut text = String::from("round       cwnd   ssthresh  before it\n");
     for round in 0..ROUNDS {
         let event = event_before(round);
@@ -81,6 +84,11 @@ fn compare(snapshot: &str, got: &str) {
 fn snapshot_of(name: &str) -> String {
     name.replace(['-', '.'], "_").replace('+', "_plus")
 }
+
+/// Controls that answer delay: over a path of 400 segments, beyond which the RTT grows.
+const DELAY_BASED: &[&str] = &[
+    "cdg", "compound", "copa", "ledbat", "ledbat++", "lp", "nv", "vegas", "yeah",
+];
 
 /// Controls of Linux 2.6.20, whose own settings count by ACK.
 const OLD_KERNELS: &[&str] = &["bic-2.6.20", "cubic-2.6.20"];
