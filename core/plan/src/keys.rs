@@ -16,8 +16,6 @@ use gigatcp_tcp::congestion;
 use gigatcp_tcp::profile::{Profile, SETTINGS};
 use gigatcp_units::{Bytes, Duration, Rate};
 
-use crate::model::KERNELS_OWN;
-
 pub use tables::*;
 
 mod tables;
@@ -136,8 +134,8 @@ impl fmt::Display for Kind {
             Kind::OneOf(words) => write_words(f, words.iter().copied()),
             Kind::Profile => write_words(f, Profile::ALL.iter().map(|profile| profile.name)),
             Kind::Congestion => {
-                let all = congestion::entries().chain(KERNELS_OWN);
-                write_words(f, all.map(|entry| entry.name))
+                write_words(f, congestion::entries().map(|entry| entry.name))?;
+                f.write_str("; with sender.stack = \"kernel\" any that the kernel has")
             }
             Kind::Table(heading) => write!(f, "a table, see {heading}"),
             Kind::Tables(heading) => write!(f, "one or more tables, see {heading}"),

@@ -59,7 +59,7 @@ use diagnostic::Findings;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity, Source, line_column};
 pub use model::{
-    Ends, Ethernet, Flow, FlowKind, Host, KERNELS_OWN, Node, Plan, Record, Scenario, Series, Stack,
+    Control, Ends, Ethernet, Flow, FlowKind, Host, Node, Plan, Record, Scenario, Series, Stack,
     Stop, Supply, Tester,
 };
 

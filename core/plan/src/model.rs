@@ -8,7 +8,7 @@ use gigatcp_app::{AppConfig, Make};
 use gigatcp_path::{
     ClustersConfig, CpuCosts, HopConfig, RingsConfig, Scheduling, SharedMediumConfig, StealConfig,
 };
-use gigatcp_tcp::congestion::{Entry, SlowStart};
+use gigatcp_tcp::congestion::{self, Entry, REGISTRY, SlowStart};
 use gigatcp_tcp::{IpVersion, Profile};
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -342,13 +342,35 @@ pub enum Stop {
     Duration(Duration),
 }
 
-/// Congestion controls that only kernels have, and the engine has not: plans name
-/// them for a sender whose `stack` is a kernel. Nothing builds one.
-pub const KERNELS_OWN: &[Entry] = &[Entry {
-    name: "bbr",
-    summary: "rate and round trip of the path in place of losses; only where a kernel sends, live",
-    build: |_| unreachable!("a plan gives this control to no engine"),
-}];
+/// Congestion control of a flow's sender.
+#[derive(Clone, Debug)]
+pub enum Control {
+    /// One of the engine's.
+    Engine(&'static Entry),
+    /// A kernel's, by the name that it has there: any that the kernel has.
+    Kernel(String),
+}
+
+impl Control {
+    /// Its name in the plan.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Engine(entry) => entry.name,
+            Self::Kernel(name) => name,
+        }
+    }
+
+    /// The control of an engine at either end. Where a kernel sends by one that the
+    /// engine has not, the engine only receives, and nothing is held back by any.
+    #[must_use]
+    pub fn of_engine(&self) -> &'static Entry {
+        match self {
+            Self::Engine(entry) => entry,
+            Self::Kernel(name) => congestion::find(name).unwrap_or(&REGISTRY[0]),
+        }
+    }
+}
 
 /// A connection from sender to receiver.
 #[derive(Clone, Debug)]
@@ -369,8 +391,8 @@ pub struct Flow {
     pub stop: Stop,
     /// How data becomes available to its application. None: everything at the start.
     pub supply: Option<Supply>,
-    /// Its congestion control; one of [`KERNELS_OWN`] only where a kernel sends.
-    pub congestion: &'static Entry,
+    /// Its congestion control.
+    pub congestion: Control,
     /// Start value of ssthresh in segments; 0 is "none", absent is the
     /// control's own.
     pub initial_ssthresh: Option<u32>,

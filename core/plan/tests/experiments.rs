@@ -23,7 +23,7 @@ fn common_part(scenario: &Scenario) -> String {
     common.duration = Duration::ZERO;
     let other = fink().series[0].scenario.flows[0].clone();
     for flow in &mut common.flows {
-        flow.congestion = other.congestion;
+        flow.congestion = other.congestion.clone();
         flow.initial_ssthresh = other.initial_ssthresh;
         flow.send_buffer = other.send_buffer;
         flow.receive_buffer = other.receive_buffer;
@@ -50,7 +50,7 @@ fn fink_slow_start_runs_eight_series_as_published() {
             let seconds = time.as_nanos() / 1_000_000_000;
             (
                 series.name,
-                flow.congestion.name,
+                flow.congestion.name().to_owned(),
                 flow.initial_ssthresh,
                 mib,
                 seconds,
@@ -67,8 +67,8 @@ fn fink_slow_start_runs_eight_series_as_published() {
         ("bic-0-100MB", "bic-2.6.20", Some(0), 100, 10),
         ("bic-100-100MB", "bic-2.6.20", Some(100), 100, 10),
     ];
-    let expected =
-        expected.map(|(name, cc, ssthresh, mib, s)| (name.to_owned(), cc, ssthresh, mib, s));
+    let expected = expected
+        .map(|(name, cc, ssthresh, mib, s)| (name.to_owned(), cc.to_owned(), ssthresh, mib, s));
     assert_eq!(runs, expected);
 }
 
@@ -126,7 +126,11 @@ fn dumbbell_is_a_hundred_reno_flows() {
     let run = &plan.series[3].scenario;
     assert_eq!(run.flows.len(), 100);
     assert_eq!(run.flows[99].name, "reno-100");
-    assert!(run.flows.iter().all(|flow| flow.congestion.name == "reno"));
+    assert!(
+        run.flows
+            .iter()
+            .all(|flow| flow.congestion.name() == "reno")
+    );
     assert!(
         run.flows
             .iter()
@@ -147,7 +151,7 @@ fn single_flow_is_one_modern_cubic() {
     let [flow] = &run.flows[..] else {
         panic!("one flow")
     };
-    assert_eq!(flow.congestion.name, "cubic");
+    assert_eq!(flow.congestion.name(), "cubic");
     assert_eq!(flow.slow_start, SlowStart::Standard);
     assert_eq!(flow.send_buffer, Some(Bytes::new(60_000_000)));
     assert_eq!(flow.receive_buffer, Some(Bytes::new(60_000_000)));

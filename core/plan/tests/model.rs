@@ -38,7 +38,7 @@ fn a_plan_that_says_little_is_complete() {
         panic!("one flow")
     };
     assert_eq!(
-        (flow.name.as_str(), flow.congestion.name),
+        (flow.name.as_str(), flow.congestion.name()),
         ("flow", "cubic")
     );
     assert_eq!(flow.stop, Stop::Duration(Duration::from_secs(10)));
@@ -513,4 +513,29 @@ fn a_chain_of_links_between_two_hosts_is_a_path_and_a_fork_is_none() {
     assert_eq!(path.base_rtt(), Duration::from_millis(22));
     let fork = format!("{flow}[[flow]]\nfrom = \"r\"\nto = \"b\"\n");
     assert!(scenario(&fork).as_path().is_none());
+}
+
+#[test]
+fn a_kernel_that_sends_is_asked_for_any_control_by_its_own_name() {
+    let named = |sender: &str, name: &str| {
+        let text = format!(
+            "name = \"x\"\npath = {{ rate = \"1 Gbit/s\", rtt = \"20 ms\" }}\n{sender}\n\
+             [flow]\ncongestion_control = \"{name}\"\n"
+        );
+        parse("p", text.as_bytes(), &[])
+    };
+    let kernel = "[sender]\nstack = \"kernel\"";
+    let flow = |name| {
+        let plan = named(kernel, name).unwrap_or_else(|findings| panic!("{findings}"));
+        plan.series[0].scenario.flows[0].congestion.clone()
+    };
+    let foreign = flow("lp");
+    assert_eq!(foreign.name(), "lp");
+    // The engine at the other end only receives.
+    assert_eq!(foreign.of_engine().name, "reno");
+    assert_eq!(flow("cubic").of_engine().name, "cubic");
+    assert!(named("", "lp").is_err());
+    for name in ["", "with space", "sixteen-letters-"] {
+        assert!(named(kernel, name).is_err(), "{name}");
+    }
 }

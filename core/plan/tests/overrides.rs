@@ -45,8 +45,11 @@ fn runs(overrides: &[&str]) -> [Scenario; 3] {
     runs.try_into().unwrap()
 }
 
-fn controls(run: &Scenario) -> Vec<&'static str> {
-    run.flows.iter().map(|flow| flow.congestion.name).collect()
+fn controls(run: &Scenario) -> Vec<&str> {
+    run.flows
+        .iter()
+        .map(|flow| flow.congestion.name())
+        .collect()
 }
 
 #[test]

@@ -71,6 +71,7 @@ mod send_buffer;
 mod space;
 mod timestamps;
 mod tlp;
+mod window_growth;
 
 pub use connection::{Config, Connection, Failure, Received};
 pub use four_tuple::FourTuple;

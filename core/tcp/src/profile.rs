@@ -30,8 +30,8 @@ mod settings;
 
 use gigatcp_units::{Bytes, Duration, Rate};
 
-use crate::congestion::{Counting, SlowStart};
 pub use crate::ecn::{EcnMode, EcnOption};
+use crate::window_growth::{Counting, SlowStart};
 
 pub use crate::prr::PrrRule;
 pub use crate::recovery::ReduceAgain;

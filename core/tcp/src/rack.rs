@@ -126,7 +126,7 @@ impl Rack {
         if let Some(departure) = revealed.newest_original() {
             self.advance(departure, ack.received_at);
         }
-        if let Some(departure) = revealed.newest_resent
+        if let Some(departure) = revealed.newest_resent()
             && is_of_the_retransmission(departure, ack)
         {
             self.advance(departure, ack.received_at);

@@ -16,6 +16,8 @@ use core::ops::Range;
 
 use gigatcp_units::Instant;
 
+use crate::scoreboard::SendState;
+
 /// A departure, or a part of one up to an octet. Ordered as things left.
 ///
 /// RFC 8985 (`RACK_sent_after`) orders by time and, for what left in one tick of
@@ -32,13 +34,42 @@ pub struct Departure {
     pub sent_at: Instant,
 }
 
+/// A departure, or a part of one up to an octet, that is delivered.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivered {
+    /// Its number, retransmission or not.
+    pub number: u64,
+    /// Where the part ends.
+    pub end: u64,
+    /// What the sender had seen when it left.
+    pub state: SendState,
+}
+
+impl Delivered {
+    /// Which departure it was.
+    #[inline]
+    pub fn departure(&self) -> Departure {
+        Departure {
+            number: self.number,
+            end: self.end,
+            sent_at: self.state.sent_at,
+        }
+    }
+
+    /// Whether it left after `other`.
+    #[inline]
+    pub fn is_after(&self, other: &Self) -> bool {
+        (self.number, self.end) > (other.number, other.end)
+    }
+}
+
 /// What stands at a place.
 #[derive(Clone, Copy, Debug)]
 struct Resent {
     end: u64,
-    sent_at: Instant,
     /// Number of the departure.
     number: u64,
+    state: SendState,
 }
 
 /// An entry of the log.
@@ -70,23 +101,20 @@ impl Retransmissions {
         all.map(|(start, resent)| *start..resent.end)
     }
 
-    /// What begins at `start` leaves again.
-    pub fn on_retransmit(&mut self, start: u64, departure: Departure) {
-        let Departure {
-            number,
-            end,
-            sent_at,
-        } = departure;
-        if start >= end {
+    /// What lies in `range` leaves again, as the departure of that number.
+    pub fn on_retransmit(&mut self, range: Range<u64>, number: u64, state: SendState) {
+        if range.is_empty() {
             return;
         }
-        self.take(start..end);
-        self.log.push_back(Logged { start, departure });
-        let resent = Resent {
-            end,
-            sent_at,
+        self.take(range.clone());
+        let Range { start, end } = range;
+        let departure = Departure {
             number,
+            end,
+            sent_at: state.sent_at,
         };
+        self.log.push_back(Logged { start, departure });
+        let resent = Resent { end, number, state };
         self.by_place.insert(start, resent);
     }
 
@@ -111,6 +139,13 @@ impl Retransmissions {
             .is_some_and(|(_, resent)| resent.end > range.start)
     }
 
+    /// Where what was sent again at the octet `at` ends, and what the sender had
+    /// seen when it left last.
+    pub fn standing_at(&self, at: u64) -> Option<(u64, SendState)> {
+        let (_, resent) = self.by_place.range(..=at).next_back()?;
+        (resent.end > at).then_some((resent.end, resent.state))
+    }
+
     /// The lowest stretch of `within` that was not sent again.
     pub fn first_gap(&self, within: Range<u64>) -> Option<Range<u64>> {
         if self.is_above_all(within.start) {
@@ -132,11 +167,11 @@ impl Retransmissions {
 
     /// Forgets `range`: it arrived, or leaves once more. Gives the latest
     /// departure of what was in it.
-    pub fn take(&mut self, range: Range<u64>) -> Option<Departure> {
+    pub fn take(&mut self, range: Range<u64>) -> Option<Delivered> {
         if self.is_above_all(range.start) {
             return None;
         }
-        let mut latest: Option<Departure> = None;
+        let mut latest: Option<Delivered> = None;
         while let Some((&start, &resent)) = self.by_place.range(..range.end).next_back() {
             if resent.end <= range.start {
                 break;
@@ -149,12 +184,14 @@ impl Retransmissions {
                 let end = range.start;
                 self.by_place.insert(start, Resent { end, ..resent });
             }
-            let departure = Departure {
+            let taken = Delivered {
                 number: resent.number,
                 end: resent.end.min(range.end),
-                sent_at: resent.sent_at,
+                state: resent.state,
             };
-            latest = latest.max(Some(departure));
+            if latest.is_none_or(|latest| taken.is_after(&latest)) {
+                latest = Some(taken);
+            }
         }
         if latest.is_some() {
             self.drop_stale();
@@ -251,12 +288,16 @@ mod tests {
 
     /// The `n`th departure, `n` ms after the start.
     fn leave(resent: &mut Retransmissions, n: u64, range: Range<u64>) {
-        let departure = Departure {
-            number: n,
-            end: range.end,
+        let state = SendState {
             sent_at: at(n),
+            delivered: 0,
+            delivered_at: Instant::ZERO,
+            first_sent_at: Instant::ZERO,
+            lost: 0,
+            in_flight: 0,
+            app_limited: false,
         };
-        resent.on_retransmit(range.start, departure);
+        resent.on_retransmit(range, n, state);
     }
 
     /// What left up to the `until`th departure.
@@ -294,9 +335,9 @@ mod tests {
         let mut resent = Retransmissions::default();
         leave(&mut resent, 1, 0..10);
         leave(&mut resent, 2, 10..20);
-        let latest = resent.take(5..15).unwrap();
+        let latest = resent.take(5..15).unwrap().departure();
         assert_eq!((latest.sent_at, latest.end), (at(2), 15));
-        assert_eq!(resent.take(5..15), None);
+        assert!(resent.take(5..15).is_none());
         assert_eq!(overdue(&mut resent, 9), [0..5, 15..20]);
     }
 
@@ -315,7 +356,7 @@ mod tests {
         let mut resent = Retransmissions::default();
         leave(&mut resent, 1, 0..10);
         leave(&mut resent, 2, 10..40);
-        let delivered = resent.take(20..30).unwrap();
+        let delivered = resent.take(20..30).unwrap().departure();
         assert_eq!((delivered.number, delivered.end), (2, 30));
         assert_eq!(resent.latest_before(delivered), Some(at(2)));
         assert_eq!(overdue_before(&mut resent, 2, 30), [0..10, 10..20]);
@@ -341,7 +382,7 @@ mod tests {
                     }
                     2 => {
                         let latest = naive[octets.clone()].iter().flatten().map(|n| n.0).max();
-                        prop_assert_eq!(resent.take(range).map(|departure| departure.sent_at), latest.map(at));
+                        prop_assert_eq!(resent.take(range).map(|taken| taken.state.sent_at), latest.map(at));
                         naive[octets].fill(None);
                     }
                     _ => {

@@ -40,14 +40,16 @@ mod next_segment;
 mod revealed;
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use gigatcp_units::Instant;
 
 use crate::range_set::RangeSet;
-use crate::retransmissions::{Departure, Retransmissions};
+use crate::retransmissions::Retransmissions;
 
 pub use by_time::Overdue;
+pub use delivery_rate::SendState;
 pub use revealed::Revealed;
 
 /// One hand-over to the network of octets never sent before.
@@ -57,15 +59,13 @@ struct Transmission {
     end: u64,
     /// Its number among all departures.
     number: u64,
-    sent_at: Instant,
-    /// Octets delivered in all when this left.
-    delivered: u64,
-    /// When `delivered` was reached.
-    delivered_at: Instant,
-    /// Start of the sending interval of the rate sample.
-    first_sent_at: Instant,
-    app_limited: bool,
+    state: SendState,
 }
+
+const _: () = assert!(
+    size_of::<Transmission>() <= 72,
+    "the flight is as long as the window is wide"
+);
 
 /// See the module's own text.
 #[derive(Clone, Debug)]
@@ -88,6 +88,10 @@ pub struct Scoreboard {
     duplicate_credit: u64,
     /// What partial ACKs took off the window beyond that.
     deflated: u64,
+    /// Octets marked lost in all, each once for each time it was.
+    lost_so_far: u64,
+    /// Of these, what nobody was told of yet.
+    newly_lost: Vec<Range<u64>>,
     /// Octets delivered in all (cumulatively or selectively acknowledged).
     delivered: u64,
     delivered_at: Instant,
@@ -112,6 +116,8 @@ impl Scoreboard {
             lost_edge: 0,
             duplicate_credit: 0,
             deflated: 0,
+            lost_so_far: 0,
+            newly_lost: Vec::new(),
             delivered: 0,
             delivered_at: Instant::ZERO,
             first_sent_at: Instant::ZERO,
@@ -142,7 +148,7 @@ impl Scoreboard {
 
     /// When the oldest that is in flight left for the first time.
     pub fn first_in_flight_left(&self) -> Option<Instant> {
-        self.flight.front().map(|sent| sent.sent_at)
+        self.flight.front().map(|sent| sent.state.sent_at)
     }
 
     /// Octets SACKed and not yet acknowledged cumulatively.
@@ -174,37 +180,26 @@ impl Scoreboard {
     /// Octets from SND.NXT on leave for the first time.
     pub fn on_transmit(&mut self, now: Instant, end: u64) {
         debug_assert!(end > self.nxt);
-        if self.is_empty() {
-            // After silence the delivery clock starts anew: idle time is no
-            // interval in which anything could have been delivered.
-            self.first_sent_at = now;
-            self.delivered_at = now;
-        }
+        let start = core::mem::replace(&mut self.nxt, end);
+        let in_flight = self.in_flight();
         let sent = Transmission {
-            start: self.nxt,
+            start,
             end,
             number: self.next_departure(),
-            sent_at: now,
-            delivered: self.delivered,
-            delivered_at: self.delivered_at,
-            first_sent_at: self.first_sent_at,
-            app_limited: self.app_limited_until > 0,
+            state: self.send_state(now, in_flight, in_flight <= end - start),
         };
-        self.nxt = end;
         self.flight.push_back(sent);
     }
 
     /// Octets of `range`, which was sent before, leave again.
     pub fn on_retransmit(&mut self, now: Instant, range: Range<u64>) {
+        let is_first = self.in_flight() == 0;
         if self.lost.remove(range.clone()) == 0 {
             self.twice.insert(range.clone());
         }
-        let departure = Departure {
-            number: self.next_departure(),
-            end: range.end,
-            sent_at: now,
-        };
-        self.retransmitted.on_retransmit(range.start, departure);
+        let number = self.next_departure();
+        let state = self.send_state(now, self.in_flight(), is_first);
+        self.retransmitted.on_retransmit(range, number, state);
     }
 
     /// How many times something left, first transmissions and others: the
@@ -246,7 +241,6 @@ impl Scoreboard {
 mod tests {
     use super::*;
     use alloc::vec;
-    use alloc::vec::Vec;
     use proptest::prelude::*;
 
     const MSS: u32 = 10;

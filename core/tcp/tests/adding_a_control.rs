@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use gigatcp_events::{CwndCause, Event, EventMask, Phase};
 use gigatcp_tcp::congestion::{
-    Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Entry, SlowStart,
+    Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Entry, Family, SlowStart,
     WindowBounds,
 };
 use gigatcp_tcp::listener::{self, Heard};
@@ -36,6 +36,9 @@ mod windowed;
 static REGISTRY: [Entry; 1] = [Entry {
     name: "scalable",
     summary: "a hundredth of what is acknowledged, an eighth off by loss (Kelly 2003)",
+    family: Family::WindowBased,
+    reacts_to: "losses; marks as losses",
+    deployed: "Linux, a choice since 2.6.13",
     build: |config| Box::new(scalable::control(config)),
 }];
 
@@ -109,19 +112,11 @@ impl Rounds {
         self.control.on_ack(&Ack {
             now: Instant::ZERO,
             acked: Bytes::new(acked),
-            sacked: Bytes::ZERO,
-            lost: Bytes::ZERO,
-            ce_marked: Bytes::ZERO,
-            ce_marked_segments: 0,
             acked_transmissions: 1,
             phase,
             prior_in_flight: self.control.cwnd(),
             cwnd_limited: true,
-            rtt: None,
-            srtt: None,
-            min_rtt: None,
-            round_end: false,
-            rate: None,
+            ..Ack::default()
         });
     }
 

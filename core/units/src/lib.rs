@@ -8,8 +8,9 @@
 //! One grammar reads and prints them all (see [`grammar`]): `10 Gbit/s`,
 //! `80 ms`, `60 MiB`, `9000 B`, `1e-5`.
 //!
-//! Also here because several crates need them: [`random`] streams, and [`settings`]
-//! of whatever is chosen by name (queue disciplines, applications).
+//! Also here because several crates need them: [`random`] streams, [`settings`]
+//! of whatever is chosen by name (queue disciplines, applications), and what the name
+//! of a [`kernel_control`] says.
 //!
 //! Deliberately absent: a general dimension system. Six types cover the field
 //! and a seventh is a file away.
@@ -22,6 +23,7 @@ extern crate alloc;
 mod bytes;
 mod chance;
 pub mod grammar;
+pub mod kernel_control;
 pub mod nearest;
 pub mod random;
 mod rate;

@@ -12,7 +12,7 @@
 //! has no slow-start threshold (BBR) is [`Limit::Pacing`] in all of it.
 
 use gigatcp_events::{Limit, Phase};
-use gigatcp_units::{Duration, Instant};
+use gigatcp_units::{Duration, Instant, kernel_control};
 
 use crate::view::View;
 
@@ -34,7 +34,7 @@ impl LimitTally {
             since: now,
             until: now,
             spent: [Duration::ZERO; Limit::ALL.len()],
-            paces: congestion.starts_with("bbr"),
+            paces: kernel_control::is_rate_based(congestion),
         }
     }
 

@@ -90,7 +90,7 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
     let receiver = result.receiver.connection();
     let found = Found {
         flow,
-        congestion: flow.congestion.name.into(),
+        congestion: flow.congestion.name().into(),
         profiles: scenario.hosts_of(flow).map(|host| host.profile.name.into()),
         established: sender.and_then(Connection::established_at),
         end,

@@ -203,7 +203,7 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
             iss: SeqNumber::new(initial_sequence(seed, number, host.mtu)),
             ip,
             mss: (host.mtu - ip.header_len() - TCP_HEADER) as u16,
-            congestion: flow.congestion,
+            congestion: flow.congestion.of_engine(),
             initial_ssthresh: flow.initial_ssthresh,
             slow_start: flow.slow_start,
             send_buffer: flow.send_buffer,

@@ -103,7 +103,7 @@ fn window(
     rtt: Duration,
     loss: Probability,
 ) -> Option<(f64, String)> {
-    match flow.congestion.name {
+    match flow.congestion.name() {
         "reno" => {
             let is_every = sends.counting != Counting::PerAck || !receives.delayed_ack;
             let c = match is_every {

@@ -63,6 +63,8 @@ fn lists_name_everything_there_is() {
     for entry in gigatcp_tcp::congestion::entries() {
         assert!(controls.contains(entry.name), "{}", entry.name);
         assert!(controls.contains(entry.summary), "{}", entry.summary);
+        let reacts = format!("{}; reacts to {}", entry.family.name(), entry.reacts_to);
+        assert!(controls.contains(&reacts), "{reacts}");
     }
     let profiles = printed(&["list", "profiles"]);
     for setting in gigatcp_tcp::profile::SETTINGS {

@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use gigatcp_units::Bytes;
+use gigatcp_units::{Bytes, kernel_control};
 
 use super::Rule;
 use super::text::window_over_rtt;
@@ -31,7 +31,7 @@ const IGNORE: &str = "net.ipv4.tcp_no_ssthresh_metrics_save";
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let segments = facts.peer.as_ref()?.ssthresh_segments?;
     let is_ignored = facts.number(IGNORE) == Some(1);
-    if is_ignored || law::control(facts).is_some_and(|control| control.starts_with("bbr")) {
+    if is_ignored || law::control(facts).is_some_and(|control| kernel_control::is_rate_based(&control)) {
         return None;
     }
     let window = Bytes::new(segments.saturating_mul(path.mss.as_u64()));

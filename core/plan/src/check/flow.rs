@@ -8,14 +8,14 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use gigatcp_app::{AppConfig, Make};
-use gigatcp_tcp::congestion::{self, Entry, REGISTRY, SlowStart};
+use gigatcp_tcp::congestion::{self, REGISTRY, SlowStart};
 use gigatcp_units::grammar::human_rate;
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::{NO_TABLE, path};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::keys::{self, MOST_FLOWS};
-use crate::model::{Ends, Flow, FlowKind, KERNELS_OWN, Stop, Supply};
+use crate::model::{Control, Ends, Flow, FlowKind, Stop, Supply};
 use crate::reader::Reader;
 
 /// How long a flow sends when neither it nor the plan says.
@@ -368,24 +368,29 @@ fn supply(reader: &Reader) -> Option<Supply> {
     })
 }
 
-fn control(reader: &Reader, kernel_sends: bool) -> Option<&'static Entry> {
-    let all = congestion::entries().chain(KERNELS_OWN);
-    let names = all.clone().map(|entry| entry.name);
-    let find = |name: &str| all.clone().find(|entry| entry.name == name);
-    let what = "congestion control";
-    let named = reader.choice("congestion_control", what, names, find);
-    let is_kernels = |entry: &&Entry| KERNELS_OWN.iter().any(|own| own.name == entry.name);
-    if let Some(own) = named.filter(|entry| !kernel_sends && is_kernels(entry)) {
-        let message = format!("the engine has no `{}`, only kernels have", own.name);
-        reader.findings().add(
-            Diagnostic::error(reader.place_of_value("congestion_control"), message)
-                .label("the sender is the engine")
-                .hint("sender.stack = \"kernel\", and `gigatcp run PLAN --on live`"),
-        );
+fn control(reader: &Reader, kernel_sends: bool) -> Option<Control> {
+    let key = "congestion_control";
+    if kernel_sends {
+        let name = reader.text(key).unwrap_or_else(|| CONTROL.into());
+        if !is_name_of_kernel(&name) {
+            let message = "no kernel has a congestion control of such a name";
+            reader.findings().add(
+                Diagnostic::error(reader.place_of_value(key), message)
+                    .label("1 to 15 characters, without spaces, are expected")
+                    .hint("sysctl net.ipv4.tcp_available_congestion_control"),
+            );
+        }
+        return Some(Control::Kernel(name));
     }
-    named
-        .or_else(|| congestion::find(CONTROL))
-        .or(REGISTRY.first())
+    let names = congestion::entries().map(|entry| entry.name);
+    let named = reader.choice(key, "congestion control", names, congestion::find);
+    let control = named.or_else(|| congestion::find(CONTROL));
+    control.or(REGISTRY.first()).map(Control::Engine)
+}
+
+/// Whether Linux could have a control of that name (`TCP_CA_NAME_MAX`).
+fn is_name_of_kernel(name: &str) -> bool {
+    (1..16).contains(&name.len()) && name.chars().all(|c| c.is_ascii_graphic())
 }
 
 fn slow_start(reader: &Reader) -> SlowStart {

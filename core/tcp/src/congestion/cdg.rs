@@ -39,7 +39,7 @@ pub(super) fn control(config: &Config) -> Windowed<Cdg> {
         usual_slow_start: SlowStart::HyStart,
         ..*config
     };
-    Windowed::new(&config, Cdg::new())
+    Windowed::new(&config, Cdg::new(config.seed))
 }
 
 /// Smallest and largest RTT of a round, or their gradients, in microseconds.
@@ -68,7 +68,7 @@ pub(super) struct Cdg {
 }
 
 impl Cdg {
-    fn new() -> Self {
+    fn new(seed: u64) -> Self {
         Self {
             round: None,
             round_before: None,
@@ -78,7 +78,7 @@ impl Cdg {
             ineffectual: 0,
             shadow: 0,
             is_reduced: false,
-            random: Stream::new(0, "cdg", 0),
+            random: Stream::new(seed, "cdg", 0),
         }
     }
 
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_mean_gradient_of_1_ms_reduces_with_probability_0_285() {
         // 1 − exp(−42e-6·8000) = 0.2854; 10 000 draws: ±0.014 at three sigma.
-        let mut law = Cdg::new();
+        let mut law = Cdg::new(0);
         let mut count = 0;
         for _ in 0..10_000 {
             law.ineffectual = 0;
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_gradients_of_eight_rounds_are_summed_and_missing_ones_extrapolated() {
-        let mut law = Cdg::new();
+        let mut law = Cdg::new(0);
         let at = |us| Extremes { min: us, max: us };
         for round in 1..=20 {
             let g = law.gradient(at(50_000 + 1000 * round), at(49_000 + 1000 * round));
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn five_reductions_in_a_row_without_effect_are_the_last() {
-        let mut law = Cdg::new();
+        let mut law = Cdg::new(0);
         let count = (0..100).filter(|_| law.backs_off(1 << 40)).count();
         assert_eq!(count, 5);
         let at = |us| Extremes { min: us, max: us };

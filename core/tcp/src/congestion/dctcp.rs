@@ -146,19 +146,13 @@ mod tests {
         Ack {
             now: Instant::ZERO,
             acked: Bytes::new(segments * SMSS),
-            sacked: Bytes::ZERO,
-            lost: Bytes::ZERO,
             ce_marked: Bytes::new(marked * SMSS),
             ce_marked_segments: marked as u32,
             acked_transmissions: 1,
             phase: Phase::Open,
-            prior_in_flight: Bytes::ZERO,
             cwnd_limited: true,
-            rtt: None,
-            srtt: None,
-            min_rtt: None,
             round_end,
-            rate: None,
+            ..Ack::default()
         }
     }
 

@@ -428,19 +428,10 @@ mod tests {
         Ack {
             now: Instant::from_nanos(1_000_000_000),
             acked: Bytes::new(SMSS),
-            sacked: Bytes::ZERO,
-            lost: Bytes::ZERO,
-            ce_marked: Bytes::ZERO,
-            ce_marked_segments: 0,
             acked_transmissions: transmissions,
             phase,
-            prior_in_flight: Bytes::ZERO,
             cwnd_limited: true,
-            rtt: None,
-            srtt: None,
-            min_rtt: None,
-            round_end: false,
-            rate: None,
+            ..Ack::default()
         }
     }
 

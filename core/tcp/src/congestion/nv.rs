@@ -54,7 +54,7 @@ const BETA: u64 = 819;
 
 /// A TCP-NV control.
 pub(super) fn control(config: &Config) -> Windowed<Nv> {
-    Windowed::new(config, Nv::new())
+    Windowed::new(config, Nv::new(config.seed))
 }
 
 /// The law of TCP-NV.
@@ -80,7 +80,7 @@ pub(super) struct Nv {
 }
 
 impl Nv {
-    fn new() -> Self {
+    fn new(seed: u64) -> Self {
         Self {
             rtt: None,
             min_rtt: u64::MAX,
@@ -92,7 +92,7 @@ impl Nv {
             grows: true,
             slowness: 0,
             calm: 0,
-            random: Stream::new(0, "nv", 0),
+            random: Stream::new(seed, "nv", 0),
         }
     }
 
@@ -174,7 +174,11 @@ impl Law for Nv {
             return;
         }
         if let Some(rtt) = ack.rtt {
-            self.sample(ack.now, rtt, ack.prior_in_flight.as_u64());
+            // What was in flight when the segment left.
+            let in_flight = ack
+                .rate
+                .map_or(ack.prior_in_flight, |rate| rate.tx_in_flight);
+            self.sample(ack.now, rtt, in_flight.as_u64());
         }
         if ack.round_end && self.rtt.is_some() {
             self.end_round(window);

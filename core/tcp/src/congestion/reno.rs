@@ -190,19 +190,11 @@ mod tests {
         reno.on_ack(&Ack {
             now: Instant::default(),
             acked: Bytes::new(segments * SMSS),
-            sacked: Bytes::ZERO,
-            lost: Bytes::ZERO,
-            ce_marked: Bytes::ZERO,
-            ce_marked_segments: 0,
             acked_transmissions: segments as u32,
             phase: Phase::Open,
             prior_in_flight: Bytes::new(10 * SMSS),
             cwnd_limited: true,
-            rtt: None,
-            srtt: None,
-            min_rtt: None,
-            round_end: false,
-            rate: None,
+            ..Ack::default()
         });
     }
 

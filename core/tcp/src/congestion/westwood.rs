@@ -88,9 +88,7 @@ impl Law for Westwood {
             self.rtt_min = Some(known.map_or(rtt, |known| known.min(rtt)));
             self.learns_rtt = false;
         }
-        // Delivered, counted where it first showed.
-        let delivered = ack.acked.as_u64().saturating_add(ack.sacked.as_u64());
-        self.delivered = self.delivered.saturating_add(delivered);
+        self.delivered = self.delivered.saturating_add(ack.delivered.as_u64());
         self.sample(ack.now);
     }
 

@@ -153,7 +153,7 @@ impl<P: Payload> Connection<P> {
         let mut rate = self.board.finish_ack(now, &revealed);
         if let Some(sample) = &mut rate {
             sample.ack_delayed = is_probably_delayed(&revealed, self.smss);
-            self.note_delivery(*sample);
+            self.note_delivery(sample);
         }
         if self.tlp.is_outstanding() {
             let bare = duplicate && segment.options.sack.is_empty();
@@ -373,6 +373,7 @@ impl<P: Payload> Connection<P> {
     /// What a judgment means for the window; the acknowledgment that led to it
     /// took `acked` octets off the flight.
     pub(super) fn answer_judgment(&mut self, now: Instant, judgment: &Judgment, acked: u64) {
+        self.tell_losses(now);
         if judgment.ended {
             // The next stage begins with the window that is left.
             self.validate_recovery_end(now);
@@ -415,12 +416,15 @@ impl<P: Payload> Connection<P> {
             now,
             acked: Bytes::new(if learned.held { 0 } else { learned.opening }),
             sacked: Bytes::new(revealed.sacked),
+            delivered: Bytes::new(revealed.delivered()),
+            total_delivered: Bytes::new(self.board.delivered()),
             lost: Bytes::new(learned.lost),
             ce_marked: Bytes::new(learned.marked.octets),
             ce_marked_segments: learned.marked.packets,
             acked_transmissions: revealed.transmissions,
             phase: self.recovery.phase(),
             prior_in_flight: Bytes::new(learned.prior_in_flight),
+            in_flight: Bytes::new(self.board.in_flight()),
             cwnd_limited,
             rtt: learned.rtt,
             srtt: self.rtt.srtt(),

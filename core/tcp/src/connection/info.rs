@@ -170,18 +170,22 @@ impl<P: Payload> Connection<P> {
     /// application had too little to send and it says less than the one before
     /// (Linux `tcp_rate_gen`).
     #[inline]
-    pub(super) fn note_delivery(&mut self, sample: RateSample) {
+    pub(super) fn note_delivery(&mut self, sample: &RateSample) {
+        if !sample.is_reliable(self.min_rtt.value()) {
+            return;
+        }
+        let news = (sample.delivered, sample.interval());
         let is_news = !sample.app_limited
             || self
                 .delivery
-                .is_none_or(|before| rate_of(sample) >= rate_of(before));
+                .is_none_or(|before| rate_of(news) >= rate_of(before));
         if is_news {
-            self.delivery = Some(sample);
+            self.delivery = Some(news);
         }
     }
 }
 
 /// What was delivered, by the time that it took.
-fn rate_of(sample: RateSample) -> Rate {
-    Rate::from_amount(sample.delivered, sample.interval)
+fn rate_of((delivered, interval): (Bytes, Duration)) -> Rate {
+    Rate::from_amount(delivered, interval)
 }

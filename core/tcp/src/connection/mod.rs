@@ -80,7 +80,7 @@ use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase, State};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{IcmpKind, IpVersion, Payload, Segment, SeqNumber};
 
-use crate::congestion::{self, CongestionControl, RateSample, SlowStart, Validation};
+use crate::congestion::{self, CongestionControl, SlowStart, Validation};
 use crate::delayed_ack::DelayedAck;
 use crate::ecn::EcnState;
 use crate::eifel::Eifel;
@@ -324,8 +324,8 @@ pub struct Connection<P> {
     /// cwnd, not the window or the application, stopped the last output.
     cwnd_limited: bool,
     pacing: pacing::Pacing,
-    /// The latest rate of delivery that says what the path carries.
-    delivery: Option<RateSample>,
+    /// What was delivered in what time, when that last said what the path carries.
+    delivery: Option<(Bytes, Duration)>,
     /// SND.NXT when the current round trip began: an acknowledgment, selective or
     /// not, of anything beyond it begins the next one.
     round_end: u64,
@@ -381,7 +381,7 @@ fn first_control(config: &Config, rmss: u32) -> Box<dyn CongestionControl> {
     (config.congestion.build)(&congestion::Config {
         initial_ssthresh: config.initial_ssthresh,
         slow_start: config.slow_start,
-        ..congestion::Config::new(&config.profile, rmss)
+        ..open::control_of(&config.profile, rmss)
     })
 }
 

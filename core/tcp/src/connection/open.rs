@@ -5,12 +5,12 @@
 //! SACK-permitted and timestamps are settled by what both SYNs carry.
 
 use gigatcp_events::{CwndCause, Event, EventMask, State};
-use gigatcp_units::{Bytes, Instant};
-use gigatcp_wire::{Flags, Options, Payload, Segment, WireWindow};
+use gigatcp_units::{Bytes, Instant, random};
+use gigatcp_wire::{Flags, Options, Payload, Segment, SeqNumber, WireWindow};
 
 use super::{Config, Connection, Failure, Received, Reset};
-use crate::congestion;
-use crate::profile::InitialWindow;
+use crate::congestion::{self, SlowStart};
+use crate::profile::{InitialWindow, Profile};
 
 impl<P: Payload> Connection<P> {
     /// Active open: RFC 9293 section 3.10.1. The SYN waits in
@@ -114,9 +114,10 @@ impl<P: Payload> Connection<P> {
     /// The window starts from the SMSS that both SYNs left.
     pub(super) fn start_congestion_control(&mut self, now: Instant) {
         let config = congestion::Config {
+            seed: seed_of(self.snd.on_wire(0), [self.local_port, self.remote_port]),
             initial_ssthresh: self.initial_ssthresh,
             slow_start: self.slow_start,
-            ..congestion::Config::new(&self.profile, self.smss)
+            ..control_of(&self.profile, self.smss)
         };
         self.pacing.first_window_left = config.initial_window.as_u64();
         self.congestion = (self.congestion_entry.build)(&config);
@@ -197,7 +198,7 @@ impl<P: Payload> Connection<P> {
             ack: if answers {
                 self.rcv.on_wire(self.rcv.nxt)
             } else {
-                gigatcp_wire::SeqNumber::new(0)
+                SeqNumber::new(0)
             },
             flags,
             wnd: WireWindow(wnd.min(65_535) as u16),
@@ -277,7 +278,7 @@ impl<P: Payload> Connection<P> {
         self.snd.wl2 = ack;
         self.send_buffer.release(ack);
         if self.active_open && ack < self.snd.nxt {
-            self.board.mark_all_lost();
+            self.board.mark_all_not_taken();
         }
         let lost = core::mem::take(&mut self.timeouts_in_a_row);
         if lost > 0 {
@@ -288,8 +289,33 @@ impl<P: Payload> Connection<P> {
         if let Some(sent_at) = revealed.oldest_sent_at {
             self.take_rtt(now, received_at.saturating_since(sent_at));
         }
+        self.congestion.on_established(now, self.rtt.srtt());
         self.begin_autotuning(now);
         self.restart_retransmit_timer(now);
         self.round_end = self.snd.nxt;
+    }
+}
+
+/// The seed of what the congestion control draws: another for each connection of a
+/// run, and the same in each run of a plan.
+fn seed_of(iss: SeqNumber, [local_port, remote_port]: [u16; 2]) -> u64 {
+    let ports = u64::from(local_port) << 16 | u64::from(remote_port);
+    random::mix(u64::from(iss.as_u32()) << 32 | ports)
+}
+
+/// What a profile says of any congestion control, for segments of `smss` octets.
+pub(super) fn control_of(profile: &Profile, smss: u32) -> congestion::Config {
+    congestion::Config {
+        smss,
+        initial_window: profile.initial_window.bytes(smss),
+        usual_slow_start: match profile.slow_start {
+            SlowStart::Usual => SlowStart::HyStart,
+            chosen => chosen,
+        },
+        paced: profile.pacing && profile.pacing_by_window,
+        counting: profile.counting,
+        fast_convergence: profile.fast_convergence,
+        abe: profile.abe,
+        ..congestion::Config::default()
     }
 }

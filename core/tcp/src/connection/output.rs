@@ -477,7 +477,10 @@ impl<P: Payload> Connection<P> {
         if self.pacing.pacer.is_armed() {
             return None;
         }
-        self.board.note_app_limited();
+        let in_flight = self.board.in_flight();
+        if in_flight == 0 || in_flight < self.congestion.cwnd().as_u64() {
+            self.board.note_app_limited();
+        }
         let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
         let limit = if repairing {
             Limit::Recovery

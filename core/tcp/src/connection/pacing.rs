@@ -1,7 +1,8 @@
 //! Pacing where segments leave: see [`crate::pacing`].
 //!
 //! New data and retransmissions wait for their moment alike. Acknowledgments,
-//! window probes, a lone FIN and the first window do not.
+//! window probes, a lone FIN and the first window do not; the first window does
+//! where the control has a rate of its own.
 
 use gigatcp_events::Limit;
 use gigatcp_units::{Bytes, Instant, Rate};
@@ -16,7 +17,7 @@ pub(super) struct Pacing {
     pub(super) pacer: Pacer,
     pub(super) window_use: WindowUse,
     /// Octets of the first window that have yet to leave: so many, new or sent
-    /// again, are not paced.
+    /// again, are not paced but by a control that has a rate of its own.
     pub(super) first_window_left: u64,
 }
 
@@ -146,7 +147,7 @@ impl<P: Payload> Connection<P> {
         let device = MAX_SUPER_SEGMENT as u64;
         let at_most = match self.pace() {
             // The first window leaves in one burst.
-            Some(_) if self.pacing.first_window_left > 0 => self.pacing.first_window_left,
+            Some(_) if self.is_in_first_burst() => self.pacing.first_window_left,
             // Two segments may leave at once at any rate.
             Some(pace) if most > 2 * smss => self.quantum_at(pace),
             // Linux sizes them so whether it paces or not.
@@ -157,6 +158,12 @@ impl<P: Payload> Connection<P> {
             _ => device,
         };
         (most.min(at_most).min(device) / smss).max(1) * smss
+    }
+
+    /// What leaves first leaves unpaced, unless the control has a rate.
+    #[inline]
+    fn is_in_first_burst(&self) -> bool {
+        self.pacing.first_window_left > 0 && self.congestion.pacing_rate().is_none()
     }
 
     fn quantum_at(&self, pace: Pace) -> u64 {
@@ -172,7 +179,7 @@ impl<P: Payload> Connection<P> {
     /// sent again at the pace of everything (Linux counts what has left, too).
     #[inline]
     pub(super) fn on_released(&mut self, now: Instant, len: u64) {
-        if len <= self.pacing.first_window_left {
+        if len <= self.pacing.first_window_left && (len == 0 || self.is_in_first_burst()) {
             self.pacing.first_window_left -= len;
             return;
         }

@@ -211,6 +211,7 @@ impl<P: Payload> Connection<P> {
         self.counters.path_mtu_probes_lost += 1;
         self.path.on_probe_lost(&self.profile);
         let from = self.recovery.phase();
+        self.board.forgive_newly_lost();
         self.board.mark_lost_within(probe);
         self.recovery.on_probe_lost(self.snd.una, self.snd.nxt);
         self.eifel.stop();

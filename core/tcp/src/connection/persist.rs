@@ -78,7 +78,7 @@ impl<P: Payload> Connection<P> {
         self.timeouts_in_a_row = 0;
         if self.snd.nxt > ack {
             if probed && ack == self.snd.una {
-                self.board.mark_all_lost();
+                self.board.mark_all_not_taken();
             }
             self.retransmit_at = now + self.rtt.rto();
         }

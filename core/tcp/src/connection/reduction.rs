@@ -8,7 +8,7 @@ use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::Payload;
 
 use super::Connection;
-use crate::congestion::{Congestion, CongestionKind};
+use crate::congestion::{Congestion, CongestionKind, Lost};
 use crate::scoreboard::Revealed;
 
 impl<P: Payload> Connection<P> {
@@ -85,6 +85,34 @@ impl<P: Payload> Connection<P> {
         if let Some(bounds) = bounds {
             self.bound_window(now, &bounds);
         }
+    }
+
+    /// The control learns of what was marked lost and of what each part had seen
+    /// when it left.
+    #[inline]
+    pub(super) fn tell_losses(&mut self, now: Instant) {
+        if self.board.has_newly_lost() {
+            self.tell_each_loss(now);
+        }
+    }
+
+    fn tell_each_loss(&mut self, now: Instant) {
+        let total_delivered = Bytes::new(self.board.delivered());
+        let control = &mut self.congestion;
+        self.board.take_newly_lost(|part| {
+            let state = &part.state;
+            control.on_lost(&Lost {
+                now,
+                octets: Bytes::new(part.octets),
+                lost: Bytes::new(part.lost_so_far - state.lost),
+                total_delivered,
+                prior_delivered: Bytes::new(state.delivered),
+                tx_in_flight: Bytes::new(u64::from(state.in_flight)),
+                sent_at: state.sent_at,
+                app_limited: state.app_limited,
+                is_retransmission: part.is_retransmission,
+            });
+        });
     }
 
     /// A reduction proved unnecessary: the window returns, and with it the

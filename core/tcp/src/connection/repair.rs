@@ -101,7 +101,7 @@ impl<P: Payload> Connection<P> {
 
     #[inline]
     fn tell_rack(&mut self, received_at: Instant, revealed: &Revealed, segment: &Segment<P>) {
-        let echo_sent_by = match revealed.newest_resent {
+        let echo_sent_by = match revealed.newest_resent() {
             None => None,
             Some(_) => self.echo_left_by(received_at, segment),
         };

@@ -8,10 +8,11 @@
 use core::ops::Range;
 
 use gigatcp_events::{Event, EventMask, SendReason, State};
-use gigatcp_units::Instant;
+use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{Ecn, Flags, Options, Payload, SackBlock, SackBlocks, Segment, WireWindow};
 
 use super::{Connection, Reset};
+use crate::congestion::Sent;
 
 /// What is decided about a segment before it is built.
 pub(super) struct Header {
@@ -80,6 +81,12 @@ impl<P: Payload> Connection<P> {
         self.counters.data_segments_sent += segments;
         self.last_sent_at = now;
         self.prr.on_sent(len);
+        self.congestion.on_sent(&Sent {
+            now,
+            octets: Bytes::new(len),
+            in_flight: Bytes::new(self.board.in_flight()),
+            app_limited: self.board.is_app_limited(),
+        });
         self.on_released(now, len);
         // RFC 6298 section 5 (5.1). While probing, the persist timer rules.
         if self.retransmit_at == Instant::FAR_FUTURE && reason != SendReason::WindowProbe {

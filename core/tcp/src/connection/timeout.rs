@@ -98,6 +98,7 @@ impl<P: Payload> Connection<P> {
         if judgment.congestion.is_some() {
             self.eifel.begin();
         }
+        self.tell_losses(now);
         if let Some(kind) = judgment.congestion {
             let flight_size = self.flight_size_at_congestion(0, 0);
             self.reduce_window(now, kind, flight_size, pipe);

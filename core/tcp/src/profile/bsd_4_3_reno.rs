@@ -17,8 +17,8 @@
 use gigatcp_units::{Bytes, Duration};
 
 use super::{InitialWindow, Profile, SynCookies, WindowPolicy};
-use crate::congestion::{Counting, SlowStart};
 use crate::ecn::EcnMode;
+use crate::window_growth::{Counting, SlowStart};
 
 impl Profile {
     /// FreeBSD 4.3, the system of the machines of 2001.

@@ -6,8 +6,8 @@
 use gigatcp_units::{Bytes, Duration};
 
 use super::{InitialWindow, Profile, ReduceAgain, SynCookies, WindowPolicy};
-use crate::congestion::{Counting, SlowStart};
 use crate::ecn::EcnMode;
+use crate::window_growth::{Counting, SlowStart};
 
 impl Profile {
     /// Linux 2.6.20, the kernel of the netdev thread of May 2007.

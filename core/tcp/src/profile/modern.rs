@@ -6,8 +6,8 @@
 use gigatcp_units::{Bytes, Duration};
 
 use super::{InitialWindow, Profile, PrrRule, ReduceAgain, SynCookies, WindowPolicy};
-use crate::congestion::{Counting, SlowStart};
 use crate::ecn::{EcnMode, EcnOption};
+use crate::window_growth::{Counting, SlowStart};
 
 impl Profile {
     /// Today's TCP: RFC 9293 and its friends, constants as in Linux 6.

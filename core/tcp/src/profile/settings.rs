@@ -8,7 +8,7 @@ use gigatcp_units::{Bytes, Duration, Rate};
 use super::{
     EcnMode, EcnOption, InitialWindow, Profile, PrrRule, ReduceAgain, SynCookies, WindowPolicy,
 };
-use crate::congestion::Counting;
+use crate::window_growth::Counting;
 
 /// A value for a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

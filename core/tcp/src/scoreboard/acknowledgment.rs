@@ -50,8 +50,8 @@ impl Scoreboard {
             }
             revealed.retransmitted |= again;
             if !again && !known {
-                revealed.oldest_sent_at.get_or_insert(sent.sent_at);
-                revealed.newest_sent_at = Some(sent.sent_at);
+                revealed.oldest_sent_at.get_or_insert(sent.state.sent_at);
+                revealed.newest_sent_at = Some(sent.state.sent_at);
                 revealed.note_delivery(&sent, sent.end.min(una));
             }
         }
@@ -62,8 +62,7 @@ impl Scoreboard {
             self.lost.remove_below(una);
         }
         if karn {
-            let resent = self.retransmitted.take(0..una);
-            revealed.newest_resent = revealed.newest_resent.max(resent);
+            revealed.note_resent(self.retransmitted.take(0..una));
             self.twice.remove_below(una);
         }
     }
@@ -102,7 +101,7 @@ impl Scoreboard {
             let first = self
                 .flight
                 .partition_point(|sent| sent.end <= original.start);
-            if let Some(sent_at) = self.flight.get(first).map(|sent| sent.sent_at) {
+            if let Some(sent_at) = self.flight.get(first).map(|sent| sent.state.sent_at) {
                 let oldest = revealed.oldest_sacked_sent_at.unwrap_or(sent_at);
                 revealed.oldest_sacked_sent_at = Some(oldest.min(sent_at));
             }
@@ -117,8 +116,7 @@ impl Scoreboard {
             revealed.note_delivery(&sent, sent.end.min(news.end));
         }
         if !self.retransmitted.is_empty() {
-            let resent = self.retransmitted.take(news);
-            revealed.newest_resent = revealed.newest_resent.max(resent);
+            revealed.note_resent(self.retransmitted.take(news));
         }
     }
 }

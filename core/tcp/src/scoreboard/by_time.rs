@@ -80,9 +80,9 @@ impl Scoreboard {
     pub fn mark_lost_by_time(&mut self, overdue: &Overdue) -> OverdueFound {
         let mut found = OverdueFound::default();
         let judged = self.lost_edge.max(self.una);
-        let old = self
-            .flight
-            .partition_point(|sent| overdue.begins_before(sent) && overdue.is_old(sent.sent_at));
+        let old = self.flight.partition_point(|sent| {
+            overdue.begins_before(sent) && overdue.is_old(sent.state.sent_at)
+        });
         if let Some(last) = old.checked_sub(1).map(|at| self.flight[at]) {
             let edge = overdue.end_before(&last);
             if edge > judged {
@@ -101,6 +101,8 @@ impl Scoreboard {
         let Self {
             retransmitted,
             lost,
+            lost_so_far,
+            newly_lost,
             twice,
             ..
         } = self;
@@ -113,7 +115,9 @@ impl Scoreboard {
                 let start = part.start;
                 // The original was judged before it and is lost as well.
                 twice.remove(part.clone());
+                newly_lost.extend(lost.gaps(part.clone()));
                 let octets = lost.insert(part);
+                *lost_so_far += octets;
                 found.resent += octets;
                 if octets > 0 {
                     found.resent_latest = Some(number);
@@ -147,7 +151,7 @@ impl Scoreboard {
             return None;
         }
         let at = self.flight.partition_point(|sent| sent.start < waiting);
-        Some(self.flight.get(at.checked_sub(1)?)?.sent_at)
+        Some(self.flight.get(at.checked_sub(1)?)?.state.sent_at)
     }
 
     /// A retransmission timeout as RFC 8985 section 6.3 has it: lost are the
@@ -159,13 +163,13 @@ impl Scoreboard {
     pub fn mark_lost_on_timeout(&mut self, now: Instant, after: Duration, smss: u32) -> (u64, u64) {
         self.drop_reneged();
         let judged = self.lost_edge.max(self.una);
-        let is_old = |sent: &Transmission| sent.sent_at + after <= now;
+        let is_old = |sent: &Transmission| sent.state.sent_at + after <= now;
         let old = self.flight.partition_point(is_old);
         let edge = old.checked_sub(1).map_or(0, |at| self.flight[at].end);
         let head = self.una..self.nxt.min(self.una + u64::from(smss));
         self.mark_gaps_lost(judged..edge);
         let hole = self.sacked.first_gap(head.clone());
-        self.lost.insert(hole.unwrap_or(self.una..self.una));
+        self.mark(hole.unwrap_or(self.una..self.una));
         self.lost_edge = judged.max(edge).max(head.end);
         self.twice.remove_below(self.lost_edge);
         let overdue = Overdue {

@@ -6,7 +6,20 @@
 
 use core::ops::Range;
 
-use super::Scoreboard;
+use super::{Scoreboard, SendState};
+
+/// A part of a transmission that was marked lost.
+#[derive(Clone, Copy, Debug)]
+pub struct LostPart {
+    /// How many octets.
+    pub octets: u64,
+    /// Octets marked lost in all, these included.
+    pub lost_so_far: u64,
+    /// What the sender had seen when it left.
+    pub state: SendState,
+    /// Whether it was sent before.
+    pub is_retransmission: bool,
+}
 
 impl Scoreboard {
     /// `IsLost` of RFC 6675 section 4 for everything at once: marks what is
@@ -37,6 +50,66 @@ impl Scoreboard {
         None
     }
 
+    /// Marks `range` lost; says how many octets of it were not.
+    pub(super) fn mark(&mut self, range: Range<u64>) -> u64 {
+        self.newly_lost.extend(self.lost.gaps(range.clone()));
+        let marked = self.lost.insert(range);
+        self.lost_so_far += marked;
+        marked
+    }
+
+    /// Whether anything was marked lost that [`Self::take_newly_lost`] did not give.
+    #[inline]
+    pub fn has_newly_lost(&self) -> bool {
+        !self.newly_lost.is_empty()
+    }
+
+    /// Gives what was marked lost since the last time, each part of a transmission
+    /// with what the sender had seen when it left, and the octets marked lost in
+    /// all, the part included. Costs a search for each.
+    pub fn take_newly_lost(&mut self, mut give: impl FnMut(&LostPart)) {
+        let mut ranges = core::mem::take(&mut self.newly_lost);
+        let octets: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+        let mut lost_so_far = self.lost_so_far - octets;
+        for range in &ranges {
+            let mut from = range.start;
+            while from < range.end
+                && let Some((end, state, is_retransmission)) = self.transmission_of(from)
+            {
+                let end = end.min(range.end);
+                lost_so_far += end - from;
+                give(&LostPart {
+                    octets: end - from,
+                    lost_so_far,
+                    state,
+                    is_retransmission,
+                });
+                from = end;
+            }
+        }
+        ranges.clear();
+        self.newly_lost = ranges;
+    }
+
+    /// What was marked lost since the last time was none, as is known by now.
+    pub fn forgive_newly_lost(&mut self) {
+        let octets: u64 = self.newly_lost.iter().map(|r| r.end - r.start).sum();
+        self.lost_so_far -= octets;
+        self.newly_lost.clear();
+    }
+
+    /// The latest transmission of the octet `at`: where it ends, what the sender
+    /// had seen, and whether it was a retransmission.
+    fn transmission_of(&self, at: u64) -> Option<(u64, SendState, bool)> {
+        if let Some((end, state)) = self.retransmitted.standing_at(at) {
+            return Some((end, state, true));
+        }
+        let index = self.flight.partition_point(|sent| sent.end <= at);
+        let sent = self.flight.get(index)?;
+        let once = self.retransmitted.first_gap(at..sent.end)?;
+        Some((once.end, sent.state, false))
+    }
+
     /// Marks lost what is not SACKed in `within` and not retransmitted yet;
     /// returns the first offset and the number of octets marked.
     pub(super) fn mark_gaps_lost(&mut self, within: Range<u64>) -> Option<(u64, u64)> {
@@ -49,7 +122,7 @@ impl Scoreboard {
             while let Some(clean) = self.retransmitted.first_gap(at..gap.end) {
                 at = clean.end;
                 first.get_or_insert(clean.start);
-                marked += self.lost.insert(clean);
+                marked += self.mark(clean);
             }
         }
         first.map(|first| (first, marked)).filter(|(_, n)| *n > 0)
@@ -63,7 +136,7 @@ impl Scoreboard {
         let start = head.start;
         self.twice.remove(head.clone());
         self.lost_edge = self.lost_edge.max(head.end);
-        let marked = self.lost.insert(head);
+        let marked = self.mark(head);
         (marked > 0).then_some((start, marked))
     }
 
@@ -73,16 +146,22 @@ impl Scoreboard {
     /// itself is SACKed (RFC 2018 section 8).
     pub fn mark_all_lost(&mut self) -> (u64, u64) {
         self.drop_reneged();
-        self.lost.clear();
         self.twice.clear();
         self.retransmitted.forget_times();
         let mut from = self.una;
         while let Some(gap) = self.sacked.first_gap(from..self.nxt) {
             from = gap.end;
-            self.lost.insert(gap);
+            self.mark(gap);
         }
         self.lost_edge = self.nxt;
         (self.una, self.lost.total())
+    }
+
+    /// What is in flight was not taken, or so it is presumed, for another reason
+    /// than the network's: it leaves again, and nobody is told of a loss.
+    pub fn mark_all_not_taken(&mut self) {
+        self.mark_all_lost();
+        self.forgive_newly_lost();
     }
 
     /// RFC 2018 section 8: a receiver that has SND.UNA SACKed and does not
@@ -97,7 +176,7 @@ impl Scoreboard {
 
     /// What was sent from `from` on did not fit the path: everything there that
     /// is not SACKed is lost, also what was retransmitted. Returns how many
-    /// octets that is.
+    /// octets that is; no rate sample counts them, since no network lost them.
     pub fn mark_lost_from(&mut self, from: u64) -> u64 {
         self.mark_lost_within(from..self.nxt)
     }
@@ -130,6 +209,8 @@ impl Scoreboard {
 mod tests {
     use super::super::Revealed;
     use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
     use gigatcp_units::Instant;
 
     #[test]
@@ -141,6 +222,51 @@ mod tests {
         assert_eq!(board.mark_all_lost(), (0, 80));
         assert_eq!(board.pipe(), 0);
         assert_eq!(board.first_lost(), Some(0..40));
+    }
+
+    /// Octets, octets lost since it left, in flight then, and whether again.
+    fn newly_lost(board: &mut Scoreboard) -> Vec<(u64, u64, u32, bool)> {
+        let mut all = vec![];
+        board.take_newly_lost(|part| {
+            all.push((
+                part.octets,
+                part.lost_so_far - part.state.lost,
+                part.state.in_flight,
+                part.is_retransmission,
+            ));
+        });
+        assert!(!board.has_newly_lost());
+        all
+    }
+
+    #[test]
+    fn each_loss_is_given_once_with_what_its_latest_transmission_had_seen() {
+        let mut board = Scoreboard::new();
+        for end in [10, 20, 30, 60] {
+            board.on_transmit(Instant::ZERO, end);
+        }
+        board.on_sack(30..60, &mut Revealed::default());
+        board.mark_lost_by_sack(3, 10);
+        assert_eq!(
+            newly_lost(&mut board),
+            [
+                (10, 10, 10, false),
+                (10, 20, 20, false),
+                (10, 30, 30, false)
+            ]
+        );
+        board.on_retransmit(Instant::ZERO, 0..20);
+        board.on_transmit(Instant::ZERO, 70);
+        // The timer: what left again or for the first time is lost, and what
+        // was lost already is no news.
+        board.mark_all_lost();
+        assert_eq!(
+            newly_lost(&mut board),
+            [(20, 20, 20, true), (10, 30, 30, false)]
+        );
+        board.on_retransmit(Instant::ZERO, 0..70);
+        board.mark_all_not_taken();
+        assert_eq!(newly_lost(&mut board), []);
     }
 
     #[test]

@@ -6,8 +6,8 @@
 
 use gigatcp_units::Instant;
 
-use super::Transmission;
-use crate::retransmissions::Departure;
+use super::{SendState, Transmission};
+use crate::retransmissions::{Delivered, Departure};
 
 /// What one acknowledgment revealed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,7 +30,7 @@ pub struct Revealed {
     /// Whether any octet now acknowledged had been retransmitted.
     pub retransmitted: bool,
     /// The latest departure among retransmissions now delivered.
-    pub newest_resent: Option<Departure>,
+    pub(super) newest_resent: Option<Delivered>,
     /// The lowest octet now delivered (either way) that was sent only once.
     pub lowest_original: Option<u64>,
     /// Where everything known to be delivered ended before this
@@ -40,33 +40,33 @@ pub struct Revealed {
     pub duplicate_end: Option<u64>,
     /// It reports as a duplicate what we sent again, tail probes apart.
     pub repeated_in_vain: bool,
-    /// The most recently sent transmission that is covered.
-    pub(super) newest: Option<NewestDelivered>,
-}
-
-/// Of the most recently sent transmission that is delivered, what the rate
-/// sample and RACK need.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NewestDelivered {
-    pub(super) delivered: u64,
-    pub(super) delivered_at: Instant,
-    pub(super) sent_at: Instant,
-    /// End of what is covered of it.
-    pub(super) end: u64,
-    pub(super) number: u64,
-    pub(super) first_sent_at: Instant,
-    pub(super) app_limited: bool,
+    /// The latest departure among first transmissions now delivered.
+    pub(super) newest_original: Option<Delivered>,
 }
 
 impl Revealed {
     /// The latest departure among first transmissions now delivered.
     #[inline]
     pub fn newest_original(&self) -> Option<Departure> {
-        self.newest.map(|newest| Departure {
-            number: newest.number,
-            end: newest.end,
-            sent_at: newest.sent_at,
-        })
+        self.newest_original.as_ref().map(Delivered::departure)
+    }
+
+    /// The latest departure among retransmissions now delivered.
+    #[inline]
+    pub fn newest_resent(&self) -> Option<Departure> {
+        self.newest_resent.as_ref().map(Delivered::departure)
+    }
+
+    /// The latest of all that is now delivered, and whether it was sent before.
+    #[inline]
+    pub(super) fn newest(&self) -> Option<(&SendState, bool)> {
+        match (&self.newest_original, &self.newest_resent) {
+            (Some(original), Some(resent)) if resent.is_after(original) => {
+                Some((&resent.state, true))
+            }
+            (Some(original), _) => Some((&original.state, false)),
+            (None, resent) => resent.as_ref().map(|resent| (&resent.state, true)),
+        }
     }
 
     /// Octets delivered, either way, that were not known to be.
@@ -84,19 +84,24 @@ impl Revealed {
     /// Keeps the more recently sent of two transmissions, of which this one is
     /// delivered up to `end`.
     pub(super) fn note_delivery(&mut self, sent: &Transmission, end: u64) {
-        if self
-            .newest
-            .is_none_or(|newest| (newest.number, newest.end) < (sent.number, end))
-        {
-            self.newest = Some(NewestDelivered {
-                delivered: sent.delivered,
-                delivered_at: sent.delivered_at,
-                sent_at: sent.sent_at,
-                end,
+        let newest = self.newest_original.as_ref();
+        if newest.is_none_or(|newest| (newest.number, newest.end) < (sent.number, end)) {
+            self.newest_original = Some(Delivered {
                 number: sent.number,
-                first_sent_at: sent.first_sent_at,
-                app_limited: sent.app_limited,
+                end,
+                state: sent.state,
             });
+        }
+    }
+
+    /// The same for retransmissions, the latest of which is given.
+    pub(super) fn note_resent(&mut self, resent: Option<Delivered>) {
+        if let Some(resent) = resent
+            && self
+                .newest_resent
+                .is_none_or(|newest| resent.is_after(&newest))
+        {
+            self.newest_resent = Some(resent);
         }
     }
 }

@@ -4,7 +4,8 @@
 
 use gigatcp_events::Phase;
 use gigatcp_tcp::congestion::{
-    Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, SlowStart,
+    Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Lost, RateSample,
+    SlowStart,
 };
 use gigatcp_units::{Bytes, Duration, Instant};
 use std::collections::VecDeque;
@@ -45,6 +46,8 @@ pub struct Rounds {
     segments_per_transmission: u64,
     /// Segments acknowledged so far.
     acked: u64,
+    /// Segments sent in the round.
+    flight: u64,
     /// The next ACK is the first of its round.
     pub round_begins: bool,
     /// Segments that the path holds; what is above them in a window waits in a queue.
@@ -60,6 +63,7 @@ impl Rounds {
             segments_per_ack,
             segments_per_transmission: 1,
             acked: 0,
+            flight: 0,
             round_begins: false,
             path: u64::MAX,
         }
@@ -101,10 +105,8 @@ impl Rounds {
         Ack {
             now: self.now,
             acked: Bytes::new(segments * SMSS),
-            sacked: Bytes::ZERO,
-            lost: Bytes::ZERO,
-            ce_marked: Bytes::ZERO,
-            ce_marked_segments: 0,
+            delivered: Bytes::new(segments * SMSS),
+            total_delivered: Bytes::new((self.acked + segments) * SMSS),
             acked_transmissions: (transmissions(self.acked + segments) - transmissions(self.acked))
                 as u32,
             phase,
@@ -114,7 +116,27 @@ impl Rounds {
             srtt: Some(self.rtt()),
             min_rtt: Some(self.rtt),
             round_end: core::mem::take(&mut self.round_begins),
-            rate: None,
+            in_flight: Bytes::new(self.flight.saturating_sub(segments) * SMSS),
+            rate: (segments > 0).then(|| self.rate(segments)),
+            ..Ack::default()
+        }
+    }
+
+    /// What was delivered since the segments now acknowledged left, a round trip
+    /// ago: as much as the round has.
+    fn rate(&self, segments: u64) -> RateSample {
+        let flight = self.flight.max(segments);
+        let delivered = self.acked + segments;
+        RateSample {
+            delivered: Bytes::new(flight.min(delivered) * SMSS),
+            lost: Bytes::ZERO,
+            prior_delivered: Bytes::new(delivered.saturating_sub(flight) * SMSS),
+            tx_in_flight: Bytes::new(flight * SMSS),
+            send_interval: self.rtt,
+            ack_interval: self.rtt,
+            app_limited: false,
+            is_retransmission: false,
+            ack_delayed: false,
         }
     }
 
@@ -158,6 +180,7 @@ impl Rounds {
     /// A round in which only `segments` of the window are used.
     fn round_of(&mut self, segments: u64) {
         self.round_begins = true;
+        self.flight = segments;
         let acks = segments.div_ceil(self.segments_per_ack);
         let (start, rtt) = (self.now, self.rtt());
         let mut left = segments;
@@ -169,9 +192,28 @@ impl Rounds {
         }
     }
 
-    /// Congestion with the whole window in flight.
+    /// Congestion with the whole window in flight: one segment of it is lost, or all
+    /// by a timeout, or none.
     pub fn congestion(&mut self, kind: CongestionKind) {
         let in_flight = Bytes::new(self.window() * SMSS);
+        let lost = match kind {
+            CongestionKind::Loss => Bytes::new(SMSS),
+            CongestionKind::Timeout => in_flight,
+            CongestionKind::Ecn => Bytes::ZERO,
+        };
+        if lost > Bytes::ZERO {
+            self.control.on_lost(&Lost {
+                now: self.now,
+                octets: lost,
+                lost,
+                total_delivered: Bytes::new(self.acked * SMSS),
+                prior_delivered: Bytes::new(self.acked.saturating_sub(self.flight) * SMSS),
+                tx_in_flight: in_flight,
+                sent_at: self.now - self.rtt,
+                app_limited: false,
+                is_retransmission: false,
+            });
+        }
         self.control.on_congestion(&Congestion {
             now: self.now,
             kind,
@@ -345,10 +387,7 @@ impl Link {
         flow.control.on_ack(&Ack {
             now: self.now,
             acked: Bytes::new(SMSS),
-            sacked: Bytes::ZERO,
-            lost: Bytes::ZERO,
-            ce_marked: Bytes::ZERO,
-            ce_marked_segments: 0,
+            delivered: Bytes::new(SMSS),
             acked_transmissions: 1,
             phase: Phase::Open,
             prior_in_flight: Bytes::new(prior * SMSS),
@@ -357,7 +396,7 @@ impl Link {
             srtt: flow.srtt,
             min_rtt: flow.min_rtt,
             round_end,
-            rate: None,
+            ..Ack::default()
         });
     }
 }

@@ -1,10 +1,11 @@
-//! What holds for every control, whatever happens to it.
+//! What holds for every control of a family, whatever happens to it.
 
 use crate::harness::SMSS;
+use crate::models::{DELAY_MODEL, RATE_MODEL};
 use gigatcp_events::Phase;
 use gigatcp_tcp::congestion::{
-    Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Entry, REGISTRY,
-    SlowStart, WindowBounds,
+    Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Entry, Family, Lost,
+    REGISTRY, RateSample, Sent, SlowStart, WindowBounds,
 };
 use gigatcp_units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
@@ -18,7 +19,13 @@ enum Step {
         cwnd_limited: bool,
         rtt_us: Option<u64>,
         round_end: bool,
+        rate: Option<RateSample>,
     },
+    /// Octets, octets lost since they left, in flight then.
+    Lost([u64; 3]),
+    /// Octets, in flight with them.
+    Sent([u64; 2]),
+    Established(u64),
     Congestion {
         kind: CongestionKind,
         flight_size: u64,
@@ -54,6 +61,25 @@ fn kind() -> impl Strategy<Value = CongestionKind> {
     ]
 }
 
+fn rate() -> impl Strategy<Value = RateSample> {
+    let figures = (octets(), octets(), octets(), octets());
+    let intervals = (0..2_000_000_u64, 0..2_000_000_u64);
+    let switches = (any::<bool>(), any::<bool>());
+    (figures, intervals, switches).prop_map(
+        |((delivered, lost, prior, in_flight), (send_us, ack_us), switches)| RateSample {
+            delivered: Bytes::new(delivered),
+            lost: Bytes::new(lost),
+            prior_delivered: Bytes::new(prior),
+            tx_in_flight: Bytes::new(in_flight),
+            send_interval: Duration::from_micros(send_us),
+            ack_interval: Duration::from_micros(ack_us),
+            app_limited: switches.0,
+            is_retransmission: switches.1,
+            ack_delayed: false,
+        },
+    )
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let ack = (
         0..2_000_000_u64,
@@ -62,15 +88,17 @@ fn step() -> impl Strategy<Value = Step> {
         any::<bool>(),
         prop::option::of(0..2_000_000_u64),
         any::<bool>(),
+        prop::option::of(rate()),
     )
         .prop_map(
-            |(wait_us, acked, phase, cwnd_limited, rtt_us, round_end)| Step::Ack {
+            |(wait_us, acked, phase, cwnd_limited, rtt_us, round_end, rate)| Step::Ack {
                 wait_us,
                 acked,
                 phase,
                 cwnd_limited,
                 rtt_us,
                 round_end,
+                rate,
             },
         );
     let congestion =
@@ -78,6 +106,9 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         40 => ack,
         4 => congestion,
+        2 => [octets(), octets(), octets()].prop_map(Step::Lost),
+        4 => [octets(), octets()].prop_map(Step::Sent),
+        1 => (0..2_000_000_u64).prop_map(Step::Established),
         2 => Just(Step::RecoveryEnd),
         1 => octets().prop_map(Step::IdleRestart),
         1 => (octets(), octets(), octets())
@@ -106,6 +137,7 @@ fn config() -> impl Strategy<Value = Config> {
     (window, slow_start, counting, switches).prop_map(
         |((smss, initial_window, initial_ssthresh), slow_start, counting, switches)| Config {
             smss,
+            seed: u64::from(smss),
             initial_window: Bytes::new(initial_window),
             initial_ssthresh,
             slow_start,
@@ -123,10 +155,8 @@ fn config() -> impl Strategy<Value = Config> {
 /// back (`linux_2_6_20.rs`).
 const FORGETFUL: &[&str] = &["bic-2.6.20", "cubic-2.6.20"];
 
-/// Controls whose window falls on an ACK: their signal is delay, or a counted mark.
-const FALLS_ON_ACK: &[&str] = &[
-    "cdg", "compound", "copa", "decbit", "ledbat", "ledbat++", "lp", "nv", "vegas", "yeah",
-];
+/// Window-based controls whose window falls on an ACK: by marks that they count.
+const FALLS_ON_ACK: &[&str] = &["decbit"];
 
 /// Controls whose window opens while it is reduced: from one segment while losses are
 /// repaired, or by what arrives without a mark.
@@ -140,6 +170,7 @@ const OPEN: Step = Step::Ack {
     cwnd_limited: false,
     rtt_us: None,
     round_end: false,
+    rate: None,
 };
 
 /// A duplicate acknowledgment in recovery: it acknowledges nothing.
@@ -151,11 +182,13 @@ fn duplicate() -> impl Strategy<Value = Step> {
         cwnd_limited,
         rtt_us: None,
         round_end: false,
+        rate: None,
     })
 }
 
 fn entry() -> impl Strategy<Value = &'static Entry> {
-    prop::sample::select(REGISTRY.iter().collect::<Vec<_>>())
+    let models = [&DELAY_MODEL, &RATE_MODEL];
+    prop::sample::select(REGISTRY.iter().chain(models).collect::<Vec<_>>())
 }
 
 fn apply(control: &mut dyn CongestionControl, step: &Step, now: &mut Instant) {
@@ -167,16 +200,14 @@ fn apply(control: &mut dyn CongestionControl, step: &Step, now: &mut Instant) {
             cwnd_limited,
             rtt_us,
             round_end,
+            rate,
         } => {
             *now += Duration::from_micros(wait_us);
             let rtt = rtt_us.map(Duration::from_micros);
             control.on_ack(&Ack {
                 now: *now,
                 acked: Bytes::new(acked),
-                sacked: Bytes::ZERO,
-                lost: Bytes::ZERO,
-                ce_marked: Bytes::ZERO,
-                ce_marked_segments: 0,
+                delivered: Bytes::new(acked),
                 acked_transmissions: (acked / SMSS).try_into().unwrap_or(u32::MAX),
                 phase,
                 prior_in_flight: Bytes::new(acked),
@@ -185,8 +216,29 @@ fn apply(control: &mut dyn CongestionControl, step: &Step, now: &mut Instant) {
                 srtt: rtt,
                 min_rtt: rtt,
                 round_end,
-                rate: None,
+                rate,
+                ..Ack::default()
             });
+        }
+        Step::Lost([octets, lost, in_flight]) => control.on_lost(&Lost {
+            now: *now,
+            octets: Bytes::new(octets),
+            lost: Bytes::new(lost.max(octets)),
+            total_delivered: Bytes::ZERO,
+            prior_delivered: Bytes::ZERO,
+            tx_in_flight: Bytes::new(in_flight),
+            sent_at: *now,
+            app_limited: false,
+            is_retransmission: false,
+        }),
+        Step::Sent([octets, in_flight]) => control.on_sent(&Sent {
+            now: *now,
+            octets: Bytes::new(octets),
+            in_flight: Bytes::new(in_flight.max(octets)),
+            app_limited: false,
+        }),
+        Step::Established(srtt_us) => {
+            control.on_established(*now, Some(Duration::from_micros(srtt_us)));
         }
         Step::Congestion { kind, flight_size } => control.on_congestion(&Congestion {
             now: *now,
@@ -209,6 +261,84 @@ fn apply(control: &mut dyn CongestionControl, step: &Step, now: &mut Instant) {
     }
 }
 
+/// What holds for a control of `family` after a step to which it came with a window
+/// of `before`.
+fn check(
+    family: Family,
+    slow_start: SlowStart,
+    step: &Step,
+    before: Bytes,
+    smss: u64,
+    control: &dyn CongestionControl,
+) -> Result<(), TestCaseError> {
+    let cwnd = control.cwnd();
+    prop_assert!(cwnd.as_u64() >= smss, "{step:?}: cwnd {cwnd:?}");
+    prop_assert!(control.pacing_rate().is_none_or(|rate| rate.as_bps() > 0));
+    // SEARCH leads the window down when the path is full.
+    let falls_on_ack = family != Family::WindowBased || slow_start == SlowStart::Search;
+    let is_model = family == Family::RateBased;
+    let floor = Bytes::new(smss * if is_model { 4 } else { 2 });
+    match step {
+        Step::Ack { .. } => {
+            prop_assert!(
+                falls_on_ack || cwnd >= before,
+                "{step:?}: {before:?} to {cwnd:?}"
+            );
+        }
+        Step::Undo | Step::RecoveryEnd => {
+            prop_assert!(
+                is_model || cwnd >= before,
+                "{step:?}: {before:?} to {cwnd:?}"
+            );
+        }
+        // They are news for models; a window waits for what they mean.
+        Step::Lost(_) | Step::Sent(_) | Step::Established(_) => {
+            prop_assert!(
+                is_model || cwnd == before,
+                "{step:?}: {before:?} to {cwnd:?}"
+            );
+        }
+        Step::Congestion {
+            kind: CongestionKind::Timeout,
+            ..
+        } if !is_model => prop_assert_eq!(cwnd, Bytes::new(smss)),
+        Step::Congestion { .. } => {
+            prop_assert!(
+                cwnd <= before.max(floor),
+                "{step:?}: {before:?} to {cwnd:?}"
+            );
+        }
+        Step::IdleRestart(_) => prop_assert!(cwnd <= before),
+        Step::Unvalidated(..) if is_model => prop_assert!(cwnd <= before),
+        Step::Unvalidated(most, _, threshold) => {
+            prop_assert!(cwnd <= before.min(Bytes::new((*most).max(smss))));
+            // Fractions of octets are rounded, huge ones coarsely.
+            let ssthresh = (*threshold).max(2 * smss);
+            let ssthresh = ssthresh.saturating_add(1 + (ssthresh >> 50));
+            // Where it is counted in 31 bits of segments, that is unset.
+            let countable = ssthresh < smss * 0x7fff_ffff;
+            prop_assert!(!countable || control.ssthresh() <= Bytes::new(ssthresh));
+        }
+        // The window keeps its octets, but for the part of a segment
+        // that controls in whole segments cannot have; it never grows
+        // but to its floor.
+        Step::SmssChange(_) => {
+            // Whole segments are counted in 32 bits.
+            let countable = before.as_u64().min(smss * u64::from(u32::MAX));
+            // 53 bits are a fraction's as well.
+            let exactness = 1 + (before.as_u64() >> 50);
+            let least = countable.saturating_sub(smss + exactness);
+            let least_window = smss * if is_model { 4 } else { 1 };
+            let most = before.as_u64().max(least_window).saturating_add(exactness);
+            prop_assert!(
+                (least..=most).contains(&cwnd.as_u64()),
+                "{before:?} {cwnd:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn no_sequence_of_events_breaks_a_control(
@@ -225,46 +355,12 @@ proptest! {
             if let Step::SmssChange(new) = step {
                 smss = (*new).max(1);
             }
-            let cwnd = control.cwnd();
-            prop_assert!(cwnd.as_u64() >= u64::from(smss), "{step:?}: cwnd {cwnd:?}");
-            match step {
-                // SEARCH leads the window down when the path is full.
-                Step::Ack { .. } if config.slow_start == SlowStart::Search => {}
-                Step::Ack { .. } if FALLS_ON_ACK.contains(&entry.name) => {}
-                Step::Ack { .. } | Step::Undo | Step::RecoveryEnd => {
-                    prop_assert!(cwnd >= before, "{step:?}: {before:?} to {cwnd:?}");
-                }
-                Step::Congestion { kind: CongestionKind::Timeout, .. } => {
-                    prop_assert_eq!(cwnd, Bytes::new(u64::from(smss)));
-                }
-                Step::Congestion { .. } => {
-                    let floor = Bytes::new(2 * u64::from(smss));
-                    prop_assert!(cwnd <= before.max(floor), "{step:?}: {before:?} to {cwnd:?}");
-                }
-                Step::IdleRestart(_) => prop_assert!(cwnd <= before),
-                Step::Unvalidated(most, _, threshold) => {
-                    let floor = u64::from(smss);
-                    prop_assert!(cwnd <= before.min(Bytes::new((*most).max(floor))));
-                    // Fractions of octets are rounded, huge ones coarsely.
-                    let ssthresh = (*threshold).max(2 * floor);
-                    let ssthresh = ssthresh.saturating_add(1 + (ssthresh >> 50));
-                    // Where it is counted in 31 bits of segments, that is unset.
-                    let countable = ssthresh < floor * 0x7fff_ffff;
-                    prop_assert!(!countable || control.ssthresh() <= Bytes::new(ssthresh));
-                }
-                // The window keeps its octets, but for the part of a segment
-                // that controls in whole segments cannot have; it never grows
-                // but to its floor.
-                Step::SmssChange(_) => {
-                    // Whole segments are counted in 32 bits.
-                    let countable = before.as_u64().min(u64::from(smss) * u64::from(u32::MAX));
-                    // 53 bits are a fraction's as well.
-                    let exactness = 1 + (before.as_u64() >> 50);
-                    let least = countable.saturating_sub(u64::from(smss) + exactness);
-                    let most = before.as_u64().max(u64::from(smss)).saturating_add(exactness);
-                    prop_assert!((least..=most).contains(&cwnd.as_u64()), "{before:?} {cwnd:?}");
-                }
-            }
+            let family = if FALLS_ON_ACK.contains(&entry.name) {
+                Family::DelayBased
+            } else {
+                entry.family
+            };
+            check(family, config.slow_start, step, before, u64::from(smss), &*control)?;
         }
     }
 
@@ -303,7 +399,8 @@ proptest! {
         }
         struck.undo(now);
         prop_assert!(struck.cwnd() >= cwnd && struck.ssthresh() >= threshold);
-        if !is_reduced {
+        // A model goes on from what it has learned since.
+        if !is_reduced || entry.family == Family::RateBased {
             return Ok(());
         }
         prop_assert_eq!((struck.cwnd(), struck.ssthresh()), (cwnd, threshold));
@@ -317,7 +414,9 @@ proptest! {
 
     #[test]
     fn the_window_stands_still_while_it_is_reduced_and_while_it_is_not_used(
-        entry in entry().prop_filter("opens", |entry| !OPENS_MEANWHILE.contains(&entry.name)),
+        entry in entry().prop_filter("opens", |entry| {
+            entry.family != Family::RateBased && !OPENS_MEANWHILE.contains(&entry.name)
+        }),
         acked in 1..50 * SMSS,
         phase in prop_oneof![Just(Phase::Recovery), Just(Phase::Cwr)],
     ) {
@@ -330,6 +429,7 @@ proptest! {
             cwnd_limited: false,
             rtt_us: Some(80_000),
             round_end: false,
+            rate: None,
         };
         let before = control.cwnd();
         apply(&mut *control, &unused, &mut now);
@@ -346,6 +446,7 @@ proptest! {
                 cwnd_limited: true,
                 rtt_us: Some(80_000),
                 round_end: false,
+                rate: None,
             };
             apply(&mut *control, &ack, &mut now);
             prop_assert_eq!(control.cwnd(), reduced);
@@ -356,7 +457,45 @@ proptest! {
 #[test]
 fn names_are_distinct_and_every_control_says_what_it_is() {
     for (i, entry) in REGISTRY.iter().enumerate() {
-        assert!(!entry.summary.is_empty());
+        for line in [entry.summary, entry.reacts_to, entry.deployed] {
+            assert!(!line.is_empty() && !line.contains('\n'), "{}", entry.name);
+        }
         assert!(REGISTRY[..i].iter().all(|other| other.name != entry.name));
+    }
+}
+
+#[test]
+fn a_window_that_falls_on_an_ack_is_not_that_of_a_window_based_control() {
+    let smss = u64::from(Config::default().smss);
+    for (entry, rtt_us) in [(&DELAY_MODEL, 200_000), (&RATE_MODEL, 1000)] {
+        let mut control = (entry.build)(&Config::default());
+        let mut now = Instant::ZERO;
+        let ack = |rtt_us| Step::Ack {
+            wait_us: 1000,
+            acked: SMSS,
+            phase: Phase::Open,
+            cwnd_limited: true,
+            rtt_us: Some(rtt_us),
+            round_end: true,
+            rate: Some(RateSample {
+                delivered: Bytes::new(100 * SMSS),
+                lost: Bytes::ZERO,
+                prior_delivered: Bytes::ZERO,
+                tx_in_flight: Bytes::new(100 * SMSS),
+                send_interval: Duration::from_millis(100),
+                ack_interval: Duration::from_millis(100),
+                app_limited: false,
+                is_retransmission: false,
+                ack_delayed: false,
+            }),
+        };
+        apply(&mut *control, &ack(100_000), &mut now);
+        let before = control.cwnd();
+        let falls = ack(rtt_us);
+        apply(&mut *control, &falls, &mut now);
+        assert!(control.cwnd() < before, "{}", entry.name);
+        let check = |family| check(family, SlowStart::Standard, &falls, before, smss, &*control);
+        assert!(check(entry.family).is_ok());
+        assert!(check(Family::WindowBased).is_err());
     }
 }

@@ -37,6 +37,7 @@ mod rfc_9235;
 mod sack;
 mod script;
 mod shrink;
+mod signals;
 mod spurious;
 mod syn_cookies;
 mod syn_text;

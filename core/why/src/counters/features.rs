@@ -2,7 +2,7 @@
 //!
 //! A feature that is not known is NaN and adds nothing to any score.
 
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::{Bytes, Duration, kernel_control};
 
 use super::account::{CounterAccount, End};
 use super::explain::known_default;
@@ -159,7 +159,7 @@ impl Measures {
         let of = |part: u64, whole: f64| (whole > 0.0).then(|| part as f64 / whole);
         let busy = slices.iter().filter(|one| one.share(Wait::Idle) < 0.5);
         let rates = quartiles(busy.map(Slice::sound_rate).collect());
-        let bbr = account.congestion.as_deref();
+        let control = account.congestion.as_deref();
         Self {
             min_rtt,
             peak: slices.iter().map(Slice::sound_rate).fold(0.0, f64::max),
@@ -181,7 +181,7 @@ impl Measures {
             retransmitted,
             events: account.losses.count,
             host_drops: of(sum(|one| one.host_drops), retransmitted as f64),
-            is_model: bbr.map(|name| name.starts_with("bbr")),
+            is_model: control.map(kernel_control::is_rate_based),
         }
     }
 

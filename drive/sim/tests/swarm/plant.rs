@@ -9,7 +9,9 @@ mod elements;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gigatcp_tcp::congestion::{self, Ack, Config, Congestion, CongestionControl, Entry, find};
+use gigatcp_tcp::congestion::{
+    self, Ack, Config, Congestion, CongestionControl, Entry, Family, find,
+};
 use gigatcp_units::{Bytes, Duration, Instant};
 
 pub use elements::{application, links, routes};
@@ -163,12 +165,18 @@ pub fn control(plant: Option<Plant>, drawn: &'static Entry) -> &'static Entry {
 static UNSTEADY: Entry = Entry {
     name: "unsteady",
     summary: "Reno whose window depends on what other worlds do",
+    family: Family::WindowBased,
+    reacts_to: "losses",
+    deployed: "nowhere",
     build: |config| Box::new(Unsteady(reno(config))),
 };
 
 static STALLED: Entry = Entry {
     name: "stalled",
     summary: "Reno that closes its window for good",
+    family: Family::WindowBased,
+    reacts_to: "losses",
+    deployed: "nowhere",
     build: |config| {
         Box::new(Stalled {
             reno: reno(config),

@@ -228,7 +228,7 @@ impl Goal {
 
     /// What other models say of Reno.
     fn beside(&self, this: &Ran) -> String {
-        let reno = this.scenario.flows[0].congestion.name == "reno";
+        let reno = this.scenario.flows[0].congestion.name() == "reno";
         if !reno || !matches!(self.asked, Asked::OfTheory(_)) {
             return String::new();
         }

@@ -109,7 +109,7 @@ impl Bounds {
         let window = flow
             .receive_buffer
             .map_or(f64::INFINITY, Bytes::as_bits_f64);
-        let segments = response(flow.congestion.name, rtt, loss(scenario));
+        let segments = response(flow.congestion.name(), rtt, loss(scenario));
         Self {
             link: rate * mss.as_bits_f64() / packet.as_bits_f64() / 1e6,
             window: window / round_trip / 1e6,

@@ -47,7 +47,7 @@ impl Asked<'_> {
     }
 
     fn congestion(&self) -> Negotiated {
-        let asked = self.flow.congestion.name;
+        let asked = self.flow.congestion.name();
         let named = kernel_name(self.flow);
         let cause = if self.has.congestion != named {
             "a route of this machine names another".to_owned()

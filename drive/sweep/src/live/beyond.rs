@@ -116,7 +116,7 @@ const ENGINES_OWN: [&str; 10] = [
 /// The first control asked of a kernel that is not among those `known` to it. A
 /// kernel that only receives needs none, but for DCTCP, whose receiver tells of
 /// marks in another way.
-fn missing_control(scenario: &Scenario, known: &[String]) -> Option<&'static str> {
+fn missing_control<'a>(scenario: &'a Scenario, known: &[String]) -> Option<&'a str> {
     let sends = scenario.sender.stack == Stack::Kernel;
     let receives = scenario.receiver.stack == Stack::Kernel;
     let wanted = scenario.flows.iter().map(kernel_name);

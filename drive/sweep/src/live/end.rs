@@ -11,8 +11,7 @@ use gigatcp_events::Limit;
 use gigatcp_linux::socket;
 use gigatcp_live::{Listener, Options, Stream};
 use gigatcp_meter::{Granted, LimitTally, View, Wishes};
-use gigatcp_plan::{Flow, Host, KERNELS_OWN, Stack};
-use gigatcp_tcp::congestion::{Entry, REGISTRY};
+use gigatcp_plan::{Flow, Host, Stack};
 use gigatcp_tcp::connection::Info;
 use gigatcp_units::{Bytes, Duration, Instant};
 
@@ -63,29 +62,17 @@ pub(super) enum Door {
 }
 
 /// The kernel's name of a congestion control.
-pub(super) fn kernel_name(flow: &Flow) -> &'static str {
-    match flow.congestion.name {
+pub(super) fn kernel_name(flow: &Flow) -> &str {
+    match flow.congestion.name() {
         // What it is in the engine, it is here.
         "cubic-linux" => "cubic",
         name => name,
     }
 }
 
-/// The control of an engine's end. Where a kernel sends by one of its own, the
-/// engine receives, and sends nothing that a control could hold back.
-fn engines_control(flow: &Flow) -> &'static Entry {
-    let is_kernels = KERNELS_OWN
-        .iter()
-        .any(|own| own.name == flow.congestion.name);
-    match is_kernels {
-        true => &REGISTRY[0],
-        false => flow.congestion,
-    }
-}
-
 fn options(host: &Host, flow: &Flow, local_port: Option<u16>) -> Options {
     Options {
-        congestion: engines_control(flow),
+        congestion: flow.congestion.of_engine(),
         slow_start: flow.slow_start,
         initial_ssthresh: flow.initial_ssthresh,
         send_buffer: flow.send_buffer,

@@ -223,7 +223,7 @@ impl FlowOutcome {
         };
         let congestion = match self.sender.as_ref().map(|seen| &seen.detail) {
             Some(Detail::Kernel(_, has)) => has.congestion.clone(),
-            _ => flow.congestion.name.to_owned(),
+            _ => flow.congestion.name().to_owned(),
         };
         let found = Found {
             flow,

@@ -121,6 +121,9 @@ struct Experiment {
 struct Control {
     name: &'static str,
     summary: &'static str,
+    family: &'static str,
+    reacts_to: &'static str,
+    deployed: &'static str,
 }
 
 /// A table of a plan.
@@ -261,15 +264,27 @@ fn controls() -> Vec<Control> {
     let convert = |entry: &gigatcp_tcp::congestion::Entry| Control {
         name: entry.name,
         summary: entry.summary,
+        family: entry.family.name(),
+        reacts_to: entry.reacts_to,
+        deployed: entry.deployed,
     };
-    let all = congestion::entries().chain(gigatcp_plan::KERNELS_OWN);
-    all.map(convert).collect()
+    congestion::entries().map(convert).collect()
 }
 
 fn controls_text() -> String {
-    let line = |control: &Control| vec![control.name.to_owned(), control.summary.to_owned()];
-    let cells: Vec<_> = controls().iter().map(line).collect();
-    grid(&[Align::Left, Align::Left], &cells)
+    let lines = |control: Control| {
+        let second = format!(
+            "{}; reacts to {}; deployed: {}",
+            control.family, control.reacts_to, control.deployed
+        );
+        [
+            vec![control.name.to_owned(), control.summary.to_owned()],
+            vec![String::new(), second],
+        ]
+    };
+    let cells: Vec<_> = controls().into_iter().flat_map(lines).collect();
+    let kernels = "With sender.stack = \"kernel\", live: any that the kernel has.\n";
+    grid(&[Align::Left, Align::Left], &cells) + kernels
 }
 
 fn queues() -> impl Iterator<Item = Choice> {

@@ -24,19 +24,13 @@ fn ack(ms: u64, segments: u64, cwnd_limited: bool) -> Ack {
     Ack {
         now: millis(ms),
         acked: Bytes::new(segments * u64::from(SMSS)),
-        sacked: Bytes::ZERO,
-        lost: Bytes::ZERO,
-        ce_marked: Bytes::ZERO,
-        ce_marked_segments: 0,
         acked_transmissions: segments as u32,
         phase: Phase::Open,
-        prior_in_flight: Bytes::ZERO,
         cwnd_limited,
         rtt,
         srtt: rtt,
         min_rtt: rtt,
-        round_end: false,
-        rate: None,
+        ..Ack::default()
     }
 }
 

@@ -237,10 +237,6 @@ impl Pair {
         self.control.on_ack(&Ack {
             now: self.now,
             acked: Bytes::new(segments * SMSS),
-            sacked: Bytes::ZERO,
-            lost: Bytes::ZERO,
-            ce_marked: Bytes::ZERO,
-            ce_marked_segments: 0,
             acked_transmissions: segments as u32,
             phase,
             prior_in_flight: self.control.cwnd(),
@@ -248,8 +244,7 @@ impl Pair {
             rtt,
             srtt: rtt,
             min_rtt: rtt,
-            round_end: false,
-            rate: None,
+            ..Ack::default()
         });
         if let Some(rtt) = rtt {
             self.kernel.measures(millis(self.now), rtt.as_micros());

@@ -221,19 +221,13 @@ mod testing {
         Ack {
             now: Instant::from_nanos(at_us * 1000),
             acked: Bytes::new(1000),
-            sacked: Bytes::ZERO,
-            lost: Bytes::ZERO,
-            ce_marked: Bytes::ZERO,
-            ce_marked_segments: 0,
             acked_transmissions: 1,
             phase: Phase::Open,
-            prior_in_flight: Bytes::ZERO,
             cwnd_limited: true,
             rtt,
             srtt: rtt,
             min_rtt: rtt,
-            round_end: false,
-            rate: None,
+            ..Ack::default()
         }
     }
 }

@@ -67,7 +67,7 @@ struct FlowView {
 /// What many flows of a series have in common.
 #[derive(Serialize, PartialEq, Eq, Debug)]
 struct FlowKind {
-    congestion_control: &'static str,
+    congestion_control: String,
     initial_ssthresh: Option<u32>,
     /// Its name in plans; "usual" is the control's own, or the profile's.
     slow_start: &'static str,
@@ -406,7 +406,7 @@ impl FlowView {
 impl FlowKind {
     fn of(flow: &Flow) -> Self {
         Self {
-            congestion_control: flow.congestion.name,
+            congestion_control: flow.congestion.name().to_owned(),
             initial_ssthresh: flow.initial_ssthresh,
             slow_start: flow.slow_start.name(),
             max_ssthresh: match flow.slow_start {
