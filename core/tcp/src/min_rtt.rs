@@ -65,6 +65,15 @@ impl MinRtt {
         }
     }
 
+    /// Looks back that far from the next sample on.
+    pub fn set_window(&mut self, window: Duration) {
+        if window != self.window {
+            self.window = window;
+            // The next sample looks at all three.
+            self.due = Instant::ZERO;
+        }
+    }
+
     /// The smallest sample of the window.
     #[inline]
     pub fn value(&self) -> Option<Duration> {

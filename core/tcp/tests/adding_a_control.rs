@@ -1,12 +1,9 @@
 //! The walkthrough of CONTRIBUTING.md, "Adding a congestion control", compiled
 //! and run.
 //!
-//! The module `scalable` below is the walkthrough's file, letter for letter:
-//! the first test takes the code out of CONTRIBUTING.md and compares, so text
-//! and tested code cannot drift apart. It stands in the surroundings it would
-//! have in `core/tcp/src/congestion/`: `super` has the interface, and the two
-//! private helpers that controls share are taken from there by path (their
-//! own tests run again here, which costs a moment).
+//! The walkthrough's file is `core/tcp/src/congestion/scalable.rs`, letter for letter: the
+//! first test compares it with CONTRIBUTING.md, so text and code cannot drift apart. The
+//! module and the private ones that controls share are compiled here by path.
 
 extern crate alloc;
 
@@ -15,6 +12,7 @@ use std::collections::VecDeque;
 use gigatcp_events::{CwndCause, Event, EventMask, Phase};
 use gigatcp_tcp::congestion::{
     Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Entry, Family, SlowStart,
+    WindowBounds,
 };
 use gigatcp_tcp::listener::{self, Heard};
 use gigatcp_tcp::{Connection, Profile, Received};
@@ -28,153 +26,25 @@ mod gate;
 #[path = "../src/congestion/slow_start/mod.rs"]
 mod slow_start;
 
-mod scalable {
-    //! Scalable TCP: the window grows by a hundredth of what is acknowledged.
-    //!
-    //! Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area
-    //! Networks", CCR 33(2), 2003. In segments,
-    //!
-    //! * cwnd += 0.01 for every segment acknowledged                      (1)
-    //! * cwnd -= 0.125·cwnd when there was congestion                     (2)
-    //!
-    //! Both are shares of the window, so the number of round trips between two
-    //! losses is the same at any window: ln(1 / (1 - 0.125)) / ln(1 + 0.01) =
-    //! 13.42.
-    //!
-    //! Not here: the paper's legacy window, below which it is standard TCP.
-    //! The cost: below 100 segments this control grows more slowly than Reno.
+#[path = "../src/congestion/scalable.rs"]
+mod scalable;
+#[allow(dead_code, reason = "one control does not need all of it")]
+#[path = "../src/congestion/windowed.rs"]
+mod windowed;
 
-    use gigatcp_units::{Bytes, Instant};
-
-    use super::gate::{Gate, Passage};
-    use super::slow_start::Opening;
-    use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting};
-
-    /// Octets acknowledged per octet of growth, eq. (1).
-    const INCREASE_DIVISOR: u64 = 100;
-
-    /// The window divided by what it loses, eq. (2).
-    const DECREASE_DIVISOR: u64 = 8;
-
-    /// The Scalable control.
-    #[derive(Clone, Debug)]
-    pub struct Scalable {
-        smss: u64,
-        cwnd: u64,
-        ssthresh: u64,
-        /// Octets acknowledged that have not yet made up an octet of growth.
-        bytes_acked: u64,
-        opening: Opening,
-        gate: Gate,
-        /// cwnd and ssthresh before the last congestion event.
-        prior: Option<(u64, u64)>,
-    }
-
-    impl Scalable {
-        /// A control at its start.
-        #[must_use]
-        pub fn new(config: &Config) -> Self {
-            let smss = u64::from(config.smss.max(1));
-            Self {
-                smss,
-                cwnd: config.initial_window.as_u64().max(smss),
-                ssthresh: match config.initial_ssthresh {
-                    None | Some(0) => u64::MAX,
-                    Some(segments) => smss * u64::from(segments),
-                },
-                bytes_acked: 0,
-                opening: Opening::new(config),
-                gate: Gate::default(),
-                prior: None,
-            }
-        }
-
-        /// Eq. (1), in octets; the remainder waits for the next ACK.
-        fn avoid(&mut self, acked: u64) {
-            let counted = match self.opening.counting() {
-                Counting::PerAck => self.smss,
-                Counting::Bytes { .. } => acked,
-            };
-            self.bytes_acked = self.bytes_acked.saturating_add(counted);
-            let growth = self.bytes_acked / INCREASE_DIVISOR;
-            self.bytes_acked %= INCREASE_DIVISOR;
-            self.cwnd = self.cwnd.saturating_add(growth);
-        }
-
-        /// Eq. (2), of what was in use; two segments are left at least.
-        fn reduced(&self, flight_size: Bytes) -> u64 {
-            let in_use = self.cwnd.min(flight_size.as_u64());
-            (in_use - in_use / DECREASE_DIVISOR).max(2 * self.smss)
-        }
-    }
-
-    impl CongestionControl for Scalable {
-        fn cwnd(&self) -> Bytes {
-            Bytes::new(self.cwnd)
-        }
-
-        fn ssthresh(&self) -> Bytes {
-            Bytes::new(self.ssthresh)
-        }
-
-        fn on_ack(&mut self, ack: &Ack) {
-            let passage = self.gate.passage(ack);
-            if passage == Passage::Shut {
-                return;
-            }
-            if self.cwnd < self.ssthresh {
-                (self.cwnd, self.ssthresh) = self.opening.open(ack, self.cwnd, self.ssthresh);
-            } else if passage == Passage::Opens && ack.cwnd_limited {
-                self.opening.on_leaving(ack.now);
-                self.avoid(ack.acked.as_u64());
-            }
-        }
-
-        fn on_congestion(&mut self, event: &Congestion) {
-            self.gate.on_congestion(event.kind);
-            self.opening.on_congestion(event.kind);
-            self.prior = Some((self.cwnd, self.ssthresh));
-            self.bytes_acked = 0;
-            self.ssthresh = self.reduced(event.flight_size);
-            self.cwnd = match event.kind {
-                CongestionKind::Timeout => self.smss,
-                CongestionKind::Loss | CongestionKind::Ecn => self.ssthresh,
-            };
-        }
-
-        fn on_idle_restart(&mut self, _now: Instant, restart_window: Bytes) {
-            self.cwnd = self.cwnd.min(restart_window.as_u64().max(self.smss));
-        }
-
-        fn on_smss_change(&mut self, smss: u32) {
-            self.smss = u64::from(smss.max(1));
-            self.opening.set_smss(smss);
-            self.cwnd = self.cwnd.max(self.smss);
-        }
-
-        fn undo(&mut self, _now: Instant) {
-            if let Some((cwnd, ssthresh)) = self.prior.take() {
-                self.cwnd = self.cwnd.max(cwnd);
-                self.ssthresh = self.ssthresh.max(ssthresh);
-                self.opening.on_undo();
-                self.gate.on_undo();
-            }
-        }
-    }
-}
-
-/// The registry as the walkthrough leaves it, without what it had before.
+/// An entry as the walkthrough has it, handed to the engine without the registry.
 static REGISTRY: [Entry; 1] = [Entry {
     name: "scalable",
     summary: "a hundredth of what is acknowledged, an eighth off by loss (Kelly 2003)",
     family: Family::WindowBased,
     reacts_to: "losses, marks as losses",
     deployed: "Linux, a choice since 2.6.13",
-    build: |config| Box::new(scalable::Scalable::new(config)),
+    build: |config| Box::new(scalable::control(config)),
 }];
 
 const CONTRIBUTING: &str = include_str!("../../../CONTRIBUTING.md");
-const THIS_FILE: &str = include_str!("adding_a_control.rs");
+const THE_FILE: &str = include_str!("../src/congestion/scalable.rs");
+const THE_REGISTRY: &str = include_str!("../src/congestion/mod.rs");
 
 /// The lines strictly between the first line equal to `open` and the next one
 /// equal to `close`.
@@ -192,19 +62,12 @@ fn block(mark: &str) -> Vec<&'static str> {
 
 #[test]
 fn the_walkthrough_says_exactly_what_is_tested_here() {
-    let tested = between(THIS_FILE, "mod scalable {", "}");
-    let tested = tested
+    assert_eq!(block("the file"), THE_FILE.lines().collect::<Vec<_>>());
+    let shown: Vec<String> = block("the registry")
         .iter()
-        .map(|line| line.strip_prefix("    ").unwrap_or(line));
-    let tested: Vec<&str> = tested.collect();
-    assert!(tested.len() > 100, "the whole file, not a part of it");
-    assert_eq!(block("the file"), tested);
-
-    let fields = between(THIS_FILE, "static REGISTRY: [Entry; 1] = [Entry {", "}];");
-    let shown = block("the registry");
-    let shown: Vec<&str> = shown.iter().map(|line| line.trim()).collect();
-    let fields: Vec<&str> = fields.iter().map(|line| line.trim()).collect();
-    assert_eq!(shown, [&["Entry {"], &fields[..], &["},"]].concat());
+        .map(|line| format!("    {line}"))
+        .collect();
+    assert!(THE_REGISTRY.contains(&shown.join("\n")), "{shown:?}");
 }
 
 const SMSS: u64 = 1000;

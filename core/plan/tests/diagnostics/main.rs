@@ -249,7 +249,10 @@ fn unknown_names_come_with_the_nearest_known_one() {
         "no congestion control",
     );
     assert_nearest("[flow]\ncongestion_control = \"cubix\"", "\"cubic\"");
-    assert_nearest("[flow]\ncongestion_control = \"bic\"", "\"bic-2.6.20\"");
+    assert_nearest(
+        "[flow]\ncongestion_control = \"bic-2.6.2\"",
+        "\"bic-2.6.20\"",
+    );
     assert_nearest("[sender]\nprofile = \"linux\"", "\"linux-2.6.20\"");
     assert_nearest("[flow]\nslow_start = \"limitd\"", "\"limited\"");
     assert_nearest("[flow]\nslow_start = \"hystar\"", "\"hystart\"");

@@ -48,18 +48,13 @@ pub(super) struct Bic;
 
 impl Law for Bic {
     fn acks_per_segment(&mut self, history: &mut History, cwnd: u32, _now: u64) -> Acks {
+        let has_lost = history.loss_cwnd != 0;
+        let acks = segments_per_step(cwnd, history.last_max_cwnd, has_lost);
         if cwnd <= LOW_WINDOW {
-            return Acks::AsTheyCome(cwnd);
-        }
-        let acks = if cwnd < history.last_max_cwnd {
-            below(cwnd, history.last_max_cwnd)
+            Acks::AsTheyCome(acks)
         } else {
-            above(cwnd, history.last_max_cwnd)
-        };
-        Acks::OfOneSegmentEach(match history.loss_cwnd {
-            0 => acks.min(MAX_ACKS_BEFORE_LOSS),
-            _ => acks,
-        })
+            Acks::OfOneSegmentEach(acks)
+        }
     }
 
     fn ssthresh(&self, cwnd: u32) -> u32 {
@@ -71,6 +66,23 @@ impl Law for Bic {
     }
 
     fn reset(&mut self) {}
+}
+
+/// Returns the segments to acknowledge for one more, with the maximum at `maximum`.
+pub(super) fn segments_per_step(cwnd: u32, maximum: u32, has_lost: bool) -> u32 {
+    if cwnd <= LOW_WINDOW {
+        return cwnd;
+    }
+    let step = if cwnd < maximum {
+        below(cwnd, maximum)
+    } else {
+        above(cwnd, maximum)
+    };
+    if has_lost {
+        step
+    } else {
+        step.min(MAX_ACKS_BEFORE_LOSS)
+    }
 }
 
 /// Bisection towards the maximum.

@@ -19,16 +19,39 @@
 pub mod cubic;
 pub mod reno;
 
+mod bic;
 mod bic_2_6_20;
+mod cdg;
+mod compound;
+mod copa;
 mod cubic_2_6_20;
 mod cubic_linux;
+mod cute;
 mod dctcp;
+mod decbit;
 mod fixed;
 mod gate;
+mod highspeed;
+mod htcp;
+mod hybla;
+mod illinois;
+mod ledbat;
+mod ledbat_plus_plus;
 mod linux_2_6_20;
+mod lp;
+mod nv;
+mod prague;
+mod round_rtt;
+mod scalable;
 mod signals;
 mod slow_start;
+mod tahoe;
 mod validation;
+mod vegas;
+mod veno;
+mod westwood;
+mod windowed;
+mod yeah;
 
 use alloc::boxed::Box;
 use core::fmt::Debug;
@@ -249,6 +272,174 @@ pub const REGISTRY: &[Entry] = &[
         reacts_to: "the share of marked octets, losses",
         deployed: "data centers; Linux, Windows Server, FreeBSD",
         build: |config| Box::new(dctcp::Dctcp::new(config)),
+    },
+    Entry {
+        name: "highspeed",
+        summary: "steps that grow with the window, by the formula of RFC 3649",
+        family: Family::WindowBased,
+        reacts_to: "losses; marks as losses",
+        deployed: "Linux, a choice",
+        build: |config| Box::new(highspeed::control(config)),
+    },
+    Entry {
+        name: "scalable",
+        summary: "a hundredth of what is acknowledged, an eighth off by loss (Kelly 2003)",
+        family: Family::WindowBased,
+        reacts_to: "losses; marks as losses",
+        deployed: "Linux, a choice since 2.6.13",
+        build: |config| Box::new(scalable::control(config)),
+    },
+    Entry {
+        name: "htcp",
+        summary: "steps that grow with the time since the last loss (Leith, Shorten 2004; Linux)",
+        family: Family::WindowBased,
+        reacts_to: "losses, by the time between them; RTTs for the decrease",
+        deployed: "Linux, FreeBSD: a choice",
+        build: |config| Box::new(htcp::control(config)),
+    },
+    Entry {
+        name: "westwood",
+        summary: "Westwood+: loss leaves bandwidth times minimum RTT (Grieco, Mascolo 2004)",
+        family: Family::WindowBased,
+        reacts_to: "losses, by measured bandwidth",
+        deployed: "Linux, a choice",
+        build: |config| Box::new(westwood::control(config)),
+    },
+    Entry {
+        name: "hybla",
+        summary: "the rate of a flow over 25 ms whatever the RTT, for satellites (2004; Linux)",
+        family: Family::WindowBased,
+        reacts_to: "losses; marks as losses",
+        deployed: "Linux, a choice; satellite links",
+        build: |config| Box::new(hybla::control(config)),
+    },
+    Entry {
+        name: "illinois",
+        summary: "loss reduces, delay says how far and how fast to grow (Liu 2006; Linux)",
+        family: Family::WindowBased,
+        reacts_to: "losses; mean queueing delay for both steps",
+        deployed: "Linux, a choice",
+        build: |config| Box::new(illinois::control(config)),
+    },
+    Entry {
+        name: "veno",
+        summary: "Reno that takes loss without a queue for random (Fu, Liew 2003)",
+        family: Family::WindowBased,
+        reacts_to: "losses, by queueing delay",
+        deployed: "Linux, a choice",
+        build: |config| Box::new(veno::control(config)),
+    },
+    Entry {
+        name: "vegas",
+        summary: "two to four segments queued, by delay (Brakmo, O'Malley, Peterson 1994; Linux)",
+        family: Family::DelayBased,
+        reacts_to: "queueing delay; losses",
+        deployed: "Linux, FreeBSD: a choice",
+        build: |config| Box::new(vegas::control(config)),
+    },
+    Entry {
+        name: "yeah",
+        summary: "Scalable while the queue is short, Reno otherwise (Baiocchi 2007; Linux)",
+        family: Family::DelayBased,
+        reacts_to: "queueing delay; losses",
+        deployed: "Linux, a choice",
+        build: |config| Box::new(yeah::control(config)),
+    },
+    Entry {
+        name: "lp",
+        summary: "low priority: backs off at the first queueing delay (Kuzmanovic, Knightly 2003)",
+        family: Family::DelayBased,
+        reacts_to: "rising delay; losses",
+        deployed: "Linux, a choice; background transfers",
+        build: |config| Box::new(lp::control(config)),
+    },
+    Entry {
+        name: "bic",
+        summary: "binary increase as in Linux 6 (Xu, Harfoush, Rhee 2004)",
+        family: Family::WindowBased,
+        reacts_to: "losses; marks as losses",
+        deployed: "Linux, a choice",
+        build: |config| Box::new(bic::control(config)),
+    },
+    Entry {
+        name: "cdg",
+        summary: "backs off at random where the RTT rises (Hayes, Armitage 2011; Linux)",
+        family: Family::DelayBased,
+        reacts_to: "rising delay, at random; losses",
+        deployed: "Linux, FreeBSD: a choice",
+        build: |config| Box::new(cdg::control(config)),
+    },
+    Entry {
+        name: "nv",
+        summary: "the window that the measured rate fills at the minimum RTT (Brakmo 2010; Linux)",
+        family: Family::DelayBased,
+        reacts_to: "delivery rate against minimum RTT; losses",
+        deployed: "Linux, a choice; data centers",
+        build: |config| Box::new(nv::control(config)),
+    },
+    Entry {
+        name: "ledbat",
+        summary: "background transfers: 100 ms of queueing delay, less if others want the path (RFC 6817)",
+        family: Family::DelayBased,
+        reacts_to: "queueing delay; losses",
+        deployed: "BitTorrent (uTP), Apple: background transfers",
+        build: |config| Box::new(ledbat::control(config)),
+    },
+    Entry {
+        name: "ledbat++",
+        summary: "LEDBAT with 60 ms, periodic slowdowns and multiplicative decrease (IRTF draft)",
+        family: Family::DelayBased,
+        reacts_to: "queueing delay; losses",
+        deployed: "Windows, Apple: background transfers",
+        build: |config| Box::new(ledbat_plus_plus::control(config)),
+    },
+    Entry {
+        name: "compound",
+        summary: "a window for loss and one for delay, added (Tan 2006; Windows)",
+        family: Family::DelayBased,
+        reacts_to: "queueing delay; losses",
+        deployed: "Windows, the default before CUBIC",
+        build: |config| Box::new(compound::control(config)),
+    },
+    Entry {
+        name: "copa",
+        summary: "a rate inverse to the queueing delay (Arun, Balakrishnan 2018)",
+        family: Family::DelayBased,
+        reacts_to: "queueing delay",
+        deployed: "mvfst, a choice",
+        build: |config| Box::new(copa::control(config)),
+    },
+    Entry {
+        name: "prague",
+        summary: "DCTCP for the Internet: ECT(1), accurate ECN, rates less by RTT (RFC 9331)",
+        family: Family::WindowBased,
+        reacts_to: "the share of marked octets; losses",
+        deployed: "L4S trials",
+        build: |config| Box::new(prague::control(config)),
+    },
+    Entry {
+        name: "tahoe",
+        summary: "slow start after every loss (Jacobson 1988; 4.3BSD-Tahoe)",
+        family: Family::WindowBased,
+        reacts_to: "losses, each with slow start",
+        deployed: "4.3BSD-Tahoe, 1988 to 1990",
+        build: |config| Box::new(tahoe::control(config)),
+    },
+    Entry {
+        name: "decbit",
+        summary: "half of the packets marked: an eighth less, otherwise one more (Ramakrishnan, Jain 1990)",
+        family: Family::WindowBased,
+        reacts_to: "the share of marked octets; losses",
+        deployed: "DECnet Phase V",
+        build: |config| Box::new(decbit::control(config)),
+    },
+    Entry {
+        name: "cute",
+        summary: "loss leaves one segment, a window without adds one (Jain 1986)",
+        family: Family::WindowBased,
+        reacts_to: "losses",
+        deployed: "DECnet",
+        build: |config| Box::new(cute::control(config)),
     },
     Entry {
         name: "bic-2.6.20",

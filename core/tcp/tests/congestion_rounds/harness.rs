@@ -8,6 +8,7 @@ use gigatcp_tcp::congestion::{
     SlowStart,
 };
 use gigatcp_units::{Bytes, Duration, Instant};
+use std::collections::VecDeque;
 
 /// Segment size of every run.
 pub const SMSS: u64 = 1000;
@@ -48,7 +49,9 @@ pub struct Rounds {
     /// Segments sent in the round.
     flight: u64,
     /// The next ACK is the first of its round.
-    round_begins: bool,
+    pub round_begins: bool,
+    /// Segments that the path holds; what is above them in a window waits in a queue.
+    path: u64,
 }
 
 impl Rounds {
@@ -62,7 +65,23 @@ impl Rounds {
             acked: 0,
             flight: 0,
             round_begins: false,
+            path: u64::MAX,
         }
+    }
+
+    /// Over a path that holds `segments`: larger windows lengthen the RTT.
+    pub fn with_path(mut self, segments: u64) -> Self {
+        self.path = segments;
+        self
+    }
+
+    /// RTT of the window at hand.
+    fn rtt(&self) -> Duration {
+        Duration::from_nanos((self.rtt.as_nanos() as f64 * self.stretch()) as u64)
+    }
+
+    fn stretch(&self) -> f64 {
+        (self.window() as f64 / self.path as f64).max(1.0)
     }
 
     /// Sends super-segments of that many segments.
@@ -93,8 +112,8 @@ impl Rounds {
             phase,
             prior_in_flight: Bytes::new(self.window() * SMSS),
             cwnd_limited: true,
-            rtt: Some(self.rtt),
-            srtt: Some(self.rtt),
+            rtt: Some(self.rtt()),
+            srtt: Some(self.rtt()),
             min_rtt: Some(self.rtt),
             round_end: core::mem::take(&mut self.round_begins),
             in_flight: Bytes::new(self.flight.saturating_sub(segments) * SMSS),
@@ -129,6 +148,19 @@ impl Rounds {
         self.acked += segments;
     }
 
+    /// One ACK for a segment that arrived marked.
+    pub fn acknowledge_marked(&mut self, phase: Phase, wait: Duration, round_end: bool) {
+        self.now += wait;
+        let ack = Ack {
+            ce_marked: Bytes::new(SMSS),
+            ce_marked_segments: 1,
+            round_end,
+            ..self.ack(1, phase)
+        };
+        self.control.on_ack(&ack);
+        self.acked += 1;
+    }
+
     /// One round trip: a window sent and acknowledged. Says how large it was.
     pub fn round(&mut self) -> u64 {
         let window = self.window();
@@ -136,17 +168,26 @@ impl Rounds {
         window
     }
 
+    /// The first `segments` of a round, at the pace of the whole window.
+    pub fn part_of_a_round(&mut self, segments: u64) {
+        self.round_begins = true;
+        let wait = self.rtt.as_nanos() as f64 / self.cwnd();
+        for _ in 0..segments {
+            self.acknowledge(1, Phase::Open, Duration::from_nanos(wait as u64));
+        }
+    }
+
     /// A round in which only `segments` of the window are used.
     fn round_of(&mut self, segments: u64) {
         self.round_begins = true;
         self.flight = segments;
         let acks = segments.div_ceil(self.segments_per_ack);
-        let start = self.now;
+        let (start, rtt) = (self.now, self.rtt());
         let mut left = segments;
         for i in 1..=acks {
             let covered = left.min(self.segments_per_ack);
             left -= covered;
-            let due = start + Duration::from_nanos(self.rtt.as_nanos() * i / acks);
+            let due = start + Duration::from_nanos(rtt.as_nanos() * i / acks);
             self.acknowledge(covered, Phase::Open, due - self.now);
         }
     }
@@ -201,5 +242,174 @@ impl Rounds {
     pub fn time_out(&mut self, rto: Duration) {
         self.now += rto;
         self.congestion(CongestionKind::Timeout);
+    }
+}
+
+/// Flows over one bottleneck: what a control does to a queue that answers it.
+///
+/// One segment leaves the queue per unit of service time, an ACK per segment arrives a base
+/// RTT later. A segment that finds the queue full is lost; the loss is found when its ACK
+/// would have arrived, and costs no time.
+pub struct Link {
+    pub flows: Vec<Flow>,
+    pub now: Instant,
+    service: Duration,
+    base_rtt: Duration,
+    /// Queue limit, segments.
+    limit: u64,
+    /// When the last segment leaves the queue.
+    busy_until: Instant,
+    /// Segments delivered, of all flows.
+    pub delivered: u64,
+}
+
+/// One sender on a [`Link`].
+pub struct Flow {
+    pub control: Box<dyn CongestionControl>,
+    /// Segments in flight: when the ACK arrives, when it was sent, whether it is lost.
+    in_flight: VecDeque<(Instant, Instant, bool)>,
+    starts_at: Instant,
+    /// Segments sent, and the number that ends the round.
+    sent: u64,
+    round_end: u64,
+    /// Loss of segments up to this number is part of the last event.
+    recover: u64,
+    pub acked: u64,
+    pub losses: u64,
+    srtt: Option<Duration>,
+    min_rtt: Option<Duration>,
+    pub last_rtt: Duration,
+}
+
+impl Link {
+    /// `rate` in segments per second, `limit` in segments.
+    pub fn new(rate: u64, base_rtt: Duration, limit: u64) -> Self {
+        Self {
+            flows: Vec::new(),
+            now: Instant::from_nanos(10_000_000_000),
+            service: Duration::from_nanos(1_000_000_000 / rate),
+            base_rtt,
+            limit,
+            busy_until: Instant::ZERO,
+            delivered: 0,
+        }
+    }
+
+    /// Adds a flow that begins to send after `wait`.
+    pub fn add(&mut self, control: Box<dyn CongestionControl>, wait: Duration) {
+        self.flows.push(Flow {
+            control,
+            in_flight: VecDeque::new(),
+            starts_at: self.now + wait,
+            sent: 0,
+            round_end: 0,
+            recover: 0,
+            acked: 0,
+            losses: 0,
+            srtt: None,
+            min_rtt: None,
+            last_rtt: Duration::ZERO,
+        });
+    }
+
+    /// Segments that wait or are in service.
+    pub fn queue(&self) -> f64 {
+        let left = self.busy_until.saturating_since(self.now);
+        left.as_secs_f64() / self.service.as_secs_f64()
+    }
+
+    /// Runs for `span`; returns the mean queue that ACKs found, in segments.
+    pub fn run(&mut self, span: Duration) -> f64 {
+        let end = self.now + span;
+        let (mut sum, mut count) = (0.0, 0.0);
+        while self.now < end {
+            for flow in 0..self.flows.len() {
+                self.send(flow);
+            }
+            let next = |flow: &Flow| match flow.in_flight.front() {
+                Some((at, _, _)) => *at,
+                None => flow.starts_at,
+            };
+            let flow = (0..self.flows.len())
+                .min_by_key(|flow| next(&self.flows[*flow]))
+                .expect("there are flows");
+            self.now = self.now.max(next(&self.flows[flow]));
+            self.acknowledge(flow);
+            sum += self.queue();
+            count += 1.0;
+        }
+        sum / count
+    }
+
+    fn send(&mut self, flow: usize) {
+        let queued = |busy: Instant, now: Instant| busy.saturating_since(now);
+        let flow = &mut self.flows[flow];
+        if self.now < flow.starts_at {
+            return;
+        }
+        while ((flow.in_flight.len() as u64 + 1) * SMSS) <= flow.control.cwnd().as_u64() {
+            let limit = self.service.saturating_mul(self.limit);
+            let lost = queued(self.busy_until, self.now) >= limit;
+            if !lost {
+                self.busy_until = self.busy_until.max(self.now) + self.service;
+            }
+            let at = self.busy_until.max(self.now) + self.base_rtt;
+            flow.in_flight.push_back((at, self.now, lost));
+            flow.sent += 1;
+        }
+    }
+
+    fn acknowledge(&mut self, flow: usize) {
+        let flow = &mut self.flows[flow];
+        let prior = flow.in_flight.len() as u64;
+        let Some((_, sent_at, lost)) = flow.in_flight.pop_front() else {
+            return;
+        };
+        flow.acked += 1;
+        if lost {
+            if flow.acked > flow.recover {
+                flow.recover = flow.sent;
+                flow.losses += 1;
+                flow.congestion(self.now, prior);
+            }
+            return;
+        }
+        self.delivered += 1;
+        let rtt = self.now - sent_at;
+        flow.last_rtt = rtt;
+        let smooth = |srtt: Duration| (srtt.saturating_mul(7) + rtt) / 8;
+        flow.srtt = Some(flow.srtt.map_or(rtt, smooth));
+        flow.min_rtt = Some(flow.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        let round_end = flow.acked > flow.round_end;
+        if round_end {
+            flow.round_end = flow.sent;
+        }
+        flow.control.on_ack(&Ack {
+            now: self.now,
+            acked: Bytes::new(SMSS),
+            delivered: Bytes::new(SMSS),
+            acked_transmissions: 1,
+            phase: Phase::Open,
+            prior_in_flight: Bytes::new(prior * SMSS),
+            cwnd_limited: true,
+            rtt: Some(rtt),
+            srtt: flow.srtt,
+            min_rtt: flow.min_rtt,
+            round_end,
+            ..Ack::default()
+        });
+    }
+}
+
+impl Flow {
+    fn congestion(&mut self, now: Instant, in_flight: u64) {
+        let flight_size = Bytes::new(in_flight * SMSS);
+        self.control.on_congestion(&Congestion {
+            now,
+            kind: CongestionKind::Loss,
+            flight_size,
+            pipe: flight_size,
+        });
+        self.control.on_recovery_end(now);
     }
 }

@@ -5,4 +5,5 @@ mod figures;
 mod harness;
 mod models;
 mod properties;
+mod responses;
 mod snapshots;

@@ -100,7 +100,18 @@ fn missing_control_refusal(series: &str, scenario: &Scenario) -> Option<Refusal>
 }
 
 /// Controls that no kernel has by that name.
-const ENGINES_OWN: [&str; 3] = ["bic-2.6.20", "cubic-2.6.20", "fixed"];
+const ENGINES_OWN: [&str; 10] = [
+    "bic-2.6.20",
+    "compound",
+    "copa",
+    "cubic-2.6.20",
+    "cute",
+    "decbit",
+    "fixed",
+    "ledbat",
+    "ledbat++",
+    "tahoe",
+];
 
 /// The first control asked of a kernel that is not among those `known` to it. A
 /// kernel that only receives needs none, but for DCTCP, whose receiver tells of

@@ -1,0 +1,45 @@
+//! CUTE: a timeout leaves one segment, and a window without one adds one.
+//!
+//! Jain, "A Timeout-Based Congestion Control Scheme for Window Flow-Controlled Networks", IEEE
+//! JSAC SAC-4(7), 1986. The increase is from memory of the paper and not checked against its
+//! text.
+//!
+//! * Loss: W = 1;
+//! * after each further W segments acknowledged: W + 1, so W is near √(2·n) after n of them.
+//!
+//! There is no slow start and no threshold. It was the window of a transport without fast
+//! retransmit; loss that duplicate ACKs show counts as a timeout here. An explicit
+//! notification halves the window.
+
+use gigatcp_units::Bytes;
+
+use super::slow_start::Opening;
+use super::windowed::{Law, Window, Windowed};
+use super::{Ack, Config, Congestion};
+
+/// A CUTE control.
+pub(super) fn control(config: &Config) -> Windowed<Cute> {
+    Windowed::new(config, Cute)
+}
+
+/// The law of CUTE.
+#[derive(Clone, Debug)]
+pub(super) struct Cute;
+
+impl Law for Cute {
+    const RESTARTS: bool = true;
+
+    fn open(&mut self, window: &mut Window, _opening: &mut Opening, ack: &Ack) {
+        if ack.cwnd_limited && ack.acked != Bytes::ZERO {
+            self.avoid(window, ack, ack.acked.as_u64());
+        }
+    }
+
+    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+        window.grow_by_segments(window.segments(), acked);
+    }
+
+    fn reduced(&mut self, _window: &Window, _event: &Congestion, in_use: u64) -> u64 {
+        in_use / 2
+    }
+}

@@ -1,0 +1,80 @@
+//! Minimum RTT of each round, and what it says of the queue.
+//!
+//! Vegas, Veno, YeAH and their relatives compare the smallest RTT of a round with the base
+//! RTT, the smallest ever seen. Below three samples a delayed ACK could pass for a queue, so
+//! the round says nothing (Linux `cntRTT <= 2`).
+
+use gigatcp_units::Duration;
+
+/// Samples of a round before its minimum counts.
+const MIN_SAMPLES: u32 = 3;
+
+/// Minimum RTT of the round in progress and of the connection.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct RoundRtt {
+    base: Option<Duration>,
+    least: Option<Duration>,
+    samples: u32,
+}
+
+/// Base RTT and minimum RTT of a finished round.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Measured {
+    pub base: Duration,
+    pub rtt: Duration,
+}
+
+impl RoundRtt {
+    pub(super) fn sample(&mut self, rtt: Duration) {
+        // A clock too coarse for the path must not divide by zero.
+        let rtt = rtt.max(Duration::from_nanos(1));
+        self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
+        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        self.samples = self.samples.saturating_add(1);
+    }
+
+    /// Ends the round. `None` with fewer than three samples.
+    pub(super) fn end(&mut self) -> Option<Measured> {
+        let rtt = self.least.take();
+        let samples = core::mem::take(&mut self.samples);
+        let (rtt, base) = (rtt?, self.base?);
+        (samples >= MIN_SAMPLES).then_some(Measured { base, rtt })
+    }
+
+    /// Forgets this round's samples.
+    pub(super) fn restart(&mut self) {
+        self.least = None;
+        self.samples = 0;
+    }
+
+    /// Forgets the base RTT too.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Measured {
+    pub(super) fn queueing_delay(self) -> Duration {
+        self.rtt.saturating_sub(self.base)
+    }
+
+    /// cwnd·(RTT − base)/RTT: what of the window is queued.
+    pub(super) fn queued(self, cwnd: u64) -> u64 {
+        self.of(cwnd, self.queueing_delay(), self.rtt)
+    }
+
+    /// cwnd·(RTT − base)/base: Vegas' `diff`, which is more by the factor RTT/base.
+    pub(super) fn vegas_diff(self, cwnd: u64) -> u64 {
+        self.of(cwnd, self.queueing_delay(), self.base)
+    }
+
+    /// cwnd·base/RTT: the window that would fill the path without a queue.
+    pub(super) fn unqueued(self, cwnd: u64) -> u64 {
+        self.of(cwnd, self.base, self.rtt)
+    }
+
+    fn of(self, cwnd: u64, share: Duration, whole: Duration) -> u64 {
+        let product = u128::from(cwnd) * u128::from(share.as_nanos());
+        u64::try_from(product / u128::from(whole.as_nanos())).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,112 @@
+//! Vegas: a window that keeps two to four segments queued.
+//!
+//! Brakmo, O'Malley, Peterson, "TCP Vegas: New Techniques for Congestion Detection and
+//! Avoidance", SIGCOMM 1994; rules of Linux 6.12 (`tcp_vegas.c`). Once per round trip, with
+//! the smallest RTT of the round, of at least three samples:
+//!
+//! * diff = cwnd·(RTT − base RTT)/base RTT, in segments;
+//! * slow start: diff > γ = 1 ends it with cwnd = min(cwnd, cwnd·base/RTT + 1);
+//! * congestion avoidance: −1 segment where diff > β = 4, +1 where diff < α = 2.
+//!
+//! With fewer samples, and outside phase Open, growth is Reno's; loss halves the window. The
+//! base RTT is forgotten at an idle restart.
+//!
+//! As in Linux slow start doubles the window each round trip; in the paper each second one. A
+//! round's smallest RTT is that of its first segment, so the end is found two doublings late:
+//! over 10 000 segments/s and 50 ms three BDPs stay queued, and leave by a segment per RTT.
+//! A flow that starts on a queue takes that queue for propagation. Flows that fill queues
+//! leave Vegas next to nothing.
+
+use gigatcp_events::Phase;
+
+use super::round_rtt::RoundRtt;
+use super::windowed::{Law, Window, Windowed};
+use super::{Ack, Config, Congestion};
+
+/// Fewest segments to keep queued.
+const ALPHA: u64 = 2;
+/// Most segments to keep queued.
+const BETA: u64 = 4;
+/// Queue that ends slow start, segments.
+const GAMMA: u64 = 1;
+
+/// Growth that waits for an ACK that may open the window.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Growth {
+    #[default]
+    None,
+    /// One segment.
+    Step,
+    /// Reno's, for one ACK.
+    Reno,
+}
+
+/// A Vegas control.
+pub(super) fn control(config: &Config) -> Windowed<Vegas> {
+    Windowed::new(config, Vegas::default())
+}
+
+/// The law of Vegas.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Vegas {
+    rtt: RoundRtt,
+    growth: Growth,
+}
+
+impl Vegas {
+    fn end_round(&mut self, window: &mut Window) {
+        let Some(measured) = self.rtt.end() else {
+            self.growth = Growth::Reno;
+            return;
+        };
+        self.growth = Growth::None;
+        let diff = measured.vegas_diff(window.cwnd) / window.smss;
+        let least = window.floor();
+        if window.is_in_slow_start() {
+            if diff > GAMMA {
+                let target = measured.unqueued(window.cwnd).saturating_add(window.smss);
+                window.fall_to(target.max(least));
+            }
+        } else if diff > BETA {
+            window.fall_to((window.cwnd.saturating_sub(window.smss)).max(least));
+        } else if diff < ALPHA {
+            self.growth = Growth::Step;
+        }
+    }
+}
+
+impl Law for Vegas {
+    fn observe(&mut self, window: &mut Window, ack: &Ack) {
+        if ack.phase != Phase::Open {
+            self.rtt.restart();
+            return;
+        }
+        if ack.round_end {
+            self.end_round(window);
+        }
+        if let Some(rtt) = ack.rtt {
+            self.rtt.sample(rtt);
+        }
+    }
+
+    fn avoid(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
+        let growth = if ack.phase == Phase::Open {
+            core::mem::take(&mut self.growth)
+        } else {
+            Growth::Reno
+        };
+        match growth {
+            Growth::None => {}
+            Growth::Step => window.cwnd = window.cwnd.saturating_add(window.smss),
+            Growth::Reno => window.grow_by_segments(window.segments(), acked),
+        }
+    }
+
+    fn reduced(&mut self, _window: &Window, _event: &Congestion, in_use: u64) -> u64 {
+        in_use / 2
+    }
+
+    fn on_idle_restart(&mut self) {
+        self.rtt.forget();
+    }
+}
