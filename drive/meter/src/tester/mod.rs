@@ -30,6 +30,7 @@ pub mod auth;
 mod budget;
 mod client;
 mod connection;
+#[cfg(target_os = "linux")]
 mod engine;
 mod explain;
 mod latency;
@@ -53,6 +54,7 @@ mod wire;
 pub use admission::{Admission, Network};
 pub use client::run;
 pub use connection::{BufferLimits, StackKind};
+#[cfg(target_os = "linux")]
 pub use engine::Engine;
 pub use explain::{Explanation, explain};
 pub use latency::Latency;
