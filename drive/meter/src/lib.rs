@@ -12,30 +12,40 @@
 //! | `tester/` | a throughput tester, client and server; its streams may be the engine's |
 //! | `host/` | settings and counters of this host that limit connections |
 //! | `watch/` | all connections of a namespace, look after look |
+//! | `system/` | what the tester asks of its system: Linux, or another Unix |
 //! | `limits.rs` | what limited the sender, from one look to the next |
 //!
 //! Deliberately not here: who writes and reads how much and when, which is the
 //! business of whoever runs a plan (`gigatcp-sweep`), and is the same for the
 //! kernel's connections and the engine's.
-#![cfg(target_os = "linux")]
+#![cfg(unix)]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+#[cfg(target_os = "linux")]
 mod ends;
+#[cfg(target_os = "linux")]
 pub mod host;
 mod host_sampler;
 mod limits;
+#[cfg(target_os = "linux")]
 mod sample;
+mod system;
 pub mod tester;
 mod trace;
 mod view;
+#[cfg(target_os = "linux")]
 pub mod watch;
 
+#[cfg(target_os = "linux")]
 pub use ends::{
     Granted, MeterError, Wishes, accept, congestion_controls, connect, granted, listen,
 };
 pub use host_sampler::HostSampler;
 pub use limits::LimitTally;
+#[cfg(target_os = "linux")]
 pub use sample::Sampler;
+#[cfg(not(target_os = "linux"))]
+pub use system::Sampler;
 pub use trace::{Hop, ReverseError, Trace, reverse, trace};
 pub use view::View;

@@ -10,10 +10,11 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use gigatcp_linux::poll::{self, Interest};
-use gigatcp_linux::probe::{ProbeErrorKind, Prober};
 use gigatcp_protocol::iperf3::COOKIE_LENGTH;
 use serde_json::{Value, json};
+
+use crate::system::poll::{self, Interest};
+use crate::system::probe::{ProbeErrorKind, Prober};
 
 /// Hops at most.
 pub(crate) const MAX_HOPS: u8 = 30;

@@ -8,10 +8,12 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use gigatcp_events::Phase;
+#[cfg(target_os = "linux")]
 use gigatcp_linux::{socket, tcp_info};
 use gigatcp_units::{Bytes, Duration};
 
 /// `TCP_INFINITE_SSTHRESH`.
+#[cfg(target_os = "linux")]
 const NO_SSTHRESH: u64 = 0x7fff_ffff;
 
 /// See the module's own text.
@@ -64,10 +66,21 @@ impl View {
     ///
     /// # Errors
     /// What the kernel says.
+    #[cfg(target_os = "linux")]
     pub fn of(socket: &impl AsRawFd) -> io::Result<Self> {
         Ok(Self::of_words(&tcp_info::words(&socket::tcp_info(socket)?)))
     }
 
+    /// Fails: the counters of this system are not read.
+    ///
+    /// # Errors
+    /// Always.
+    #[cfg(not(target_os = "linux"))]
+    pub fn of(_: &impl AsRawFd) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(target_os = "linux")]
     fn of_words(words: &[(&'static str, i64)]) -> Self {
         let word = |name: &str| {
             let found = words.iter().find(|(known, _)| *known == name);

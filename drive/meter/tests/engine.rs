@@ -48,6 +48,8 @@ impl Site {
         request.port = to.port();
         request.parameters.time = 1;
         request.parameters.congestion = Some("reno".into());
+        // As much as shows something, and leaves other tests a processor.
+        request.parameters.bandwidth = Some(2_000_000_000);
         request.interval = Some(Duration::from_millis(250));
         request.connect_timeout = Duration::from_secs(5);
         request.stack = Stack::Engine(self.engine.clone());
@@ -176,6 +178,7 @@ fn a_small_buffer_of_the_engine_is_the_cause_and_the_fix_is_the_engines() {
     let Some(site) = site() else { return };
     let server = site.server();
     let mut request = site.request((site.kernel, server.at.port()).into());
+    request.parameters.bandwidth = None;
     request.parameters.window = Some(16 << 10);
     let outcome = site.run(&request).unwrap();
     let all = tester::explain(&outcome);

@@ -6,7 +6,7 @@ use crate::commands::{
     Outcome, check, completions, conform, diff, doctor, emulate, explain, flows, list, run, theory,
     watch, why,
 };
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 use crate::commands::{server, test, trace};
 use crate::failure::Failure;
 
@@ -61,11 +61,11 @@ pub(crate) enum Command {
     Flows(flows::Arguments),
     List(list::Arguments),
     Theory(theory::Arguments),
-    #[cfg(target_os = "linux")]
+    #[cfg(unix)]
     Test(Box<test::Arguments>),
-    #[cfg(target_os = "linux")]
+    #[cfg(unix)]
     Server(server::Arguments),
-    #[cfg(target_os = "linux")]
+    #[cfg(unix)]
     Trace(trace::Arguments),
     Diff(diff::Arguments),
     Watch(watch::Arguments),
@@ -86,11 +86,11 @@ impl Command {
             Self::Flows(arguments) => flows::run(arguments),
             Self::List(arguments) => list::run(arguments),
             Self::Theory(arguments) => theory::run(arguments),
-            #[cfg(target_os = "linux")]
+            #[cfg(unix)]
             Self::Test(arguments) => test::run(arguments),
-            #[cfg(target_os = "linux")]
+            #[cfg(unix)]
             Self::Server(arguments) => server::run(arguments),
-            #[cfg(target_os = "linux")]
+            #[cfg(unix)]
             Self::Trace(arguments) => trace::run(arguments),
             Self::Diff(arguments) => diff::run(arguments),
             Self::Watch(arguments) => watch::run(arguments),

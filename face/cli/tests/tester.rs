@@ -483,8 +483,8 @@ fn assert_entry(entry: &Value, needed: &[&str]) {
 fn the_result_for_pscheduler_has_the_fields_of_its_schema_and_no_other() {
     let server = Server::start(&[]);
     for arguments in [
-        &["-P", "2", "-w", "128KiB"][..],
-        &["-R"],
+        &["-P", "2", "-w", "128KiB", "-b", "500M"][..],
+        &["-R", "-b", "500M"],
         &["-u", "-b", "20M"],
         &["-u", "-b", "20M", "-R"],
     ] {

@@ -10,6 +10,7 @@ use gigatcp_protocol::iperf3::{
 };
 use socket2::{Domain, SockRef, Socket as RawSocket, Type};
 
+#[cfg(target_os = "linux")]
 use super::engine::Engine;
 use super::latency::{self, Latency, Pings};
 use super::nuttcp;
@@ -38,6 +39,7 @@ pub fn run(
     stops: &dyn Fn() -> bool,
     report: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Outcome, TestError> {
+    #[cfg(target_os = "linux")]
     if let (Stack::Engine(_), Some((option, reason))) = (&request.stack, Engine::lacks(request)) {
         return Err(TestError::Lacks { option, reason });
     }
@@ -91,7 +93,7 @@ impl<'a> Test<'a> {
         parameters.len = Some(block as u32);
         parameters.private = Some(serde_json::json!({"version": samples::VERSION}));
         let mut told = parameters.clone();
-        if matches!(request.stack, Stack::Engine(_)) && told.direction == Direction::Forward {
+        if !matches!(request.stack, Stack::Kernel) && told.direction == Direction::Forward {
             // A server's kernel need not have the engine's congestion controls.
             told.congestion = None;
         }
@@ -283,6 +285,7 @@ impl<'a> Test<'a> {
                 let to = self.server;
                 let socket = socket.map_err(|cause| match self.request.stack {
                     Stack::Kernel => TestError::Connect { to, cause },
+                    #[cfg(target_os = "linux")]
                     Stack::Engine(_) => TestError::EngineConnect { to, cause },
                 })?;
                 let (id, shared) = (stream_id(place), &self.traffic.shared);
@@ -309,6 +312,7 @@ impl<'a> Test<'a> {
     }
 
     fn open_tcp(&self, place: usize) -> io::Result<Socket> {
+        #[cfg(target_os = "linux")]
         if let Stack::Engine(engine) = &self.request.stack {
             let stream = engine.connect(self.server, self.request, self.local_port(place))?;
             stream.write_all(self.cookie.as_bytes())?;
@@ -382,7 +386,7 @@ pub(super) fn bind(
     port: Option<u16>,
 ) -> io::Result<()> {
     if let Some(device) = &request.bind_dev {
-        socket.bind_device(Some(device.as_bytes()))?;
+        options::bind_device(socket, device)?;
     }
     let any = SocketAddr::new(
         match to {
@@ -406,7 +410,7 @@ pub(super) fn random() -> [u8; 36] {
     let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     if read.is_err() {
         // Two tests must not share a cookie; nothing else depends on it.
-        let seed = std::process::id() as u64 ^ gigatcp_linux::clock::realtime().unsigned_abs();
+        let seed = std::process::id() as u64 ^ crate::system::clock::realtime().unsigned_abs();
         let mut state = seed;
         for byte in &mut bytes {
             state = gigatcp_units::random::mix(state.wrapping_add(1));

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
-use gigatcp_linux::settings;
 use gigatcp_protocol::iperf3::Parameters;
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_why::counters::Reading;
 use socket2::SockRef;
 
 use super::options::{self, Effective};
+use crate::system::settings;
 use crate::{Sampler, View};
 
 /// The TCP of a stream.
@@ -92,7 +92,7 @@ impl Connection for TcpStream {
     }
 
     fn discard(&self, most: usize) -> io::Result<usize> {
-        gigatcp_linux::datagrams::discard(self, most)
+        crate::system::datagrams::discard(self, most)
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use gigatcp_linux::ping::Pinger;
-use gigatcp_linux::poll;
+use crate::system::ping::Pinger;
+use crate::system::poll;
 
 /// Time between two requests.
 const EVERY: Duration = Duration::from_millis(50);

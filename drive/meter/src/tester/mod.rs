@@ -31,6 +31,7 @@ pub mod auth;
 mod budget;
 mod client;
 mod connection;
+#[cfg(target_os = "linux")]
 mod engine;
 mod explain;
 mod latency;
@@ -55,6 +56,7 @@ mod wire;
 pub use admission::{Admission, Network};
 pub use client::run;
 pub use connection::{BufferLimits, StackKind};
+#[cfg(target_os = "linux")]
 pub use engine::Engine;
 pub use explain::{Explanation, account_of, explain, explain_readings};
 pub use latency::Latency;

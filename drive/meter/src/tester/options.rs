@@ -12,6 +12,7 @@ use gigatcp_protocol::iperf3::{Parameters, Transport};
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 
 use super::connection::StackKind;
+use crate::system::BUFFER_OVERHEAD;
 
 /// An option that is not as it was requested.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -143,9 +144,8 @@ pub(super) fn apply_after(socket: SockRef<'_>, parameters: &Parameters) -> io::R
             set_congestion(&socket, parameters)?;
         }
     }
-    #[cfg(target_os = "linux")]
     if let Some(rate) = parameters.fqrate {
-        gigatcp_linux::socket::set_pacing_rate(&*socket, rate / 8)?;
+        crate::system::socket::set_pacing_rate(&*socket, rate / 8)?;
     }
     Ok(())
 }
@@ -157,8 +157,19 @@ pub(super) fn apply_to_control(socket: SockRef<'_>) -> io::Result<()> {
     socket.set_tcp_keepalive(&keepalive)
 }
 
+/// Sends through an interface (`SO_BINDTODEVICE`).
+pub(super) fn bind_device(socket: &Socket, name: &str) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    return socket.bind_device(Some(name.as_bytes()));
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (socket, name);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
 fn set_tos(socket: &SockRef<'_>, tos: u32) -> io::Result<()> {
-    let is_v6 = socket.domain()? == Domain::IPV6;
+    let is_v6 = socket.local_addr()?.is_ipv6();
     if is_v6 {
         socket.set_tclass_v6(tos)
     } else {
@@ -166,6 +177,21 @@ fn set_tos(socket: &SockRef<'_>, tos: u32) -> io::Result<()> {
     }
 }
 
+/// Only Linux and FreeBSD have a choice.
+#[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
+fn set_congestion(_: &SockRef<'_>, parameters: &Parameters) -> io::Result<()> {
+    match &parameters.congestion {
+        Some(_) => Err(io::ErrorKind::Unsupported.into()),
+        None => Ok(()),
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
+fn effective_congestion(_: &SockRef<'_>) -> Option<String> {
+    None
+}
+
+#[cfg(any(target_os = "linux", target_os = "freebsd"))]
 fn set_congestion(socket: &SockRef<'_>, parameters: &Parameters) -> io::Result<()> {
     match &parameters.congestion {
         Some(name) => socket.set_tcp_congestion(name.as_bytes()),
@@ -173,6 +199,7 @@ fn set_congestion(socket: &SockRef<'_>, parameters: &Parameters) -> io::Result<(
     }
 }
 
+#[cfg(any(target_os = "linux", target_os = "freebsd"))]
 fn effective_congestion(socket: &SockRef<'_>) -> Option<String> {
     let bytes = socket.tcp_congestion().ok()?;
     let name = bytes.split(|byte| *byte == 0).next()?;
@@ -193,8 +220,8 @@ pub(super) fn effective(socket: SockRef<'_>, parameters: &Parameters) -> io::Res
         stack: StackKind::Kernel,
         send_buffer,
         receive_buffer,
-        usable_send_buffer: send_buffer / 2,
-        usable_receive_window: receive_buffer / 2,
+        usable_send_buffer: send_buffer / BUFFER_OVERHEAD,
+        usable_receive_window: receive_buffer / BUFFER_OVERHEAD,
         congestion: is_tcp.then(|| effective_congestion(&socket)).flatten(),
         mss: is_tcp.then(|| socket.tcp_mss().ok()).flatten(),
         overrides: Vec::new(),
@@ -210,8 +237,7 @@ pub(super) fn effective(socket: SockRef<'_>, parameters: &Parameters) -> io::Res
 
 /// A limit of the system with its value.
 fn limit(setting: &str) -> String {
-    #[cfg(target_os = "linux")]
-    if let Ok(value) = gigatcp_linux::settings::read(setting) {
+    if let Ok(value) = crate::system::settings::read(setting) {
         return format!("{setting} = {}", value.trim());
     }
     setting.into()

@@ -196,7 +196,10 @@ impl Outcome {
         let first = self.streams.first();
         Results {
             cpu: self.cpu,
-            sender_has_retransmits: sends.then_some(is_tcp),
+            sender_has_retransmits: sends.then(|| {
+                let is_known = |one: &StreamOutcome| one.total.retransmits.is_some();
+                is_tcp && self.streams.iter().any(is_known)
+            }),
             congestion_used: first.and_then(|stream| stream.options.congestion.clone()),
             server_output: None,
             streams: self

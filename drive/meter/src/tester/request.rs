@@ -1,11 +1,13 @@
 //! What a test is to do.
 
 use std::net::{IpAddr, SocketAddr};
+#[cfg(target_os = "linux")]
 use std::sync::Arc;
 use std::time::Duration;
 
 use gigatcp_protocol::iperf3::{Parameters, Transport};
 
+#[cfg(target_os = "linux")]
 use super::engine::Engine;
 
 /// The protocol of a test's control connection.
@@ -25,6 +27,7 @@ pub enum Stack {
     #[default]
     Kernel,
     /// The engine, on its device.
+    #[cfg(target_os = "linux")]
     Engine(Arc<Engine>),
 }
 

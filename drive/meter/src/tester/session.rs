@@ -6,7 +6,6 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use gigatcp_linux::poll::Alarm;
 use gigatcp_protocol::iperf3::{
     Cookie, Direction, ErrorCode, Output, Parameters, Results, ServerEnd, ServerEvent,
     ServerOutput, Session, stream_id,
@@ -19,6 +18,7 @@ use super::server::Render;
 use super::stream::{Role, Socket, Stream};
 use super::traffic::{Progress, Traffic};
 use super::wire::{Arrival, Wire};
+use crate::system::poll::Alarm;
 
 /// Longest step of the loop: how soon it hears that the server is to stop.
 const STEP: Duration = Duration::from_millis(50);

@@ -12,6 +12,7 @@ use socket2::SockRef;
 
 use super::budget::Budget;
 use super::connection::Connection;
+#[cfg(target_os = "linux")]
 use super::engine::EngineStream;
 use super::nuttcp::Link;
 use super::options::{self, Effective};
@@ -65,6 +66,7 @@ impl Counters {
 #[derive(Debug)]
 pub(super) enum Socket {
     Tcp(TcpStream),
+    #[cfg(target_os = "linux")]
     Engine(Box<EngineStream>),
     Udp(UdpSocket),
 }
@@ -102,6 +104,7 @@ impl Stream {
     pub(super) fn spawn(id: u64, role: Role, socket: Socket, shared: &Shared) -> io::Result<Self> {
         let ([local, peer], options) = match &socket {
             Socket::Tcp(socket) => connected(socket, shared)?,
+            #[cfg(target_os = "linux")]
             Socket::Engine(stream) => connected(&**stream, shared)?,
             Socket::Udp(socket) => {
                 options::apply_after(SockRef::from(socket), &shared.parameters)?;
@@ -168,6 +171,7 @@ impl Socket {
     pub(super) fn connection(&self) -> Option<&dyn Connection> {
         match self {
             Self::Tcp(socket) => Some(socket),
+            #[cfg(target_os = "linux")]
             Self::Engine(stream) => Some(&**stream),
             Self::Udp(_) => None,
         }
@@ -175,10 +179,9 @@ impl Socket {
 
     /// Ends one or both directions.
     pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        match self {
-            Self::Tcp(socket) => socket.shutdown(how),
-            Self::Engine(stream) => stream.shutdown(how),
-            Self::Udp(socket) => SockRef::from(socket).shutdown(how),
+        match (self, self.connection()) {
+            (Self::Udp(socket), _) => SockRef::from(socket).shutdown(how),
+            (_, connection) => connection.map_or(Ok(()), |connection| connection.shutdown(how)),
         }
     }
 }
@@ -201,6 +204,7 @@ fn work((id, role): (u64, Role), socket: &Socket, counters: &Counters, shared: &
     let result = match (socket, role, &shared.nuttcp) {
         _ if pinned.is_err() => pinned,
         (Socket::Tcp(socket), _, None) => tcp::work(role, socket, counters, shared),
+        #[cfg(target_os = "linux")]
         (Socket::Engine(stream), _, None) => tcp::work(role, &**stream, counters, shared),
         (Socket::Udp(socket), Role::Sender, None) => udp::send(socket, counters, shared),
         (Socket::Udp(socket), Role::Receiver, None) => udp::receive(socket, counters, shared),
@@ -210,7 +214,7 @@ fn work((id, role): (u64, Role), socket: &Socket, counters: &Counters, shared: &
         Err(error) if !shared.switch.is_stopped() => counters.fail(error),
         _ => {}
     }
-    let (user, system) = gigatcp_linux::clock::thread_split();
+    let (user, system) = crate::system::clock::thread_split();
     for (place, time) in counters.cpu.iter().zip([user, system]) {
         place.store(time.as_micros() as u64, Ordering::Release);
     }

@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use gigatcp_linux::clock;
 use gigatcp_protocol::iperf3::{Cpu, Parameters};
 use gigatcp_protocol::nuttcp::output::interval::Interval as PeerInterval;
 use gigatcp_why::counters::{CounterAccount, End};
@@ -17,6 +16,7 @@ use super::samples::{Recorder, Samples};
 use super::stream::{Role, Shared, Stream};
 use super::switch::Switch;
 use crate::View;
+use crate::system::clock;
 
 /// What happens while a test runs.
 #[derive(Clone, Debug)]

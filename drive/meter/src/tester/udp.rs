@@ -7,13 +7,13 @@ use std::sync::atomic::Ordering;
 use std::time;
 
 use gigatcp_app::datagrams::{Datagram, Sink, Source, SourceConfig};
-use gigatcp_linux::clock;
-use gigatcp_linux::datagrams::{self, MAX_BATCH};
 use gigatcp_protocol::iperf3::datagram::{Header, MIN_SIZE, StockCounts};
 use gigatcp_units::{Instant, Rate};
 
 use super::outcome::UdpCounts;
 use super::stream::{Counters, Shared};
+use crate::system::datagrams::{self, MAX_BATCH};
+use crate::system::{NO_BUFFERS, clock};
 
 /// Longest wait of a thread before it looks at the switch.
 const MAX_WAIT: time::Duration = time::Duration::from_millis(100);
@@ -90,7 +90,7 @@ pub(super) fn send_all(
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             // The interface's queue is full (ENOBUFS).
-            Err(error) if error.raw_os_error() == Some(105) => std::thread::yield_now(),
+            Err(error) if error.raw_os_error() == Some(NO_BUFFERS) => std::thread::yield_now(),
             Err(error) => return Err(error),
         }
     }

@@ -5,8 +5,9 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use gigatcp_linux::poll::{self, Interest};
 use gigatcp_units as units;
+
+use crate::system::poll::{self, Interest};
 
 /// Longest wait for a peer that does not read its control connection.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -16,12 +16,12 @@ pub(crate) mod list;
 #[cfg(target_os = "linux")]
 pub(crate) mod privilege;
 pub(crate) mod run;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 pub(crate) mod server;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 pub(crate) mod test;
 pub(crate) mod theory;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 pub(crate) mod trace;
 pub(crate) mod watch;
 pub(crate) mod why;

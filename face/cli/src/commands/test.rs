@@ -27,6 +27,10 @@ mod nuttcp_text;
 mod pscheduler;
 mod record;
 mod request;
+#[cfg(target_os = "linux")]
+mod stack;
+#[cfg(not(target_os = "linux"))]
+#[path = "test/no_stack.rs"]
 mod stack;
 mod sums;
 

@@ -6,7 +6,6 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gigatcp_linux::poll::{self, Interest};
 use gigatcp_protocol::iperf3::{Cookie, Direction, Results, Transport};
 use gigatcp_protocol::nuttcp::client::Event;
 use gigatcp_protocol::nuttcp::greeting::Agreed;
@@ -27,6 +26,7 @@ use super::figures;
 use super::link::Link;
 use super::requested;
 use super::transfer::{Found, Transfer, port_of};
+use crate::system::poll::{self, Interest};
 
 /// Longest step of the loop: how soon it hears that the caller wants it to stop.
 const STEP: Duration = Duration::from_millis(50);
@@ -387,7 +387,7 @@ impl<'a> Test<'a> {
         let domain = Domain::for_address(server);
         let socket = options::socket(domain, &self.request.parameters)?;
         if let Some(device) = &self.request.bind_dev {
-            socket.bind_device(Some(device.as_bytes()))?;
+            options::bind_device(&socket, device)?;
         }
         socket.bind(&at.into())?;
         let socket = UdpSocket::from(socket);

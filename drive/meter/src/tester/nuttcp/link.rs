@@ -7,8 +7,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gigatcp_app::datagrams::{Source, SourceConfig};
-use gigatcp_linux::poll::Alarm;
-use gigatcp_linux::{clock, datagrams};
 use gigatcp_protocol::iperf3::datagram::StockCounts;
 use gigatcp_protocol::nuttcp::Parameters;
 use gigatcp_protocol::nuttcp::datagram::{MARKER, Receiver, Stamp, StreamMark, StreamStamp};
@@ -20,6 +18,8 @@ use super::super::stream::{Counters, Role, Shared, Socket};
 use super::super::{tcp, udp};
 use super::turns::Turns;
 use crate::View;
+use crate::system::poll::Alarm;
+use crate::system::{clock, datagrams};
 
 /// Time between two looks at a sender's retransmissions, which its buffers carry.
 const STAMP_STEP: Duration = Duration::from_millis(10);
@@ -98,6 +98,7 @@ impl Link {
     ) -> io::Result<()> {
         match (socket, role) {
             // Its client does not open them.
+            #[cfg(target_os = "linux")]
             (Socket::Engine(_), _) => Err(ErrorKind::Unsupported.into()),
             (Socket::Tcp(socket), Role::Sender) => self.send(place, socket, counters, shared),
             (Socket::Tcp(socket), Role::Receiver) => self.receive(socket, counters, shared),

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use gigatcp_linux::poll::{self, Alarm};
 use gigatcp_protocol::iperf3::{
     COOKIE_LENGTH, Cookie, ErrorCode, Output, Parameters, Session, Transport,
 };
@@ -18,6 +17,7 @@ use socket2::SockRef;
 
 use super::nuttcp::Requested;
 use super::{Notify, Render, Server, ServerNotice};
+use crate::system::poll::{self, Alarm};
 use crate::tester::admission::Decision;
 use crate::tester::client::random;
 use crate::tester::nuttcp::ports::{DataPorts, Port};

@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::sync::atomic::Ordering;
 
-use gigatcp_linux::socket as kernel;
 use gigatcp_protocol::iperf3::datagram::reply_to;
 use gigatcp_protocol::iperf3::{Cookie, Output, Parameters, ServerEvent, Session};
 use socket2::SockRef;
 
 use super::ServerNotice;
 use super::hall::{Client, Hall, Pending, PendingState, Running, Waiting};
+use crate::system::{BUFFER_OVERHEAD, socket as kernel};
 use crate::tester::options;
 use crate::tester::stream::Socket;
 use crate::trace;
@@ -146,8 +146,8 @@ impl Hall<'_> {
             // Linux grants twice what is set. Kernels before 5.14 do not fit the buffers of
             // later tests to the path, which shows where the options are read back.
             let (send, receive) = self.server.buffers;
-            let _ = socket.set_send_buffer_size(send / 2);
-            let _ = socket.set_recv_buffer_size(receive / 2);
+            let _ = socket.set_send_buffer_size(send / BUFFER_OVERHEAD as usize);
+            let _ = socket.set_recv_buffer_size(receive / BUFFER_OVERHEAD as usize);
             let _ = kernel::unlock_buffers(listener);
             let _ = kernel::limit_mss(listener, None);
         }

@@ -1,0 +1,309 @@
+//! Systems of Unix other than Linux, through `rustix`, which wraps what `std` lacks.
+//!
+//! They read no `tcp_info` here, so tests there have no retransmissions and no explanation of
+//! this end; datagrams are sent and received one by one, and drops of a socket are unknown.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use gigatcp_units::Instant;
+use gigatcp_why::counters::Reading;
+
+fn unsupported<T>() -> io::Result<T> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Reads no counters.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Sampler;
+
+impl Sampler {
+    /// Reads the counters of a connection.
+    ///
+    /// # Errors
+    /// Always: this system's are not read.
+    pub fn read_with_memory(&self, _: &impl AsRawFd, _: Instant) -> io::Result<Reading> {
+        unsupported()
+    }
+}
+
+/// Settings of the kernel by Linux's names.
+pub(crate) mod settings {
+    pub(crate) fn read(_: &str) -> std::io::Result<String> {
+        super::unsupported()
+    }
+}
+
+/// Options of sockets that only Linux has.
+pub(crate) mod socket {
+    use std::io;
+    use std::os::fd::AsRawFd;
+
+    pub(crate) fn set_pacing_rate(_: &impl AsRawFd, _: u64) -> io::Result<()> {
+        super::unsupported()
+    }
+
+    pub(crate) fn unlock_buffers(_: &impl AsRawFd) -> io::Result<()> {
+        super::unsupported()
+    }
+
+    pub(crate) fn limit_mss(_: &impl AsRawFd, _: Option<u32>) -> io::Result<()> {
+        super::unsupported()
+    }
+}
+
+/// Clocks in nanoseconds, and CPU time.
+pub(crate) mod clock {
+    use std::io;
+    use std::time::Duration;
+
+    use rustix::time::{ClockId, clock_gettime};
+
+    fn read(clock: ClockId) -> Duration {
+        let now = clock_gettime(clock);
+        Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
+    }
+
+    pub(crate) fn monotonic() -> i64 {
+        read(ClockId::Monotonic).as_nanos() as i64
+    }
+
+    pub(crate) fn realtime() -> i64 {
+        read(ClockId::Realtime).as_nanos() as i64
+    }
+
+    /// CPU time of the calling thread; all of it counts as the user's.
+    pub(crate) fn thread_split() -> (Duration, Duration) {
+        (read(ClockId::ThreadCPUTime), Duration::ZERO)
+    }
+
+    pub(crate) fn process_split() -> (Duration, Duration) {
+        (read(ClockId::ProcessCPUTime), Duration::ZERO)
+    }
+
+    pub(crate) fn wake_sharply() -> io::Result<()> {
+        super::unsupported()
+    }
+}
+
+/// Waiting for descriptors, and waking who waits.
+pub(crate) mod poll {
+    use std::fs::File;
+    use std::io::{self, Read, Write};
+    use std::os::fd::{AsFd, BorrowedFd};
+    use std::time::Duration;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::io::Errno;
+
+    /// What one descriptor is waited for.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    pub(crate) struct Interest {
+        pub(crate) read: bool,
+        pub(crate) write: bool,
+    }
+
+    /// Waits as long, rounded up to milliseconds as `poll` counts: a wait that ends too early
+    /// would spin.
+    fn wait_for(all: &mut [PollFd<'_>], longest: Option<Duration>) -> io::Result<()> {
+        let limit = longest.map(|longest| {
+            let millis = longest.as_micros().div_ceil(1000).min(i32::MAX as u128) as i64;
+            Timespec {
+                tv_sec: millis / 1000,
+                tv_nsec: millis % 1000 * 1_000_000,
+            }
+        });
+        match poll(all, limit.as_ref()) {
+            Ok(_) => Ok(()),
+            Err(Errno::INTR) => {
+                all.iter_mut().for_each(PollFd::clear_revents);
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(crate) fn wait<const N: usize>(
+        descriptors: [(BorrowedFd<'_>, Interest); N],
+        longest: Option<Duration>,
+    ) -> io::Result<[Interest; N]> {
+        let mut all = descriptors.map(|(descriptor, interest)| {
+            let mut flags = PollFlags::empty();
+            flags.set(PollFlags::IN, interest.read);
+            flags.set(PollFlags::OUT, interest.write);
+            PollFd::from_borrowed_fd(descriptor, flags)
+        });
+        wait_for(&mut all, longest)?;
+        let broken = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
+        Ok(all.map(|one| Interest {
+            read: one.revents().intersects(broken | PollFlags::IN),
+            write: one.revents().intersects(broken | PollFlags::OUT),
+        }))
+    }
+
+    pub(crate) fn wait_to_read<'a>(
+        descriptors: impl IntoIterator<Item = BorrowedFd<'a>>,
+        longest: Duration,
+    ) -> io::Result<Vec<usize>> {
+        let request = |one| PollFd::from_borrowed_fd(one, PollFlags::IN);
+        let mut all: Vec<PollFd<'_>> = descriptors.into_iter().map(request).collect();
+        wait_for(&mut all, Some(longest))?;
+        let ready = all.iter().enumerate();
+        let ready = ready.filter(|(_, one)| !one.revents().is_empty());
+        Ok(ready.map(|(place, _)| place).collect())
+    }
+
+    /// Wakes a thread that waits for it: a pipe that does not block.
+    #[derive(Debug)]
+    pub(crate) struct Alarm {
+        ends: (File, File),
+    }
+
+    impl Alarm {
+        pub(crate) fn new() -> io::Result<Self> {
+            let (from, to) = rustix::pipe::pipe()?;
+            rustix::io::ioctl_fionbio(&from, true)?;
+            rustix::io::ioctl_fionbio(&to, true)?;
+            Ok(Self {
+                ends: (from.into(), to.into()),
+            })
+        }
+
+        pub(crate) fn ring(&self) {
+            // It can only fail where many rings were not heard: then one is due.
+            let _ = (&self.ends.1).write(&[1]);
+        }
+
+        pub(crate) fn hush(&self) {
+            let mut heard = [0; 512];
+            while (&self.ends.0).read(&mut heard).is_ok_and(|read| read > 0) {}
+        }
+    }
+
+    impl AsFd for Alarm {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            self.ends.0.as_fd()
+        }
+    }
+}
+
+/// Datagrams, one for each call.
+pub(crate) mod datagrams {
+    use std::io::{self, Read};
+    use std::net::{TcpStream, UdpSocket};
+
+    pub(crate) const MAX_BATCH: usize = 64;
+
+    /// A datagram that was received.
+    #[derive(Debug)]
+    pub(crate) struct Received {
+        length: usize,
+        pub(crate) drops: Option<u32>,
+    }
+
+    impl Received {
+        pub(crate) fn lengths(&self) -> impl Iterator<Item = usize> {
+            std::iter::once(self.length)
+        }
+    }
+
+    pub(crate) fn send(socket: &UdpSocket, buffer: &[u8], size: usize) -> io::Result<usize> {
+        socket.send(&buffer[..size]).map(|_| 1)
+    }
+
+    pub(crate) fn receive(
+        socket: &UdpSocket,
+        buffer: &mut [u8],
+        size: usize,
+    ) -> io::Result<Received> {
+        let length = socket.recv(&mut buffer[..size])?;
+        let drops = None;
+        Ok(Received { length, drops })
+    }
+
+    pub(crate) fn report_drops(_: &UdpSocket) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Reads what nobody looks at.
+    pub(crate) fn discard(mut socket: &TcpStream, length: usize) -> io::Result<usize> {
+        const MOST: usize = 16 << 10;
+        socket.read(&mut [0; MOST][..length.min(MOST)])
+    }
+}
+
+/// ICMP echo, which is not sent here.
+pub(crate) mod ping {
+    use std::io;
+    use std::net::IpAddr;
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+    #[derive(Debug)]
+    pub(crate) struct Pinger(OwnedFd);
+
+    impl Pinger {
+        pub(crate) fn new(_: IpAddr) -> io::Result<Self> {
+            super::unsupported()
+        }
+
+        pub(crate) fn send(&self, _: u16) -> io::Result<()> {
+            super::unsupported()
+        }
+
+        pub(crate) fn receive(&self) -> io::Result<Option<u16>> {
+            Ok(None)
+        }
+    }
+
+    impl AsFd for Pinger {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            self.0.as_fd()
+        }
+    }
+}
+
+/// Probes of a path, whose errors do not come back to the socket here.
+#[allow(dead_code, reason = "no error comes")]
+pub(crate) mod probe {
+    use std::io;
+    use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct ProbeError {
+        pub(crate) port: u16,
+        pub(crate) from: Option<IpAddr>,
+        pub(crate) kind: ProbeErrorKind,
+    }
+
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum ProbeErrorKind {
+        TimeExceeded,
+        PortUnreachable,
+        TooBig(u32),
+    }
+
+    #[derive(Debug)]
+    pub(crate) struct Prober(UdpSocket);
+
+    impl Prober {
+        pub(crate) fn new(_: bool) -> io::Result<Self> {
+            super::unsupported()
+        }
+
+        pub(crate) fn socket(&self) -> &UdpSocket {
+            &self.0
+        }
+
+        pub(crate) fn send(&self, _: SocketAddr, _: u8, _: usize) -> io::Result<()> {
+            super::unsupported()
+        }
+
+        pub(crate) fn mtu_to(&self, _: SocketAddr) -> io::Result<u32> {
+            super::unsupported()
+        }
+
+        pub(crate) fn receive(&self) -> io::Result<Option<ProbeError>> {
+            Ok(None)
+        }
+    }
+}
