@@ -146,14 +146,14 @@ fn rivals(series: &Series, seed: u64, seconds: u64) -> Rivals {
     let (scenario, flow) = (&series.scenario, &series.scenario.flows[0]);
     let [forward, reverse] = scenario.path();
     // The kernel has one CUBIC, which is what `cubic-linux` restates.
-    let control = flow.congestion.name.trim_end_matches("-linux").to_owned();
+    let control = flow.congestion.name().trim_end_matches("-linux").to_owned();
     Rivals {
         forward,
         reverse,
         seed,
         mtu: u16::try_from(scenario.sender.mtu).unwrap_or(u16::MAX),
         engine: Options {
-            congestion: flow.congestion,
+            congestion: flow.congestion.of_engine(),
             slow_start: flow.slow_start,
             initial_ssthresh: flow.initial_ssthresh,
             ..Options::of_profile(scenario.sender.profile)

@@ -1,4 +1,4 @@
-//! A server under clients that die: `soak [MINUTES] [GIGATCP]`.
+//! A server under clients that die: `server_soak [MINUTES] [GIGATCP]`.
 //!
 //! Each second a client starts, of this project or iperf3, and is killed at a random moment of
 //! its test; every tenth second one is left to finish and must succeed. Printed each minute:
