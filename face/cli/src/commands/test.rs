@@ -23,7 +23,7 @@ mod live;
 mod native;
 mod nuttcp_text;
 mod record;
-mod request;
+pub(super) mod request;
 mod sums;
 
 use std::net::IpAddr;
