@@ -145,26 +145,30 @@ pub fn examine(facts: &HostFacts, path: &Path) -> Report {
     }
 }
 
-/// Gives all findings about the route one command: each alone would restore what another removes.
+/// Joins the changes of the route into one command, as each alone would restore what another
+/// removes: what always limits first, then that and what limits in some cases.
 fn join_route_changes(facts: &HostFacts, findings: &mut [Found]) {
     let Some(route) = &facts.route else {
         return;
     };
     let mut joined = route.metrics.clone();
     let mut further = String::new();
-    for found in findings.iter() {
-        let change = &found.finding.change;
-        if let Some(changed) = &change.metrics {
-            joined.apply(&route.metrics, changed);
+    for is_conditional in [false, true] {
+        let is_of_pass = |found: &Found| found.finding.only_if.is_some() == is_conditional;
+        for found in findings.iter().filter(|found| is_of_pass(found)) {
+            let change = &found.finding.change;
+            if let Some(changed) = &change.metrics {
+                joined.apply(&route.metrics, changed);
+            }
+            if let Some(command) = &change.further {
+                further.push_str(" && ");
+                further.push_str(command);
+            }
         }
-        if let Some(command) = &change.further {
-            further.push_str(" && ");
-            further.push_str(command);
-        }
-    }
-    for found in findings {
-        if found.finding.change.metrics.is_some() {
-            found.finding.change.fix = route.replace(&joined) + &further;
+        for found in findings.iter_mut().filter(|found| is_of_pass(found)) {
+            if found.finding.change.metrics.is_some() {
+                found.finding.change.fix = route.replace(&joined) + &further;
+            }
         }
     }
 }

@@ -427,6 +427,17 @@ fn ceilings_that_the_laws_cannot_order_are_advised_on_together() {
 }
 
 #[test]
+fn a_command_for_what_always_limits_changes_nothing_else_of_the_route() {
+    let mut facts = good();
+    route_of(&mut facts).metrics.window_bytes = Some(1_000_000);
+    route_of(&mut facts).metrics.congctl = Some("reno".into());
+    let report = examine(&facts, &path());
+    let fixes = (report.fixes(false), report.fixes(true));
+    assert!(fixes.0[0].ends_with("congctl reno"), "{fixes:?}");
+    assert!(fixes.1[0].ends_with("congctl cubic"), "{fixes:?}");
+}
+
+#[test]
 fn a_queue_that_is_no_bottleneck_limits_in_some_cases_only() {
     let mut facts = good();
     facts.qdiscs = Some(vec![queue("pfifo", Some(1))]);

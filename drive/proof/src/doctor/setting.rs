@@ -69,7 +69,7 @@ fn shaped(link: &Link, share: f64) -> Rate {
     Rate::from_bps((link.rate.as_bps() as f64 * share) as u64)
 }
 
-/// All of them but `tcp_sack`: what is lost without SACK follows from no law (docs/doctor.txt).
+/// All of them but `tcp_sack`: what is lost without SACK follows from no law.
 pub const SETTINGS: [Setting; 20] = [
     bounds(
         ("tcp_rmem maximum", "tcp_rmem"),
