@@ -2,9 +2,13 @@
 //!
 //! Each keeps its result in `docs/`, so that the difference to the last one shows. With
 //! `--kernels DIR` captures of kernels (`cargo xtask grade --make`) are graded as well;
-//! without it that part is named as not run.
+//! without it that part is named as not run. What `gigatcp doctor` states is compared with tests in
+//! network namespaces; `--doctor` does that alone.
 
-use crate::{Failed, grade};
+use std::fs;
+use std::process::Command;
+
+use crate::{Failed, grade, process, top};
 
 /// The gradings of simulated worlds.
 const WORLDS: [&str; 6] = [
@@ -21,6 +25,9 @@ const KERNELS: [&str; 3] = ["--write", "--two --write", "--metamorphic --write"]
 
 /// Runs all of them; stops at the first that cannot be run.
 pub fn run(words: &[String]) -> Result<(), Failed> {
+    if words.iter().any(|word| word == "--doctor") {
+        return doctor();
+    }
     let directory = words
         .iter()
         .position(|word| word == "--kernels")
@@ -30,12 +37,35 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     }
     let Some(directory) = directory else {
         println!("not run: captures of kernels (--kernels DIR)");
-        return graded("--metamorphic --seeds 1 --write");
+        graded("--metamorphic --seeds 1 --write")?;
+        return doctor();
     };
     for text in KERNELS {
         graded(&format!("--kernels {directory} {text}"))?;
     }
-    Ok(())
+    doctor()
+}
+
+/// The costs that `gigatcp doctor` states and the gain of its first advice, next to tests.
+fn doctor() -> Result<(), Failed> {
+    println!("\n== doctor");
+    let example = process::build_example("gigatcp-proof", "doctor", "release")?;
+    let mut text = String::new();
+    let ended = process::run_lines(Command::new(example), |line| {
+        println!("{line}");
+        text.push_str(line);
+        text.push('\n');
+    })?;
+    if ended.code() == Some(2) {
+        return Err(Failed::Usage("nothing was tested (see above)".into()));
+    }
+    let file = top().join("docs/doctor.txt");
+    fs::write(&file, text)
+        .map_err(|error| Failed::Usage(format!("cannot write {}: {error}", file.display())))?;
+    match ended.success() {
+        true => Ok(()),
+        false => Err(Failed::Found),
+    }
 }
 
 fn graded(text: &str) -> Result<(), Failed> {

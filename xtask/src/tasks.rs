@@ -189,10 +189,12 @@ pub const TASKS: [Task; 15] = [
     Task {
         name: "proof",
         forms: &[(
-            "[--kernels DIR]",
+            "[--kernels DIR] [--doctor]",
             &[
                 "the gradings that take too long for CI;",
-                "each result is kept in docs/grade*.txt",
+                "each result is kept in docs/grade*.txt;",
+                "--doctor: what `gigatcp doctor` states, alone",
+                "(docs/doctor.txt); needs root",
             ],
         )],
         run: proof::run,

@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use gigatcp_units::Rate;
+use gigatcp_units::{Duration, Rate};
 
 use crate::facts::RouteMetrics;
 use crate::path::Direction;
@@ -18,6 +18,8 @@ pub struct Change {
     pub is_command: bool,
     /// Metrics of the route after the change, if it is one of the route.
     pub(crate) metrics: Option<RouteMetrics>,
+    /// A command that must follow a change of the route.
+    pub(crate) further: Option<String>,
 }
 
 /// A setting or condition of a host that limits connections over a path.
@@ -35,6 +37,8 @@ pub struct Finding {
     pub direction: Direction,
     /// The rate that it allows, where a law gives one.
     pub ceiling: Option<Rate>,
+    /// The time that each connection loses at its start, where a law gives one.
+    pub delay: Option<Duration>,
     /// The circumstances in which alone it limits; `None`: always.
     pub only_if: Option<&'static str>,
     /// How to change it.
@@ -57,12 +61,14 @@ impl Finding {
             effect: effect.into(),
             direction,
             ceiling: None,
+            delay: None,
             only_if: None,
             change: Change {
                 fix: fix.into(),
                 undo: None,
                 is_command: true,
                 metrics: None,
+                further: None,
             },
         }
     }
@@ -70,6 +76,13 @@ impl Finding {
     pub(crate) fn ceiling(self, ceiling: Rate) -> Self {
         Self {
             ceiling: Some(ceiling),
+            ..self
+        }
+    }
+
+    pub(crate) fn delay(self, delay: Duration) -> Self {
+        Self {
+            delay: Some(delay),
             ..self
         }
     }

@@ -46,6 +46,8 @@ const CHECKSUM_NS_PER_BYTE: f64 = 0.1;
 const HEADERS: u64 = 52;
 /// Bytes of an Ethernet frame outside its payload: header, FCS, preamble, gap.
 const FRAMING: u64 = 38;
+/// Bytes of an Ethernet header, which a queueing discipline counts; it sees no more of a frame.
+const LINK_HEADER: u64 = 14;
 /// The largest window without window scaling.
 pub const UNSCALED_WINDOW: u64 = 65_535;
 /// The largest super-packet.
@@ -58,7 +60,14 @@ pub fn payload_share(mss: Bytes) -> f64 {
     mss / (mss + (HEADERS + FRAMING) as f64)
 }
 
-/// The payload that a link or shaper of `rate` carries.
+/// The payload that a queueing discipline of `rate` lets through.
+#[must_use]
+pub fn shaped_rate(rate: Rate, mss: Bytes) -> Rate {
+    let mss = mss.as_u64() as f64;
+    scaled(rate, mss / (mss + (HEADERS + LINK_HEADER) as f64))
+}
+
+/// The payload that a link of `rate` carries.
 #[must_use]
 pub fn payload_rate(rate: Rate, mss: Bytes) -> Rate {
     scaled(rate, payload_share(mss))
@@ -79,20 +88,27 @@ pub fn scaled(rate: Rate, share: f64) -> Rate {
 /// Share of a receive buffer that Linux advertises as window.
 ///
 /// Before 6.6 `tcp_adv_win_scale` sets it: 1 - 2^-n, or 2^n for n <= 0. Later kernels measure
-/// the share from the packets that arrive: 0.89 was observed with super-packets on a virtual
-/// interface, 0.63 with single segments of 1448 bytes (Linux 6.18).
+/// the share from the packets that arrive: 0.60 to 0.63 with single segments of 1448 bytes (Linux
+/// 6.18). Super-packets, which only a sender on the same machine delivers whole, give 0.89.
 #[must_use]
 pub fn window_share(facts: &HostFacts) -> f64 {
     if is_share_measured(facts) {
-        let card = facts.interface.as_ref();
-        let joins =
-            card.is_some_and(|card| card.is_virtual == Some(true) && card.has_segmentation());
-        return if joins { 0.89 } else { 0.63 };
+        return 0.63;
     }
     let scale = facts.sysctl("net.ipv4.tcp_adv_win_scale");
     let scale: i32 = scale.and_then(|text| text.parse().ok()).unwrap_or(1);
     let part = power_of_two(-scale.abs().min(31));
     if scale > 0 { 1.0 - part } else { part }
+}
+
+/// Bytes that a send buffer holds in flight on average.
+///
+/// A program is woken when two thirds of the buffer are in use, and Linux then takes data until
+/// the buffer is full, at least a super-packet: the mean of both bounds.
+#[must_use]
+pub fn send_window(buffer: u64) -> Bytes {
+    let taken = (buffer / 3).max(SUPER_PACKET);
+    Bytes::new((buffer - buffer / 3).saturating_add(taken / 2))
 }
 
 /// Whether the kernel measures the share of a receive buffer that is window.
@@ -136,7 +152,8 @@ pub fn control(facts: &HostFacts) -> Option<alloc::string::String> {
 /// to loss has no known law, and for BBR, which does not reduce its rate for isolated losses.
 #[must_use]
 pub fn rate_at_loss(control: &str, path: &Path, p: Probability) -> Option<Rate> {
-    let reno = mathis::rate(MathisConstant::RandomDelayed, path.mss, path.rtt, p);
+    // Linux grows the window by what is acknowledged, however many ACKs bring it.
+    let reno = mathis::rate(MathisConstant::RandomEverySegment, path.mss, path.rtt, p);
     match control {
         "reno" => Some(reno),
         "cubic" => {
@@ -153,6 +170,51 @@ pub fn rate_at_loss(control: &str, path: &Path, p: Probability) -> Option<Rate> 
 pub fn beta(control: &str) -> f64 {
     if control == "reno" { 0.5 } else { 0.7 }
 }
+
+/// Bytes of a packet that the stack hands to an interface at the rate of the path: a millisecond
+/// of it, at least two segments, at most a super-packet.
+#[must_use]
+pub fn handed_down(facts: &HostFacts, path: &Path) -> u64 {
+    let mss = path.mss.as_u64().max(1);
+    let card = facts.interface.as_ref();
+    if card.is_some_and(|card| !card.has_segmentation()) {
+        return mss;
+    }
+    let paced = (path.rate.as_bps() / 8) >> PACING_SHIFT;
+    paced.max(mss.saturating_mul(2)).min(SUPER_PACKET)
+}
+
+/// The part of a second whose data a connection may have below the stack, as a power of two.
+pub const PACING_SHIFT: u32 = 10;
+
+/// RTTs that slow start is late if it begins at `initial` instead of ten segments (RFC 6928): one
+/// per doubling.
+#[must_use]
+pub fn late_rounds(initial: u64) -> f64 {
+    libm::log2(INITIAL_WINDOW / initial.max(1) as f64).max(0.0)
+}
+
+/// RTTs that slow start is late if the receiver begins with a window of `initial` segments.
+///
+/// Linux raises the window by two segments for each that arrives, so it triples each RTT until
+/// the sender's window is below it. Until then the sender's grows only if more than half of it is
+/// in use (RFC 7661).
+#[must_use]
+pub fn late_rounds_of_receiver(initial: u64) -> f64 {
+    let (mut window, mut cwnd) = (initial.max(1) as f64, INITIAL_WINDOW);
+    let mut usual = cwnd;
+    while window < cwnd {
+        if cwnd < 2.0 * window {
+            cwnd += window;
+        }
+        usual *= 2.0;
+        window *= 3.0;
+    }
+    libm::log2(usual / cwnd)
+}
+
+/// Segments of the initial window of RFC 6928.
+const INITIAL_WINDOW: f64 = 10.0;
 
 /// The rate at which a ring of `descriptors` overflows during `pause`.
 #[must_use]

@@ -7,6 +7,7 @@ use gigatcp_units::Rate;
 
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
+use crate::law;
 use crate::path::Path;
 use crate::rules::{RULES, Rule};
 
@@ -63,17 +64,59 @@ impl Report {
         distinct(commands.filter_map(|found| found.finding.change.undo.as_deref()))
     }
 
-    /// The costliest finding that always limits, and the rate once that one alone is changed.
+    /// What to change first; `None` if nothing always limits.
     #[must_use]
-    pub fn first(&self, path: &Path) -> Option<(&Found, Rate)> {
+    pub fn advice(&self, path: &Path) -> Option<Advice<'_>> {
         let mut always = self.findings.iter().filter(|found| found.is_certain());
         let first = always.next()?;
         let side = first.finding.direction;
-        let next = always.find(|found| found.finding.direction.overlaps(side));
-        let next = next.and_then(|found| found.finding.ceiling);
-        Some((first, next.unwrap_or(path.rate)))
+        let ceiling = first.finding.ceiling?;
+        let as_low = law::scaled(ceiling, 1.0 + TOLERANCE);
+        let of_side: Vec<&Found> = always
+            .filter(|found| found.finding.direction.overlaps(side))
+            .collect();
+        let is_as_low = |found: &&Found| found.finding.ceiling <= Some(as_low);
+        let mut findings = Vec::from([first]);
+        findings.extend(of_side.iter().copied().filter(is_as_low));
+        let is_ended = |found: &Found| {
+            let mut ended = findings.iter().map(|one| &one.finding.change.fix);
+            ended.any(|fix| *fix == found.finding.change.fix)
+        };
+        let next = of_side.iter().find(|found| !is_ended(found));
+        let after = next.and_then(|found| found.finding.ceiling);
+        Some(Advice {
+            findings,
+            ceiling,
+            after: after.unwrap_or(path.rate),
+        })
     }
 }
+
+/// What to change first: the lowest ceiling, and others that are as low within the tolerance of
+/// the laws, as one alone might gain nothing.
+#[derive(Clone, Debug)]
+pub struct Advice<'a> {
+    /// The findings, the lowest ceiling first.
+    pub findings: Vec<&'a Found>,
+    /// The lowest ceiling.
+    pub ceiling: Rate,
+    /// The rate once their commands were run. Other findings that a command ends do not limit
+    /// then.
+    pub after: Rate,
+}
+
+impl Advice<'_> {
+    /// The commands, each once.
+    #[must_use]
+    pub fn fixes(&self) -> Vec<&str> {
+        let changes = self.findings.iter().map(|found| &found.finding.change);
+        let commands = changes.filter(|change| change.is_command);
+        distinct(commands.map(|change| change.fix.as_str()))
+    }
+}
+
+/// How far a test may be from a ceiling, as a share of it.
+const TOLERANCE: f64 = 0.2;
 
 impl Found {
     /// Whether it limits always and to a known rate.
@@ -102,20 +145,30 @@ pub fn examine(facts: &HostFacts, path: &Path) -> Report {
     }
 }
 
-/// Gives all findings about the route one command: each alone would restore what another removes.
+/// Joins the changes of the route into one command, as each alone would restore what another
+/// removes: what always limits first, then that and what limits in some cases.
 fn join_route_changes(facts: &HostFacts, findings: &mut [Found]) {
     let Some(route) = &facts.route else {
         return;
     };
     let mut joined = route.metrics.clone();
-    for found in findings.iter() {
-        if let Some(changed) = &found.finding.change.metrics {
-            joined.apply(&route.metrics, changed);
+    let mut further = String::new();
+    for is_conditional in [false, true] {
+        let is_of_pass = |found: &Found| found.finding.only_if.is_some() == is_conditional;
+        for found in findings.iter().filter(|found| is_of_pass(found)) {
+            let change = &found.finding.change;
+            if let Some(changed) = &change.metrics {
+                joined.apply(&route.metrics, changed);
+            }
+            if let Some(command) = &change.further {
+                further.push_str(" && ");
+                further.push_str(command);
+            }
         }
-    }
-    for found in findings {
-        if found.finding.change.metrics.is_some() {
-            found.finding.change.fix = route.replace(&joined);
+        for found in findings.iter_mut().filter(|found| is_of_pass(found)) {
+            if found.finding.change.metrics.is_some() {
+                found.finding.change.fix = route.replace(&joined) + &further;
+            }
         }
     }
 }

@@ -18,6 +18,7 @@
 //! | `meddler.rs`, `garbage.rs` | who spoils packets; what must hold all the same |
 //! | `soak.rs`, `watch.rs` | mixed traffic for long; what the process holds of the system |
 //! | `many.rs` | many connections: what an idle one costs, how active ones share |
+//! | `doctor/` | what `gigatcp doctor` states of wrong settings, next to tests |
 //! | `rivals.rs` | a flow of the kernel and one of the engine on one path |
 //! | `octets.rs` | random octets that are not stored |
 //!
@@ -30,6 +31,7 @@
 
 mod case;
 mod cover;
+pub mod doctor;
 mod end;
 mod garbage;
 mod lab;

@@ -19,9 +19,9 @@ pub(super) const RULE: Rule = Rule {
     meaning: "Reno and CUBIC take each loss for congestion. On a long fast path even rare losses \
               keep the window below the bandwidth-delay product. Without loss other than \
               congestion, Reno still needs half a window of RTTs after each reduction.",
-    detection: "With the loss probability given: C mss / (rtt sqrt(p)) for Reno (C = 0.93), the mean \
+    detection: "With the loss probability given: C mss / (rtt sqrt(p)) for Reno (C = 1.31), the mean \
               window of RFC 9438 for CUBIC. Without it: Reno, if one reduction takes more than 10 \
-              s to recover from (mean 3/4 of the rate). The control is that of the route \
+              s to recover from (mean 3/4 of the rate, if no queue keeps the path full meanwhile). The control is that of the route \
               (congctl), else of net.ipv4.tcp_congestion_control.",
     fix: "Use CUBIC instead of Reno, or BBR where losses are not congestion. Better: find the \
               loss. A larger MTU raises the rate in proportion.",
@@ -40,6 +40,10 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         Some(p) => at_loss(&control, path, p)?,
         None => after_one_loss(&control, path)?,
     };
+    let when = |finding: Finding| match path.loss {
+        Some(_) => finding,
+        None => finding.only_if("queues of the path hold less than half a bandwidth-delay product"),
+    };
     let (better, prefix) = better(facts, &control, path);
     let of_route = facts.metrics().congctl;
     let system = facts.sysctl(NAME).unwrap_or("unset");
@@ -55,11 +59,11 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         let finding = with_metrics(finding.ceiling(limit), facts, |metrics| {
             metrics.congctl = Some(better.into());
         });
-        return Some(finding.overriding(Some(words)));
+        return Some(when(finding.overriding(Some(words))));
     }
     let mut finding = setting(facts, Direction::Send, NAME, better, effect).ceiling(limit);
     finding.change.fix.insert_str(0, prefix);
-    Some(finding)
+    Some(when(finding))
 }
 
 fn at_loss(control: &str, path: &Path, p: Probability) -> Option<(Rate, String)> {

@@ -13,7 +13,9 @@ use crate::path::{Direction, Path};
 pub(super) const RULE: Rule = Rule {
     id: "route-cwnd",
     name: "the cwnd metric of the route",
-    meaning: "A locked cwnd metric clamps the congestion window of connections over the route.",
+    meaning: "A locked cwnd metric clamps the congestion window of connections over the route. Linux \
+              takes it over into what it remembers of a peer (ip tcp_metrics), so the first \
+              connection to a peer is not clamped.",
     detection: "The metric is locked, and that many segments over the RTT are below the rate of the \
               path.",
     fix: "Remove the metric from the route.",
@@ -36,8 +38,11 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     );
     let words = "the route's cwnd overrides the congestion control";
     let finding = finding.ceiling(limit).overriding(Some(words.into()));
-    Some(with_metrics(finding, facts, |metrics| {
+    let mut finding = with_metrics(finding, facts, |metrics| {
         metrics.cwnd_segments = None;
         metrics.locks &= !(1 << RouteMetrics::CWND);
-    }))
+    });
+    let peer = facts.destination.as_deref();
+    finding.change.further = peer.map(|peer| format!("ip tcp_metrics delete {peer}"));
+    Some(finding)
 }

@@ -2,12 +2,11 @@
 
 use alloc::format;
 
-use gigatcp_units::Bytes;
-
 use super::Rule;
 use super::text::{buffer_for, setting, window_over_rtt};
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
+use crate::law;
 use crate::path::{Direction, Path};
 
 pub(super) const RULE: Rule = Rule {
@@ -17,8 +16,10 @@ pub(super) const RULE: Rule = Rule {
               tcp_wmem. It holds data until it is acknowledged, so it bounds the data in flight. \
               The first and second value do not matter: the buffer is enlarged for the initial \
               window when the connection is established.",
-    detection: "The third value over the RTT is below the rate of the path. This is an upper bound: \
-              bookkeeping of segments also counts.",
+    detection: "The mean in flight over the RTT is below the rate of the path. A program is woken at \
+              two thirds of the buffer and fills it, by a super-packet of 64 KiB at least. This holds \
+              for programs that wait until the socket is writable (poll); one that blocks in write \
+              has bursts of several buffers in flight.",
     fix: "Raise the third value to twice the bandwidth-delay product.",
     references: &["ip-sysctl (Documentation/networking/ip-sysctl.rst)", "RFC 9293 section 3.8"],
     needs: &[Fact::Sysctl("net.ipv4.tcp_wmem")],
@@ -29,7 +30,7 @@ const NAME: &str = "net.ipv4.tcp_wmem";
 
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let values = facts.triple(NAME)?;
-    let window = Bytes::new(values[2]);
+    let window = law::send_window(values[2]);
     let limit = path.limit_of_window(window)?;
     let [min, default, _] = values;
     let value = format!("{min} {default} {}", buffer_for(path.bdp(), 0.5));

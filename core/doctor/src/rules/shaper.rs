@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
     id: "qdisc-rate",
     name: "a rate limit of the queueing discipline",
     meaning: "tbf, htb, cake, netem and fq with maxrate hold packets back to a rate.",
-    detection: "The rate, times the share of payload in a frame, is below the rate of the path. Of \
+    detection: "The rate, times the share of payload in a packet with its link header, is below the rate of the path. Of \
               several HTB classes the default class counts, else the largest.",
     fix: "Change or delete the queueing discipline.",
     references: &["tc-tbf(8)", "tc-htb(8)", "tc-fq(8)"],
@@ -35,7 +35,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         .min_by_key(|(_, rate)| *rate);
     let (qdisc, bps) = shaper?;
     let rate = Rate::from_bps(bps);
-    let limit = path.limit(law::payload_rate(rate, path.mss))?;
+    let limit = path.limit(law::shaped_rate(rate, path.mss))?;
     let (kind, handle) = (&qdisc.kind, &qdisc.handle);
     let scope = if qdisc.is_per_flow { "each flow" } else { "all flows together" };
     let finding = Finding::new(

@@ -16,50 +16,74 @@ use crate::path::{Direction, Path};
 pub(super) const RULE: Rule = Rule {
     id: "short-queue",
     name: "a short transmit queue",
-    meaning: "One connection may have up to a millisecond of its rate below the stack (at least \
-              two super-packets). A queueing discipline that holds less drops packets of this very \
-              host, and the congestion control reduces its window each time.",
-    detection: "The limit of a FIFO (pfifo, pfifo_fast, bfifo; txqueuelen by default), of fq or of \
-              fq_codel is below that amount. The ceiling is the mean of a sawtooth over an empty \
-              queue: (1 + beta) / 2 of the rate.",
+    meaning: "The stack hands a connection's data down until two packets (super-packets with \
+              segmentation offload), or a millisecond of its rate, wait below it; one more is then \
+              on its way. A queueing discipline that holds less drops packets of this very host, \
+              and the congestion control reduces its window each time.",
+    detection: "A FIFO (pfifo, pfifo_fast, bfifo; txqueuelen by default), fq, fq_codel or sfq holds \
+              less than that and one packet more. With room for one packet the window stays at three \
+              packets of two segments; between that and the four that wait at low rates no law gives \
+              a ceiling; above, it is the mean of a sawtooth over an empty queue, (1 + beta) / 2 of \
+              the rate.",
     fix: "Raise the limit; txqueuelen is 1000 by default.",
     references: &["ip-link(8)", "tc-pfifo_fast(8)", "ip-sysctl (Documentation/networking/ip-sysctl.rst)"],
     needs: &[Fact::Qdiscs, Fact::Offloads],
     check,
 };
 
-/// The part of a second that a connection may have below the stack.
-const PACING_SHIFT: u32 = 10;
+/// Packets that one connection queues at low rates: two by the limit of the stack, the one that
+/// passed it, and one in transmission.
+const FEW: u64 = 4;
+/// The packets, of two segments each, that a window has room for if the queue holds one.
+const SMALLEST: u64 = 3;
 
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let card = facts.interface.as_ref()?;
-    let unit = if card.has_segmentation() {
-        law::SUPER_PACKET
-    } else {
-        path.mss.as_u64().max(1)
-    };
+    let packet = law::handed_down(facts, path);
     let cap = facts.number("net.ipv4.tcp_limit_output_bytes").unwrap_or(4 << 20);
-    let paced = (path.rate.as_bps() / 8) >> PACING_SHIFT;
-    let below = paced.max(unit.saturating_mul(2)).min(cap);
+    let paced = (path.rate.as_bps() / 8) >> law::PACING_SHIFT;
+    let below = paced.max(packet.saturating_mul(2)).min(cap.max(1));
+    let wanted = (below / packet + 2).max(FEW);
     let qdiscs = facts.qdiscs.as_deref()?.iter();
     let held = |qdisc: &Qdisc| {
-        let packets = qdisc.limit_packets.map(|packets| packets.saturating_mul(unit));
-        packets.into_iter().chain(qdisc.limit_bytes).min()
+        let bytes = qdisc.limit_bytes.map(|bytes| bytes / packet);
+        qdisc.limit_packets.into_iter().chain(bytes).min()
     };
     let queues = qdiscs.filter(|qdisc| QUEUES.contains(&qdisc.kind.as_str()));
     let short = queues.filter_map(|qdisc| Some((qdisc, held(qdisc)?)));
-    let (qdisc, held) = short.min_by_key(|(_, held)| *held).filter(|(_, held)| *held < below)?;
+    let (qdisc, held) = short.min_by_key(|(_, held)| *held).filter(|(_, held)| *held < wanted)?;
     let control = law::control(facts).unwrap_or_else(|| "cubic".into());
-    let limit = law::scaled(path.rate, (1.0 + law::beta(&control)) / 2.0);
+    let smallest = Bytes::new(path.mss.as_u64().saturating_mul(2 * SMALLEST));
+    let limit = match held {
+        0 | 1 => path.limit_of_window(smallest),
+        few if few < FEW => None,
+        _ => Some(law::scaled(path.rate, (1.0 + law::beta(&control)) / 2.0)),
+    };
     let effect = format!(
-        "it holds {}, one connection queues up to {}; each drop reduces the window of {control}; {} \
-         so far",
-        human_bytes(Bytes::new(held)),
-        human_bytes(Bytes::new(below)),
+        "it holds {} of {}, one connection queues up to {wanted}; each drop reduces the window of \
+         {control}; {} so far",
+        counted(held, "packet"),
+        human_bytes(Bytes::new(packet)),
         counted(qdisc.dropped.unwrap_or(0), "drop"),
     );
-    let wanted = (below / unit + 1).next_power_of_two().max(1000);
-    Some(finding(card, qdisc, wanted, effect).ceiling(limit))
+    let finding = finding(card, qdisc, wanted.next_power_of_two().max(1000), effect);
+    let finding = match limit {
+        Some(limit) => finding.ceiling(limit),
+        None => finding,
+    };
+    Some(match is_bottleneck(facts, path) {
+        true => finding,
+        false => finding.only_if("packets wait at this interface: no link of the path is slower"),
+    })
+}
+
+/// Whether the interface, or a shaper on it, carries no more than the path; unknown counts.
+fn is_bottleneck(facts: &HostFacts, path: &Path) -> bool {
+    let speed = facts.interface.as_ref().and_then(|card| card.speed_mbit);
+    let speed = speed.map(|mbit| mbit.saturating_mul(1_000_000));
+    let shaped = facts.qdiscs.iter().flatten().filter_map(|qdisc| qdisc.rate_bps);
+    let slowest = speed.into_iter().chain(shaped).min();
+    slowest.is_none_or(|bps| bps / 9 <= path.rate.as_bps() / 8)
 }
 
 /// Queueing disciplines with a limit that one connection may reach.

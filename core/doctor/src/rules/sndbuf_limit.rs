@@ -16,7 +16,8 @@ pub(super) const RULE: Rule = Rule {
               net.core.wmem_max, silently. The kernel doubles the value for its bookkeeping and \
               switches autotuning of that buffer off. Programs that leave SO_SNDBUF alone are not \
               limited by it: their bound is net.ipv4.tcp_wmem.",
-    detection: "Twice the value over the RTT is below the rate of the path.",
+    detection: "What twice the value holds in flight (as send-buffer-max) over the RTT is below the rate of \
+              the path.",
     fix: "Raise the value, or do not request a buffer in the program.",
     references: &["socket(7)", "FreeBSD kern/6032 (1998)"],
     needs: &[Fact::Sysctl("net.core.wmem_max")],
@@ -27,10 +28,9 @@ const NAME: &str = "net.core.wmem_max";
 
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let granted = facts.number(NAME)?.saturating_mul(2);
-    let share = 1.0;
-    let window = law::share_of(granted, share);
+    let window = law::send_window(granted);
     let limit = path.limit_of_window(window)?;
-    let value = buffer_for(path.bdp(), 2.0 * share).to_string();
+    let value = buffer_for(path.bdp(), 1.0).to_string();
     let effect = window_over_rtt(window, path);
     let finding = setting(facts, Direction::Send, NAME, &value, effect);
     let overrides = "it caps SO_SNDBUF silently; without SO_SNDBUF, net.ipv4.tcp_wmem applies";

@@ -86,8 +86,8 @@ fn no_numbers_in_stored_facts_make_a_rule_panic() {
             let report = examine(&facts, &path);
             assert!(
                 report
-                    .first(&path)
-                    .is_none_or(|(first, _)| first.cost.is_some())
+                    .advice(&path)
+                    .is_none_or(|advice| advice.ceiling <= advice.after)
             );
         }
     }

@@ -56,14 +56,15 @@ const WINDOWS: [Case; 12] = [
     case("receive-autotuning-off", Some(8.258), |facts, _| {
         set(facts, "net.ipv4.tcp_moderate_rcvbuf", "0");
     }),
-    case("send-buffer-max", Some(419.4), |facts, _| {
+    // 5/6 of 4 MiB.
+    case("send-buffer-max", Some(349.5), |facts, _| {
         set(facts, "net.ipv4.tcp_wmem", "4096 16384 4194304");
     }),
-    // 2 x 208 KiB x 0.63, and without the share.
+    // 2 x 208 KiB x 0.63, and x 5/6.
     case("rcvbuf-limit", Some(26.84), |facts, _| {
         set(facts, "net.core.rmem_max", "212992")
     }),
-    case("sndbuf-limit", Some(42.60), |facts, _| {
+    case("sndbuf-limit", Some(35.50), |facts, _| {
         set(facts, "net.core.wmem_max", "212992")
     }),
     case("window-scaling-off", Some(6.554), |facts, _| {
@@ -160,17 +161,18 @@ const ROUTE: [Case; 9] = [
 ];
 
 const CARD: [Case; 15] = [
-    // 1448 of 1538 bytes of each frame.
-    case("qdisc-rate", Some(941.5), |facts, _| {
+    // 1448 of 1514 bytes of each packet with its link header.
+    case("qdisc-rate", Some(956.4), |facts, _| {
         let tbf = Qdisc {
             rate_bps: Some(1_000_000_000),
             ..queue("tbf", None)
         };
         facts.qdiscs = Some(vec![tbf]);
     }),
-    // (1 + 0.7) / 2.
+    // (1 + 0.7) / 2: it holds 8 of the 20 super-packets that a millisecond fills.
     case("short-queue", Some(8_500.0), |facts, _| {
-        facts.qdiscs = Some(vec![queue("pfifo", Some(2))]);
+        card_of(facts).speed_mbit = Some(10_000);
+        facts.qdiscs = Some(vec![queue("pfifo", Some(8))]);
     }),
     case("link-speed", Some(941.5), |facts, _| {
         card_of(facts).speed_mbit = Some(1000)
@@ -373,7 +375,8 @@ fn the_costliest_certain_finding_is_first_and_the_next_one_bounds_its_gain() {
     set(&mut facts, "net.ipv4.tcp_rmem", "4096 131072 6291456");
     set(&mut facts, "net.ipv4.tcp_sack", "0");
     set(&mut facts, "net.core.rmem_max", "212992");
-    facts.qdiscs = Some(vec![queue("pfifo", Some(2))]);
+    card_of(&mut facts).speed_mbit = Some(10_000);
+    facts.qdiscs = Some(vec![queue("pfifo", Some(8))]);
     facts.frequencies = Some(vec![frequency("powersave", "acpi-cpufreq")]);
     let report = examine(&facts, &path());
     let order: Vec<_> = report.findings.iter().map(|found| found.rule.id).collect();
@@ -387,12 +390,82 @@ fn the_costliest_certain_finding_is_first_and_the_next_one_bounds_its_gain() {
             "rcvbuf-limit"
         ]
     );
-    let (first, gained) = report.first(&path()).expect("a finding");
+    let advice = report.advice(&path()).expect("a finding");
+    let [first] = advice.findings[..] else {
+        panic!("{advice:?}");
+    };
     assert_eq!(first.rule.id, "receive-buffer-max");
     // 10 Gbit/s less 396.4 Mbit/s.
     assert_eq!(first.cost.map(|cost| cost.as_bps() / 100_000), Some(96_036));
     // The queue limits sending; the CPU is the next to limit receiving.
-    assert_eq!(gained.as_bps() / 1_000_000, 9_169);
+    assert_eq!(advice.after.as_bps() / 1_000_000, 9_169);
+}
+
+#[test]
+fn settings_that_one_command_ends_do_not_bound_its_gain() {
+    let mut facts = good();
+    route_of(&mut facts).metrics.window_bytes = Some(1_000_000);
+    route_of(&mut facts).metrics.advmss_bytes = Some(536);
+    let report = examine(&facts, &path());
+    let ids: Vec<_> = report.findings.iter().map(|found| found.rule.id).collect();
+    assert_eq!(ids, ["route-window", "route-advmss"]);
+    let advice = report.advice(&path()).expect("a finding");
+    assert_eq!((advice.findings.len(), advice.after), (1, path().rate));
+}
+
+#[test]
+fn ceilings_that_the_laws_cannot_order_are_advised_on_together() {
+    let mut facts = good();
+    set(&mut facts, "net.ipv4.tcp_window_scaling", "0");
+    // 0.63 of it is 10 % above the 65535 bytes without scaling; with more it stands alone.
+    set(&mut facts, "net.ipv4.tcp_rmem", "4096 65536 114427");
+    let report = examine(&facts, &path());
+    let advice = report.advice(&path()).expect("a finding");
+    let ids: Vec<_> = advice.findings.iter().map(|found| found.rule.id).collect();
+    assert_eq!(ids, ["window-scaling-off", "receive-buffer-max"]);
+    assert_eq!((advice.fixes().len(), advice.after), (2, path().rate));
+}
+
+#[test]
+fn a_command_for_what_always_limits_changes_nothing_else_of_the_route() {
+    let mut facts = good();
+    route_of(&mut facts).metrics.window_bytes = Some(1_000_000);
+    route_of(&mut facts).metrics.congctl = Some("reno".into());
+    let report = examine(&facts, &path());
+    let fixes = (report.fixes(false), report.fixes(true));
+    assert!(fixes.0[0].ends_with("congctl reno"), "{fixes:?}");
+    assert!(fixes.1[0].ends_with("congctl cubic"), "{fixes:?}");
+}
+
+#[test]
+fn a_queue_that_is_no_bottleneck_limits_in_some_cases_only() {
+    let mut facts = good();
+    facts.qdiscs = Some(vec![queue("pfifo", Some(1))]);
+    let on_fast_card = examine(&facts, &path()).findings.remove(0).finding;
+    card_of(&mut facts).speed_mbit = Some(10_000);
+    let on_slow_card = examine(&facts, &path()).findings.remove(0).finding;
+    assert!(on_fast_card.only_if.is_some() && on_slow_card.only_if.is_none());
+    // Three packets of two segments in 80 ms.
+    let ceiling = on_slow_card.ceiling.map(|rate| rate.as_bps());
+    assert_eq!(ceiling, Some(3 * 2 * 1448 * 8 * 1000 / 80));
+}
+
+#[test]
+fn a_small_first_window_costs_the_rtts_of_its_doublings() {
+    let mut facts = good();
+    route_of(&mut facts).metrics.initcwnd_segments = Some(2);
+    route_of(&mut facts).metrics.initrwnd_segments = Some(2);
+    let found = examine(&facts, &path()).findings;
+    let delays: Vec<_> = found.iter().filter_map(|one| one.finding.delay).collect();
+    // log2(10 / 2) RTTs; the receiver's window triples twice, the sender's is 16 then and not 40.
+    let rounds: Vec<f64> = delays
+        .iter()
+        .map(|time| time.as_secs_f64() / 0.08)
+        .collect();
+    assert!(
+        (rounds[0] - 2.3219).abs() < 1e-3 && (rounds[1] - 1.3219).abs() < 1e-3,
+        "{rounds:?}"
+    );
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! `gigatcp doctor`: which settings of a host limit TCP over a path.
 //!
 //! The rules are `gigatcp-doctor`, what they read is `gigatcp-meter`'s `host`. Here the path is
-//! completed by what the host knows, and the report is printed. Nothing is changed.
+//! completed by what the host knows, and the report is printed. With `--verify` a test with the
+//! peer stands next to it. Nothing is changed without `--apply`.
 
+mod apply;
 mod json;
 mod stored;
+mod test;
 mod view;
 
 #[cfg(not(target_os = "linux"))]
@@ -18,6 +21,9 @@ use std::path::PathBuf;
 use gigatcp_doctor::{Direction, HostFacts, Path, examine, law};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
+use serde_json::json;
+
+use self::test::Test;
 use super::Outcome;
 use crate::failure::Failure;
 use crate::{output, values};
@@ -34,13 +40,22 @@ of the control group, and calculates what each allows on the path. Nothing is ch
 is sent but the lookup of HOST. Each finding has its ceiling, the setting that overrides another, the command that \
 changes it and the one that restores it. `gigatcp explain ID` describes a rule.
 
-Exit status: 0 nothing found; 1 something found; 2 invalid usage or facts.",
+With --verify a test with a server at HOST (`gigatcp server`, or a stock `iperf3 -s`) comes first: \
+the report has what it reached next to what each rule calculated. --apply then runs the commands \
+for what always limits, as far as each has one that undoes it, and tests again.
+
+Exit status: 0 nothing found (with --apply: nothing left); 1 something found; 2 invalid usage or \
+facts, or no test.",
     after_help = "\
 Examples:
   gigatcp doctor server.example --rtt 80ms --rate 10G
                                        what limits connections to and from this host
   gigatcp doctor --rtt 80ms --rate 1G --loss 1e-5 --direction send
                                        which congestion control, at that loss
+  gigatcp doctor server.example --rate 1G --verify --save-test before.json
+                                       what limits, and what a test reaches ...
+  gigatcp doctor server.example --rate 1G --verify --against before.json
+                                       ... and after you have changed something
   gigatcp doctor --save facts.json     store what was read, here or elsewhere ...
   gigatcp doctor --facts facts.json --rtt 20ms
                                        ... and examine it for another path"
@@ -75,6 +90,31 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with = "facts")]
     save: Option<PathBuf>,
 
+    /// Test with HOST first, and show what the test reached next to what was calculated
+    #[arg(long, requires = "host", conflicts_with = "facts")]
+    verify: bool,
+
+    /// Port of the server at HOST
+    #[arg(long, value_name = "PORT", default_value_t = PORT, requires = "verify")]
+    port: u16,
+
+    /// Duration of a test in seconds
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 5, requires = "verify",
+        value_parser = clap::value_parser!(u32).range(2..=3600))]
+    time: u32,
+
+    /// Store what the test reached
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    save_test: Option<PathBuf>,
+
+    /// Compare with a test of --save-test
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    against: Option<PathBuf>,
+
+    /// Run the commands for what always limits and can be undone, and test again; requires root
+    #[arg(long, requires = "verify")]
+    apply: bool,
+
     /// Show every finding in full
     #[arg(short, long)]
     verbose: bool,
@@ -83,6 +123,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
+
+/// Port of iperf3's protocol.
+const PORT: u16 = gigatcp_protocol::iperf3::PORT;
 
 /// Values of `--direction`.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -113,6 +156,7 @@ struct Known<T> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     Given,
+    Measured,
     Remembered,
     LinkSpeed,
     Assumed,
@@ -122,6 +166,7 @@ impl Source {
     const fn name(self) -> &'static str {
         match self {
             Self::Given => "given",
+            Self::Measured => "measured",
             Self::Remembered => "remembered",
             Self::LinkSpeed => "link speed",
             Self::Assumed => "assumed",
@@ -138,6 +183,11 @@ struct Question {
 
 /// Examines the host and prints what limits it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let old = arguments.against.as_deref().map(test::read).transpose()?;
+    let before = tests(arguments)?;
+    if let Some(file) = &arguments.save_test {
+        test::write(file, arguments.host.as_deref().unwrap_or_default(), &before)?;
+    }
     let facts = match &arguments.facts {
         Some(file) => stored::read(file)?,
         None => host::read(arguments.host.as_deref())?,
@@ -145,21 +195,57 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(file) = &arguments.save {
         stored::write(file, &facts)?;
     }
-    let question = question(arguments, &facts);
+    let question = question(arguments, &facts, &before);
     let report = examine(&facts, &question.path);
-    if arguments.json {
-        output::print_json(&json::document(&facts, &question, &report))?;
-    } else {
-        output::print(&view::text(&facts, &question, &report, arguments.verbose))?;
+    let mut document = json::document(&facts, &question, &report, &before);
+    document["before"] = json!(old);
+    if !arguments.json {
+        let mut text = view::text(&facts, &question, &report, &before, arguments.verbose);
+        if let Some(old) = &old {
+            text = format!("{text}\n\n{}", test::change(old, &before));
+        }
+        output::print(&text)?;
     }
-    Ok(match report.findings.is_empty() {
+    let mut is_good = report.findings.is_empty();
+    if arguments.apply {
+        let applied = apply::apply(&report);
+        if !arguments.json {
+            // What undoes it must be there even if the test is interrupted.
+            output::print(&format!("\n{}", apply::text(&applied)))?;
+        }
+        let after = tests(arguments)?;
+        let left = examine(&host::read(arguments.host.as_deref())?, &question.path);
+        is_good = left.advice(&question.path).is_none();
+        if !arguments.json {
+            output::print(&format!("\n{}", test::change(&before, &after)))?;
+        }
+        document["applied"] = json!(applied);
+        document["after"] = json!(after);
+    }
+    if arguments.json {
+        output::print_json(&document)?;
+    }
+    Ok(match is_good {
         true => Outcome::Done,
         false => Outcome::Missed,
     })
 }
 
-fn question(arguments: &Arguments, facts: &HostFacts) -> Question {
-    let rtt = rtt(arguments, facts);
+/// The tests that `--verify` wants; none without it.
+fn tests(arguments: &Arguments) -> Result<Vec<Test>, Failure> {
+    match &arguments.host {
+        Some(host) if arguments.verify => host::test(
+            host,
+            arguments.port,
+            arguments.time,
+            arguments.direction.into(),
+        ),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn question(arguments: &Arguments, facts: &HostFacts, tests: &[Test]) -> Question {
+    let rtt = rtt(arguments, facts, tests);
     let rate = rate(arguments, facts);
     Question {
         path: Path {
@@ -174,17 +260,18 @@ fn question(arguments: &Arguments, facts: &HostFacts) -> Question {
     }
 }
 
-/// The RTT: as given, as the kernel remembers it of the peer, or assumed.
-fn rtt(arguments: &Arguments, facts: &HostFacts) -> Known<Duration> {
+/// The RTT: as given, as a test measured it, as the kernel remembers it of the peer, or assumed.
+fn rtt(arguments: &Arguments, facts: &HostFacts, tests: &[Test]) -> Known<Duration> {
     const ASSUMED: Duration = Duration::from_millis(80);
     let remembered = facts.peer.as_ref().and_then(|peer| peer.rtt_us);
-    let (value, source) = match (arguments.rtt, remembered) {
-        (Some(rtt), _) => (rtt, Source::Given),
-        (None, Some(micros)) => (
+    let (value, source) = match (arguments.rtt, test::min_rtt(tests), remembered) {
+        (Some(rtt), ..) => (rtt, Source::Given),
+        (None, Some(rtt), _) => (rtt, Source::Measured),
+        (None, None, Some(micros)) => (
             Duration::from_nanos(micros.saturating_mul(1000)),
             Source::Remembered,
         ),
-        (None, None) => (ASSUMED, Source::Assumed),
+        (None, None, None) => (ASSUMED, Source::Assumed),
     };
     Known { value, source }
 }

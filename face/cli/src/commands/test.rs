@@ -26,7 +26,7 @@ mod native;
 mod nuttcp_text;
 mod pscheduler;
 mod record;
-mod request;
+pub(super) mod request;
 #[cfg(target_os = "linux")]
 mod stack;
 #[cfg(not(target_os = "linux"))]

@@ -1,10 +1,14 @@
-//! Facts of this host.
+//! Facts of this host, and tests from it.
 
 use std::net::{IpAddr, ToSocketAddrs};
 
-use gigatcp_doctor::HostFacts;
+use gigatcp_doctor::{Direction, HostFacts};
 use gigatcp_meter::host;
+use gigatcp_meter::tester::{self, Outcome, Role};
+use gigatcp_protocol::iperf3;
 
+use super::test::{Limit, Test};
+use crate::commands::test::request;
 use crate::failure::Failure;
 
 /// Reads the facts that concern connections to `name`.
@@ -23,4 +27,63 @@ fn resolve(name: &str) -> Result<IpAddr, Failure> {
     Err(Failure::new(format!("cannot resolve {name}: {cause}"))
         .effect("nothing was examined")
         .hint("give an address, or omit HOST to examine the default route"))
+}
+
+/// Tests with a server at `name`: one in each direction that is asked about.
+pub(super) fn test(
+    name: &str,
+    port: u16,
+    seconds: u32,
+    direction: Direction,
+) -> Result<Vec<Test>, Failure> {
+    let roles = [
+        (Role::Sender, Direction::Send),
+        (Role::Receiver, Direction::Receive),
+    ];
+    let roles = roles
+        .into_iter()
+        .filter(|(_, of_role)| direction.overlaps(*of_role));
+    roles
+        .map(|(role, _)| test_as(name, port, seconds, role))
+        .collect()
+}
+
+fn test_as(name: &str, port: u16, seconds: u32, role: Role) -> Result<Test, Failure> {
+    let mut wanted = tester::Request::new(name);
+    wanted.port = port;
+    wanted.interval = None;
+    wanted.parameters.time = seconds;
+    if role == Role::Receiver {
+        wanted.parameters.direction = iperf3::Direction::Reverse;
+    }
+    let measured = tester::run(&wanted, &|| false, &mut |_| {});
+    let measured = measured.map_err(|error| request::failure(&wanted, &error))?;
+    if let Some(reason) = &measured.cut_short {
+        let failure = Failure::new(format!("the test ended early: {reason}"));
+        return Err(failure.effect("nothing was compared"));
+    }
+    Ok(summary(&measured, role))
+}
+
+fn summary(measured: &Outcome, role: Role) -> Test {
+    let bytes = measured.received(role).or_else(|| measured.sent(role));
+    let mean = bytes.unwrap_or(0) as f64 * 8.0 / measured.measured.as_secs_f64().max(1e-9);
+    let rate = tester::steady(measured, role).map_or(mean, |steady| steady.rate);
+    let explained = tester::explain(measured);
+    let diagnosis = explained.first().map(|one| &one.diagnosis);
+    let min_rtt = diagnosis
+        .map(|one| one.min_rtt)
+        .filter(|rtt| !rtt.is_zero());
+    let first = diagnosis.and_then(|one| one.primary());
+    Test {
+        is_sending: role == Role::Sender,
+        rate_bps: rate as u64,
+        duration_ns: u64::try_from(measured.measured.as_nanos()).unwrap_or(u64::MAX),
+        min_rtt_ns: min_rtt.map(|rtt| rtt.as_nanos()),
+        limit: first.map(|first| Limit {
+            cause: first.cause.id.into(),
+            subject: first.subject.clone(),
+            share: first.share,
+        }),
+    }
 }

@@ -4,14 +4,23 @@ use gigatcp_doctor::{Found, HostFacts, Missing, Report};
 use serde_json::{Value, json};
 
 use super::Question;
+use super::test::Test;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.doctor/1";
 
 /// The report and the path that it is about.
-pub(super) fn document(facts: &HostFacts, question: &Question, report: &Report) -> Value {
+pub(super) fn document(
+    facts: &HostFacts,
+    question: &Question,
+    report: &Report,
+    tests: &[Test],
+) -> Value {
     let path = &question.path;
-    let after = report.first(path).map(|(_, rate)| rate.as_bps());
+    let advice = report.advice(path);
+    let first = advice.iter().flat_map(|advice| &advice.findings);
+    let first: Vec<&str> = first.map(|found| found.rule.id).collect();
+    let after = advice.as_ref().map(|advice| advice.after.as_bps());
     json!({
         "schema": SCHEMA,
         "host": facts.host,
@@ -27,7 +36,9 @@ pub(super) fn document(facts: &HostFacts, question: &Question, report: &Report) 
             "direction": path.direction.name(),
             "mss_bytes": path.mss.as_u64(),
         },
+        "tests": tests,
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
+        "first": first,
         "after_first_fix_bps": after,
         "missing": report.missing.iter().map(missing).collect::<Vec<_>>(),
     })
@@ -45,6 +56,7 @@ fn finding(found: &Found) -> Value {
         "direction": finding.direction.name(),
         "ceiling_bps": finding.ceiling.map(|rate| rate.as_bps()),
         "cost_bps": found.cost.map(|rate| rate.as_bps()),
+        "delay_ns": finding.delay.map(|delay| delay.as_nanos()),
         "only_if": finding.only_if,
         "fix": finding.change.fix,
         "undo": finding.change.undo,

@@ -5,6 +5,7 @@ use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::{wrap, wrap_hanging};
 use gigatcp_units::grammar::{human_duration, human_probability, human_rate};
 
+use super::test::{self, Test};
 use super::{Question, Source};
 use crate::grid::{Align, grid};
 
@@ -16,19 +17,26 @@ pub(super) fn text(
     facts: &HostFacts,
     question: &Question,
     report: &Report,
+    tests: &[Test],
     is_verbose: bool,
 ) -> String {
-    let mut blocks = vec![answer(question, report)];
+    let mut blocks = vec![answer(question, report, tests)];
+    let advised = report.advice(&question.path);
+    let advised = advised.iter().flat_map(|advice| &advice.findings);
+    let advised: Vec<&str> = advised.map(|found| found.rule.id).collect();
     if is_verbose {
         blocks.extend(
             report
                 .findings
                 .iter()
-                .skip(1)
-                .map(|found| full(found, question)),
+                .filter(|found| !advised.contains(&found.rule.id))
+                .map(|found| full(found, question, tests)),
         );
     }
     blocks.push(heading(facts, question) + &table(report));
+    if !tests.is_empty() {
+        blocks.push(test::text(tests, report));
+    }
     blocks.push(commands("Fix, as root", &report.fixes(false)));
     let in_some_cases = commands("Fix in the cases above only, as root", &report.fixes(true));
     blocks.push(in_some_cases);
@@ -41,9 +49,9 @@ pub(super) fn text(
 }
 
 /// The answer: the costliest finding that always limits, or that there is none.
-fn answer(question: &Question, report: &Report) -> String {
+fn answer(question: &Question, report: &Report, tests: &[Test]) -> String {
     let path = &question.path;
-    let Some((first, after)) = report.first(path) else {
+    let Some(advice) = report.advice(path) else {
         let over = format!("{} over an RTT of {}", path.rate, human_duration(path.rtt));
         let words = match report.findings.is_empty() {
             true => format!("Nothing found: no setting that was read limits {over}."),
@@ -54,7 +62,15 @@ fn answer(question: &Question, report: &Report) -> String {
         };
         return wrap(&words, 0);
     };
-    let mut text = full(first, question);
+    let mut text = String::new();
+    for (place, found) in advice.findings.iter().enumerate() {
+        if place > 0 {
+            let words = "This allows as much within the tolerance of 20 %. Change both:";
+            text.push_str(&wrap(words, 0));
+        }
+        text.push_str(&full(found, question, tests));
+    }
+    let after = advice.after;
     let next = match after < path.rate {
         true => format!("up to {}, which the next finding allows", human_rate(after)),
         false => format!("up to {}, the rate of the path", human_rate(after)),
@@ -64,7 +80,7 @@ fn answer(question: &Question, report: &Report) -> String {
 }
 
 /// One finding in full.
-fn full(found: &Found, question: &Question) -> String {
+fn full(found: &Found, question: &Question, tests: &[Test]) -> String {
     let finding = &found.finding;
     let when = match finding.direction {
         Direction::Send => " when sending",
@@ -95,6 +111,9 @@ fn full(found: &Found, question: &Question) -> String {
         None => finding.effect.clone(),
     };
     text.push_str(&labeled("Cost", &cost));
+    if let Some(shown) = test::shown(found, tests) {
+        text.push_str(&labeled("Test", &shown));
+    }
     if let Some(overrides) = &finding.overrides {
         text.push_str(&labeled("Override", overrides));
     }
@@ -128,6 +147,7 @@ fn heading(facts: &HostFacts, question: &Question) -> String {
     let source = |source: Source, option: &str| match source {
         Source::Given => String::new(),
         Source::Assumed => format!(" (assumed; {option} sets it)"),
+        Source::Measured => " (measured by the test)".to_owned(),
         Source::Remembered => " (remembered by the kernel)".to_owned(),
         Source::LinkSpeed => " (the link's speed)".to_owned(),
     };
@@ -175,7 +195,9 @@ fn table(report: &Report) -> String {
 }
 
 fn row(found: &Found) -> Vec<String> {
-    let cost = found.cost.map_or_else(|| "time".to_owned(), human_rate);
+    let delay = found.finding.delay.map(human_duration);
+    let cost = found.cost.map(human_rate).or(delay);
+    let cost = cost.unwrap_or_else(|| "time".to_owned());
     vec![
         cost,
         found.finding.direction.name().to_owned(),

@@ -254,7 +254,7 @@ fn std_time(length: Duration) -> time::Duration {
 }
 
 /// Why no data flowed, with what to type next.
-pub(super) fn failure(request: &Request, error: &TestError) -> Failure {
+pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Failure {
     let (host, port) = (&request.host, request.port);
     let failure = Failure::new(error.to_string()).effect("nothing was measured");
     if let Some(hints) = super::stack::hints(error) {

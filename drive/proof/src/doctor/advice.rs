@@ -1,0 +1,185 @@
+//! Mis-tuned namespaces: what the first advice gives when it is followed.
+
+use std::fmt;
+
+use gigatcp_units::{Duration, Rate};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::bed::{Bed, Link, Transfer};
+use super::setting::{SETTINGS, Setting};
+use gigatcp_emulate::Side;
+
+/// The share of the predicted gain that has to come.
+const SHARE: f64 = 0.7;
+/// The share of the path's rate that is reached if nothing limits.
+const FULL: f64 = 0.9;
+
+/// A namespace with settings made wrong at random, as a seed says.
+#[derive(Clone, Debug)]
+pub struct Mistuned {
+    /// The seed.
+    pub seed: u64,
+    /// The path.
+    pub link: Link,
+    /// The host whose settings are wrong.
+    pub side: Side,
+    /// Names of the wrong settings.
+    pub names: Vec<&'static str>,
+    commands: Vec<String>,
+}
+
+impl Mistuned {
+    /// The namespace of this seed: 1 to 3 wrong settings of the sender or the receiver, at least
+    /// one of them with a ceiling, on a path of 20 to 200 Mbit/s and 10 to 100 ms.
+    #[must_use]
+    pub fn random(seed: u64) -> Self {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let mut share = || (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        let between = |low: f64, high: f64, share: f64| low * (high / low).powf(share);
+        let link = Link {
+            rate: Rate::from_bps(between(20e6, 200e6, share()) as u64),
+            rtt: Duration::from_micros(between(10e3, 100e3, share()) as u64),
+            loss: None,
+        };
+        let side = if share() < 0.5 {
+            Side::Client
+        } else {
+            Side::Server
+        };
+        let count = 1 + (share() * 3.0) as usize;
+        let mut chosen: Vec<&Setting> = Vec::new();
+        while chosen.len() < count {
+            let fits = |one: &&Setting| {
+                one.side == side
+                    && (one.has_ceiling || !chosen.is_empty())
+                    && chosen.iter().all(|other| other.object != one.object)
+            };
+            let all: Vec<&Setting> = SETTINGS.iter().filter(fits).collect();
+            chosen.push(all[(share() * all.len() as f64) as usize]);
+        }
+        let commands = chosen
+            .iter()
+            .map(|one| one.command(&link, between(0.1, 0.7, share())));
+        let commands = commands.collect();
+        let names = chosen.iter().map(|one| one.name).collect();
+        Self {
+            seed,
+            link,
+            side,
+            names,
+            commands,
+        }
+    }
+
+    /// Tests, follows the first advice, and tests again.
+    ///
+    /// # Errors
+    /// Why there is no test.
+    pub fn follow(&self) -> Result<Followed, String> {
+        let bed = Bed::new(self.link)?;
+        bed.mistune(self.side, &self.commands)?;
+        let report = bed.examine(self.side)?;
+        let before = bed.transfer()?;
+        let mbps = |rate: Rate| rate.as_bps() as f64 * 1e-6;
+        let path = bed.described(self.side);
+        let mut followed = Followed {
+            mistuned: self.clone(),
+            path_mbps: mbps(path.rate),
+            before,
+            advice: None,
+        };
+        if let Some(advice) = report.advice(&path) {
+            let ceiling = mbps(advice.ceiling);
+            for fix in advice.fixes() {
+                bed.shell(self.side, fix)?;
+            }
+            followed.advice = Some(Advice {
+                rules: advice.findings.iter().map(|found| found.rule.id).collect(),
+                ceiling,
+                predicted: mbps(advice.after) - ceiling,
+                after: bed.transfer()?,
+            });
+        }
+        Ok(followed)
+    }
+}
+
+/// The first advice, and the test after it was followed.
+#[derive(Clone, Debug)]
+pub struct Advice {
+    /// The rules, that of the lowest ceiling first.
+    pub rules: Vec<&'static str>,
+    /// The rate that it says is the ceiling, in Mbit/s.
+    pub ceiling: f64,
+    /// The gain that it predicts, in Mbit/s.
+    pub predicted: f64,
+    /// The test after the change.
+    pub after: Transfer,
+}
+
+/// A mis-tuned namespace before and after.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    /// The namespace.
+    pub mistuned: Mistuned,
+    /// Payload that its path carries, in Mbit/s.
+    pub path_mbps: f64,
+    /// The test before.
+    pub before: Transfer,
+    /// The first advice; `None`: there is none.
+    pub advice: Option<Advice>,
+}
+
+impl Followed {
+    /// Whether at least 70 % of the predicted gain came; without advice, whether there was
+    /// nothing to gain.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        match &self.advice {
+            Some(advice) => advice.after.mbps - self.before.mbps >= SHARE * advice.predicted,
+            None => self.before.mbps >= FULL * self.path_mbps,
+        }
+    }
+}
+
+impl fmt::Display for Followed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rtt = self.mistuned.link.rtt.as_secs_f64() * 1000.0;
+        let head = format!(
+            "{:3} {:>5} {:>6.1} {rtt:>5.0}",
+            if self.holds() { "ok" } else { "no" },
+            self.mistuned.seed,
+            self.path_mbps,
+        );
+        let names = self.mistuned.names.join(", ");
+        match &self.advice {
+            Some(advice) => {
+                let gain = advice.after.mbps - self.before.mbps;
+                write!(
+                    f,
+                    "{head} {:>7.1} {:>7.1} {:>7.1} {:>9.1} {gain:>7.1} {:22} {names}",
+                    advice.ceiling,
+                    self.before.mbps,
+                    advice.after.mbps,
+                    advice.predicted,
+                    advice.rules.join(" + "),
+                )
+            }
+            None => write!(
+                f,
+                "{head} {:>7} {:>7.1} {:>7} {:>9} {:>7} {:22} {names}",
+                "-", self.before.mbps, "-", "-", "-", "(no advice)",
+            ),
+        }
+    }
+}
+
+/// The heading of a table of [`Followed`].
+#[must_use]
+pub fn heading() -> String {
+    format!(
+        "    {:>5} {:>6} {:>5} {:>7} {:>7} {:>7} {:>9} {:>7} {:22} wrong settings",
+        "seed", "path", "RTT", "ceiling", "before", "after", "predicted", "gained", "first advice"
+    )
+}

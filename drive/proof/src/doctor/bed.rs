@@ -1,0 +1,258 @@
+//! Two hosts with a path between them: a sender, a receiver that runs a server, commands for both.
+
+use std::net::IpAddr;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+
+use gigatcp_doctor::{Direction, Path, Report, examine, law};
+use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, NAME, Side};
+use gigatcp_meter::host;
+use gigatcp_meter::tester::{self, Outcome, Request, Server, ServerConfig};
+use gigatcp_path::{HopConfig, LossModel};
+use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
+use gigatcp_why::counters::Reading;
+
+/// Bytes that a link adds to each packet, as Ethernet does.
+const FRAMING: Bytes = Bytes::new(38);
+/// Payload of a segment with timestamps on Ethernet.
+pub(super) const MSS: Bytes = Bytes::new(1448);
+/// The part of a transfer that is left out of its rate: slow start and autotuning.
+const WARM_UP: Duration = Duration::from_millis(2_000);
+/// Seconds that a transfer takes.
+const SECONDS: u32 = 4;
+
+/// A path between two hosts: a bottleneck with a queue of one bandwidth-delay product.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    /// Rate of the bottleneck, frames included.
+    pub rate: Rate,
+    /// RTT of the empty path.
+    pub rtt: Duration,
+    /// Probability that a packet from client to server is lost at random.
+    pub loss: Option<Probability>,
+}
+
+impl Link {
+    /// The path as a user would describe it to `doctor`; `direction` is the role of the host.
+    #[must_use]
+    pub fn described(&self, direction: Direction) -> Path {
+        Path {
+            rtt: self.rtt,
+            rate: self.payload(),
+            loss: self.loss,
+            direction,
+            mss: MSS,
+        }
+    }
+
+    /// Payload that the bottleneck carries.
+    #[must_use]
+    pub fn payload(&self) -> Rate {
+        law::payload_rate(self.rate, MSS)
+    }
+
+    fn hop(&self, name: &str) -> HopConfig {
+        let bytes = self.rate.as_bps() as f64 / 8.0 * self.rtt.as_secs_f64();
+        HopConfig {
+            name: name.into(),
+            rate: Some(self.rate),
+            link_overhead: FRAMING,
+            one_way_delay: self.rtt / 2,
+            limit_packets: Some(((bytes / 1500.0) as u64).max(100)),
+            ..HopConfig::default()
+        }
+    }
+}
+
+/// Two hosts, the client's sending to the server's.
+pub struct Bed {
+    /// The path between them.
+    pub link: Link,
+    emulator: Emulator,
+}
+
+/// A transfer.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer {
+    /// Rate of payload in Mbit/s without the first two seconds.
+    pub mbps: f64,
+    /// Seconds by which it is behind a transfer that has that rate from its start.
+    pub late: f64,
+    /// What limited it most of the time, and the share of the time.
+    pub cause: Option<(&'static str, f64)>,
+}
+
+impl Bed {
+    /// Two hosts with the kernel's default settings.
+    ///
+    /// # Errors
+    /// What failed, and what is missing.
+    pub fn new(link: Link) -> Result<Self, String> {
+        let mut forward = link.hop("forward");
+        forward.loss = link.loss.map(LossModel::Bernoulli).into_iter().collect();
+        let config = EmulatorConfig {
+            forward: vec![forward],
+            reverse: vec![link.hop("reverse")],
+            ..EmulatorConfig::default()
+        };
+        let emulator = Emulator::start(&config, None).map_err(|error| error.to_string())?;
+        let bed = Self { link, emulator };
+        // A machine's default may be another one.
+        bed.on_both("sysctl -w net.ipv4.tcp_congestion_control=cubic")?;
+        Ok(bed)
+    }
+
+    fn on_both(&self, line: &str) -> Result<(), String> {
+        Side::ALL
+            .into_iter()
+            .try_for_each(|side| self.shell(side, line))
+    }
+
+    /// Makes settings of a host wrong, by commands of [`super::Setting`].
+    ///
+    /// # Errors
+    /// What a command said.
+    pub fn mistune(&self, side: Side, commands: &[String]) -> Result<(), String> {
+        let (metrics, others): (Vec<&String>, Vec<&String>) =
+            commands.iter().partition(|line| line.starts_with("ROUTE "));
+        others
+            .into_iter()
+            .try_for_each(|line| self.shell(side, line))?;
+        let metrics = metrics
+            .iter()
+            .filter_map(|line| line.strip_prefix("ROUTE "));
+        let metrics: Vec<&str> = metrics.collect();
+        if metrics.is_empty() {
+            return Ok(());
+        }
+        self.shell(side, &format!("ROUTE {}", metrics.join(" ")))
+    }
+
+    /// Runs a command line on a host. `ROUTE` in it is the command that replaces the route to the
+    /// peer, `CARD` the interface.
+    ///
+    /// # Errors
+    /// What the command said.
+    pub fn shell(&self, side: Side, line: &str) -> Result<(), String> {
+        let line = line
+            .replace("ROUTE", &self.route(side))
+            .replace("CARD", NAME);
+        let run = || Command::new("sh").args(["-c", &line]).output();
+        let done = self.emulator.namespace(side).run(run);
+        let done = done.map_err(|error| error.to_string())?;
+        let done = done.map_err(|error| format!("{line}: {error}"))?;
+        if done.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&done.stderr);
+        Err(format!("{line}: {}", said.trim()))
+    }
+
+    fn route(&self, side: Side) -> String {
+        let facts = self
+            .emulator
+            .namespace(side)
+            .run(|| host::read(Some(peer_of(side))));
+        let route = facts.ok().and_then(|facts| facts.route);
+        let spec = route.map(|route| route.spec).unwrap_or_default();
+        format!("ip route replace {spec}")
+    }
+
+    /// The path as it is described to `doctor` on a host.
+    #[must_use]
+    pub fn described(&self, side: Side) -> Path {
+        self.link.described(match side {
+            Side::Client => Direction::Send,
+            Side::Server => Direction::Receive,
+        })
+    }
+
+    /// What `doctor` says of a host for its role in the transfer.
+    ///
+    /// # Errors
+    /// If the namespace cannot be entered.
+    pub fn examine(&self, side: Side) -> Result<Report, String> {
+        let read = self
+            .emulator
+            .namespace(side)
+            .run(|| host::read(Some(peer_of(side))));
+        let facts = read.map_err(|error| error.to_string())?;
+        Ok(examine(&facts, &self.described(side)))
+    }
+
+    /// A transfer from client to server with a server that was started for it.
+    ///
+    /// # Errors
+    /// Why there was none.
+    pub fn transfer(&self) -> Result<Transfer, String> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (tell, bound) = mpsc::channel();
+        let stops = stop.clone();
+        let serve = move || {
+            let server =
+                Server::bind(ServerConfig::default()).map_err(|error| error.cause.to_string());
+            let _ = tell.send(server.as_ref().err().cloned());
+            server.and_then(|server| {
+                let quiet: Arc<tester::Notify> = Arc::new(|_| {});
+                let done = server.run(&|| stops.load(Ordering::Relaxed), &quiet);
+                done.map_err(|error| error.to_string())
+            })
+        };
+        let server = self.emulator.namespace(Side::Server).start(serve);
+        let server = server.map_err(|error| error.to_string())?;
+        let measured = match bound.recv() {
+            Ok(None) => self.emulator.namespace(Side::Client).run(measure),
+            Ok(Some(error)) => return Err(error),
+            Err(_) => return Err("the server did not start".into()),
+        };
+        stop.store(true, Ordering::Relaxed);
+        let _ = server.join();
+        let outcome = measured.map_err(|error| error.to_string())??;
+        transfer_of(&outcome).ok_or_else(|| "the transfer has too few readings".into())
+    }
+}
+
+/// The address that a host's connections lead to.
+fn peer_of(side: Side) -> IpAddr {
+    let other = match side {
+        Side::Client => Side::Server,
+        Side::Server => Side::Client,
+    };
+    Addresses::of(other).v4.into()
+}
+
+fn measure() -> Result<Outcome, String> {
+    let mut request = Request::new(Addresses::of(Side::Server).v4.to_string());
+    request.parameters.time = SECONDS;
+    request.interval = None;
+    let outcome =
+        tester::run(&request, &|| false, &mut |_| {}).map_err(|error| error.to_string())?;
+    match &outcome.cut_short {
+        Some(reason) => Err(reason.clone()),
+        None => Ok(outcome),
+    }
+}
+
+fn transfer_of(outcome: &Outcome) -> Option<Transfer> {
+    let (_, readings) = outcome.samples.streams.first()?;
+    // Segments that SACK covers are delivered although no ACK has passed them.
+    let delivered = |one: &Reading| Some(one.delivered? as f64 * one.smss?.as_u64() as f64);
+    let points = readings
+        .iter()
+        .filter_map(|one| Some((one.at, delivered(one)?)));
+    let points: Vec<(Instant, f64)> = points.collect();
+    let (from, before) = *points
+        .iter()
+        .find(|(at, _)| *at >= Instant::ZERO + WARM_UP)?;
+    let (to, after) = *points.last()?;
+    let rate = (after - before) / to.saturating_since(from).as_secs_f64();
+    let explained = tester::explain(outcome);
+    let first = explained.first().and_then(|one| one.diagnosis.primary());
+    Some(Transfer {
+        mbps: rate * 8e-6,
+        late: to.as_secs_f64() - after / rate.max(1.0),
+        cause: first.map(|first| (first.cause.id, first.share)),
+    })
+}

@@ -1,0 +1,326 @@
+//! What one wrong setting costs: as `doctor` states it, and as a test shows it.
+
+use std::fmt;
+
+use gigatcp_doctor::Report;
+use gigatcp_emulate::Side;
+use gigatcp_units::{Duration, Probability, Rate};
+
+use super::bed::{Bed, Link, Transfer};
+
+/// Tolerance of costs.
+const TOLERANCE: f64 = 0.2;
+/// The share of the rate that a setting may cost which has no cost.
+const NOISE: f64 = 0.02;
+
+/// What a row is expected to show, by a formula that stands next to it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Expected {
+    /// The rate that is left, in Mbit/s.
+    Rate(f64),
+    /// The time that a connection loses at its start, in ms.
+    Time(f64),
+    /// The setting is found and costs no rate.
+    Nothing,
+    /// It is found; no law gives its cost.
+    Unknown,
+}
+
+use Expected::{Nothing, Rate as Left, Time, Unknown};
+
+/// A wrong setting on a path of 100 Mbit/s and 40 ms.
+struct Case {
+    /// The rule that finds it; `None`: none does, as it costs nothing there.
+    rule: Option<&'static str>,
+    side: Side,
+    command: &'static str,
+    expected: Expected,
+}
+
+const fn case(rule: &'static str, side: Side, command: &'static str, expected: Expected) -> Case {
+    Case {
+        rule: Some(rule),
+        side,
+        command,
+        expected,
+    }
+}
+
+const fn harmless(side: Side, command: &'static str) -> Case {
+    Case {
+        rule: None,
+        side,
+        command,
+        expected: Nothing,
+    }
+}
+
+const SENDER: Side = Side::Client;
+const RECEIVER: Side = Side::Server;
+
+/// The expected figures were written down before the first run of this table. The path carries
+/// 94.1 Mbit/s of payload.
+const CASES: [Case; 28] = [
+    // Windows in bits over 40 ms; 0.63 of a receive buffer is window.
+    case(
+        "receive-buffer-max",
+        RECEIVER,
+        "sysctl -w net.ipv4.tcp_rmem='4096 131072 262144'",
+        Left(33.0),
+    ),
+    case(
+        "receive-buffer-max",
+        RECEIVER,
+        "sysctl -w net.ipv4.tcp_rmem='4096 65536 65536'",
+        Left(8.26),
+    ),
+    case(
+        "receive-autotuning-off",
+        RECEIVER,
+        "sysctl -w net.ipv4.tcp_moderate_rcvbuf=0",
+        Left(16.5),
+    ),
+    case("route-window", RECEIVER, "ROUTE window 100000", Left(26.2)),
+    case("route-window", RECEIVER, "ROUTE window 65535", Left(13.1)),
+    case(
+        "window-scaling-off",
+        RECEIVER,
+        "sysctl -w net.ipv4.tcp_window_scaling=0",
+        Left(13.1),
+    ),
+    case(
+        "window-scaling-off",
+        SENDER,
+        "sysctl -w net.ipv4.tcp_window_scaling=0",
+        Left(13.1),
+    ),
+    case(
+        "send-buffer-max",
+        SENDER,
+        "sysctl -w net.ipv4.tcp_wmem='4096 16384 262144'",
+        Left(52.4),
+    ),
+    case(
+        "send-buffer-max",
+        SENDER,
+        "sysctl -w net.ipv4.tcp_wmem='4096 16384 131072'",
+        Left(26.2),
+    ),
+    case("route-cwnd", SENDER, "ROUTE cwnd lock 50", Left(14.5)),
+    // Payload of a frame: 524 of 614 bytes, 548 of 638.
+    case("route-advmss", RECEIVER, "ROUTE advmss 536", Left(85.3)),
+    case("route-mtu", SENDER, "ROUTE mtu 600", Left(85.9)),
+    case(
+        "small-mtu",
+        RECEIVER,
+        "ip link set CARD mtu 600",
+        Left(85.9),
+    ),
+    // 1448 of 1514 bytes of a packet.
+    case(
+        "qdisc-rate",
+        SENDER,
+        "tc qdisc replace dev CARD root tbf rate 30mbit burst 30k latency 100ms",
+        Left(28.7),
+    ),
+    // Three packets of two segments.
+    case(
+        "short-queue",
+        SENDER,
+        "tc qdisc replace dev CARD root handle 1: htb default 10 && \
+         tc class add dev CARD parent 1: classid 1:10 htb rate 100mbit && \
+         tc qdisc add dev CARD parent 1:10 pfifo limit 1",
+        Left(1.74),
+    ),
+    // log2(10 / n) RTTs.
+    case("route-initcwnd", SENDER, "ROUTE initcwnd 1", Time(133.0)),
+    case("route-initcwnd", SENDER, "ROUTE initcwnd 2", Time(93.0)),
+    case("route-initcwnd", SENDER, "ROUTE initcwnd 3", Time(69.0)),
+    // The window triples until that of the sender is below.
+    case("route-initrwnd", RECEIVER, "ROUTE initrwnd 1", Time(83.0)),
+    case("route-initrwnd", RECEIVER, "ROUTE initrwnd 2", Time(53.0)),
+    case(
+        "receive-buffer-default",
+        RECEIVER,
+        "sysctl -w net.ipv4.tcp_rmem='4096 8192 6291456'",
+        Unknown,
+    ),
+    case("sack-off", SENDER, "sysctl -w net.ipv4.tcp_sack=0", Unknown),
+    case(
+        "timestamps-off",
+        SENDER,
+        "sysctl -w net.ipv4.tcp_timestamps=0",
+        Nothing,
+    ),
+    case("route-rto-min", SENDER, "ROUTE rto_min 1s", Nothing),
+    case(
+        "output-limit",
+        SENDER,
+        "sysctl -w net.ipv4.tcp_limit_output_bytes=20000",
+        Nothing,
+    ),
+    harmless(SENDER, "ethtool -K CARD tso off gso off"),
+    harmless(RECEIVER, "ethtool -K CARD gro off"),
+    harmless(RECEIVER, "sysctl -w net.ipv4.tcp_adv_win_scale=-2"),
+];
+
+/// What a wrong setting costs.
+#[derive(Clone, Debug)]
+pub struct Cost {
+    /// The command that made it wrong.
+    pub command: String,
+    /// The rule that is to find it.
+    pub rule: Option<&'static str>,
+    /// Whether `doctor` found it, and nothing else that always limits.
+    pub is_found_alone: bool,
+    /// What was written down before.
+    pub expected: Expected,
+    /// What `doctor` states: a cost in Mbit/s or ms.
+    pub stated: Option<f64>,
+    /// What the test shows in the same unit.
+    pub shown: f64,
+    /// The test with the wrong setting.
+    pub transfer: Transfer,
+}
+
+impl Cost {
+    /// Whether it was found alone, at a cost within 20 % of what the test shows.
+    #[must_use]
+    pub fn is_right(&self) -> bool {
+        self.is_found_alone
+            && match (self.expected, self.stated) {
+                (Unknown, stated) => stated.is_none(),
+                (Nothing, stated) => stated.is_none() && self.shown <= NOISE * self.transfer.mbps,
+                (_, Some(stated)) => (stated / self.shown - 1.0).abs() <= TOLERANCE,
+                (_, None) => false,
+            }
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (expected, unit) = match self.expected {
+            Left(mbps) => (format!("{mbps:.1}"), "Mbit/s"),
+            Time(ms) => (format!("{ms:.0}"), "ms"),
+            Nothing => ("nothing".into(), "Mbit/s"),
+            Unknown => ("unknown".into(), "Mbit/s"),
+        };
+        let stated = self
+            .stated
+            .map_or_else(|| "-".into(), |cost| format!("{cost:.1}"));
+        let off = self
+            .stated
+            .map(|stated| 100.0 * (stated / self.shown - 1.0));
+        let off = off.map_or_else(|| "-".into(), |percent| format!("{percent:+.0} %"));
+        write!(
+            f,
+            "{:3} {:22} {expected:>8} {:>8.1} {stated:>8} {:>8.1} {unit:6} {off:>6}  {}",
+            if self.is_right() { "ok" } else { "off" },
+            self.rule.unwrap_or("(none)"),
+            self.transfer.mbps,
+            self.shown,
+            self.command,
+        )
+    }
+}
+
+/// The heading of a table of [`Cost`]s.
+#[must_use]
+pub fn heading() -> String {
+    format!(
+        "    {:22} {:>8} {:>8} {:>8} {:>8} {:6} {:>6}  wrong setting",
+        "rule", "expected", "rate", "stated", "shown", "", "off"
+    )
+}
+
+/// Measures every case, one after the other; `each` hears of every row.
+///
+/// # Errors
+/// Why there is no test.
+pub fn costs(each: &mut dyn FnMut(&Cost)) -> Result<(), String> {
+    let link = Link {
+        rate: Rate::from_bps(100_000_000),
+        rtt: Duration::from_millis(40),
+        loss: None,
+    };
+    let good = Bed::new(link)?.transfer()?;
+    for case in &CASES {
+        let bed = Bed::new(link)?;
+        bed.mistune(case.side, &[case.command.into()])?;
+        let report = bed.examine(case.side)?;
+        if case.rule == Some("route-cwnd") {
+            // The kernel clamps connections to peers that it remembers, once one has closed.
+            bed.transfer()?;
+            std::thread::sleep(std::time::Duration::from_millis(500));
+        }
+        let transfer = bed.transfer()?;
+        let shown = match case.expected {
+            Time(_) => (transfer.late - good.late) * 1000.0,
+            _ => good.mbps - transfer.mbps,
+        };
+        each(&row(case, &report, transfer, shown));
+    }
+    lossy(each)
+}
+
+fn row(case: &Case, report: &Report, transfer: Transfer, shown: f64) -> Cost {
+    let certain = report
+        .findings
+        .iter()
+        .filter(|found| found.finding.only_if.is_none());
+    let certain: Vec<&str> = certain.map(|found| found.rule.id).collect();
+    let found = report
+        .findings
+        .iter()
+        .find(|found| Some(found.rule.id) == case.rule);
+    let others = certain.iter().any(|id| Some(*id) != case.rule);
+    let stated = found.and_then(|found| {
+        let delay = found
+            .finding
+            .delay
+            .map(|delay| delay.as_secs_f64() * 1000.0);
+        found.cost.map(|cost| cost.as_bps() as f64 * 1e-6).or(delay)
+    });
+    Cost {
+        command: case.command.into(),
+        rule: case.rule,
+        is_found_alone: found.is_some() == case.rule.is_some() && !others,
+        expected: case.expected,
+        stated,
+        shown,
+        transfer,
+    }
+}
+
+/// Congestion controls on a path of 100 Mbit/s and 10 ms that loses one packet in 1000: the mean
+/// of five transfers.
+fn lossy(each: &mut dyn FnMut(&Cost)) -> Result<(), String> {
+    const TRANSFERS: u32 = 5;
+    // 0.93 segments over 10 ms and sqrt(p); 1.2 segments for CUBIC, which is as Reno there.
+    for (name, expected) in [("reno", 34.1), ("cubic", 44.0)] {
+        let link = Link {
+            rate: Rate::from_bps(100_000_000),
+            rtt: Duration::from_millis(10),
+            loss: Probability::try_new(1e-3),
+        };
+        let bed = Bed::new(link)?;
+        let command = match name {
+            "reno" => "ROUTE congctl reno",
+            _ => "sysctl -w net.ipv4.tcp_congestion_control=cubic",
+        };
+        let case = case("congestion-control", SENDER, command, Left(expected));
+        bed.mistune(SENDER, &[command.into()])?;
+        let report = bed.examine(SENDER)?;
+        let mut sum = 0.0;
+        let mut last = bed.transfer()?;
+        sum += last.mbps;
+        for _ in 1..TRANSFERS {
+            last = bed.transfer()?;
+            sum += last.mbps;
+        }
+        last.mbps = sum / f64::from(TRANSFERS);
+        let path = link.payload().as_bps() as f64 * 1e-6;
+        each(&row(&case, &report, last, path - last.mbps));
+    }
+    Ok(())
+}

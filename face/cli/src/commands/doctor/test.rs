@@ -1,0 +1,270 @@
+//! A test with the peer next to what rules calculate: its result, stored or compared.
+
+use std::fs;
+use std::path::Path;
+
+use gigatcp_doctor::{Direction, Found, Report};
+use gigatcp_report::prose::wrap_hanging;
+use gigatcp_units::grammar::{human_duration, human_rate};
+use gigatcp_units::{Duration, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::whole_file::WholeFile;
+
+/// The schema of stored tests.
+const SCHEMA: &str = "gigatcp.doctor-test/1";
+
+/// A rate this close to a ceiling, as a share of it, agrees with it.
+const AGREES: f64 = 0.2;
+
+/// What a test in one direction showed.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Test {
+    /// Whether this host sent.
+    pub(super) is_sending: bool,
+    /// Rate of payload without slow start, if it settled; else of the whole test.
+    pub(super) rate_bps: u64,
+    /// How long it took.
+    pub(super) duration_ns: u64,
+    /// Minimum RTT, if an end knows it.
+    pub(super) min_rtt_ns: Option<u64>,
+    /// What limited it most of the time.
+    pub(super) limit: Option<Limit>,
+}
+
+/// What limited a test.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Limit {
+    /// Id of the cause (`gigatcp explain ID`).
+    pub(super) cause: String,
+    /// What follows "limited by".
+    pub(super) subject: String,
+    /// Share of the test.
+    pub(super) share: f64,
+}
+
+/// Tests in a file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    schema: String,
+    destination: String,
+    tests: Vec<Test>,
+}
+
+impl Test {
+    fn name(&self) -> &'static str {
+        if self.is_sending { "send" } else { "receive" }
+    }
+
+    fn rate(&self) -> Rate {
+        Rate::from_bps(self.rate_bps)
+    }
+
+    /// Whether it shows what a finding is about.
+    fn is_about(&self, direction: Direction) -> bool {
+        let of_test = match self.is_sending {
+            true => Direction::Send,
+            false => Direction::Receive,
+        };
+        direction.overlaps(of_test)
+    }
+
+    /// `send 30.4 Mbit/s, minimum RTT 40.0 ms, limited by ... for 97 % of the test`.
+    pub(super) fn line(&self) -> String {
+        let rtt = self.min_rtt_ns.map(Duration::from_nanos);
+        let rtt = rtt.map(|rtt| format!(", minimum RTT {}", human_duration(rtt)));
+        format!(
+            "{} {}{}{}",
+            self.name(),
+            human_rate(self.rate()),
+            rtt.unwrap_or_default(),
+            self.limited_by()
+        )
+    }
+
+    fn limited_by(&self) -> String {
+        let limit = self.limit.as_ref();
+        let words = limit.map(|limit| {
+            let percent = 100.0 * limit.share;
+            format!(
+                ", limited by {} for {percent:.0} % of the test",
+                limit.subject
+            )
+        });
+        words.unwrap_or_default()
+    }
+}
+
+/// The minimum RTT that tests measured.
+pub(super) fn min_rtt(tests: &[Test]) -> Option<Duration> {
+    let all = tests.iter().filter_map(|test| test.min_rtt_ns);
+    all.min().map(Duration::from_nanos)
+}
+
+/// What tests show of a finding: the rate next to its ceiling.
+pub(super) fn shown(found: &Found, tests: &[Test]) -> Option<String> {
+    let about = tests
+        .iter()
+        .filter(|test| test.is_about(found.finding.direction));
+    let words: Vec<String> = about.map(|test| against_ceiling(test, found)).collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+fn against_ceiling(test: &Test, found: &Found) -> String {
+    let (name, rate) = (test.name(), human_rate(test.rate()));
+    let Some(ceiling) = found.finding.ceiling else {
+        return format!("{name} {rate}; no ceiling is calculated");
+    };
+    let share = test.rate_bps as f64 / ceiling.as_bps().max(1) as f64;
+    let meaning = if share > 1.0 + AGREES {
+        "above this ceiling, so it did not limit this test"
+    } else if share < 1.0 - AGREES {
+        "below this ceiling: something else limits more"
+    } else {
+        "it agrees"
+    };
+    let percent = 100.0 * share;
+    let ceiling = human_rate(ceiling);
+    format!("{name} {rate}, {percent:.0} % of the calculated {ceiling}: {meaning}")
+}
+
+/// Tests, a line each, and each finding that always limits next to what they show.
+pub(super) fn text(tests: &[Test], report: &Report) -> String {
+    let mut text = String::from("Test\n");
+    for test in tests {
+        text.push_str(&wrap_hanging(&test.line(), 2, 4));
+    }
+    for found in report.findings.iter().filter(|found| found.is_certain()) {
+        if let Some(words) = shown(found, tests) {
+            text.push_str(&wrap_hanging(&format!("{}: {words}", found.rule.id), 2, 4));
+        }
+    }
+    text
+}
+
+/// Tests before a change and after it, a line per direction.
+pub(super) fn change(before: &[Test], after: &[Test]) -> String {
+    let mut text = String::from("Before and after\n");
+    for new in after {
+        let Some(old) = before.iter().find(|old| old.is_sending == new.is_sending) else {
+            text.push_str(&format!("  {}: not tested before\n", new.line()));
+            continue;
+        };
+        let percent = 100.0 * (new.rate_bps as f64 / old.rate_bps.max(1) as f64 - 1.0);
+        text.push_str(&format!(
+            "  {} {} -> {} ({percent:+.0} %)\n    before{}\n    after{}\n",
+            new.name(),
+            human_rate(old.rate()),
+            human_rate(new.rate()),
+            old.limited_by().replacen(',', ":", 1),
+            new.limited_by().replacen(',', ":", 1),
+        ));
+    }
+    text
+}
+
+/// Reads tests that [`write`] stored.
+pub(super) fn read(file: &Path) -> Result<Vec<Test>, Failure> {
+    let name = file.display();
+    let refused = |failure: Failure| {
+        failure
+            .effect("nothing was tested")
+            .hint("`gigatcp doctor HOST --verify --save-test FILE` writes one")
+    };
+    let text = fs::read(file)
+        .map_err(|error| refused(Failure::io(&format!("read tests from {name}"), &error)))?;
+    let stored: Stored = serde_json::from_slice(&text).map_err(|error| {
+        refused(Failure::new(format!(
+            "{name} is not a file of tests: {error}"
+        )))
+    })?;
+    if stored.schema != SCHEMA {
+        let read = &stored.schema;
+        let words = format!("{name} has the schema `{read}`, not `{SCHEMA}`");
+        return Err(refused(Failure::new(words)));
+    }
+    Ok(stored.tests)
+}
+
+/// Stores tests with a host.
+pub(super) fn write(file: &Path, destination: &str, tests: &[Test]) -> Result<(), Failure> {
+    let stored = Stored {
+        schema: SCHEMA.into(),
+        destination: destination.into(),
+        tests: tests.to_vec(),
+    };
+    let text = serde_json::to_string_pretty(&stored)
+        .map_err(|error| Failure::fault(format!("tests cannot be stored: {error}")))?;
+    WholeFile::write(file, (text + "\n").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use gigatcp_doctor::{HostFacts, Path as Route, examine};
+    use gigatcp_units::Bytes;
+
+    use super::*;
+
+    fn sent(mbps: u64) -> Test {
+        Test {
+            is_sending: true,
+            rate_bps: mbps * 1_000_000,
+            duration_ns: 5_000_000_000,
+            min_rtt_ns: Some(40_000_000),
+            limit: Some(Limit {
+                cause: "receive-window-limited".into(),
+                subject: "the receive window (160 kB)".into(),
+                share: 0.97,
+            }),
+        }
+    }
+
+    /// 65535 bytes over 40 ms: 13.1 Mbit/s.
+    fn without_scaling() -> Report {
+        let mut facts = HostFacts::default();
+        let name = "net.ipv4.tcp_window_scaling";
+        facts.sysctls.insert(name.into(), "0".into());
+        let path = Route {
+            rtt: Duration::from_millis(40),
+            rate: Rate::from_bps(94_000_000),
+            loss: None,
+            direction: Direction::Send,
+            mss: Bytes::new(1448),
+        };
+        examine(&facts, &path)
+    }
+
+    #[test]
+    fn a_test_at_below_and_above_a_ceiling_is_told_apart() {
+        let report = without_scaling();
+        let words = |mbps| shown(&report.findings[0], &[sent(mbps)]).unwrap_or_default();
+        assert!(words(13).ends_with("it agrees"), "{}", words(13));
+        assert!(words(5).contains("something else limits more"));
+        assert!(words(40).contains("did not limit this test"));
+    }
+
+    #[test]
+    fn a_test_in_the_other_direction_shows_nothing_of_a_finding() {
+        let mut report = without_scaling();
+        report.findings[0].finding.direction = Direction::Receive;
+        assert_eq!(shown(&report.findings[0], &[sent(13)]), None);
+    }
+
+    #[test]
+    fn before_and_after_are_compared_by_direction() {
+        let other = Test {
+            is_sending: false,
+            ..sent(50)
+        };
+        let text = change(&[sent(20)], &[sent(30), other]);
+        assert!(
+            text.contains("send 20 Mbit/s -> 30 Mbit/s (+50 %)"),
+            "{text}"
+        );
+        assert!(text.contains("not tested before"), "{text}");
+    }
+}
