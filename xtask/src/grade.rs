@@ -5,7 +5,8 @@
 //! and captures of the running kernel whose counters prove the cause. `--make DIR` makes
 //! such captures, which needs root; `--kernels DIR` grades them. `--fit` fits the weights
 //! to worlds with seeds below 1,000,000 and to kernels' captures, and writes
-//! `core/why/src/weights/`. `--write` keeps a grade in `docs/`.
+//! `core/why/src/weights/`. `--tester --seeds A..B [--peer iperf3]` runs `gigatcp test` over
+//! emulated paths, which needs root. `--write` keeps a grade in `docs/`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -18,7 +19,11 @@ const WEIGHTS: &str = "core/why/src/weights";
 /// Where a kept grade is.
 fn kept(words: &[String]) -> &'static str {
     let has = |option: &str| words.iter().any(|word| word == option);
-    if has("--counterfactual") {
+    if has("--tester") && has("iperf3") {
+        "docs/grade-tester-stock.txt"
+    } else if has("--tester") {
+        "docs/grade-tester.txt"
+    } else if has("--counterfactual") {
         "docs/grade-counterfactual.txt"
     } else if has("--metamorphic") {
         "docs/grade-metamorphic.txt"
@@ -56,6 +61,15 @@ fn build(name: &str) -> Result<PathBuf, Failed> {
     Err(Failed::Usage(format!("{name} does not build (see above)")))
 }
 
+/// Builds the command that the tester's grading runs, beside its program.
+fn gigatcp() -> Result<(), Failed> {
+    let words = ["build", "--quiet", "--release", "--package", "gigatcp-cli"];
+    match process::run(process::cargo(&words))?.success() {
+        true => Ok(()),
+        false => Err(Failed::Usage("gigatcp does not build (see above)".into())),
+    }
+}
+
 /// Runs the grading with the given arguments.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     if let Some(place) = words.iter().position(|word| word == "--make") {
@@ -63,7 +77,12 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         command.args(["make", "--out"]).args(&words[place + 1..]);
         return ended(command);
     }
-    let mut command = Command::new(build("grade")?);
+    let mut command = if words.iter().any(|word| word == "--tester") {
+        gigatcp()?;
+        Command::new(build("tester")?)
+    } else {
+        Command::new(build("grade")?)
+    };
     command.current_dir(top());
     if words.iter().any(|word| word == "--fit") {
         command.args(words).args(["--write", WEIGHTS]);
@@ -71,7 +90,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     }
     let keeps = words.iter().any(|word| word == "--write");
     let rest: Vec<&String> = words.iter().filter(|word| *word != "--write").collect();
-    command.args(&rest);
+    command.args(rest.iter().filter(|word| **word != "--tester"));
     let mut text = String::from("# cargo xtask grade --write");
     for word in &rest {
         text.push_str(&format!(" {word}"));

@@ -23,6 +23,12 @@ const WORLDS: [&str; 6] = [
 /// The gradings of kernels' captures.
 const KERNELS: [&str; 3] = ["--write", "--two --write", "--metamorphic --write"];
 
+/// The gradings of the tester, of paths that no weight was fitted to.
+const TESTER: [&str; 2] = [
+    "--tester --seeds 101..107 --write",
+    "--tester --seeds 201..205 --peer iperf3 --write",
+];
+
 /// Runs all of them; stops at the first that cannot be run.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     if words.iter().any(|word| word == "--doctor") {
@@ -32,7 +38,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         .iter()
         .position(|word| word == "--kernels")
         .and_then(|place| words.get(place + 1));
-    for text in WORLDS {
+    for text in WORLDS.iter().chain(&TESTER) {
         graded(text)?;
     }
     let Some(directory) = directory else {

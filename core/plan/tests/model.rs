@@ -529,12 +529,12 @@ fn a_kernel_that_sends_is_asked_for_any_control_by_its_own_name() {
         let plan = named(kernel, name).unwrap_or_else(|findings| panic!("{findings}"));
         plan.series[0].scenario.flows[0].congestion.clone()
     };
-    let foreign = flow("lp");
-    assert_eq!(foreign.name(), "lp");
+    let foreign = flow("homemade");
+    assert_eq!(foreign.name(), "homemade");
     // The engine at the other end only receives.
     assert_eq!(foreign.of_engine().name, "reno");
     assert_eq!(flow("cubic").of_engine().name, "cubic");
-    assert!(named("", "lp").is_err());
+    assert!(named("", "homemade").is_err());
     for name in ["", "with space", "sixteen-letters-"] {
         assert!(named(kernel, name).is_err(), "{name}");
     }

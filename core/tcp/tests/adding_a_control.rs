@@ -37,7 +37,7 @@ static REGISTRY: [Entry; 1] = [Entry {
     name: "scalable",
     summary: "a hundredth of what is acknowledged, an eighth off by loss (Kelly 2003)",
     family: Family::WindowBased,
-    reacts_to: "losses, marks as losses",
+    reacts_to: "losses; marks as losses",
     deployed: "Linux, a choice since 2.6.13",
     build: |config| Box::new(scalable::control(config)),
 }];

@@ -201,7 +201,7 @@ fn what_the_engine_lacks_is_refused_before_anything_is_connected() {
     all[2].parameters.tos = Some(8);
     all[3].bind = Some(Ipv4Addr::LOCALHOST.into());
     all[4].parameters.mss = Some(10);
-    all[5].parameters.congestion = Some("vegas".into());
+    all[5].parameters.congestion = Some("homemade".into());
     let options = ["-u", "--protocol nuttcp", "-S", "-B", "-M", "-C"];
     for (option, request) in options.into_iter().zip(&all) {
         let error = site.run(request).unwrap_err();

@@ -3,7 +3,7 @@
 
 use gigatcp_events::Phase;
 use gigatcp_tcp::Config;
-use gigatcp_tcp::congestion::REGISTRY;
+use gigatcp_tcp::congestion::{Family, REGISTRY};
 use gigatcp_tcp::profile::InitialWindow;
 
 use crate::script::{Script, segments, with};
@@ -214,8 +214,11 @@ fn a_spurious_timeout_is_taken_back_at_once_and_makes_the_timer_careful() {
 }
 
 #[test]
-fn every_control_gets_back_exactly_what_it_had() {
-    for control in REGISTRY {
+fn every_window_based_control_gets_back_exactly_what_it_had() {
+    for control in REGISTRY
+        .iter()
+        .filter(|one| one.family == Family::WindowBased)
+    {
         for timeout in [false, true] {
             let mut config = eifel();
             config.congestion = control;
@@ -229,18 +232,27 @@ fn every_control_gets_back_exactly_what_it_had() {
                 t.inject(&ack(1, T0, ",sack 1001:4001"));
             }
             t.expect(". 1:1001(1000) ack 1");
+            // A small reduction leaves room for new data.
+            t.leaving();
             assert!(t.cwnd() < before.0);
             t.wait_ms(1);
             let covered = if timeout { 1 } else { 4 };
             t.inject(&ack(1 + covered * 1000, T0, ""));
             t.leaving();
             let name = control.name;
+            // Slow start: Hybla opens 2^8 - 1 segments for each at an RTT of 200 ms.
+            let most = if name == "hybla" {
+                before.1
+            } else {
+                covered as f64
+            };
             assert_eq!(t.tcp.counters().undos, 1, "{name}");
             // Linux 2.6.20 forgot its cwnd on a timeout: see the control.
             if !(timeout && name.ends_with("2.6.20")) {
                 assert!(
-                    before.0 <= t.cwnd() && t.cwnd() <= before.0 + covered as f64,
-                    "{name}"
+                    before.0 <= t.cwnd() && t.cwnd() <= before.0 + most,
+                    "{name}: {before:?} {}",
+                    t.cwnd()
                 );
             }
             assert_eq!(t.ssthresh(), before.1, "{name}");

@@ -145,9 +145,10 @@ fn examples(kernels: &Path, tests: &Path) -> std::io::Result<Vec<(Known, Example
     }
     for case in &Corpus::open(kernels)? {
         let label = &case.label;
-        for (known, weight) in &VIEWS[..2] {
+        for (known, weight) in &VIEWS[..3] {
             let ends: &[End] = match known {
                 Known::Both => &[End::Sender, End::Receiver],
+                Known::Receiver => &[End::Receiver],
                 _ => &[End::Sender],
             };
             let name = format!("{}-{} {known:?}", label.family, label.seed);

@@ -111,6 +111,16 @@ const FAMILIES: &[Family] = &[
         [[60.0, 200.0], [5.0, 30.0]],
         slow_acks,
     ),
+    ("wide-window", "path-saturated", USUAL, wide_window),
+    ("wide-buffer", "path-saturated", USUAL, wide_buffer),
+    ("rare-loss", "path-saturated", USUAL, rare_loss),
+    ("rare-reordering", "path-saturated", USUAL, rare_reordering),
+    (
+        "paced-rare-loss",
+        "application-limited",
+        USUAL,
+        paced_rare_loss,
+    ),
 ];
 
 /// All cases of a seed.
@@ -208,6 +218,47 @@ fn receive_buffer(draft: &mut Draft) {
     let window = draft.bdp() * draft.draw.between(0.2, 0.6);
     let buffer = 2.0 * window;
     draft.sysctl(&format!("tcp_rmem=4096 {buffer:.0} {buffer:.0}"));
+}
+
+/// A window that is full, and more than the path needs.
+fn wide_window(draft: &mut Draft) {
+    let buffer = 2.0 * draft.bdp().max(30_000.0) * draft.draw.between(1.5, 2.5);
+    draft.sysctl(&format!("tcp_rmem=4096 {buffer:.0} {buffer:.0}"));
+    draft.path("--queue=4 BDP".into());
+    draft.case.share = [0.85, 1.01];
+}
+
+fn wide_buffer(draft: &mut Draft) {
+    let buffer = draft.bdp().max(60_000.0) * draft.draw.between(2.5, 4.0);
+    draft.sysctl(&format!("tcp_wmem=4096 {buffer:.0} {buffer:.0}"));
+    draft.path("--queue=5 BDP".into());
+    draft.case.share = [0.85, 1.01];
+}
+
+/// A share of losses with which Reno would reach several times the rate.
+fn rare(draft: &mut Draft) -> f64 {
+    let window = draft.draw.between(3.0, 10.0) * draft.bdp() / MSS;
+    (1.5 / (window * window)).clamp(1e-6, 1e-3)
+}
+
+fn rare_loss(draft: &mut Draft) {
+    let chance = rare(draft);
+    draft.path(format!("--loss={chance:.7}"));
+    draft.case.share = [0.85, 1.01];
+}
+
+fn rare_reordering(draft: &mut Draft) {
+    let chance = rare(draft) * 4.0;
+    let late = draft.case.rtt_s * draft.draw.between(0.2, 0.9) * 1e3;
+    draft.path(format!("--reorder={chance:.7}"));
+    draft.path(format!("--reorder-delay={late:.3} ms"));
+    draft.case.share = [0.85, 1.01];
+}
+
+fn paced_rare_loss(draft: &mut Draft) {
+    paced_writes(draft);
+    let chance = rare(draft) * 3.0;
+    draft.path(format!("--loss={chance:.7}"));
 }
 
 fn no_scaling(draft: &mut Draft) {

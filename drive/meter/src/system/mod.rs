@@ -1,18 +1,35 @@
 //! What the tester asks of its system beyond `std` and `socket2`: Linux as it is, other systems
 //! of Unix in the same words, as far as they have it.
 
+use gigatcp_units::Bytes;
+
 #[cfg(target_os = "linux")]
-pub(crate) use gigatcp_linux::{clock, datagrams, ping, poll, probe, settings, socket};
+pub(crate) use gigatcp_linux::{clock, datagrams, ping, poll, probe, process, settings, socket};
 
 #[cfg(not(target_os = "linux"))]
 mod other;
 #[cfg(not(target_os = "linux"))]
 pub use other::Sampler;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use other::{clock, datagrams, ping, poll, probe, settings, socket};
+pub(crate) use other::{clock, datagrams, ping, poll, probe, process, settings, socket};
 
 /// Bytes of a socket's buffer for each byte of data: Linux counts its own overhead.
 pub(crate) const BUFFER_OVERHEAD: u64 = if cfg!(target_os = "linux") { 2 } else { 1 };
 
 /// `ENOBUFS`: the interface's queue is full.
 pub(crate) const NO_BUFFERS: i32 = if cfg!(target_os = "linux") { 105 } else { 55 };
+
+/// Third values of `tcp_rmem` and `tcp_wmem`, then `rmem_max` and `wmem_max`.
+pub(crate) fn buffer_limits() -> [Option<Bytes>; 4] {
+    let settings = [
+        ("net.ipv4.tcp_rmem", 2),
+        ("net.ipv4.tcp_wmem", 2),
+        ("net.core.rmem_max", 0),
+        ("net.core.wmem_max", 0),
+    ];
+    settings.map(|(name, place)| {
+        let text = settings::read(name).ok()?;
+        let number = text.split_whitespace().nth(place)?.parse().ok()?;
+        Some(Bytes::new(number))
+    })
+}

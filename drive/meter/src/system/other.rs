@@ -34,8 +34,16 @@ pub(crate) mod settings {
     }
 }
 
+/// Where threads run.
+pub(crate) mod process {
+    pub(crate) fn pin_to_processor(_: usize) -> std::io::Result<()> {
+        super::unsupported()
+    }
+}
+
 /// Options of sockets that only Linux has.
 pub(crate) mod socket {
+    use std::fs::File;
     use std::io;
     use std::os::fd::AsRawFd;
 
@@ -44,6 +52,18 @@ pub(crate) mod socket {
     }
 
     pub(crate) fn unlock_buffers(_: &impl AsRawFd) -> io::Result<()> {
+        super::unsupported()
+    }
+
+    pub(crate) fn queues(_: &impl AsRawFd) -> io::Result<[u64; 2]> {
+        super::unsupported()
+    }
+
+    pub(crate) fn memory_file(_: &[u8]) -> io::Result<File> {
+        super::unsupported()
+    }
+
+    pub(crate) fn send_file(_: &impl AsRawFd, _: &File, _: usize) -> io::Result<usize> {
         super::unsupported()
     }
 

@@ -10,7 +10,6 @@ use gigatcp_why::counters::Reading;
 use socket2::SockRef;
 
 use super::options::{self, Effective};
-use crate::system::settings;
 use crate::{Sampler, View};
 
 /// The TCP of a stream.
@@ -102,13 +101,13 @@ impl Connection for TcpStream {
 
     fn write_block(&self, block: &Block, bytes: usize) -> io::Result<usize> {
         match &block.file {
-            Some(file) => gigatcp_linux::socket::send_file(self, file, bytes),
+            Some(file) => crate::system::socket::send_file(self, file, bytes),
             None => Connection::write(self, &block.bytes[..bytes]),
         }
     }
 
     fn unacknowledged(&self) -> io::Result<u64> {
-        Ok(gigatcp_linux::socket::queues(self)?[1])
+        Ok(crate::system::socket::queues(self)?[1])
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
@@ -133,16 +132,6 @@ impl Connection for TcpStream {
     }
 
     fn limits(&self) -> BufferLimits {
-        let settings = [
-            ("net.ipv4.tcp_rmem", 2),
-            ("net.ipv4.tcp_wmem", 2),
-            ("net.core.rmem_max", 0),
-            ("net.core.wmem_max", 0),
-        ];
-        BufferLimits::Kernel(settings.map(|(name, place)| {
-            let text = settings::read(name).ok()?;
-            let number = text.split_whitespace().nth(place)?.parse().ok()?;
-            Some(Bytes::new(number))
-        }))
+        BufferLimits::Kernel(crate::system::buffer_limits())
     }
 }

@@ -198,7 +198,7 @@ fn connected(
 /// What the thread of a stream does.
 fn work((id, role): (u64, Role), socket: &Socket, counters: &Counters, shared: &Shared) {
     let pinned = match shared.processor {
-        Some(processor) => gigatcp_linux::process::pin_to_processor(processor),
+        Some(processor) => crate::system::process::pin_to_processor(processor),
         None => Ok(()),
     };
     let result = match (socket, role, &shared.nuttcp) {

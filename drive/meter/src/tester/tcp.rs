@@ -27,7 +27,7 @@ pub(super) fn work(
 fn send(connection: &dyn Connection, counters: &Counters, shared: &Shared) -> io::Result<()> {
     let bytes = payload(shared.block);
     let file = match shared.parameters.zerocopy {
-        true => Some(gigatcp_linux::socket::memory_file(&bytes)?),
+        true => Some(crate::system::socket::memory_file(&bytes)?),
         false => None,
     };
     let block = Block { bytes, file };
@@ -66,9 +66,10 @@ fn send(connection: &dyn Connection, counters: &Counters, shared: &Shared) -> io
     Ok(())
 }
 
-/// Waits until all that was sent is acknowledged: an amount that is requested arrives.
+/// Waits until all that was sent is acknowledged, where the system tells: an amount that is
+/// requested arrives.
 fn drain(connection: &dyn Connection, shared: &Shared) -> io::Result<()> {
-    while !shared.switch.is_stopped() && connection.unacknowledged()? > 0 {
+    while !shared.switch.is_stopped() && connection.unacknowledged().is_ok_and(|left| left > 0) {
         std::thread::sleep(Duration::from_millis(1));
     }
     Ok(())

@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use gigatcp_linux::owners::{self, Process};
 use gigatcp_linux::sock_diag::{Identity, STATES, SockDiag, Socket, WITH_DATA};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
-use gigatcp_why::counters::{CounterAccount, End, Reading};
+use gigatcp_why::counters::{CounterAccount, End, Limits, Reading};
 use gigatcp_why::{Cause, Diagnosis};
 
 pub use filter::{Ends, Filter, Known, Place, Resolve};
@@ -116,7 +116,12 @@ impl Connection {
         self.account()?.diagnose()
     }
 
-    fn update(&mut self, socket: &Socket<'_>, (sampler, slices): (&Sampler, usize), at: Instant) {
+    fn update(
+        &mut self,
+        socket: &Socket<'_>,
+        (sampler, slices, own): (&Sampler, usize, &[Option<Bytes>; 4]),
+        at: Instant,
+    ) {
         self.state = socket.state();
         let moved = socket.info.get(MOVED).unwrap_or_default();
         let is_still = moved == self.moved && self.reading.unacked == Some(0);
@@ -157,10 +162,28 @@ impl Connection {
         let account = self.accounts[end as usize].get_or_insert_with(|| {
             let mut account = CounterAccount::with_slices(slices);
             account.set_congestion(congestion);
+            account.set_limits(limits(end, own));
             account.on_reading(end, &before);
             Box::new(account)
         });
         account.on_reading(end, &reading);
+    }
+}
+
+/// What bounds the buffers of a connection, as far as the host of this end shows.
+fn limits(end: End, own: &[Option<Bytes>; 4]) -> Limits {
+    let [tcp_rmem_max, tcp_wmem_max, rmem_max, wmem_max] = *own;
+    match end {
+        End::Sender => Limits {
+            tcp_wmem_max,
+            wmem_max,
+            ..Limits::default()
+        },
+        End::Receiver => Limits {
+            tcp_rmem_max,
+            rmem_max,
+            ..Limits::default()
+        },
     }
 }
 
@@ -176,6 +199,8 @@ pub struct Watch {
     owners_at: Option<Instant>,
     look: u64,
     slices: usize,
+    /// What bounds the buffers of this host.
+    own: [Option<Bytes>; 4],
 }
 
 impl Watch {
@@ -194,6 +219,7 @@ impl Watch {
             owners_at: None,
             look: 0,
             slices: SLICES,
+            own: crate::system::buffer_limits(),
         })
     }
 
@@ -223,6 +249,7 @@ impl Watch {
             owners,
             look,
             slices,
+            own,
             ..
         } = self;
         diag.list(WITH_DATA, |socket| {
@@ -243,7 +270,7 @@ impl Watch {
                 return;
             };
             connection.look = *look;
-            connection.update(socket, (sampler, *slices), at);
+            connection.update(socket, (sampler, *slices, own), at);
         })?;
         if has_unknown && self.owners_at.is_none_or(is_due) {
             self.find_owners(at);
@@ -265,7 +292,7 @@ impl Watch {
         let identity = connection.identity;
         self.diag.one(&identity, |socket| {
             is_there = WITH_DATA >> socket.state() & 1 == 1;
-            connection.update(socket, (&self.sampler, self.slices), at);
+            connection.update(socket, (&self.sampler, self.slices, &self.own), at);
         })?;
         Ok(is_there)
     }

@@ -262,7 +262,7 @@ mod tests {
         };
         let text = change(&[sent(20)], &[sent(30), other]);
         assert!(
-            text.contains("send 20 Mbit/s -> 30 Mbit/s (+50 %)"),
+            text.contains("send 20.0 Mbit/s -> 30.0 Mbit/s (+50 %)"),
             "{text}"
         );
         assert!(text.contains("not tested before"), "{text}");
