@@ -81,7 +81,8 @@ pub fn diagnose(label: &Label) -> Option<Diagnosis> {
     account(label, &[End::Sender, End::Receiver]).diagnose()
 }
 
-/// The account of a case, from the readings of these ends.
+/// The account of a case, from the readings of these ends: of both as a tester has them, of one
+/// as the kernel has them, which knows no application.
 #[must_use]
 pub fn account(label: &Label, ends: &[End]) -> CounterAccount {
     let facts = &label.facts;
@@ -99,6 +100,10 @@ pub fn account(label: &Label, ends: &[End]) -> CounterAccount {
             End::Sender => "sender",
             End::Receiver => "receiver",
         };
+        if ends.len() == 1 {
+            account.on_reading(end, &reading);
+            continue;
+        }
         account.on_host(end, &host(facts, name, reading.at));
         account.on_reading(end, &told(facts, end, name, reading));
     }

@@ -197,6 +197,11 @@ impl CounterAccount {
         sender.is_some_and(|reading| reading.busy.is_none())
     }
 
+    /// Whether both ends were read.
+    pub(super) fn has_both_ends(&self) -> bool {
+        self.sender.is_some() && self.receiver.is_some()
+    }
+
     /// Whether nothing was lost or marked up to the end of a slice.
     pub(super) fn is_early(&self, slice: &Slice) -> bool {
         self.first_loss
@@ -327,6 +332,8 @@ impl CounterAccount {
             received as f64 / time * rtt.as_secs_f64() / (window.as_u64() as f64).max(1.0)
         });
         slice.receive_fill.add(fill, time);
+        let window = to.rcv_wnd.map(|window| window.as_u64() as f64);
+        slice.window.add(window, time);
         slice.sample_receiver(Some(to), time, self.max_window);
         slice.socket_drops = difference(from, to, |one| one.sock_drops).unwrap_or(0);
         slice.app_not_reading.add(self.not_reading, time);

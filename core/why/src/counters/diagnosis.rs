@@ -260,7 +260,7 @@ impl CounterAccount {
                 .collect(),
             finding: words.finding,
             fix: words.fix,
-            confidence: confidence(probability, self.is_coarse()),
+            confidence: confidence(probability, self.is_coarse(), self.has_both_ends()),
             probability,
             is_note: false,
             time: attributed.time,
@@ -426,7 +426,7 @@ mod tests {
                 let words = [
                     ("tcpi_bytes_received", 100_000 * step),
                     ("tcpi_rcv_rtt", 20_000),
-                    ("tcpi_rcv_wnd", 300_000 - unread),
+                    ("tcpi_rcv_wnd", 300_000 - unread * i64::from(step > 0)),
                     ("recv_q", unread * i64::from(step > 0)),
                 ];
                 let at = Instant::ZERO + Duration::from_millis(100 * step.unsigned_abs());

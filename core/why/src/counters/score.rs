@@ -24,6 +24,10 @@ const CALIBRATION: (&[f64], &[f64]) = (
 /// Until they are graded on other machines no answer from counters is surer.
 const MAX_CONFIDENCE: f64 = 0.89;
 
+/// From one end alone no answer is sure: a receiver without CPU time, or a queue that ACKs
+/// wait in, looks to the sender as a full path does.
+const MAX_OF_ONE_END: f64 = 0.84;
+
 /// The same where the kernel's times limited by window and buffer are unknown, from 220
 /// connections seen as a report of iperf3 shows them: stated lower than measured, since of 60
 /// reports of other connections half of the answers were those of captures.
@@ -94,11 +98,16 @@ fn at(row: &[f64], (knot, part): (usize, f64)) -> Option<f64> {
 }
 
 /// The confidence that a mean probability is worth.
-pub(super) fn confidence(probability: f64, is_coarse: bool) -> f64 {
+pub(super) fn confidence(probability: f64, is_coarse: bool, has_both_ends: bool) -> f64 {
     let (knots, shares) = if is_coarse { COARSE } else { CALIBRATION };
     let (knot, part) = position(knots, probability);
+    let most = if has_both_ends {
+        MAX_CONFIDENCE
+    } else {
+        MAX_OF_ONE_END
+    };
     let next = shares.get(knot + 1).copied().unwrap_or(shares[knot]);
-    (shares[knot] * (1.0 - part) + next * part).min(MAX_CONFIDENCE)
+    (shares[knot] * (1.0 - part) + next * part).min(most)
 }
 
 #[cfg(test)]
