@@ -20,6 +20,7 @@ pub mod cubic;
 pub mod reno;
 
 mod bbr;
+mod bbr3;
 mod bic;
 mod bic_2_6_20;
 mod cdg;
@@ -277,6 +278,14 @@ pub const REGISTRY: &[Entry] = &[
         reacts_to: "delivery rate and minimum RTT; losses of a fifth or more",
         deployed: "Google from 2016; Linux, a choice",
         build: |config| Box::new(bbr::Bbr::new(config)),
+    },
+    Entry {
+        name: "bbr3",
+        summary: "a model of rate, RTT and loss, version 3 (draft-ietf-ccwg-bbr)",
+        family: Family::RateBased,
+        reacts_to: "delivery rate and minimum RTT; losses above 2 % of a round",
+        deployed: "Google from 2023",
+        build: |config| Box::new(bbr3::Bbr3::new(config)),
     },
     Entry {
         name: "dctcp",
