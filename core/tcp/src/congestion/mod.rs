@@ -19,6 +19,8 @@
 pub mod cubic;
 pub mod reno;
 
+mod bbr;
+mod bbr3;
 mod bic;
 mod bic_2_6_20;
 mod cdg;
@@ -39,8 +41,11 @@ mod ledbat;
 mod ledbat_plus_plus;
 mod linux_2_6_20;
 mod lp;
+#[cfg(test)]
+mod model_path;
 mod nv;
 mod prague;
+mod rate_model;
 mod round_rtt;
 mod scalable;
 mod signals;
@@ -51,6 +56,7 @@ mod vegas;
 mod veno;
 mod westwood;
 mod windowed;
+mod windowed_filter;
 mod yeah;
 
 use alloc::boxed::Box;
@@ -264,6 +270,22 @@ pub const REGISTRY: &[Entry] = &[
         reacts_to: "losses, marks as losses, delay and ACK trains in slow start",
         deployed: "Linux, the default since 2.6.19",
         build: |config| Box::new(cubic_linux::CubicLinux::new(config)),
+    },
+    Entry {
+        name: "bbr",
+        summary: "a model of rate and RTT, version 1, in whole numbers as in Linux 6",
+        family: Family::RateBased,
+        reacts_to: "delivery rate and minimum RTT; losses of a fifth or more",
+        deployed: "Google from 2016; Linux, a choice",
+        build: |config| Box::new(bbr::Bbr::new(config)),
+    },
+    Entry {
+        name: "bbr3",
+        summary: "a model of rate, RTT and loss, version 3 (draft-ietf-ccwg-bbr)",
+        family: Family::RateBased,
+        reacts_to: "delivery rate and minimum RTT; losses above 2 % of a round",
+        deployed: "Google from 2023",
+        build: |config| Box::new(bbr3::Bbr3::new(config)),
     },
     Entry {
         name: "dctcp",

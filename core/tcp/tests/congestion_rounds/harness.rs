@@ -81,7 +81,11 @@ impl Rounds {
     }
 
     fn stretch(&self) -> f64 {
-        (self.window() as f64 / self.path as f64).max(1.0)
+        self.stretch_of(self.window())
+    }
+
+    fn stretch_of(&self, segments: u64) -> f64 {
+        (segments as f64 / self.path as f64).max(1.0)
     }
 
     /// Sends super-segments of that many segments.
@@ -127,13 +131,14 @@ impl Rounds {
     fn rate(&self, segments: u64) -> RateSample {
         let flight = self.flight.max(segments);
         let delivered = self.acked + segments;
+        let rtt = Duration::from_secs_f64(self.rtt.as_secs_f64() * self.stretch_of(flight));
         RateSample {
             delivered: Bytes::new(flight.min(delivered) * SMSS),
             lost: Bytes::ZERO,
             prior_delivered: Bytes::new(delivered.saturating_sub(flight) * SMSS),
             tx_in_flight: Bytes::new(flight * SMSS),
             send_interval: self.rtt,
-            ack_interval: self.rtt,
+            ack_interval: rtt,
             app_limited: false,
             is_retransmission: false,
             ack_delayed: false,

@@ -5,7 +5,7 @@
 
 use crate::harness::{Rounds, SMSS, linux_2_6_20, modern};
 use gigatcp_events::Phase;
-use gigatcp_tcp::congestion::{Config, CongestionKind, REGISTRY, SlowStart, find};
+use gigatcp_tcp::congestion::{Config, CongestionKind, Family, REGISTRY, SlowStart, find};
 use gigatcp_units::Duration;
 use std::fmt::Write;
 use std::path::Path;
@@ -40,7 +40,8 @@ fn strike(rounds: &mut Rounds, event: &str) {
 fn run(name: &str, config: &Config, segments_per_ack: u64) -> String {
     let entry = find(name).expect("a control of the registry");
     let mut rounds = Rounds::new((entry.build)(config), RTT, segments_per_ack);
-    if DELAY_BASED.contains(&name) {
+    // What answers delay or rates has a path to answer.
+    if entry.family != Family::WindowBased {
         rounds = rounds.with_path(400);
     }
     let mut text = String::from("round       cwnd   ssthresh  before it\n");
@@ -84,11 +85,6 @@ fn compare(snapshot: &str, got: &str) {
 fn snapshot_of(name: &str) -> String {
     name.replace(['-', '.'], "_").replace('+', "_plus")
 }
-
-/// Controls that answer delay: over a path of 400 segments, beyond which the RTT grows.
-const DELAY_BASED: &[&str] = &[
-    "cdg", "compound", "copa", "ledbat", "ledbat++", "lp", "nv", "vegas", "yeah",
-];
 
 /// Controls of Linux 2.6.20, whose own settings count by ACK.
 const OLD_KERNELS: &[&str] = &["bic-2.6.20", "cubic-2.6.20"];

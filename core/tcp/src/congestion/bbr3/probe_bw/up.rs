@@ -1,0 +1,57 @@
+//! Up: 1.25 of the rate, until more loses too much or brings no more.
+//!
+//! While the window is full at `inflight_long`, that grows by 1, 2, 4, 8 … segments per
+//! round. It ends, apart from loss, with a plateau of the rate that `inflight_long` did not
+//! cause, or, where the probe before had found too much, at what that had left.
+
+use gigatcp_units::Instant;
+
+use super::super::{Bbr3, State};
+use super::AckPhase;
+
+/// Most doublings of the growth.
+const MAX_DOUBLINGS: u32 = 30;
+
+impl Bbr3 {
+    pub(super) fn start_up(&mut self) {
+        self.cycle.ack_phase = AckPhase::ProbeStarting;
+        self.rates.start_round(self.delivered);
+        self.full_bw.restart(self.sample.rate);
+        self.enter(State::Up);
+        self.raise_slope();
+    }
+
+    pub(super) fn check_up(&mut self, now: Instant) {
+        if self.cycle.prev_probe_too_high && self.in_flight >= self.bounds.inflight_long {
+            self.cycle.stopped_risky_probe = true;
+        } else if self.cwnd_limited && self.cwnd >= self.bounds.inflight_long {
+            self.full_bw.restart(self.sample.rate);
+            return;
+        } else if !self.full_bw.is_now {
+            return;
+        }
+        self.cycle.prev_probe_too_high = false;
+        self.start_down(now);
+    }
+
+    /// `RaiseInflightLongSlope`.
+    fn raise_slope(&mut self) {
+        let growth = self.smss << self.cycle.up_rounds;
+        self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MAX_DOUBLINGS);
+        self.cycle.up_count = (self.cwnd / growth).max(1);
+    }
+
+    /// `ProbeInflightLongUpward`.
+    pub(super) fn probe_upward(&mut self, acked: u64) {
+        if !self.cwnd_limited || self.cwnd < self.bounds.inflight_long {
+            return;
+        }
+        let acks = self.cycle.up_acks.saturating_add(acked);
+        let grown = acks / self.cycle.up_count;
+        self.cycle.up_acks = acks % self.cycle.up_count;
+        self.bounds.inflight_long = self.bounds.inflight_long.saturating_add(grown);
+        if self.rates.round_start {
+            self.raise_slope();
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Recovery and undo: what stood before a loss returns if there was none.
+//!
+//! A timeout leaves what is in flight and a segment; the window before it returns at the
+//! end. A loss that proves spurious gives the bounds back, and the state that probed.
+
+use gigatcp_units::Instant;
+
+use super::{Bbr3, State, UNBOUNDED};
+
+/// What stood before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Saved {
+    prior_cwnd: u64,
+    pub(super) in_recovery: bool,
+    state: Option<State>,
+    bw_short: u64,
+    inflight_short: u64,
+    inflight_long: u64,
+}
+
+impl Saved {
+    pub(super) fn new() -> Self {
+        Self {
+            prior_cwnd: 0,
+            in_recovery: false,
+            state: None,
+            bw_short: UNBOUNDED,
+            inflight_short: UNBOUNDED,
+            inflight_long: UNBOUNDED,
+        }
+    }
+}
+
+impl Bbr3 {
+    /// `SaveCwnd`.
+    pub(super) fn save_cwnd(&mut self) {
+        let again = self.saved.in_recovery || self.state == State::ProbeRtt;
+        let before = if again { self.saved.prior_cwnd } else { 0 };
+        self.saved.prior_cwnd = before.max(self.cwnd);
+    }
+
+    /// `RestoreCwnd`.
+    pub(super) fn restore_cwnd(&mut self) {
+        self.cwnd = self.cwnd.max(self.saved.prior_cwnd);
+    }
+
+    pub(super) fn leave_recovery(&mut self) {
+        if core::mem::take(&mut self.saved.in_recovery) {
+            self.restore_cwnd();
+        }
+    }
+
+    /// `SaveStateUponLoss`.
+    pub(super) fn save_state_upon_loss(&mut self) {
+        self.saved.state = Some(self.state);
+        self.saved.bw_short = self.bounds.bw_short;
+        self.saved.inflight_short = self.bounds.inflight_short;
+        self.saved.inflight_long = self.bounds.inflight_long;
+    }
+
+    /// `HandleSpuriousLossDetection`.
+    pub(super) fn handle_spurious_loss(&mut self, _now: Instant) {
+        self.leave_recovery();
+        let Some(state) = self.saved.state.take() else {
+            return;
+        };
+        let (bounds, saved) = (&mut self.bounds, &self.saved);
+        bounds.loss_in_round = false;
+        bounds.bw_short = bounds.bw_short.max(saved.bw_short);
+        bounds.inflight_short = bounds.inflight_short.max(saved.inflight_short);
+        bounds.inflight_long = bounds.inflight_long.max(saved.inflight_long);
+        self.full_bw.restart(0);
+        if self.state == State::ProbeRtt || self.state == state {
+            return;
+        }
+        match state {
+            State::Startup => {
+                self.full_bw.is_reached = false;
+                self.enter(State::Startup);
+            }
+            State::Up => self.start_refill(),
+            _ => {}
+        }
+    }
+}

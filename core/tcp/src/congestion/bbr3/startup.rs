@@ -1,0 +1,77 @@
+//! Startup: twice the rate every round, until that brings no more or loses too much.
+//!
+//! The rate has a plateau after three rounds, not limited by the application, in which no
+//! sample at a round start was 25 % above the one to beat. 2.77 = 4·ln 2.
+
+use gigatcp_events::Phase;
+
+use super::super::Ack;
+use super::super::rate_model::scaled;
+use super::{Bbr3, State, UNIT};
+
+/// Growth that shows room.
+const GROWTH: u64 = 1250;
+/// Rounds without it.
+const PLATEAU_ROUNDS: u32 = 3;
+/// `StartupFullLossCnt`: ACKs of a round that show losses.
+const FULL_LOSS_COUNT: u32 = 6;
+
+/// Whether the rate has a plateau, and whether it ever had.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct FullBw {
+    pub(super) bw: u64,
+    count: u32,
+    pub(super) is_now: bool,
+    pub(super) is_reached: bool,
+    /// ACKs with losses in this loss round.
+    loss_events: u32,
+}
+
+impl FullBw {
+    /// `ResetFullBW`, and measures from `bw`.
+    pub(super) fn restart(&mut self, bw: u64) {
+        (self.bw, self.count, self.is_now) = (bw, 0, false);
+    }
+}
+
+impl Bbr3 {
+    /// `CheckFullBWReached`.
+    pub(super) fn check_full_bw(&mut self) {
+        let full = &mut self.full_bw;
+        if full.is_now || !self.rates.round_start || self.sample.app_limited {
+            return;
+        }
+        if self.sample.rate >= scaled(full.bw, GROWTH, UNIT) {
+            full.restart(self.sample.rate);
+            return;
+        }
+        full.count += 1;
+        full.is_now = full.count >= PLATEAU_ROUNDS;
+        full.is_reached |= full.is_now;
+    }
+
+    /// `CheckStartupDone`.
+    pub(super) fn check_startup_done(&mut self, ack: &Ack) {
+        self.check_startup_high_loss(ack);
+        if self.state == State::Startup && self.full_bw.is_reached {
+            self.enter_drain();
+        }
+    }
+
+    fn check_startup_high_loss(&mut self, ack: &Ack) {
+        if self.full_bw.is_reached {
+            return;
+        }
+        self.full_bw.loss_events += u32::from(ack.lost.as_u64() > 0);
+        if !self.bounds.loss_round_start {
+            return;
+        }
+        let events = core::mem::take(&mut self.full_bw.loss_events);
+        let is_lossy = self.is_too_high(self.sample.lost, self.sample.tx_in_flight);
+        if ack.phase == Phase::Recovery && events >= FULL_LOSS_COUNT && is_lossy {
+            self.full_bw.is_reached = true;
+            let bdp = self.bdp_of(self.rates.bw, UNIT);
+            self.bounds.inflight_long = bdp.max(self.bounds.inflight_latest);
+        }
+    }
+}

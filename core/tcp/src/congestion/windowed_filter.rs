@@ -1,0 +1,102 @@
+//! Largest sample of a window of rounds, of cycles or of any other count.
+//!
+//! Kathleen Nichols' filter, as in Linux (`lib/win_minmax.c`): the best sample, the best
+//! after it and the best after that. A sample counts no longer than `window`, and no
+//! sample of its last quarter is larger than the value. With a
+//! window of 1 it is exact: the largest of this count and of the one before.
+
+/// A sample and when it was taken.
+#[derive(Clone, Copy, Default, Debug)]
+struct Sample {
+    at: u64,
+    value: u64,
+}
+
+/// Running maximum over a window of counts.
+#[derive(Clone, Debug)]
+pub(super) struct MaxFilter {
+    window: u64,
+    best: [Sample; 3],
+}
+
+impl MaxFilter {
+    /// Returns a filter without a sample: its value is zero.
+    pub(super) fn new(window: u64) -> Self {
+        Self {
+            window,
+            best: [Sample::default(); 3],
+        }
+    }
+
+    /// Returns the largest sample of the window, zero without any.
+    pub(super) fn value(&self) -> u64 {
+        self.best[0].value
+    }
+
+    /// Changes how far it looks back, from the next sample on.
+    pub(super) fn set_window(&mut self, window: u64) {
+        self.window = window;
+    }
+
+    /// Takes a sample at count `at`, which never falls.
+    pub(super) fn on_sample(&mut self, at: u64, value: u64) {
+        let new = Sample { at, value };
+        let [first, second, third] = &mut self.best;
+        if value >= first.value || at - third.at > self.window {
+            self.best = [new; 3];
+            return;
+        }
+        if value >= second.value {
+            (*second, *third) = (new, new);
+        } else if value >= third.value {
+            *third = new;
+        }
+        self.drop_old(new);
+    }
+
+    fn drop_old(&mut self, new: Sample) {
+        let [first, second, third] = self.best;
+        let age = new.at - first.at;
+        if age > self.window {
+            self.best = [second, third, new];
+            if new.at - second.at > self.window {
+                self.best = [third, new, new];
+            }
+        } else if second.at == first.at && age > self.window / 4 {
+            self.best = [first, new, new];
+        } else if third.at == second.at && age > self.window / 2 {
+            self.best[2] = new;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_value_lies_between_the_maxima_of_the_window_and_of_its_last_quarter(
+            steps in prop::collection::vec((0..3_u64, 1..50_u64), 1..300),
+            window in 1..12_u64,
+        ) {
+            let mut filter = MaxFilter::new(window);
+            let mut seen: Vec<Sample> = Vec::new();
+            let mut at = 0;
+            for (gap, value) in steps {
+                at += gap;
+                filter.on_sample(at, value);
+                seen.push(Sample { at, value });
+                let since = |span: u64| {
+                    let recent = seen.iter().filter(|one| one.at + span >= at);
+                    recent.map(|one| one.value).max().unwrap_or(0)
+                };
+                prop_assert!(filter.value() <= since(window));
+                let sure = if window == 1 { 1 } else { window / 4 };
+                prop_assert!(filter.value() >= since(sure));
+            }
+        }
+    }
+}
