@@ -351,12 +351,14 @@ impl Value {
         Some(&found.value)
     }
 
-    /// Whether this is the name `word`, alone or in a row of `|`.
+    /// Whether this is the name `word`, or a number with its bits, alone or in a
+    /// row of `|`.
     #[must_use]
     pub fn has_word(&self, word: &str) -> bool {
         match self {
             Value::Name(name) => name == word,
             Value::Or(parts) => parts.iter().any(|part| part.has_word(word)),
+            Value::Integer(number) => crate::symbols::is_set(*number, word),
             _ => false,
         }
     }

@@ -60,3 +60,52 @@ pub mod open {
     /// Calls do not block.
     pub const O_NONBLOCK: i64 = 0o4000;
 }
+
+/// Flags of calls by name: those of `send` and `recv`, of `socket`, `poll` and
+/// `epoll`.
+const FLAGS: &[(&str, i64)] = &[
+    ("MSG_OOB", 0x1),
+    ("MSG_PEEK", 0x2),
+    ("MSG_DONTROUTE", 0x4),
+    ("MSG_CTRUNC", 0x8),
+    ("MSG_TRUNC", 0x20),
+    ("MSG_DONTWAIT", 0x40),
+    ("MSG_EOR", 0x80),
+    ("MSG_WAITALL", 0x100),
+    ("MSG_ERRQUEUE", 0x2000),
+    ("MSG_NOSIGNAL", 0x4000),
+    ("MSG_MORE", 0x8000),
+    ("MSG_ZEROCOPY", 0x0400_0000),
+    ("MSG_FASTOPEN", 0x2000_0000),
+    ("SOCK_STREAM", 0x1),
+    ("SOCK_NONBLOCK", 0o4000),
+    ("SOCK_CLOEXEC", 0o2_000_000),
+    ("POLLIN", 0x1),
+    ("POLLPRI", 0x2),
+    ("POLLOUT", 0x4),
+    ("POLLERR", 0x8),
+    ("POLLHUP", 0x10),
+    ("POLLRDHUP", 0x2000),
+    ("EPOLLIN", 0x1),
+    ("EPOLLPRI", 0x2),
+    ("EPOLLOUT", 0x4),
+    ("EPOLLERR", 0x8),
+    ("EPOLLHUP", 0x10),
+    ("EPOLLRDHUP", 0x2000),
+    ("EPOLLONESHOT", 0x4000_0000),
+    ("EPOLLET", 0x8000_0000),
+];
+
+/// Whether the flag `word` is set in a number that a script gives.
+#[must_use]
+pub fn is_set(number: i64, word: &str) -> bool {
+    let flag = FLAGS.iter().find(|(name, _)| *name == word);
+    flag.is_some_and(|(_, bits)| number & bits == *bits)
+}
+
+/// Bits of `number` that no flag of `send` and `recv` has.
+#[must_use]
+pub fn unknown_message_flags(number: i64) -> i64 {
+    let known = FLAGS.iter().filter(|(name, _)| name.starts_with("MSG_"));
+    known.fold(number, |left, (_, bits)| left & !bits)
+}

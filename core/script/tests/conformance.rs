@@ -17,7 +17,17 @@ fn scripts() -> Vec<PathBuf> {
             found.extend(files.map(|file| file.unwrap().path()));
         }
     }
+    // `cargo xtask ledger --mutate` asks for some alone.
+    let asked = std::env::var_os("GIGATCP_SCRIPTS");
+    let asked = asked.map(|names| names.to_string_lossy().into_owned());
+    let is_asked_for = |path: &Path| {
+        let named = |name: &str| path.ends_with(format!("{name}.pkt"));
+        asked
+            .as_ref()
+            .is_none_or(|names| names.split(',').any(named))
+    };
     found.retain(|path| path.extension().is_some_and(|ending| ending == "pkt"));
+    found.retain(|path| is_asked_for(path));
     found.sort();
     found
 }
@@ -65,7 +75,12 @@ fn what_the_engine_lacks_is_a_fault_of_a_script_of_ours() {
 #[test]
 fn the_engine_passes_every_script_exactly_to_the_nanosecond() {
     let scripts = scripts();
-    assert!(scripts.len() >= 20, "{} scripts", scripts.len());
+    let is_chosen = std::env::var_os("GIGATCP_SCRIPTS").is_some();
+    assert!(
+        is_chosen || scripts.len() >= 20,
+        "{} scripts",
+        scripts.len()
+    );
     let faults: Vec<String> = scripts
         .iter()
         .flat_map(|path| [fault(path, false), fault(path, true)])

@@ -4,10 +4,8 @@
 //!   client's address. The key may be changed: cookies of the one before are
 //!   still taken, and answered with a new one.
 //! * [`FastOpenCache`]: the client's memory of cookies and MSS by server
-//!   address, bounded, oldest use out first; and of servers towards which a SYN
-//!   with text was lost (section 4.1.3.1: it is left for a while, twice as long
-//!   each time).
-//!
+//!   address, bounded, oldest use out first; and of negative responses (section
+//!   4.1.3.1): no Fast Open for a while, twice as long each time.
 //! * [`FastOpenSlots`]: how many connections were opened so and have not
 //!   completed their handshake (section 5.1). A slot is held by the connection
 //!   and given back by it, wherever it has gone by then.
@@ -25,8 +23,8 @@ use gigatcp_wire::FastOpenCookie;
 
 use crate::secret::{Purpose, Secret};
 
-/// After the first loss of a SYN with text, that long without (Linux: 60 s,
-/// doubled each time).
+/// Time without Fast Open after the first negative response, doubled each time
+/// (Linux: 60 s).
 const FIRST_ABSTENTION: Duration = Duration::from_secs(60);
 
 /// Doublings of that after which it grows no more: about 18 hours.
@@ -164,15 +162,29 @@ pub struct FastOpenOutcome {
     pub text_acked: u32,
     /// Our first SYN was not answered in time.
     pub timed_out: bool,
+    /// An ICMP error about our SYN was believed.
+    pub icmp_error: bool,
     /// A SYN-ACK came.
     pub answered: bool,
+}
+
+impl FastOpenOutcome {
+    /// Whether it is a negative response (RFC 7413 section 4.1.3.1): data in SYN
+    /// that the SYN-ACK does not acknowledge, no SYN-ACK in time or at all, an
+    /// ICMP error. A new cookie is an invitation to try again.
+    #[must_use]
+    pub fn is_negative(&self) -> bool {
+        let refused = self.answered && self.text_sent > 0;
+        let failed = refused || self.timed_out || self.icmp_error;
+        failed && self.text_acked == 0 && self.cookie.is_none()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     cookie: Option<FastOpenCookie>,
     mss: Option<u16>,
-    losses: u32,
+    failures: u32,
     abstain_until: Instant,
     /// Order of use.
     used: u64,
@@ -209,8 +221,8 @@ impl FastOpenCache {
         self.servers.is_empty()
     }
 
-    /// What to offer `server`: its cookie, the request for one, or nothing
-    /// while the path seems to swallow SYNs with text.
+    /// Returns the cookie for `server` or the request for one; `None` while Fast
+    /// Open is off after a negative response.
     pub fn offer(&mut self, now: Instant, server: IpAddr) -> Option<FastOpenOffer> {
         let default_mss = match server {
             IpAddr::V4(_) => 536,
@@ -233,10 +245,11 @@ impl FastOpenCache {
         })
     }
 
-    /// Learns from a connection to `server`. Its outcome counts once the
-    /// server has answered: one that never answered may simply be gone.
+    /// Learns from a connection to `server` that is established or was aborted.
+    /// A server that never answered counts too: something on the path may drop
+    /// every segment after a SYN with data (RFC 7413 section 4.1.3.1).
     pub fn learn(&mut self, now: Instant, server: IpAddr, outcome: &FastOpenOutcome) {
-        if !outcome.answered {
+        if !outcome.answered && !outcome.is_negative() {
             return;
         }
         self.make_room_for(server);
@@ -245,19 +258,19 @@ impl FastOpenCache {
         let entry = self.servers.entry(server).or_insert(Entry {
             cookie: None,
             mss: None,
-            losses: 0,
+            failures: 0,
             abstain_until: Instant::ZERO,
             used,
         });
         entry.used = used;
         entry.cookie = outcome.cookie.or(entry.cookie);
         entry.mss = outcome.mss.or(entry.mss);
-        if outcome.timed_out && outcome.text_acked == 0 {
-            let wait = FIRST_ABSTENTION * (1 << entry.losses.min(MOST_DOUBLINGS));
+        if outcome.is_negative() {
+            let wait = FIRST_ABSTENTION * (1 << entry.failures.min(MOST_DOUBLINGS));
             entry.abstain_until = now + wait;
-            entry.losses += 1;
+            entry.failures += 1;
         } else if outcome.text_acked > 0 {
-            entry.losses = 0;
+            entry.failures = 0;
         }
     }
 
@@ -391,14 +404,62 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_never_answered_teaches_nothing() {
-        let mut cache = FastOpenCache::new(2);
-        let silent = FastOpenOutcome {
-            timed_out: true,
+    fn every_kind_of_negative_response_turns_fast_open_off_for_a_while() {
+        // RFC 7413 section 4.1.3.1.
+        let sent = FastOpenOutcome {
             text_sent: 9,
             ..FastOpenOutcome::default()
         };
-        cache.learn(Instant::ZERO, v4(1), &silent);
-        assert!(cache.is_empty());
+        let not_acknowledged = FastOpenOutcome {
+            answered: true,
+            ..sent
+        };
+        let never_answered = FastOpenOutcome {
+            timed_out: true,
+            ..sent
+        };
+        let request_never_answered = FastOpenOutcome {
+            timed_out: true,
+            ..FastOpenOutcome::default()
+        };
+        let icmp_error = FastOpenOutcome {
+            icmp_error: true,
+            ..sent
+        };
+        for negative in [
+            not_acknowledged,
+            never_answered,
+            request_never_answered,
+            icmp_error,
+        ] {
+            let mut cache = FastOpenCache::new(2);
+            cache.learn(Instant::ZERO, v4(1), &negative);
+            assert_eq!(cache.offer(Instant::ZERO, v4(1)), None, "{negative:?}");
+            assert!(cache.offer(Instant::ZERO, v4(2)).is_some());
+            assert!(
+                cache
+                    .offer(Instant::ZERO + FIRST_ABSTENTION, v4(1))
+                    .is_some()
+            );
+        }
+    }
+
+    #[test]
+    fn a_new_cookie_and_an_open_that_was_given_up_at_once_are_not_negative() {
+        let granted = FastOpenOutcome {
+            cookie: FastOpenCookie::new(&[7; 8]),
+            text_sent: 9,
+            timed_out: true,
+            ..answered()
+        };
+        let given_up = FastOpenOutcome {
+            text_sent: 9,
+            ..FastOpenOutcome::default()
+        };
+        for outcome in [granted, given_up] {
+            let mut cache = FastOpenCache::new(2);
+            cache.learn(Instant::ZERO, v4(1), &outcome);
+            assert!(cache.offer(Instant::ZERO, v4(1)).is_some(), "{outcome:?}");
+        }
     }
 }

@@ -120,11 +120,17 @@ impl PathMtu {
         }
     }
 
-    /// The options are settled: the peer takes packets of `ceiling` octets.
+    /// The options are settled: the peer takes packets of `ceiling` octets. What
+    /// an error about the SYN has said stays.
     pub fn start(&mut self, now: Instant, profile: &Profile, ceiling: u32) {
+        let (told, told_until) = (self.current, self.act_at);
         *self = Self::new(self.ip, ceiling);
+        if told < ceiling && told_until < Instant::FAR_FUTURE {
+            self.current = told;
+            self.act_at = told_until;
+        }
         if profile.plpmtud && profile.plpmtud_from_base {
-            self.current = self.base(profile).min(ceiling);
+            self.current = self.base(profile).min(self.current);
             self.act_at = now;
         }
         let remembered = profile.route_mtu.max(self.ip.least_mtu());

@@ -125,6 +125,15 @@ impl Host {
         Ok(Progress::Blocked(id))
     }
 
+    /// Whether a call waits that opened the connection by writing.
+    pub fn is_opened_by_write(&self, index: usize) -> bool {
+        let fd = self.connections[index].fd;
+        self.waiting.iter().any(|waiting| match &waiting.operation {
+            Operation::Write(writing) => fd.is_some_and(|fd| writing.is_opening(fd)),
+            _ => false,
+        })
+    }
+
     /// Tries the calls that wait.
     pub fn retry_calls(&mut self) {
         let now = self.clock();

@@ -185,25 +185,12 @@ impl Host {
     fn line(&mut self, line: &str) -> Result<(), Unsupported> {
         let words = words(line);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        if self.look(&words, line)? {
+        let words = without_interpreter(&words);
+        if self.look(words, line)? {
             return Ok(());
         }
-        match words[..] {
-            ["./defaults.sh" | "../common/defaults.sh", ..] => {
-                for (name, value) in DEFAULTS {
-                    self.sysctl(name, value)?;
-                }
-                self.setup.as_linux = true;
-                // Linux grants what a socket asks for twice, its own sizes once.
-                self.setup.doubles_requests = true;
-                // Its CUBIC opens by HyStart and counts in whole numbers.
-                self.setup.slow_start = SlowStart::HyStart;
-                self.setup.congestion = congestion_named("cubic-linux")?;
-                for (name, value) in AS_LINUX {
-                    self.setup.set(name, value)?;
-                }
-                Ok(())
-            }
+        match *words {
+            [script, ..] if file_name(script) == "defaults.sh" => self.be_linux(),
             ["sysctl", ref rest @ ..] => {
                 let settings = rest.iter().filter(|word| !word.starts_with('-'));
                 for setting in settings {
@@ -214,10 +201,7 @@ impl Host {
                 }
                 Ok(())
             }
-            [
-                "./set_sysctls.py" | "../common/set_sysctls.py",
-                ref rest @ ..,
-            ] => {
+            [script, ref rest @ ..] if file_name(script) == "set_sysctls.py" => {
                 for setting in rest {
                     let Some((path, value)) = setting.split_once('=') else {
                         return Err(Unsupported::new("command", line));
@@ -226,7 +210,10 @@ impl Host {
                 }
                 Ok(())
             }
-            ["ip", "tcp_metrics" | "tcpmetrics", ..] | ["sleep" | "sync" | "true", ..] => Ok(()),
+            ["ip", "tcp_metrics" | "tcpmetrics", ..]
+            | ["tc", "qdisc" | "-s", "show" | "qdisc", ..]
+            | ["sleep" | "sync" | "true" | "rm", ..] => Ok(()),
+            ["tc", "qdisc", "del", "dev", _, "root", ..] => self.setup.set("pacing", "false"),
             [
                 "tc",
                 "qdisc",
@@ -234,7 +221,7 @@ impl Host {
                 "dev",
                 _,
                 "root",
-                queue @ ("pfifo" | "fq"),
+                queue @ ("pfifo" | "fq" | "noqueue" | "pfifo_fast" | "mq"),
                 ref rest @ ..,
             ] if !rest.contains(&"limit") => {
                 let is_paced = if queue == "fq" { "true" } else { "false" };
@@ -253,6 +240,23 @@ impl Host {
             [name, ..] if name.starts_with("/tmp/sysctl_restore_") => Ok(()),
             _ => Err(Unsupported::new("command", line)),
         }
+    }
+
+    /// The settings of the kernel's self-tests, and Linux's habits.
+    fn be_linux(&mut self) -> Result<(), Unsupported> {
+        for (name, value) in DEFAULTS {
+            self.sysctl(name, value)?;
+        }
+        self.setup.as_linux = true;
+        // Linux grants what a socket asks for twice, its own sizes once.
+        self.setup.doubles_requests = true;
+        // Its CUBIC opens by HyStart and counts in whole numbers.
+        self.setup.slow_start = SlowStart::HyStart;
+        self.setup.congestion = congestion_named("cubic-linux")?;
+        for (name, value) in AS_LINUX {
+            self.setup.set(name, value)?;
+        }
+        Ok(())
     }
 
     fn sysctl(&mut self, name: &str, value: &str) -> Result<(), Unsupported> {
@@ -410,6 +414,22 @@ fn last_amount(value: &str) -> Option<Bytes> {
         product.checked_mul(factor.trim().parse().ok()?)
     })?;
     Some(Bytes::new(product))
+}
+
+/// The words behind what runs a file: `sh`, `source` and the like.
+fn without_interpreter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
+    match words {
+        [
+            "." | "source" | "sh" | "bash" | "python" | "python3",
+            rest @ ..,
+        ] => rest,
+        all => all,
+    }
+}
+
+/// The last part of a path.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Words of a shell line; quotation marks keep blanks, and a value may stand

@@ -1,6 +1,8 @@
 //! Fast Open of clients: `MSG_FASTOPEN` and `TCP_FASTOPEN_CONNECT` (RFC 7413
 //! appendix A, Linux `tcp(7)`).
 
+use gigatcp_events::State;
+
 use super::calls::{Called, Operation, failed, returned};
 use super::host::{Host, SocketState};
 use super::transfer::Writing;
@@ -63,10 +65,11 @@ impl Host {
         if self.is_nonblocking(fd) {
             return failed("EINPROGRESS");
         }
-        self.start(Operation::Write(Writing::new(fd, len, zero_copy)), None)
+        let writing = Writing::new(fd, len, zero_copy).opening();
+        self.start(Operation::Write(writing), None)
     }
 
-    /// Remembers what came of a fast open, once the SYN is answered.
+    /// Remembers what came of a fast open, once it is established or closed.
     pub fn learn_fast_open(&mut self, index: usize) {
         let (now, server) = (self.clock(), self.addresses.remote);
         let conn = &mut self.connections[index];
@@ -74,7 +77,7 @@ impl Host {
             return;
         }
         if let Some(outcome) = conn.tcp.fast_open_outcome()
-            && outcome.answered
+            && (outcome.answered || conn.tcp.state() == State::Closed)
         {
             conn.fast_open_learned = true;
             self.fast_open_cache.learn(now, server, &outcome);

@@ -244,6 +244,7 @@ impl Host {
             }
         }
         conn.note_times(at);
+        self.learn_fast_open(index);
     }
 
     /// Of what leaves.
@@ -359,7 +360,6 @@ impl Host {
     }
 
     fn after_arrival(&mut self, index: usize, ack: Option<SeqNumber>) {
-        self.learn_fast_open(index);
         let conn = &mut self.connections[index];
         // Data for an application that is gone: RFC 1122 section 4.2.2.13. The
         // reset lies where the peer acknowledges, so that it counts there
@@ -371,6 +371,11 @@ impl Host {
         // output does; a cork holds.
         if conn.held > 0 && !self.is_corked(index) {
             self.release_held(index);
+        }
+        // Its data is at hand: the handshake's ACK rides on it (Linux
+        // `sk_write_pending`).
+        if self.is_opened_by_write(index) {
+            self.retry_calls();
         }
         self.pump(index);
     }

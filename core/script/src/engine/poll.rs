@@ -25,8 +25,8 @@ struct Watched {
     /// What was told already, for edges; and after one shot, that it is over.
     told: Vec<&'static str>,
     is_over: bool,
-    /// News of the error queue that were told.
-    news: u64,
+    /// News of the error queue, and octets that had arrived, when it was told.
+    news: (u64, u64),
 }
 
 /// A call that waits for something to be ready.
@@ -133,7 +133,7 @@ impl Host {
             events,
             told: Vec::new(),
             is_over: false,
-            news: 0,
+            news: (0, 0),
         };
         match (args.get(1).name(), events, known) {
             (Some("EPOLL_CTL_ADD"), Some(events), None) => epoll.watched.push(watched(events)),
@@ -156,9 +156,14 @@ impl Host {
         self.watch(Watch::Epoll(args.number(0)?, most), args.number(3)?)
     }
 
-    fn news_of(&self, fd: i64) -> u64 {
+    /// What makes an edge although the events are the same: news of the error
+    /// queue, and octets that arrived.
+    fn news_of(&self, fd: i64) -> (u64, u64) {
         let conn = self.open_index(fd).map(|index| &self.connections[index]);
-        conn.map_or(0, |conn| conn.errors.news())
+        conn.map_or((0, 0), |conn| {
+            let arrived = u64::from(conn.read) + conn.tcp.readable();
+            (conn.errors.news(), arrived)
+        })
     }
 
     fn attempt_epoll(&mut self, epfd: i64, most: usize) -> Option<Returned> {
@@ -171,8 +176,10 @@ impl Host {
             let ready = self.ready(watched.fd, &watched.events, "EPOLL");
             let edges = watched.events.has_word("EPOLLET");
             let news = self.news_of(watched.fd);
-            let is_new =
-                ready.iter().any(|word| !watched.told.contains(word)) || news != watched.news;
+            let has_data = ready.contains(&"IN") && news.1 != watched.news.1;
+            let is_new = ready.iter().any(|word| !watched.told.contains(word))
+                || news.0 != watched.news.0
+                || has_data;
             if found.is_none() && most > 0 && !ready.is_empty() && (!edges || is_new) {
                 watched.is_over = watched.events.has_word("EPOLLONESHOT");
                 found = Some(event(watched.fd, &ready));

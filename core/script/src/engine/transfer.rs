@@ -43,6 +43,8 @@ pub struct Writing {
     zero_copy: bool,
     /// `MSG_EOR`.
     ends_record: bool,
+    /// It began with the open: the handshake's ACK rides on what it writes.
+    opens: bool,
     /// What is left where a packet of Linux has no room for more pieces, what
     /// is reached first at the end.
     cuts: Vec<usize>,
@@ -180,6 +182,7 @@ impl Host {
             ),
             _ => (args.number(2)? as usize, args.get(3)),
         };
+        forbid(flags, &[])?;
         if args.get(1).name() == Some("NULL") && len > 0 {
             return failed("EFAULT");
         }
@@ -198,6 +201,7 @@ impl Host {
             urgent: flags.has_word("MSG_OOB"),
             zero_copy,
             ends_record: flags.has_word("MSG_EOR"),
+            opens: false,
             cuts: match zero_copy && self.setup.as_linux {
                 true => cuts(args.get(1), len),
                 false => Vec::new(),
@@ -355,8 +359,22 @@ impl Writing {
             urgent: false,
             zero_copy,
             ends_record: false,
+            opens: false,
             cuts: Vec::new(),
         }
+    }
+
+    /// A write that waits for the handshake which it began.
+    pub fn opening(self) -> Self {
+        Self {
+            opens: true,
+            ..self
+        }
+    }
+
+    /// Whether it began the connection of `fd`.
+    pub fn is_opening(&self, fd: i64) -> bool {
+        self.opens && self.fd == fd
     }
 
     /// All of it is written.
@@ -434,9 +452,16 @@ impl Conn {
 }
 
 fn forbid(flags: &Value, words: &[&str]) -> Result<(), Unsupported> {
-    match words.iter().find(|word| flags.has_word(word)) {
-        Some(word) => Err(Unsupported::new("call", *word)),
-        None => Ok(()),
+    if let Some(word) = words.iter().find(|word| flags.has_word(word)) {
+        return Err(Unsupported::new("call", *word));
+    }
+    let unknown = match flags {
+        Value::Integer(number) => crate::symbols::unknown_message_flags(*number),
+        _ => 0,
+    };
+    match unknown {
+        0 => Ok(()),
+        bits => Err(Unsupported::new("call", alloc::format!("flags {bits:#x}"))),
     }
 }
 

@@ -6,6 +6,7 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `conditions` | `#ifdef` and the like |
 //! | `cursor` | characters, blanks, comments, numbers |
 //! | `time` | when |
 //! | `packet` | `<` and `>` lines |
@@ -14,6 +15,7 @@
 //! | `call` | calls and their values |
 
 mod call;
+mod conditions;
 mod cursor;
 mod icmp;
 mod options;
@@ -36,7 +38,8 @@ type Parsed<T> = Result<T, Mistake>;
 /// # Errors
 /// The first mistake, with its place; a script without an event is one.
 pub fn parse(text: &str) -> Result<Script, Mistake> {
-    let mut cursor = Cursor::new(text);
+    let chosen = conditions::chosen_lines(text)?;
+    let mut cursor = Cursor::new(&chosen);
     let mut script = Script {
         headers: headers(text),
         ..Script::default()

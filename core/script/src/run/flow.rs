@@ -27,6 +27,11 @@ impl Start {
         Self { script, wire }
     }
 
+    /// Whether the stack has not sent its number yet.
+    pub fn is_guess(self) -> bool {
+        self.wire == UNKNOWN_ISS && self.script == 0
+    }
+
     /// The number on the wire. Segments with SYN state absolute numbers.
     pub fn to_wire(self, number: u32, with_syn: bool) -> u32 {
         let base = if with_syn { self.script } else { 0 };
@@ -74,6 +79,11 @@ impl Flow {
             stamps: BTreeMap::new(),
             first_stamp: None,
         }
+    }
+
+    /// Whether the stack's numbers begin elsewhere than with a SYN at `wire`.
+    pub fn is_begun_otherwise(&self, wire: u32) -> bool {
+        self.local.is_some_and(|start| start.wire != wire)
     }
 
     /// The peer's numbers, which begin at `script` if they have not begun.

@@ -47,7 +47,7 @@ use crate::python;
 use crate::source::{Span, line_of};
 use crate::stack::{Addresses, CallId, Progress, Request, Returned, Sent, Stack, Unsupported};
 use compare::Stamps;
-use flow::Flow;
+use flow::{Flow, Start};
 use pace::Before;
 use settings::{PACKETDRILL_TOLERANCE, addresses, defines};
 
@@ -245,8 +245,11 @@ impl<'a> Runner<'a> {
             return Err(self.failed(Class::Unexpected, &(end..end), said));
         }
         for command in &script.cleanup {
-            // What a clean-up restores is of no concern to a stack that ends.
-            let _ = stack.command(&command.text);
+            // What a clean-up restores is of no concern to a stack that ends;
+            // what is not understood of it is told all the same.
+            if let Err(what) = stack.command(&command.text) {
+                self.printed.push(format!("clean-up: {what}"));
+            }
         }
         Ok(())
     }
@@ -267,13 +270,28 @@ impl<'a> Runner<'a> {
     }
 
     /// A SYN that opens a connection of the stack's makes it the one the
-    /// script is about.
+    /// script is about. With the ports of one before it is another, unless it is
+    /// that one's SYN again.
     fn note_new_flow(&mut self, sent: &Sent) {
         let Some(tcp) = sent.packet.tcp() else {
             return;
         };
-        let is_open = tcp.flags.contains(Flags::SYN) && !tcp.flags.contains(Flags::ACK);
-        if is_open && self.flow_of(tcp).is_none() {
+        let is_syn = tcp.flags.contains(Flags::SYN);
+        let is_open = is_syn && !tcp.flags.contains(Flags::ACK);
+        let known = self.flow_of(tcp).map(|index| &mut self.flows[index]);
+        if let Some(flow) = &known
+            && is_syn
+            && !is_open
+            && flow.local.is_some_and(Start::is_guess)
+        {
+            // What was acknowledged before it sent anything was a guess.
+            if let Some(flow) = known {
+                flow.local = None;
+            }
+            return;
+        }
+        let is_another = known.is_none_or(|flow| flow.is_begun_otherwise(tcp.seq));
+        if is_open && is_another {
             let mut flow = Flow::new(tcp.src_port, tcp.dst_port);
             flow.fd = self.connecting;
             self.flows.push(flow);
@@ -418,7 +436,10 @@ impl<'a> Runner<'a> {
         at: Instant,
         stack: &mut dyn Stack,
     ) -> Result<(), Stop> {
-        let is_fast_open = call.args.iter().any(|arg| arg.has_word("MSG_FASTOPEN"));
+        let flags_at = if call.name == "sendmsg" { 2 } else { 3 };
+        let flags = call.args.get(flags_at);
+        let is_fast_open =
+            call.name.starts_with("send") && flags.is_some_and(|f| f.has_word("MSG_FASTOPEN"));
         let is_connect = call.name == "connect" && !disconnects(call);
         if call.name == "listen" || is_connect || is_fast_open {
             // What follows is about a new connection.

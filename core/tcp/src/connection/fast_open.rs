@@ -65,7 +65,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// What came of a fast open that was offered, for the cache of cookies; it
-    /// is complete once the connection is established.
+    /// is complete once the connection is established or closed.
     #[must_use]
     pub fn fast_open_outcome(&self) -> Option<FastOpenOutcome> {
         self.fast_open.as_ref().map(|state| state.outcome)
@@ -168,7 +168,7 @@ impl<P: Payload> Connection<P> {
     /// again asks for nothing any more; a SYN-ACK repeats its grant.
     pub(super) fn fast_open_option(&self) -> Option<FastOpenCookie> {
         let option = self.fast_open.as_ref()?.option;
-        let is_first_syn = self.timeouts_in_a_row == 0 && !self.syn_answers;
+        let is_first_syn = self.snd.nxt == 0 && !self.syn_answers;
         option.filter(|_| is_first_syn || !self.active_open)
     }
 
@@ -189,23 +189,24 @@ impl<P: Payload> Connection<P> {
         self.unsent_of_record().min(room)
     }
 
-    /// The SYN-ACK has come, and acknowledges up to `ack`.
-    pub(super) fn note_fast_open_answer(&mut self, ack: u64, syn_ack: &Segment<P>) {
-        let sent = self.snd.nxt - 1;
-        let timed_out = self.timeouts_in_a_row > 0;
-        let Some(state) = &mut self.fast_open else {
+    /// The outcome of a fast open of ours that is not complete yet.
+    pub(super) fn open_fast_open_outcome(&mut self) -> Option<&mut FastOpenOutcome> {
+        let state = self.fast_open.as_mut().filter(|_| self.active_open)?;
+        Some(&mut state.outcome).filter(|outcome| !outcome.answered)
+    }
+
+    /// `answer` acknowledges our SYN, and its text up to `ack`.
+    pub(super) fn note_fast_open_answer(&mut self, ack: u64, answer: &Segment<P>) {
+        let Some(outcome) = self.open_fast_open_outcome() else {
             return;
         };
-        state.outcome = FastOpenOutcome {
-            cookie: syn_ack
-                .options
-                .fast_open()
-                .filter(|cookie| !cookie.is_request()),
-            mss: syn_ack.options.mss,
-            text_sent: sent as u32,
+        let cookie = answer.options.fast_open();
+        *outcome = FastOpenOutcome {
+            cookie: cookie.filter(|cookie| !cookie.is_request()),
+            mss: answer.options.mss,
             text_acked: (ack - 1) as u32,
-            timed_out,
             answered: true,
+            ..*outcome
         };
     }
 }

@@ -27,9 +27,13 @@ impl<P: Payload> Connection<P> {
             .snd
             .offset_of(error.seq)
             .filter(|seq| self.profile.icmp_errors && self.is_in_flight(*seq));
+        let opening = !self.is_synchronized();
         let believed = quoted.is_some_and(|seq| self.take_icmp(now, error.kind, seq));
         if believed {
             self.counters.icmp_errors += 1;
+            if opening && let Some(outcome) = self.open_fast_open_outcome() {
+                outcome.icmp_error = true;
+            }
         } else {
             self.counters.icmp_errors_ignored += 1;
         }

@@ -296,14 +296,17 @@ impl<P: Payload> Connection<P> {
         ack: Option<u64>,
         segment: &Segment<P>,
     ) -> bool {
-        if !ack.is_some_and(|ack| (1..=self.snd.nxt).contains(&ack)) {
+        let Some(ack) = ack.filter(|ack| (1..=self.snd.nxt).contains(ack)) else {
             self.reset_due = Some(Reset {
                 seq: segment.ack,
                 ack: None,
             });
             return false;
-        }
-        self.acknowledge_syn(now, received_at, 1);
+        };
+        // What lies beyond an active open's SYN left on it, when two SYNs crossed.
+        let ack = if self.active_open { ack } else { 1 };
+        self.note_fast_open_answer(ack, segment);
+        self.acknowledge_syn(now, received_at, ack);
         self.hear_handshake_ack(now, segment);
         // The window of a SYN-ACK is not scaled (RFC 7323 section 2.2).
         let scaled = !segment.flags.contains(Flags::SYN);

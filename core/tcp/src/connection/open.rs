@@ -153,6 +153,9 @@ impl<P: Payload> Connection<P> {
         syn.options.shed_to_fit();
         if self.snd.nxt == 0 {
             let text = self.text_for_syn(&syn.options);
+            if let Some(outcome) = self.open_fast_open_outcome() {
+                outcome.text_sent = text as u32;
+            }
             self.snd.nxt = 1 + text;
             self.board.on_transmit(now, 1 + text);
             self.round_end = 1 + text;

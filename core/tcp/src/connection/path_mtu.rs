@@ -21,6 +21,9 @@ use super::ecn::OPTION_ROOM;
 use crate::congestion::{CongestionKind, WindowBounds};
 use crate::recovery::Judgment;
 
+/// Most octets of options in a header.
+const MOST_OPTIONS: u32 = 40;
+
 /// Octets of the timestamps option in every segment, padded (RFC 7323
 /// appendix A).
 const TIMESTAMPS_LEN: u32 = 12;
@@ -80,14 +83,17 @@ impl<P: Payload> Connection<P> {
     }
 
     /// A router dropped the segment at `seq` as too big for `told` octets.
-    /// Returns whether that is believed.
+    /// Returns whether that is believed. A SYN with data is obeyed like any other
+    /// segment (RFC 1191 section 3) and leaves again without the data.
     pub(super) fn handle_too_big(&mut self, now: Instant, seq: u64, told: u32) -> bool {
-        if !self.profile.pmtud || seq == 0 || !self.is_synchronized() {
+        if !self.profile.pmtud {
             return false;
         }
+        let is_syn = seq == 0;
         // RFC 5927 section 7.1: what was never larger cannot have been too
         // large.
-        let headers = u64::from(self.path.headers() + TIMESTAMPS_LEN);
+        let options = if is_syn { MOST_OPTIONS } else { TIMESTAMPS_LEN };
+        let headers = u64::from(self.path.headers() + options);
         let at_most = self.board.sent_at_once(seq).map(|len| len + headers);
         if at_most.is_some_and(|at_most| at_most <= u64::from(told)) {
             return false;
@@ -101,7 +107,11 @@ impl<P: Payload> Connection<P> {
             return false;
         }
         self.follow_path_mtu(now, PathMtuCause::Icmp);
-        self.resegment(now, seq);
+        if is_syn {
+            self.syn_due = true;
+        } else {
+            self.resegment(now, seq);
+        }
         true
     }
 

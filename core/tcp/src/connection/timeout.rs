@@ -48,6 +48,9 @@ impl<P: Payload> Connection<P> {
         self.counters.timeouts += 1;
         self.timeouts_in_a_row += 1;
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        if opening && let Some(outcome) = self.open_fast_open_outcome() {
+            outcome.timed_out = true;
+        }
         let rto = self.rtt.rto();
         let event = Event::TimeoutFired {
             rto,

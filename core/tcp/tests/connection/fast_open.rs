@@ -4,8 +4,9 @@ use gigatcp_events::State;
 use gigatcp_tcp::fast_open::{FastOpenOffer, FastOpenOutcome};
 use gigatcp_tcp::{Config, Connection, Received};
 use gigatcp_units::Instant;
-use gigatcp_wire::FastOpenCookie;
+use gigatcp_wire::{FastOpenCookie, IcmpKind};
 
+use crate::icmp::icmp;
 use crate::notation;
 use crate::script::{ISS, PEER_ISS, Script, bare, with};
 
@@ -53,6 +54,7 @@ fn the_first_connection_asks_for_a_cookie_and_keeps_its_text_back() {
         ..FastOpenOutcome::default()
     };
     assert_eq!(outcome(&t), expected);
+    assert!(!outcome(&t).is_negative());
 }
 
 #[test]
@@ -265,4 +267,97 @@ fn a_grant_rides_on_every_syn_ack() {
     t.expect_nothing();
     t.inject(". 1:1(0) ack 1");
     t.expect("P. 1:101(100) ack 1");
+}
+
+#[test]
+fn a_syn_that_is_never_answered_and_one_that_an_error_answers_are_negative_responses() {
+    // RFC 7413 section 4.1.3.1.
+    let mut t = opening(&bare(), 100, cookie(), 1460);
+    t.leaving();
+    assert!(!outcome(&t).is_negative());
+    t.wait_ms(1000);
+    t.leaving();
+    let silent = FastOpenOutcome {
+        text_sent: 100,
+        timed_out: true,
+        ..FastOpenOutcome::default()
+    };
+    assert_eq!(outcome(&t), silent);
+    assert!(silent.is_negative());
+    for kind in [IcmpKind::HostUnreachable, IcmpKind::PortUnreachable] {
+        let mut t = opening(&bare(), 100, cookie(), 1460);
+        t.leaving();
+        icmp(&mut t, kind, 0);
+        let expected = FastOpenOutcome {
+            text_sent: 100,
+            icmp_error: true,
+            ..FastOpenOutcome::default()
+        };
+        assert_eq!(outcome(&t), expected, "{kind:?}");
+        assert!(expected.is_negative());
+    }
+}
+
+#[test]
+fn when_syns_cross_an_acknowledgment_of_the_text_counts() {
+    // RFC 9293 section 3.10.7.4, fifth: SYN-RECEIVED goes on with SEG.ACK.
+    for answer in ["S. 0:0(0) ack 101 <mss 1000>", ". 1:1(0) ack 101"] {
+        let mut t = opening(&bare(), 100, cookie(), 1460);
+        t.leaving();
+        t.inject("S 0:0(0) <mss 1000>");
+        t.expect("S. 0:0(0) ack 1 <mss 1000>");
+        t.inject(answer);
+        t.expect_nothing();
+        assert_eq!(t.state(), State::Established);
+        assert_eq!(t.tcp.info().snd_una, 101);
+        assert_eq!(outcome(&t).text_acked, 100);
+        assert_eq!(t.tcp.poll_timeout(), Instant::FAR_FUTURE);
+    }
+    // What is not acknowledged leaves again at once.
+    let mut t = opening(&bare(), 100, cookie(), 1460);
+    t.leaving();
+    t.inject("S 0:0(0) <mss 1000>");
+    t.leaving();
+    t.inject(". 1:1(0) ack 61");
+    t.expect("P. 61:101(40) ack 1");
+}
+
+#[test]
+fn a_syn_with_text_that_is_too_big_for_the_path_leaves_again_without_and_smss_follows() {
+    // RFC 1191 section 3: the estimate falls in SYN-SENT too.
+    let mut config = bare();
+    config.profile.pmtud = true;
+    let mut t = opening(&config, 2000, cookie(), 1460);
+    t.expect(&format!("S 0:984(984) <mss 1000,{COOKIE}>"));
+    icmp(&mut t, IcmpKind::TooBig { mtu: 640 }, 0);
+    t.expect("S 0:0(0) <mss 1000>");
+    // The SYN without text is no larger than any link takes.
+    icmp(&mut t, IcmpKind::TooBig { mtu: 640 }, 0);
+    t.expect_nothing();
+    t.inject("S. 0:0(0) ack 1 <mss 1000>");
+    assert_eq!((t.tcp.info().path_mtu, t.tcp.info().smss), (640, 600));
+    t.expect_all([
+        ". 1:601(600) ack 1",
+        ". 601:985(384) ack 1",
+        ". 985:1585(600) ack 1",
+        "P. 1585:2001(416) ack 1",
+    ]);
+    assert!(outcome(&t).is_negative());
+}
+
+#[test]
+fn early_data_that_is_too_big_leaves_again_in_segments_that_fit() {
+    // RFC 8201 section 4, in SYN-RECEIVED.
+    let mut config = bare();
+    config.profile.pmtud = true;
+    let mut t = accepted(&config, "S 0:100(100) <mss 1000>");
+    t.leaving();
+    t.write(1000);
+    t.expect("P. 1:1001(1000) ack 101");
+    icmp(&mut t, IcmpKind::TooBig { mtu: 640 }, 1);
+    assert_eq!(t.state(), State::SynReceived);
+    t.expect_all([". 1:601(600) ack 101", "P. 601:1001(400) ack 101"]);
+    t.inject(". 101:101(0) ack 1001");
+    assert_eq!(t.state(), State::Established);
+    assert_eq!(t.tcp.info().smss, 600);
 }
