@@ -75,7 +75,7 @@ fn soak(minutes: u64, tool: &str) -> std::io::Result<bool> {
             return Ok(false);
         }
         second += 1;
-        if second % 60 == 0 {
+        if second.is_multiple_of(60) {
             let now = held(server.id())?;
             println!(
                 "{:3} min: {killed} killed, {finished} finished, {failed} failed, {now:?}",

@@ -84,6 +84,14 @@ pub struct Ended {
     pub end: String,
 }
 
+/// The traffic that a client requests.
+fn traffic_of(wanted: &Parameters, control_mss: u32, interval: Option<Duration>) -> Traffic {
+    let block = request::block_size(wanted, control_mss);
+    let mut traffic = Traffic::new(wanted.clone(), block, (interval, request::SAMPLING));
+    traffic.shared.processor = wanted.server_affinity.map(|number| number as usize);
+    traffic
+}
+
 /// Serves a test to its end. `opened` is called once the data connections are there; `render`
 /// makes the output that a client may request.
 pub(super) fn serve(
@@ -95,14 +103,7 @@ pub(super) fn serve(
     report: &mut dyn FnMut(Progress<'_>),
 ) -> Ended {
     let control_mss = SockRef::from(served.wire.stream()).tcp_mss().unwrap_or(0);
-    let block = request::block_size(&served.parameters, control_mss);
-    let mut traffic = Traffic::new(
-        served.parameters.clone(),
-        block,
-        (interval, request::SAMPLING),
-    );
-    let processor = served.parameters.server_affinity;
-    traffic.shared.processor = processor.map(|number| number as usize);
+    let mut traffic = traffic_of(&served.parameters, control_mss, interval);
     let mut peer: Option<Results> = None;
     let mut opened = Some(opened);
     let streams_by = Instant::now() + STREAMS_TIMEOUT;
