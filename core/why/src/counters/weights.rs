@@ -19,6 +19,7 @@ pub struct Weights {
 
 /// In the order of [`CARDS`](super::causes::CARDS).
 #[rustfmt::skip]
+#[allow(clippy::approx_constant, reason = "a fitted number may be near a constant")]
 pub const WEIGHTS: &[Weights] = &[
     Weights {
         card: "path-saturated",
