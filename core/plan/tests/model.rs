@@ -1,7 +1,7 @@
 //! What a plan becomes: defaults, expansion, units.
 
 use gigatcp_path::{AckFilter, HopConfig, LossModel, Yellow};
-use gigatcp_plan::{Plan, Scenario, Stop, parse};
+use gigatcp_plan::{Control, Plan, Scenario, Stop, parse};
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_tcp::{IpVersion, Profile};
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -529,12 +529,14 @@ fn a_kernel_that_sends_is_asked_for_any_control_by_its_own_name() {
         let plan = named(kernel, name).unwrap_or_else(|findings| panic!("{findings}"));
         plan.series[0].scenario.flows[0].congestion.clone()
     };
-    let foreign = flow("homemade");
-    assert_eq!(foreign.name(), "homemade");
+    let foreign = flow("bbr2");
+    assert_eq!(foreign.name(), "bbr2");
     // The engine at the other end only receives.
     assert_eq!(foreign.of_engine().name, "reno");
     assert_eq!(flow("cubic").of_engine().name, "cubic");
-    assert!(named("", "homemade").is_err());
+    // Of a control that both have, the kernel that sends runs its own.
+    assert!(matches!(flow("bbr"), Control::Kernel(name) if name == "bbr"));
+    assert!(named("", "bbr2").is_err());
     for name in ["", "with space", "sixteen-letters-"] {
         assert!(named(kernel, name).is_err(), "{name}");
     }

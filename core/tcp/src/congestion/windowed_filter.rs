@@ -1,9 +1,9 @@
-//! Largest sample of a window of rounds, of cycles or of any other count.
+//! Largest sample of a window of rounds or of any other count.
 //!
 //! Kathleen Nichols' filter, as in Linux (`lib/win_minmax.c`): the best sample, the best
-//! after it and the best after that. A sample counts no longer than `window`, and no
-//! sample of its last quarter is larger than the value. With a
-//! window of 1 it is exact: the largest of this count and of the one before.
+//! after it and the best after that. A sample counts no longer than `window`, and the value
+//! is never below the newest sample. Between the two it may forget a sample early
+//! (`min_rtt.rs` says how), as the kernel's does.
 
 /// A sample and when it was taken.
 #[derive(Clone, Copy, Default, Debug)]
@@ -78,7 +78,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_value_lies_between_the_maxima_of_the_window_and_of_its_last_quarter(
+        fn the_value_is_no_older_than_the_window_and_not_below_the_newest(
             steps in prop::collection::vec((0..3_u64, 1..50_u64), 1..300),
             window in 1..12_u64,
         ) {
@@ -94,8 +94,7 @@ mod tests {
                     recent.map(|one| one.value).max().unwrap_or(0)
                 };
                 prop_assert!(filter.value() <= since(window));
-                let sure = if window == 1 { 1 } else { window / 4 };
-                prop_assert!(filter.value() >= since(sure));
+                prop_assert!(filter.value() >= value);
             }
         }
     }

@@ -39,7 +39,7 @@ use startup::FullPipe;
 
 /// Gains are in units of 1/256 (`BBR_UNIT`).
 const UNIT: u64 = 256;
-/// 2/ln 2, the least that doubles the rate every round: 2.887 (`bbr_high_gain`).
+/// 2/ln 2, which doubles the rate every round: 2.887 (`bbr_high_gain`).
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 /// Its inverse: 0.344.
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;

@@ -43,7 +43,7 @@ fn segments_in(bw: u64, us: u64) -> u64 {
 pub(super) struct Model {
     bw: MaxFilter,
     pub(super) min_rtt_us: Option<u64>,
-    /// When it was measured, or looked for in vain.
+    /// When it was measured, or when ProbeRTT last looked for it.
     pub(super) min_rtt_at: Option<Instant>,
     rounds: u64,
     /// Octets delivered with which the next round starts.

@@ -252,7 +252,7 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    /// Nothing: pacing by a model makes the initial window needless after silence.
+    /// Nothing: after silence pacing by a model replaces the initial window.
     fn on_idle_restart(&mut self, _now: Instant, _restart_window: Bytes) {}
 
     fn on_smss_change(&mut self, smss: u32) {

@@ -12,8 +12,6 @@ use super::super::windowed_filter::MaxFilter;
 use super::super::{Ack, RateSample};
 use super::{Bbr3, Sample, State, UNIT};
 
-/// Cycles before the one at hand whose samples count: `MaxBwFilterLen` is 2 with it.
-const CYCLES_BEFORE: u64 = 1;
 /// `ExtraAckedFilterLen`.
 const EXTRA_ACKED_ROUNDS: u64 = 10;
 /// Largest rate, octets per second: keeps its multiples within 64 bits.
@@ -22,7 +20,9 @@ const MAX_RATE: u64 = 1 << 50;
 /// Rates and rounds.
 #[derive(Clone, Debug)]
 pub(super) struct Rates {
-    max: MaxFilter,
+    /// Largest of the cycle before and of this one (`MaxBwFilterLen` 2), exactly: a filter
+    /// of three samples may forget the better one.
+    max: [u64; 2],
     pub(super) bw: u64,
     pub(super) cycle_count: u64,
     pub(super) round_count: u64,
@@ -33,7 +33,7 @@ pub(super) struct Rates {
 impl Rates {
     pub(super) fn new() -> Self {
         Self {
-            max: MaxFilter::new(CYCLES_BEFORE),
+            max: [0; 2],
             bw: 0,
             cycle_count: 0,
             round_count: 0,
@@ -43,7 +43,15 @@ impl Rates {
     }
 
     pub(super) fn max_bw(&self) -> u64 {
-        self.max.value()
+        self.max[0].max(self.max[1])
+    }
+
+    /// `AdvanceMaxBwFilter`; a cycle without a sample leaves what was known, as in Linux.
+    pub(super) fn next_cycle(&mut self) {
+        self.cycle_count += 1;
+        if self.max[1] > 0 {
+            self.max = [self.max[1], 0];
+        }
     }
 
     /// `StartRound`.
@@ -149,7 +157,7 @@ impl Bbr3 {
             rate, app_limited, ..
         } = self.sample;
         if rate > 0 && (rate >= self.rates.max_bw() || !app_limited) {
-            self.rates.max.on_sample(self.rates.cycle_count, rate);
+            self.rates.max[1] = self.rates.max[1].max(rate);
         }
     }
 

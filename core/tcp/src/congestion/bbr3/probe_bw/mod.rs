@@ -109,7 +109,7 @@ impl Bbr3 {
         self.cycle.samples_probe = false;
         self.cycle.ack_phase = AckPhase::Init;
         if self.state.is_probe_bw() && !self.sample.app_limited {
-            self.rates.cycle_count += 1;
+            self.rates.next_cycle();
         }
         let was_safe =
             core::mem::take(&mut self.cycle.stopped_risky_probe) && !self.cycle.prev_probe_too_high;
