@@ -2,6 +2,9 @@
 //! expects, timers, and an application that does as it likes. What must hold
 //! after every step is in `Run::check`.
 //!
+//! With [`drive_with_octets`] segments carry real octets, and what is read and what
+//! leaves is compared with the streams octet by octet.
+//!
 //! The octets choose; so the same driver serves the coverage-guided fuzzer,
 //! the corpus in the tests, and a hundred million random segments.
 
@@ -11,8 +14,8 @@ use gigatcp_tcp::profile::{SETTINGS, SettingValue};
 use gigatcp_tcp::{Config, Connection, Profile, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{
-    Flags, IcmpError, IcmpKind, IpVersion, Options, Phantom, SackBlock, SackBlocks, Segment,
-    SeqNumber, Timestamps, WireWindow,
+    Flags, IcmpError, IcmpKind, IpVersion, Options, Payload, Phantom, SackBlock, SackBlocks,
+    Segment, SeqNumber, Timestamps, WireWindow, bytes,
 };
 
 use crate::octets::Octets;
@@ -35,11 +38,67 @@ pub struct Tally {
     pub sent: u64,
     /// Runs that came to be established.
     pub established: u64,
+    /// Octets that the application read.
+    pub delivered: u64,
+}
+
+/// Data of a stream, of which every octet is known by its place.
+trait Stream: Payload {
+    /// Whether there are octets to compare.
+    const IS_REAL: bool;
+
+    /// `len` octets from `offset` on.
+    fn at(offset: u64, len: u32) -> Self;
+
+    /// Whether these are the octets from `offset` on.
+    fn is_at(&self, offset: u64) -> bool;
+}
+
+impl Stream for Phantom {
+    const IS_REAL: bool = false;
+
+    fn at(offset: u64, len: u32) -> Self {
+        Self { offset, len }
+    }
+
+    fn is_at(&self, _offset: u64) -> bool {
+        true
+    }
+}
+
+impl Stream for bytes::Bytes {
+    const IS_REAL: bool = true;
+
+    fn at(offset: u64, len: u32) -> Self {
+        (offset..offset + u64::from(len)).map(octet_at).collect()
+    }
+
+    fn is_at(&self, offset: u64) -> bool {
+        (offset..)
+            .zip(self)
+            .all(|(at, octet)| *octet == octet_at(at))
+    }
+}
+
+/// The octet at a place of either stream: no two stretches look alike soon.
+fn octet_at(offset: u64) -> u8 {
+    // Places count as sequence numbers do: what begins before the stream runs into it.
+    let place = u64::from(offset as u32);
+    (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
 /// Drives one engine until the octets are used up or it is closed.
 pub fn drive(octets: &[u8]) -> Tally {
-    let mut run = Run::new(Octets::new(octets));
+    drive_over::<Phantom>(octets)
+}
+
+/// The same with real octets: what is delivered must be what was sent.
+pub fn drive_with_octets(octets: &[u8]) -> Tally {
+    drive_over::<bytes::Bytes>(octets)
+}
+
+fn drive_over<P: Stream>(octets: &[u8]) -> Tally {
+    let mut run = Run::<P>::new(Octets::new(octets));
     while !run.choices.is_empty() {
         run.step();
         run.check();
@@ -50,10 +109,10 @@ pub fn drive(octets: &[u8]) -> Tally {
     run.tally
 }
 
-struct Run<'a> {
+struct Run<'a, P: Stream> {
     choices: Octets<'a>,
     now: Instant,
-    connection: Connection<Phantom>,
+    connection: Connection<P>,
     /// The peer's first number: that of the SYN the engine took.
     irs: SeqNumber,
     written: u64,
@@ -63,10 +122,12 @@ struct Run<'a> {
     tally: Tally,
 }
 
-impl<'a> Run<'a> {
+impl<'a, P: Stream> Run<'a, P> {
     fn new(mut choices: Octets<'a>) -> Self {
         let now = Instant::ZERO + Duration::from_secs(1);
-        let config = config(&mut choices);
+        let mut config = config(&mut choices);
+        // An urgent octet that is taken out leaves the stream without it.
+        config.profile.urgent_inline |= P::IS_REAL;
         let connection = if choices.one_in(2) {
             Connection::connect(now, &config)
         } else {
@@ -143,7 +204,7 @@ impl<'a> Run<'a> {
             26 | 27 => {
                 let len = self.choices.below(1 << 17);
                 let offset = self.written;
-                let taken = self.connection.write(Phantom { offset, len });
+                let taken = self.connection.write(P::at(offset, len));
                 self.written += taken as u64;
             }
             28 | 29 => self.read(),
@@ -170,7 +231,9 @@ impl<'a> Run<'a> {
     fn read(&mut self) {
         let most = self.choices.below(1 << 17) as usize;
         if let Some(data) = self.connection.read(self.now, most) {
-            self.read += u64::from(data.len);
+            assert!(data.is_at(self.read), "other octets at {}", self.read);
+            self.read += data.len() as u64;
+            self.tally.delivered += data.len() as u64;
         }
     }
 
@@ -216,6 +279,7 @@ impl<'a> Run<'a> {
             .pick(&[0, 0, 0, 1, 100, 1000, 1460, 3000, 60_000]);
         let una = self.snd(info.snd_una);
         let options = options(&mut self.choices, una, info.snd_nxt - info.snd_una);
+        let payload = self.peer_data(seq, flags, len);
         let segment = Segment {
             seq,
             ack,
@@ -224,10 +288,7 @@ impl<'a> Run<'a> {
             urgent: self.choices.word(),
             segment_size: self.choices.pick(&[0, 0, 1000, 1460]),
             options,
-            payload: Phantom {
-                offset: u64::from(seq.as_u32()),
-                len,
-            },
+            payload,
             ..Segment::default()
         };
         self.arrive(segment);
@@ -260,22 +321,31 @@ impl<'a> Run<'a> {
         let ahead = self.choices.pick(&[0, 0, 0, 1, 1000, 5000]);
         let seq = self.rcv(info.rcv_nxt + ahead);
         let len = self.choices.pick(&[1, 536, 1000, 1460, 20_000]);
+        let payload = self.peer_data(seq, Flags::ACK, len);
         let segment = Segment {
             seq,
             ack: self.snd(info.snd_una),
             flags: Flags::ACK,
             wnd: WireWindow(65_535),
             segment_size: 1000,
-            payload: Phantom {
-                offset: u64::from(seq.as_u32()),
-                len,
-            },
+            payload,
             ..Segment::default()
         };
         self.arrive(segment);
     }
 
-    fn arrive(&mut self, segment: Segment<Phantom>) {
+    /// What a segment of the peer at `seq` carries. In SYN-SENT a SYN begins its
+    /// stream.
+    fn peer_data(&self, seq: SeqNumber, flags: Flags, len: u32) -> P {
+        let has_syn = flags.contains(Flags::SYN);
+        let offset = match (has_syn, self.connection.state()) {
+            (true, State::SynSent) => 0,
+            (syn, _) => (seq.distance_from(self.irs + 1) as u32).wrapping_add(u32::from(syn)),
+        };
+        P::at(u64::from(offset), len)
+    }
+
+    fn arrive(&mut self, segment: Segment<P>) {
         self.now += Duration::from_micros(u64::from(self.choices.octet()));
         self.tally.arrived += 1;
         let before = self.connection.state();
@@ -302,7 +372,7 @@ impl<'a> Run<'a> {
     }
 
     /// What leaves keeps the rules that need no peer to judge.
-    fn note_sent(&mut self, segment: &Segment<Phantom>) {
+    fn note_sent(&mut self, segment: &Segment<P>) {
         assert!(
             segment.options.wire_len() <= 40,
             "options that fit no header"
@@ -311,6 +381,14 @@ impl<'a> Run<'a> {
         if segment.flags.contains(Flags::RST) {
             return;
         }
+        let first = segment.seq + u32::from(segment.flags.contains(Flags::SYN));
+        let una = info.snd_una.max(1);
+        let offset = una as i64 + i64::from(first.distance_from(self.snd(una))) - 1;
+        let is_ours = offset >= 0 && segment.payload.is_at(offset as u64);
+        assert!(
+            is_ours || segment.payload.is_empty(),
+            "other octets left at {offset}"
+        );
         let end = segment.seq_end().distance_from(self.snd(info.snd_nxt));
         assert!(end <= 0, "sent beyond SND.NXT by {end}");
         if segment.flags.contains(Flags::ACK) && self.connection.state() != State::SynSent {

@@ -16,7 +16,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const ALL: [Target; 13] = [
+pub const ALL: [Target; 14] = [
     Target {
         name: "packet",
         feed: packet,
@@ -29,6 +29,12 @@ pub const ALL: [Target; 13] = [
         name: "engine",
         feed: |octets| {
             engine::drive(octets);
+        },
+    },
+    Target {
+        name: "delivery",
+        feed: |octets| {
+            engine::drive_with_octets(octets);
         },
     },
     Target {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gigatcp_fuzz::octets::Random;
-use gigatcp_fuzz::targets;
+use gigatcp_fuzz::{engine, targets};
 
 #[test]
 fn every_input_of_the_corpora_is_survived() {
@@ -33,4 +33,16 @@ fn random_octets_are_survived() {
             (target.feed)(&octets[..most.min(octets.len())]);
         }
     }
+}
+
+#[test]
+fn random_choices_deliver_octets_that_are_compared() {
+    let mut random = Random(7);
+    let mut octets = vec![0; 2000];
+    let mut delivered = 0;
+    for _ in 0..40 {
+        random.fill(&mut octets);
+        delivered += engine::drive_with_octets(&octets).delivered;
+    }
+    assert!(delivered > 10_000, "{delivered} octets");
 }

@@ -8,10 +8,11 @@
 //! an id comes twice, and when the counts do not agree, so a ledger cannot rot
 //! in silence.
 //!
-//! It does not judge whether a test really shows what it is said to show:
-//! that is what reviewers are for.
+//! Whether a test really shows what it is said to show is not judged here; with
+//! `--mutate` cited functions are removed, and a cited test must fail.
 
 mod document;
+mod mutate;
 mod places;
 
 use std::path::Path;
@@ -27,6 +28,9 @@ const FOLDER: &str = "conformance";
 /// requirements they name in full (see [`names`]); with `--all`, every one.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     let documents = read_all(&top().join(FOLDER))?;
+    if words.first().is_some_and(|word| word == "--mutate") {
+        return mutate::run(&documents, &words[1..]);
+    }
     let mut places = Places::new(top());
     let mut wrong = Vec::new();
     for document in &documents {
@@ -88,6 +92,13 @@ fn faults(document: &Document, requirement: &Requirement, places: &mut Places) -
             "{at}: the exception `{reason}` gives no reason: write a sentence"
         )),
         _ => {}
+    }
+    for departure in &requirement.departs {
+        if departure.split_whitespace().count() < 5 {
+            faults.push(format!(
+                "{at}: `{departure}` gives no reason: write the profile and a sentence"
+            ));
+        }
     }
     for place in requirement.code.iter().chain(&requirement.test) {
         if let Err(why) = places.find(place) {
@@ -192,6 +203,9 @@ fn print_requirement(document: &Document, requirement: &Requirement) {
     for script in &requirement.script {
         println!("  script  {}", script_path(script));
     }
+    for departure in &requirement.departs {
+        println!("  profile {departure}");
+    }
     if let Some(reason) = &requirement.exception {
         println!("  not met: {reason}");
     }
@@ -218,6 +232,8 @@ mod tests {
         let excused = format!("{HEAD}exception = \"a pure engine has no address\"");
         assert!(faults_of(&excused).is_empty());
         let lazy = format!("{HEAD}exception = \"n/a\"");
+        assert_eq!(faults_of(&lazy).len(), 1);
+        let lazy = format!("{excused}\ndeparts = [\"tahoe\"]");
         assert_eq!(faults_of(&lazy).len(), 1);
     }
 

@@ -35,10 +35,16 @@ pub const TASKS: [Task; 15] = [
     },
     Task {
         name: "ledger",
-        forms: &[(
-            "[ID ...] [--all]",
-            &["requirements of the RFCs, where they are met"],
-        )],
+        forms: &[
+            (
+                "[ID ...] [--all]",
+                &["requirements of the RFCs, where they are met"],
+            ),
+            (
+                "--mutate N [--seed S]",
+                &["removes N cited functions in turn; a cited test must fail"],
+            ),
+        ],
         run: ledger::run,
     },
     Task {

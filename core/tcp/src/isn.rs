@@ -150,6 +150,28 @@ mod tests {
     }
 
     #[test]
+    fn the_clock_is_added_to_a_secret_function_of_all_four_numbers() {
+        // RFC 9293 SHLD-1: ISN = M + F(...), whichever connection and secret.
+        let later = Instant::ZERO + Duration::from_secs(3);
+        let mut parts = alloc::collections::BTreeSet::new();
+        for secret in [[1; 16], [2; 16]] {
+            let generator = IsnGenerator::new(Secret::new(secret));
+            let base = v4(2, 80);
+            let mut other_local = base;
+            other_local.local_port += 1;
+            for tuple in [base, other_local, v4(3, 80), v4(2, 81), base.reversed()] {
+                let part = generator.initial_sequence_number(Instant::ZERO, &tuple);
+                assert_eq!(
+                    generator.initial_sequence_number(later, &tuple),
+                    part + 750_000
+                );
+                parts.insert(part.as_u32());
+            }
+        }
+        assert_eq!(parts.len(), 10, "each number and the secret matter");
+    }
+
+    #[test]
     fn the_timestamp_offset_belongs_to_the_addresses_and_not_to_the_ports() {
         let offset = |tuple| generator().timestamp_offset(&tuple);
         assert_eq!(offset(v4(2, 80)), offset(v4(2, 81)));

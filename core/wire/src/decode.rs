@@ -324,6 +324,22 @@ mod tests {
     }
 
     #[test]
+    fn an_option_may_begin_at_any_octet() {
+        // RFC 9293 MUST-64.
+        for before in 0..=36 {
+            let mut octets = alloc::vec![1; before];
+            octets.extend([2, 4, 5, 0xb4]);
+            octets.resize((before + 4).next_multiple_of(4), 0);
+            let options = options_of(&octets).unwrap();
+            assert_eq!(options.mss, Some(1460), "after {before} octets");
+        }
+        // One behind the other without padding.
+        let options = options_of(&[3, 3, 7, 2, 4, 2, 0x18, 4, 2, 0, 0, 0]).unwrap();
+        assert_eq!(options.window_scale, Some(7));
+        assert_eq!((options.mss, options.sack_permitted), (Some(536), true));
+    }
+
+    #[test]
     fn sack_blocks_are_read_in_order() {
         let mut octets = Vec::from([1, 1, 5, 18]);
         octets.extend((1..=16).collect::<Vec<u8>>());

@@ -69,6 +69,8 @@ pub struct DeviceConfig {
     pub engine: Vec<IpAddr>,
     /// Packets that wait for a reader before the device drops.
     pub queue: u32,
+    /// Time to live of every packet (RFC 9293 MUST-49); hop limit in IPv6.
+    pub ttl: u8,
 }
 
 impl Default for DeviceConfig {
@@ -84,6 +86,7 @@ impl Default for DeviceConfig {
             kernel: Vec::new(),
             engine: Vec::new(),
             queue: 10_000,
+            ttl: 64,
         }
     }
 }
@@ -431,7 +434,8 @@ impl Device {
         };
         let before = self.headers.len();
         self.headers.extend_from_slice(&header.encode());
-        let ip = IpHeader::new(endpoints);
+        let mut ip = IpHeader::new(endpoints);
+        ip.ttl = self.config.ttl;
         let is_put = encode_headers(&ip, segment, fill, &mut self.headers).is_ok();
         if !is_put {
             // Larger than IP counts: the engine's own limit forbids it, so it

@@ -96,6 +96,7 @@ fn work(total: &Total, segments: u64) {
             arrived,
             sent,
             established,
+            ..
         } = tally;
         total.arrived.fetch_add(arrived, Ordering::Relaxed);
         total.sent.fetch_add(sent, Ordering::Relaxed);

@@ -42,6 +42,9 @@ pub struct Requirement {
     pub script: Vec<String>,
     /// Why it is not met, and what that costs.
     pub exception: Option<String>,
+    /// Profiles that do not meet it: name, why, and what that costs.
+    #[serde(default)]
+    pub departs: Vec<String>,
 }
 
 impl Document {

@@ -8,6 +8,7 @@
 //! | `tcpi_delivered` | octets by SMSS, after one for the SYN |
 //! | `tcpi_pmtu` | no more than what the MSS of both sides fills |
 //! | `tcpi_pacing_rate` | -1, all bits, where nothing bounds it |
+//! | `SK_MEMINFO_...` | the two buffers; what counts the kernel's own structures is missing |
 
 use alloc::vec::Vec;
 
@@ -58,6 +59,10 @@ impl Host {
             ("tcpi_rcv_wscale", i64::from(info.window_scale.1)),
             ("tcpi_rto", info.rto.as_micros() as i64),
             ("tcpi_snd_mss", i64::from(info.smss)),
+            ("SK_MEMINFO_SNDBUF", info.send_buffer.as_u64() as i64),
+            ("SK_MEMINFO_RCVBUF", info.receive_buffer.as_u64() as i64),
+            ("SK_MEMINFO_BACKLOG", 0),
+            ("SK_MEMINFO_DROPS", 0),
             ("tcpi_unacked", segments(info.flight_size)),
             ("tcpi_rtt", micros(info.srtt)),
             ("tcpi_rttvar", micros(info.rttvar)),

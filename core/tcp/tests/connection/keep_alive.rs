@@ -214,6 +214,27 @@ fn a_syn_is_repeated_for_more_than_three_minutes() {
 }
 
 #[test]
+fn only_the_profile_of_bsd_gives_a_syn_up_within_three_minutes() {
+    // RFC 9293 MUST-23; the ledger has the exception.
+    for profile in gigatcp_tcp::Profile::ALL {
+        let mut config = bare();
+        config.profile = *profile;
+        let mut t = Script::connect(&config);
+        t.leaving();
+        while t.state() == State::SynSent {
+            let due = t.tcp.poll_timeout().saturating_since(t.now);
+            t.wait_ms(due.as_nanos().div_ceil(1_000_000));
+            t.leaving();
+        }
+        let gives_up = t.elapsed();
+        match profile.name {
+            "bsd-4.3-reno" => assert_eq!(Duration::from_secs(93), gives_up),
+            name => assert!(gives_up >= Duration::from_secs(180), "{name}: {gives_up:?}"),
+        }
+    }
+}
+
+#[test]
 fn an_application_changes_the_interval_of_an_open_connection() {
     // RFC 9293 MUST-27. The silence so far counts.
     let mut t = watched();

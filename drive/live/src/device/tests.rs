@@ -92,3 +92,27 @@ fn what_a_full_device_does_not_take_is_left_and_nothing_is_there_twice() {
         assert_eq!(device.counters().refused, 0);
     }
 }
+
+#[test]
+fn packets_leave_with_the_time_to_live_that_was_asked_for() {
+    // RFC 9293 MUST-49.
+    for ttl in [64, 3] {
+        let [near, far] = packets::pair().unwrap();
+        let config = DeviceConfig {
+            ttl,
+            ..DeviceConfig::default()
+        };
+        let mut device = Device::over(near, &config);
+        let segment = Segment {
+            flags: Flags::ACK,
+            ..Segment::default()
+        };
+        device
+            .write(ENDPOINTS, segment, &mut VecDeque::new())
+            .unwrap();
+        let mut packet = BytesMut::with_capacity(4096);
+        device::read_packet(&far, &mut packet).unwrap();
+        let ip = &packet[gigatcp_linux::virtio::HEADER_LEN..];
+        assert_eq!(IpHeader::decode(ip).unwrap().0.ttl, ttl);
+    }
+}

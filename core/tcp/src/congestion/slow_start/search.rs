@@ -432,6 +432,10 @@ mod tests {
             assert!((4.0..5.2).contains(&rounds), "{rate}: {rounds}");
             let held = path.cwnd as f64 / path.bdp() as f64;
             assert!((4.5..6.0).contains(&held), "{rate}: {held}");
+            // 4.34 by the same model, and what a bin is late by.
+            let queued: u64 = path.queue.iter().map(|(octets, _)| octets).sum();
+            let queued = queued as f64 / path.bdp() as f64;
+            assert!((4.2..4.9).contains(&queued), "{rate}: {queued}");
         }
     }
 

@@ -3,7 +3,9 @@
 use gigatcp_theory::budget::ResponseBudget;
 use gigatcp_theory::cubic::Cubic;
 use gigatcp_theory::pftk::Pftk;
-use gigatcp_theory::{Path, PathBudget, bdp, highspeed, mathis, scalable, slow_start};
+use gigatcp_theory::{
+    MathisConstant, Path, PathBudget, bdp, highspeed, mathis, scalable, slow_start,
+};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 /// A figure with its unit.
@@ -221,6 +223,16 @@ fn loss_budget(path: &Path, budget: &PathBudget) -> Section {
     let mut rows: Vec<Row> = rows
         .map(|((key, what, budget), source)| row(key, what, Figure::Chance(budget.loss), source))
         .collect();
+    let reno = reno(path);
+    rows.insert(
+        1,
+        row(
+            "reno",
+            RENO,
+            Figure::Chance(mathis::loss_budget(reno, path.mss, path.rtt, path.rate)),
+            format!("the same, C = {}, the sawtooth's mean", round(reno.value())),
+        ),
+    );
     let own = round((1.5 / path.growth.segments_per_ack()).sqrt());
     rows.push(row(
         "pftk",
@@ -273,6 +285,19 @@ fn after_loss(path: &Path, budget: &PathBudget) -> Section {
     }
 }
 
+/// What the row of Reno's own constant is called.
+const RENO: &str = "Reno, evenly spaced losses";
+
+/// The constant that Reno reaches: sqrt(3/2) by its sawtooth, less with delayed
+/// ACKs (Mathis 1997). The slides' 0.7 is about half of it.
+fn reno(path: &Path) -> MathisConstant {
+    if path.growth.segments_per_ack() > 1.0 {
+        MathisConstant::PeriodicDelayed
+    } else {
+        MathisConstant::PeriodicEverySegment
+    }
+}
+
 /// Which rate each control reaches at this loss probability.
 fn at_loss(path: &Path, loss: Probability) -> Section {
     let rtt = path.rtt;
@@ -288,6 +313,7 @@ fn at_loss(path: &Path, loss: Probability) -> Section {
         window_limit: None,
     };
     let standard = mathis::rate(path.c, path.mss, rtt, loss);
+    let reno = reno(path);
     let cubic = Cubic::default().mean_window(rtt, loss);
     Section {
         title: format!("rate that a loss probability of {loss} allows"),
@@ -302,6 +328,12 @@ fn at_loss(path: &Path, loss: Probability) -> Section {
                     "C * MSS / (RTT * sqrt(p)), C = {}, Mathis 1997",
                     round(path.c.value())
                 ),
+            ),
+            row(
+                "reno",
+                RENO,
+                Figure::Rate(mathis::rate(reno, path.mss, rtt, loss)),
+                format!("the same, C = {}, the sawtooth's mean", round(reno.value())),
             ),
             row(
                 "pftk",
