@@ -19,6 +19,7 @@ mod livelock;
 mod lte;
 mod mtu_in_seconds;
 mod output;
+mod pairs;
 mod rpc;
 mod satnet;
 mod shalunov_lan_sweep;
