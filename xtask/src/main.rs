@@ -16,6 +16,7 @@
 //! | `grade` | how often `gigatcp why` finds the known cause of a simulated capture, or of one of the kernel |
 //! | `proof` | the gradings that take too long for CI, each kept in `docs/` |
 //! | `record-doc` | writes the tables of `docs/run-json.md` from the types |
+//! | `controls-table` | puts an experiment's series under every congestion control into its README |
 //! | `swarm` | random worlds, and what must hold in each |
 //!
 //! This crate links none of the others, and of libraries only what reads
@@ -29,6 +30,7 @@
 mod bench;
 mod bench_live;
 mod ci;
+mod controls_table;
 mod debian;
 mod duel;
 mod fink_today;

@@ -4,8 +4,8 @@
 //! without its usage.
 
 use crate::{
-    Failed, bench, bench_live, ci, duel, fink_today, fuzz, grade, ledger, live, proof, record_doc,
-    swarm, tidy,
+    Failed, bench, bench_live, ci, controls_table, duel, fink_today, fuzz, grade, ledger, live,
+    proof, record_doc, swarm, tidy,
 };
 
 /// Column in which explanations begin.
@@ -22,7 +22,7 @@ pub struct Task {
 }
 
 /// Every task.
-pub const TASKS: [Task; 15] = [
+pub const TASKS: [Task; 16] = [
     Task {
         name: "ci",
         forms: &[("", &["everything a change must pass"])],
@@ -209,6 +209,17 @@ pub const TASKS: [Task; 15] = [
         name: "record-doc",
         forms: &[("", &["the tables of docs/run-json.md, from the types"])],
         run: |words| alone("record-doc", words).and_then(|()| record_doc::run()),
+    },
+    Task {
+        name: "controls-table",
+        forms: &[(
+            "EXPERIMENT...",
+            &[
+                "its series under every congestion control,",
+                "between the marks of its README",
+            ],
+        )],
+        run: controls_table::run,
     },
     Task {
         name: "swarm",

@@ -209,3 +209,27 @@ fn lance_has_each_pair_of_buffers_once_and_not_in_order() {
         .collect();
     assert_eq!(sorted, all);
 }
+
+#[test]
+fn high_speed_has_the_path_of_the_slides_and_changes_the_control_alone() {
+    let text = include_str!("../../../experiments/high-speed/plan.toml");
+    let plan = checked("high-speed", text);
+    assert_eq!(plan.series.len(), 24);
+    let common = |scenario: &Scenario| {
+        let mut common = scenario.clone();
+        common.flows[0].congestion = plan.series[0].scenario.flows[0].congestion.clone();
+        format!("{common:?}")
+    };
+    for kind in ["loss-", "periodic-"] {
+        let of_kind = plan.series.iter().filter(|it| it.name.starts_with(kind));
+        let scenarios: Vec<_> = of_kind.map(|it| &it.scenario).collect();
+        assert_eq!(scenarios.len(), 12);
+        for scenario in scenarios {
+            assert_eq!(scenario.base_rtt(), Duration::from_millis(70));
+            let rate = scenario.forward[0].rate;
+            assert_eq!(rate, Some(Rate::from_bps(1_000_000_000)));
+            let first = plan.series.iter().find(|it| it.name.starts_with(kind));
+            assert_eq!(common(scenario), common(&first.expect("one").scenario));
+        }
+    }
+}

@@ -10,6 +10,7 @@ mod bufferbloat;
 mod coexistence;
 mod collapse;
 mod gateways;
+mod high_speed;
 mod incast;
 mod kern_6032;
 mod lance;
@@ -18,6 +19,7 @@ mod livelock;
 mod lte;
 mod mtu_in_seconds;
 mod output;
+mod pairs;
 mod rpc;
 mod satnet;
 mod shalunov_lan_sweep;
@@ -45,11 +47,16 @@ impl Files for Near<'_> {
 
 /// The directory of an experiment, and its plan.
 fn plan_of(name: &str) -> (PathBuf, Plan) {
+    plan_with(name, &[])
+}
+
+/// The same, changed as by `--set`.
+fn plan_with(name: &str, set: &[String]) -> (PathBuf, Plan) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../experiments")
         .join(name);
     let text = std::fs::read(folder.join("plan.toml")).expect("the plan");
-    let plan = gigatcp_plan::parse_with("plan.toml", &text, &[], &Near(&folder))
+    let plan = gigatcp_plan::parse_with("plan.toml", &text, set, &Near(&folder))
         .unwrap_or_else(|findings| panic!("{findings}"));
     assert!(plan.warnings.list.is_empty(), "{}", plan.warnings);
     (folder, plan)
@@ -73,6 +80,24 @@ impl Experiment {
     /// Runs every series as often as the plan says.
     fn run_as_often_as_planned(name: &str) -> Self {
         Self::run_so_often(name, |plan| plan.repeat.unwrap_or(1))
+    }
+
+    /// Runs some series of the plan, changed as by `--set`: of a long plan a part that CI
+    /// can afford.
+    fn run_short(name: &str, only: &[&str], set: &[&str]) -> Self {
+        let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
+        let (folder, plan) = plan_with(name, &set);
+        let job = Job {
+            only: only.iter().map(|&name| name.to_owned()).collect(),
+            ..Job::of(plan.clone())
+        };
+        let records = job.records();
+        Self {
+            plan,
+            published: Published::in_folder(&folder).expect("readable published numbers"),
+            records: records.expect("a run"),
+            repeat: 1,
+        }
     }
 
     fn run_so_often(name: &str, repeat: fn(&Plan) -> u32) -> Self {

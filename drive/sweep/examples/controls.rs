@@ -1,0 +1,204 @@
+//! Series of an experiment under every congestion control there is, as one table.
+//!
+//!     cargo run --release -p gigatcp-sweep --example controls -- lte --series deep-cubic [--set KEY=VALUE ...]
+//!
+//! Each line is a run with `flow.congestion_control` of that name and nothing else changed.
+//! `cargo xtask controls-table` puts the table into the experiment's README.
+//!
+//! RTTs are smoothed ones, sampled after `tester.omit`. A series whose flows end by bytes has
+//! the goodput of all bytes up to the last one, and timeouts in place of RTTs. Of several
+//! repeats each figure is the median.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use gigatcp_plan::{Files, Plan, Scenario, Stop};
+use gigatcp_record::{FlowRecord, SeriesRecord};
+use gigatcp_sweep::Job;
+use gigatcp_tcp::congestion::REGISTRY;
+
+/// Which table.
+struct Request {
+    directory: PathBuf,
+    series: Vec<String>,
+    set: Vec<String>,
+}
+
+/// Files next to the plan.
+struct Near<'a>(&'a Path);
+
+impl Files for Near<'_> {
+    fn read(&self, name: &str) -> Result<String, String> {
+        std::fs::read_to_string(self.0.join(name)).map_err(|error| error.to_string())
+    }
+}
+
+impl Request {
+    fn of(words: &[String]) -> Result<Self, String> {
+        let (name, rest) = words.split_first().ok_or("which experiment?")?;
+        let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+        let mut request = Self {
+            directory: experiments.join(name),
+            series: Vec::new(),
+            set: Vec::new(),
+        };
+        for pair in rest.chunks(2) {
+            match pair {
+                [key, value] if key == "--series" => request.series.push(value.clone()),
+                [key, value] if key == "--set" => request.set.push(value.clone()),
+                _ => {
+                    return Err(format!(
+                        "{} is not --series NAME or --set KEY=VALUE",
+                        pair[0]
+                    ));
+                }
+            }
+        }
+        match request.series.is_empty() {
+            true => Err("which series? --series NAME".into()),
+            false => Ok(request),
+        }
+    }
+
+    /// The plan under that control.
+    fn plan(&self, control: &str) -> Result<Plan, String> {
+        let file = self.directory.join("plan.toml");
+        let text = std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let mut set = self.set.clone();
+        set.push(format!("flow.congestion_control={control}"));
+        gigatcp_plan::parse_with("plan.toml", &text, &set, &Near(&self.directory))
+            .map_err(|findings| findings.to_string())
+    }
+
+    /// The table, line by line.
+    fn print(&self) -> Result<(), String> {
+        for (number, control) in REGISTRY.iter().enumerate() {
+            let plan = self.plan(control.name)?;
+            let scenario = |name: &String| {
+                let found = plan.series.iter().find(|series| series.name == *name);
+                found.map(|series| &series.scenario)
+            };
+            let scenarios: Option<Vec<&Scenario>> = self.series.iter().map(scenario).collect();
+            let scenarios = scenarios.ok_or("the plan lacks a series of that name")?;
+            if number == 0 {
+                println!("{}", heading(&self.series, &scenarios));
+            }
+            let job = Job {
+                only: self.series.clone(),
+                repeat: plan.repeat.unwrap_or(1),
+                ..Job::of(plan.clone())
+            };
+            let records = job.records().map_err(|error| error.to_string())?;
+            let mut line = format!("| `{}` |", control.name);
+            for (name, scenario) in self.series.iter().zip(scenarios) {
+                let runs: Vec<_> = records.iter().filter(|run| run.name == *name).collect();
+                for cell in cells(scenario, &runs) {
+                    line += &format!(" {cell} |");
+                }
+            }
+            println!("{line}");
+        }
+        Ok(())
+    }
+}
+
+/// Whether the flows end by bytes.
+fn ends_by_bytes(scenario: &Scenario) -> bool {
+    let mut stops = scenario.flows.iter().map(|flow| flow.stop);
+    stops.all(|stop| matches!(stop, Stop::Bytes(_)))
+}
+
+/// The two lines above the figures.
+fn heading(names: &[String], scenarios: &[&Scenario]) -> String {
+    let mut columns = vec!["control".to_owned()];
+    for (name, scenario) in names.iter().zip(scenarios) {
+        columns.push(format!("`{name}`: Mbit/s"));
+        if ends_by_bytes(scenario) {
+            columns.push("timeouts".into());
+        } else {
+            columns.extend((scenario.flows.len() > 1).then(|| "Jain".to_owned()));
+            columns.push("RTT 95 %, ms".into());
+        }
+        columns.push("retransmitted".into());
+    }
+    let rule = "---|".repeat(columns.len());
+    format!("| {} |\n|{rule}", columns.join(" | "))
+}
+
+/// The figures of one series.
+fn cells(scenario: &Scenario, runs: &[&SeriesRecord]) -> Vec<String> {
+    let sum = |of: fn(&FlowRecord) -> u64| {
+        median(runs, |run| {
+            run.flows.iter().map(|flow| of(flow) as f64).sum()
+        })
+    };
+    let retransmitted = format!("{:.0}", sum(|flow| flow.retransmitted_segments));
+    if ends_by_bytes(scenario) {
+        let goodput = median(runs, |run| {
+            let ended = run.flows.iter().map(|flow| flow.ended_ns).max();
+            let bytes: u64 = run.flows.iter().map(|flow| flow.bytes).sum();
+            bytes as f64 * 8e3 / ended.unwrap_or(1) as f64
+        });
+        let timeouts = format!("{:.0}", sum(|flow| flow.timeouts));
+        return vec![rate(goodput), timeouts, retransmitted];
+    }
+    let shares = |run: &SeriesRecord| -> Vec<f64> {
+        run.flows
+            .iter()
+            .map(|flow| flow.goodput_bps / 1e6)
+            .collect()
+    };
+    let mut cells = vec![rate(median(runs, |run| shares(run).iter().sum()))];
+    if scenario.flows.len() > 1 {
+        cells.push(format!("{:.2}", median(runs, |run| jain(&shares(run)))));
+    }
+    let omit = scenario.tester.omit.as_nanos();
+    cells.push(format!("{:.0}", median(runs, |run| high_rtt(run, omit))));
+    cells.push(retransmitted);
+    cells
+}
+
+/// Mbit/s with three digits.
+fn rate(mbps: f64) -> String {
+    let places = if mbps < 9.995 {
+        2
+    } else {
+        usize::from(mbps < 99.95)
+    };
+    format!("{mbps:.places$}")
+}
+
+/// Jain's fairness index.
+fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    sum * sum / (shares.len() as f64 * squares)
+}
+
+/// Smoothed RTT in ms that 5 % of the samples from `omit` on exceed.
+fn high_rtt(run: &SeriesRecord, omit: u64) -> f64 {
+    let samples = run.flows.iter().flat_map(|flow| &flow.samples);
+    let counted = samples.filter(|sample| sample.at_ns >= omit);
+    let mut found: Vec<u64> = counted.filter_map(|sample| sample.srtt_ns).collect();
+    found.sort_unstable();
+    found
+        .get(found.len() * 95 / 100)
+        .map_or(f64::NAN, |ns| *ns as f64 / 1e6)
+}
+
+fn median(runs: &[&SeriesRecord], of: impl Fn(&SeriesRecord) -> f64) -> f64 {
+    let mut found: Vec<f64> = runs.iter().map(|run| of(run)).collect();
+    found.sort_by(f64::total_cmp);
+    found[found.len() / 2]
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match Request::of(&words).and_then(|request| request.print()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(what) => {
+            eprintln!("controls: {what}");
+            ExitCode::from(2)
+        }
+    }
+}
