@@ -14,7 +14,7 @@
 //! Finding the connection by the quoted addresses and ports is the driver's
 //! work (MUST-54).
 
-use gigatcp_events::{Event, EventMask};
+use gigatcp_events::{Event, EventMask, State};
 use gigatcp_units::Instant;
 use gigatcp_wire::{IcmpError, IcmpKind, Payload};
 
@@ -26,7 +26,9 @@ impl<P: Payload> Connection<P> {
         let quoted = self
             .snd
             .offset_of(error.seq)
-            .filter(|seq| self.profile.icmp_errors && self.is_in_flight(*seq));
+            .filter(|seq| self.profile.icmp_errors && self.is_in_flight(*seq))
+            // What ended while opening still has its SYN in flight.
+            .filter(|_| self.state != State::Closed);
         let opening = !self.is_synchronized();
         let believed = quoted.is_some_and(|seq| self.take_icmp(now, error.kind, seq));
         if believed {

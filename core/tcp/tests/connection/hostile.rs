@@ -467,6 +467,39 @@ fn subject(config: &Config, syn: Option<&Arrival>, fast: bool) -> Subject {
     subject
 }
 
+#[test]
+fn an_error_about_what_ended_while_opening_means_nothing() {
+    let mut config = crate::script::bare();
+    config.profile.challenge_ack = false;
+    config.send_buffer = Some(Octets::new(477));
+    config.profile.syn_text = true;
+    config.profile.fast_open_client = true;
+    config.profile.pmtud = true;
+    config.profile.icmp_errors = true;
+    config.mss = 513;
+    let mut subject = subject(&config, None, true);
+    let arrival = |flags, seq| Arrival {
+        flags,
+        seq: Place::Near(seq),
+        ack: Place::Near(0),
+        from_nxt: false,
+        wnd: 0,
+        len: 0,
+        segment_size: 0,
+        blocks: Vec::new(),
+        stamps: None,
+        mss: None,
+        scale: None,
+        marks: (0, 0),
+        accecn: None,
+    };
+    for (flags, seq) in [(2, -5000), (18, 0)] {
+        subject.run(&Step::Arrive(Box::new(arrival(flags, seq))));
+    }
+    assert_eq!(subject.tcp.info().state, State::Closed);
+    subject.run(&Step::Icmp(1, 3, 4, 68));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -17,7 +17,7 @@ pub struct Weights {
     pub rows: &'static [(F, &'static [f64])],
 }
 
-/// In the order of [`CARDS`](super::causes::CARDS).
+/// In the order of the cards.
 #[rustfmt::skip]
 #[allow(clippy::approx_constant, reason = "a fitted number may be near a constant")]
 pub const WEIGHTS: &[Weights] = &[

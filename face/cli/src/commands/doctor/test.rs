@@ -167,7 +167,7 @@ pub(super) fn change(before: &[Test], after: &[Test]) -> String {
     text
 }
 
-/// Reads tests that [`write`] stored.
+/// Reads tests that [`write()`] stored.
 pub(super) fn read(file: &Path) -> Result<Vec<Test>, Failure> {
     let name = file.display();
     let refused = |failure: Failure| {
