@@ -80,7 +80,7 @@ impl Stream for bytes::Bytes {
     }
 }
 
-/// The octet at a place of either stream: no two stretches look alike soon.
+/// The octet at a place of either stream: no two stretches are equal soon.
 fn octet_at(offset: u64) -> u8 {
     // Places count as sequence numbers do: what begins before the stream runs into it.
     let place = u64::from(offset as u32);

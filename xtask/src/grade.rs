@@ -61,7 +61,7 @@ fn build(name: &str) -> Result<PathBuf, Failed> {
     Err(Failed::Usage(format!("{name} does not build (see above)")))
 }
 
-/// Builds the command that the tester's grading runs, beside its program.
+/// Builds the command that the tester's grading runs, next to its program.
 fn gigatcp() -> Result<(), Failed> {
     let words = ["build", "--quiet", "--release", "--package", "gigatcp-cli"];
     match process::run(process::cargo(&words))?.success() {

@@ -8,7 +8,7 @@
 //! an id comes twice, and when the counts do not agree, so a ledger cannot rot
 //! in silence.
 //!
-//! Whether a test really shows what it is said to show is not judged here; with
+//! Whether a test really shows what it states is not examined here; with
 //! `--mutate` cited functions are removed, and a cited test must fail.
 
 mod document;

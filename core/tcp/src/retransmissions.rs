@@ -139,7 +139,7 @@ impl Retransmissions {
             .is_some_and(|(_, resent)| resent.end > range.start)
     }
 
-    /// Where what was sent again at the octet `at` ends, and what the sender had
+    /// Where what was retransmitted at the octet `at` ends, and what the sender had
     /// seen when it left last.
     pub fn standing_at(&self, at: u64) -> Option<(u64, SendState)> {
         let (_, resent) = self.by_place.range(..=at).next_back()?;

@@ -90,7 +90,7 @@ pub struct Scoreboard {
     deflated: u64,
     /// Octets marked lost in all, each once for each time it was.
     lost_so_far: u64,
-    /// Of these, what nobody was told of yet.
+    /// Of these, what was not reported yet.
     newly_lost: Vec<Range<u64>>,
     /// Octets delivered in all (cumulatively or selectively acknowledged).
     delivered: u64,

@@ -8,7 +8,7 @@
 /// it paces, keeps no slow-start threshold, and does not answer each loss.
 ///
 /// `bbr` is Linux's; the others are BBR built outside the kernel tree: versions 1 to 3
-/// beside each other (Google), `bbrplus` (a patch to version 1).
+/// next to each other (Google), `bbrplus` (a patch to version 1).
 #[must_use]
 pub fn is_rate_based(name: &str) -> bool {
     matches!(name, "bbr" | "bbr1" | "bbr2" | "bbr3" | "bbrplus")

@@ -187,7 +187,7 @@ pub fn memory_into<'a>(socket: &impl AsRawFd, into: &'a mut [u8]) -> io::Result<
     option_into(socket.as_raw_fd(), libc::SOL_SOCKET, SO_MEMINFO, into)
 }
 
-/// Octets of a connection that wait: read by nobody, and written but not acknowledged
+/// Octets of a connection that wait: not read, and written but not acknowledged
 /// (`SIOCINQ`, `SIOCOUTQ`; `tcp(7)`).
 ///
 /// # Errors
@@ -213,7 +213,7 @@ pub fn queues(socket: &impl AsRawFd) -> io::Result<[u64; 2]> {
 pub fn memory_file(bytes: &[u8]) -> io::Result<File> {
     // SAFETY: the name is a literal with a zero octet.
     let fd = check(unsafe { libc::memfd_create(c"block".as_ptr(), libc::MFD_CLOEXEC) })?;
-    // SAFETY: the descriptor is new and nobody else owns it.
+    // SAFETY: the descriptor is new and has no other owner.
     let mut file = unsafe { File::from_raw_fd(fd) };
     file.write_all(bytes)?;
     Ok(file)

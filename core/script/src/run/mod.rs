@@ -246,7 +246,7 @@ impl<'a> Runner<'a> {
         }
         for command in &script.cleanup {
             // What a clean-up restores is of no concern to a stack that ends;
-            // what is not understood of it is told all the same.
+            // what is not understood of it is reported too.
             if let Err(what) = stack.command(&command.text) {
                 self.printed.push(format!("clean-up: {what}"));
             }

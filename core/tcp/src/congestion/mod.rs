@@ -2,7 +2,7 @@
 //!
 //! One trait, one file per algorithm, one line in [`REGISTRY`]. The trait can
 //! host a window-based control (Reno, CUBIC) and a rate-based model (BBR): it
-//! is told of acknowledgments with their rate samples ([`Ack`]), of each loss with
+//! learns of acknowledgments with their rate samples ([`Ack`]), of each loss with
 //! what the lost transmission had seen when it left ([`Lost`]), of departures
 //! ([`Sent`]), and owns cwnd, ssthresh, pacing rate, send quantum and what it
 //! needs to take a reduction back. What it draws comes from its own stream

@@ -13,7 +13,7 @@ pub struct Ack {
     pub now: Instant,
     /// N of RFC 5681 eq. (2), the octets that may open the window: those newly
     /// acknowledged cumulatively, without those known before to be delivered if
-    /// the profile says so (`growth_by_delivery`). Zero while the least window is
+    /// the profile says so (`growth_by_delivery`). Zero while the minimum window is
     /// held (RFC 3168 section 6.1.2).
     pub acked: Bytes,
     /// Octets newly acknowledged selectively.
@@ -23,7 +23,7 @@ pub struct Ack {
     pub delivered: Bytes,
     /// Octets delivered in all, these included: `C.delivered` of draft-ietf-ccwg-bbr.
     pub total_delivered: Bytes,
-    /// Octets marked lost on this ACK. [`CongestionControl::on_lost`] has told of
+    /// Octets marked lost on this ACK. [`CongestionControl::on_lost`] has reported
     /// each, and of what a timer found.
     ///
     /// [`CongestionControl::on_lost`]: super::CongestionControl::on_lost

@@ -7,7 +7,7 @@
 //! retransmission makes one like any other: whether the original arrived instead
 //! matters to a round-trip time (Karn), but hardly to what was delivered since.
 //!
-//! Cost: 40 octets for each transmission in flight beside its place and time.
+//! Cost: 40 octets for each transmission in flight next to its place and time.
 //! Loads of 2^32 octets in flight or more are noted as one octet less.
 
 use gigatcp_units::{Bytes, Instant};

@@ -158,7 +158,7 @@ impl Scoreboard {
     }
 
     /// What is in flight was not taken, or so it is presumed, for another reason
-    /// than the network's: it leaves again, and nobody is told of a loss.
+    /// than the network's: it leaves again, and no loss is reported.
     pub fn mark_all_not_taken(&mut self) {
         self.mark_all_lost();
         self.forgive_newly_lost();

@@ -476,7 +476,7 @@ impl Slice {
     }
 }
 
-/// Share of the flight that has arrived: its ACKs are on the way back. The receiver's
+/// Share of the flight that has arrived: its ACKs have not arrived. The receiver's
 /// reading lies between two of the sender; `None` if it does not, or nothing is in flight.
 fn arrived(from: &Reading, receiver: &Reading, to: &Reading) -> Option<f64> {
     let span = to.at.saturating_since(from.at).as_secs_f64();

@@ -85,7 +85,7 @@ features! {
     Unread [0.02, 0.1, 0.3, 0.6, 0.9] "Bytes that the receiver has not read, over the largest window."
     NotReading [0.1, 0.5] "Share of the slice in which the receiving application says that it did not read."
     HostDrops [0.02, 0.1, 0.3, 0.8] "Packets that the receiving host dropped, for each retransmission."
-    Arrived [0.2, 0.45, 0.7, 0.9] "Share of the flight that has arrived at the receiver: its ACKs are on the way back."
+    Arrived [0.2, 0.45, 0.7, 0.9] "Share of the flight that has arrived at the receiver: its ACKs have not arrived."
     ReceiveFill [0.3, 0.7, 0.9] "Rate times the receiver's RTT, over the window that it advertises."
 }
 

@@ -15,7 +15,7 @@ use crate::score::position;
 /// A mean probability, and the confidence that it is worth.
 ///
 /// Shares of correct primary causes among 1056 views of 526 labeled connections of one
-/// machine's kernel, each judged by weights that were fitted to other seeds.
+/// machine's kernel, each graded by weights that were fitted to other seeds.
 const CALIBRATION: (&[f64], &[f64]) = (
     &[0.0, 0.5, 0.68, 0.86, 0.93, 1.0],
     &[0.0, 0.45, 0.66, 0.86, 0.89, 0.89],
@@ -24,7 +24,7 @@ const CALIBRATION: (&[f64], &[f64]) = (
 /// Until they are graded on other machines no answer from counters is surer.
 const MAX_CONFIDENCE: f64 = 0.89;
 
-/// From one end alone no answer is sure: a receiver without CPU time, or a queue that ACKs
+/// From one end alone no answer is certain: a receiver without CPU time, or a queue that ACKs
 /// wait in, looks to the sender as a full path does.
 const MAX_OF_ONE_END: f64 = 0.84;
 

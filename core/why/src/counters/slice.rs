@@ -134,7 +134,7 @@ slice! {
         send_queue
         /// Memory of data unacknowledged over the send buffer.
         buffer_fill
-        /// Share of the flight that has arrived, its ACKs being on the way back.
+        /// Share of the flight that has arrived, its ACKs not.
         arrived
         /// Bytes that the receiver has not read over the largest window.
         unread

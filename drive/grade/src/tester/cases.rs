@@ -195,7 +195,7 @@ impl Draft {
         self.path(format!("--sysctl=net.ipv4.{setting}"));
     }
 
-    /// Chance of a loss that keeps Reno's window at this share of the path's.
+    /// Probability of a loss that keeps Reno's window at this share of the path's.
     fn probability(&mut self, low: f64, high: f64) -> f64 {
         let window = self.draw.between(low, high) * self.bdp() / MSS;
         (1.5 / (window * window)).clamp(1e-4, 0.02)

@@ -47,7 +47,7 @@ pub struct Kept {
     pub readings: Readings,
 }
 
-/// Keeps the label of a run beside its readings.
+/// Keeps the label of a run with its readings.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -84,7 +84,7 @@ pub fn read(directory: &Path) -> std::io::Result<Vec<Kept>> {
 }
 
 impl Kept {
-    /// The account that rests on a part of what was read; `None` if there is nothing of it.
+    /// The account that rests on a part of what was read; `None` if it is empty.
     #[must_use]
     pub fn account(&self, known: Known) -> Option<CounterAccount> {
         let (id, role) = *self.readings.streams.first()?;

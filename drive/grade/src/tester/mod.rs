@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `cases.rs` | what is set, and what must follow |
-//! | `run.rs` | a test between two namespaces, with tcpdump beside the server |
+//! | `run.rs` | a test between two namespaces, with tcpdump at the server |
 //! | `verdict.rs` | what was said, and whether it is right |
 //! | `kept.rs` | graded runs as they were kept, for a fit |
 

@@ -24,7 +24,7 @@ pub enum Peer {
 pub struct Run {
     /// `gigatcp test --format json`.
     pub result: Value,
-    /// What tcpdump saw beside the server.
+    /// What tcpdump saw at the server.
     pub capture: Capture,
     /// Share of the periods in which the quota of an end was used up; 1 where there is none.
     pub throttled: f64,

@@ -245,7 +245,7 @@ pub(crate) mod datagrams {
         Ok(())
     }
 
-    /// Reads what nobody looks at.
+    /// Reads and discards.
     pub(crate) fn discard(mut socket: &TcpStream, length: usize) -> io::Result<usize> {
         const MOST: usize = 16 << 10;
         socket.read(&mut [0; MOST][..length.min(MOST)])

@@ -22,6 +22,9 @@ use super::stream::{Role, Socket, Stream};
 use super::traffic::{Progress, Traffic};
 use super::wire::{Arrival, Wire};
 
+/// Time for the server to say why it resets a stream: that comes on another connection.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
 /// Longest step of the loop: how soon it hears that the caller wants it to stop.
 const STEP: Duration = Duration::from_millis(50);
 
@@ -74,6 +77,8 @@ struct Test<'a> {
     last_data: (Instant, u64),
     is_running: bool,
     has_told_queue: bool,
+    /// The first stream that failed, and when that was seen.
+    failed: Option<(Instant, (u64, io::Error))>,
     pings: Option<Pings>,
     latency: Option<Latency>,
 }
@@ -123,6 +128,7 @@ impl<'a> Test<'a> {
             last_data: (Instant::now(), 0),
             is_running: false,
             has_told_queue: false,
+            failed: None,
             pings,
             latency: None,
         })
@@ -204,11 +210,16 @@ impl<'a> Test<'a> {
         if bytes > self.last_data.1 {
             self.last_data = (now, bytes);
         }
+        if self.failed.is_none() {
+            self.failed = self.traffic.failure().map(|failure| (now, failure));
+        }
         let is_over = self.traffic.is_time_over(now) || self.traffic.is_amount_done();
         if is_over {
             self.end_traffic(report);
             self.client.end_test(self.wire.now());
-        } else if let Some((id, cause)) = self.traffic.failure() {
+        } else if let Some((_, (id, cause))) =
+            self.failed.take_if(|(since, _)| now > *since + LAST_WORDS)
+        {
             self.end_traffic(report);
             self.client.terminate();
             return Err(TestError::Stream { id, cause });

@@ -60,7 +60,7 @@ pub(super) struct Block {
 pub(super) trait Connection {
     /// Reads what is there, or waits for it; 0 at the end.
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize>;
-    /// The same for at most `most` bytes that nobody looks at.
+    /// The same for at most `most` bytes that are discarded.
     fn discard(&self, most: usize) -> io::Result<usize>;
     /// Writes as much as there is room for, or waits for room.
     fn write(&self, bytes: &[u8]) -> io::Result<usize>;

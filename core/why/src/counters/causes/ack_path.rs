@@ -18,6 +18,6 @@ fn explain(c: &Context<'_>) -> Words {
         figure: None,
         finding: format!("Most data in flight had arrived and its ACKs were on the way for {}.", c.time()),
         evidence: vec![c.all([c.percent(F::Arrived, "of the flight had arrived"), c.queue_text()])],
-        fix: "the way back: its rate, a queue that uploads share with ACKs (fq_codel, cake), or ACKs that are lost there".into(),
+        fix: "the reverse path: its rate, a queue that uploads share with ACKs (fq_codel, cake), or ACKs that are lost there".into(),
     }
 }

@@ -121,7 +121,7 @@ impl Engine {
             (
                 parameters.zerocopy,
                 "-Z",
-                "the engine keeps what it may send again",
+                "the engine keeps what it may retransmit",
             ),
             (has_small_mss, "-M", "the smallest MSS is 88 bytes"),
         ];
