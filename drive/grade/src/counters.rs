@@ -13,6 +13,7 @@ use crate::kernels::facts::Facts;
 use crate::kernels::label::Label;
 use crate::kernels::sample::Series;
 use crate::tester::kept::Known;
+use crate::tester::verdict::BEHIND_THE_WINDOW;
 
 /// Labels that counters cannot show, and the answer that is right in their place.
 const MERGED: [(&str, &str); 9] = [
@@ -67,7 +68,7 @@ pub fn grade(label: &Label) -> Option<Graded> {
 /// The right answer where counters show less than a capture.
 #[must_use]
 pub fn merged(cause: &str, known: Known) -> &str {
-    let is_hidden = ["slow-reader", "receiver-cpu-limited"].contains(&cause);
+    let is_hidden = BEHIND_THE_WINDOW.contains(&cause);
     if known == Known::Sender && is_hidden {
         return "receive-window-limited";
     }

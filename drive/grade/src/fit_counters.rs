@@ -19,9 +19,9 @@ const STEPS: usize = 300;
 const STEP: f64 = 0.04;
 const DECAY: (f64, f64) = (0.9, 0.99);
 
-/// What leaving the weights in use costs, and what a new row costs.
+/// What leaving the weights in use costs, and by how much a new row shrinks in a full step.
 const RIDGE: f64 = 3e-4;
-const LASSO: f64 = 4e-4;
+const LASSO: f64 = 0.04;
 
 /// How probable it is that a slice shows cwnd growth or a full path in place of the cause.
 const OTHER: f64 = 0.12;
@@ -242,7 +242,7 @@ impl Model {
                     .sum::<f64>()
                     .sqrt();
                 // A step of Adam is as large as `step` whatever the slope: so is this one.
-                let left = (1.0 - 25.0 * LASSO * step / STEP * 4.0 / norm.max(1e-9)).max(0.0);
+                let left = (1.0 - LASSO * step / STEP / norm.max(1e-9)).max(0.0);
                 self.values[row].iter_mut().for_each(|value| *value *= left);
             }
         }

@@ -1,4 +1,4 @@
-//! Runs a case: emulator, server with tcpdump beside it, test.
+//! Runs a case: emulator, server with tcpdump next to it, test.
 
 use std::fs;
 use std::path::Path;

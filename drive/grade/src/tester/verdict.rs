@@ -15,7 +15,7 @@ const COOKIE: u64 = 37;
 const MOSTLY: f64 = 0.7;
 
 /// Causes that the sender alone cannot tell from the receive window.
-pub(super) const BEHIND_THE_WINDOW: [&str; 2] = ["slow-reader", "receiver-cpu-limited"];
+pub(crate) const BEHIND_THE_WINDOW: [&str; 2] = ["slow-reader", "receiver-cpu-limited"];
 
 /// Cumulative acknowledgments of the data stream, as tcpdump saw them.
 #[derive(Clone, Debug, Default)]

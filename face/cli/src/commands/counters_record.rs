@@ -1,6 +1,6 @@
 //! Parts of a record that readings of counters and their diagnosis fill: of `test` and `watch`.
 
-use gigatcp_record::{CauseShare, CauseSpan, Sample, WhyRecord, WhyVerdict};
+use gigatcp_record::{CauseShare, CauseSpan, IntervalRecord, Sample, WhyRecord, WhyVerdict};
 use gigatcp_why::counters::Reading;
 use gigatcp_why::{CAUSES, Diagnosis};
 
@@ -69,4 +69,10 @@ pub(super) fn samples(readings: &[Reading]) -> Vec<Sample> {
         delivered_bytes: bytes(reading.bytes_acked).max(bytes(reading.bytes_received)),
     };
     readings.iter().step_by(step).map(sample).collect()
+}
+
+/// End of an interval in seconds, and its rate in bit/s.
+pub(super) fn rate_at(interval: &IntervalRecord) -> (f64, f64) {
+    let (start, end) = (interval.start_ns as f64 / 1e9, interval.end_ns as f64 / 1e9);
+    (end, 8.0 * interval.bytes as f64 / (end - start).max(1e-9))
 }

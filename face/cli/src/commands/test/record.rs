@@ -10,7 +10,7 @@ use gigatcp_record::{
 };
 use gigatcp_why::counters::Reading;
 
-use super::super::counters_record::{samples, shares, spans, why};
+use super::super::counters_record::{rate_at, samples, shares, spans, why};
 use super::{native, sums};
 
 /// The record: one series, a flow for each stream of TCP.
@@ -154,12 +154,6 @@ fn intervals(outcome: &Outcome, index: usize) -> Vec<IntervalRecord> {
             retransmitted_segments: interval.streams[index].retransmits.unwrap_or(0),
         })
         .collect()
-}
-
-/// End of an interval in seconds, and its rate in bit/s.
-fn rate_at(interval: &IntervalRecord) -> (f64, f64) {
-    let (start, end) = (interval.start_ns as f64 / 1e9, interval.end_ns as f64 / 1e9);
-    (end, 8.0 * interval.bytes as f64 / (end - start).max(1e-9))
 }
 
 /// CPU time of an end, as a share of one core.

@@ -6,7 +6,7 @@ use gigatcp_record::{FlowRecord, IntervalRecord, RunRecord, SCHEMA, SeriesRecord
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::{End, Reading};
 
-use super::super::counters_record::{samples, shares, spans, why};
+use super::super::counters_record::{rate_at, samples, shares, spans, why};
 
 /// Length of an interval of the record.
 const INTERVAL: Duration = Duration::from_millis(1000);
@@ -128,10 +128,4 @@ impl Kept {
             }],
         })
     }
-}
-
-/// End of an interval in seconds, and its rate in bit/s.
-fn rate_at(interval: &IntervalRecord) -> (f64, f64) {
-    let (start, end) = (interval.start_ns as f64 / 1e9, interval.end_ns as f64 / 1e9);
-    (end, 8.0 * interval.bytes as f64 / (end - start).max(1e-9))
 }
