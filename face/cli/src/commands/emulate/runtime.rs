@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::process;
 
 use crate::failure::Failure;
 
@@ -95,13 +96,19 @@ pub(super) fn listen(name: &str) -> Result<Listening, Failure> {
                 .hint("another `--name`, or none: then it is the number of the process"),
         );
     }
-    // Of a path that was killed.
-    let _ = fs::remove_file(&place);
-    let bound = UnixListener::bind(&place).and_then(|listener| {
-        fs::set_permissions(&place, Permissions::from_mode(0o600))?;
+    // Bound under another name first: a socket that does not listen yet refuses, and
+    // `running` would take it for that of a path that was killed.
+    let unfinished = place.with_extension(process::id().to_string());
+    let _ = fs::remove_file(&unfinished);
+    let bound = UnixListener::bind(&unfinished).and_then(|listener| {
+        fs::set_permissions(&unfinished, Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
+        fs::rename(&unfinished, &place)?;
         Ok(listener)
     });
+    if bound.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
     let listener = bound.map_err(|error| failed(&error))?;
     Ok(Listening { listener, place })
 }
@@ -112,12 +119,14 @@ fn running() -> Vec<(String, UnixStream)> {
     let mut running: Vec<(String, UnixStream)> = entries
         .filter_map(|entry| {
             let place = entry.path();
-            let is_socket = place.extension().is_some_and(|ending| ending == ENDING);
+            if place.extension().is_none_or(|ending| ending != ENDING) {
+                return None;
+            }
             let name = place.file_stem()?.to_str()?.to_owned();
             match UnixStream::connect(&place) {
                 Ok(stream) => Some((name, stream)),
                 Err(error) => {
-                    if is_socket && error.kind() == ErrorKind::ConnectionRefused {
+                    if error.kind() == ErrorKind::ConnectionRefused {
                         // Of a path that was killed.
                         let _ = fs::remove_file(&place);
                     }
