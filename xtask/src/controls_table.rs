@@ -1,7 +1,7 @@
 //! `cargo xtask controls-table EXPERIMENT`: an experiment's series under every control.
 //!
 //! The table stands in the experiment's README between two marks. The first one has the
-//! arguments of the example of `gigatcp-sweep` that makes it, so that it is made again by the
+//! arguments of the example of `gigatcp-run` that makes it, so that it is made again by the
 //! same command when a control has been added:
 //!
 //! ```text
@@ -22,7 +22,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     if words.is_empty() {
         return Err(Failed::Usage("which experiment? bufferbloat".into()));
     }
-    let program = process::build_example("gigatcp-sweep", "controls", "release")?;
+    let program = process::build_example("gigatcp-run", "controls", "release")?;
     for name in words {
         let file = top().join("experiments").join(name).join("README.md");
         let failed = |error| Failed::Usage(format!("{}: {error}", file.display()));

@@ -12,7 +12,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     let is_rivals = words.iter().any(|word| word == "--rivals");
     let example = match is_rivals {
         true => ("gigatcp-proof", "rivals"),
-        false => ("gigatcp-sweep", "duel"),
+        false => ("gigatcp-run", "duel"),
     };
     let rest = words.iter().filter(|word| *word != "--rivals").cloned();
     let rest: Vec<String> = rest.collect();

@@ -22,7 +22,7 @@
 //! This crate links none of the others, and of libraries only what reads
 //! TOML: the simulator's workloads and the
 //! swarm are examples of `gigatcp-sim`, the figures of goodput one of
-//! `gigatcp-sweep`, built and run as processes. So tidy
+//! `gigatcp-run`, built and run as processes. So tidy
 //! takes two seconds to build, a benchmark is a process whose memory can be
 //! measured, and a world that hangs can be ended. The cost: results come back
 //! as text.

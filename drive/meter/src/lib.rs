@@ -16,7 +16,7 @@
 //! | `limits.rs` | what limited the sender, from one look to the next |
 //!
 //! Deliberately not here: who writes and reads how much and when, which is the
-//! business of whoever runs a plan (`gigatcp-sweep`), and is the same for the
+//! business of whoever runs a plan (`gigatcp-run`), and is the same for the
 //! kernel's connections and the engine's.
 #![cfg(unix)]
 #![forbid(unsafe_code)]

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use gigatcp_record::SeriesRecord;
 use gigatcp_report::number;
-use gigatcp_sweep::Progress;
-use gigatcp_sweep::run::TaskProgress;
+use gigatcp_run::Progress;
+use gigatcp_run::run::TaskProgress;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::output;

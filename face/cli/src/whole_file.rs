@@ -20,7 +20,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-use gigatcp_sweep::leftover;
+use gigatcp_run::leftover;
 
 use crate::failure::Failure;
 use crate::output;

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use gigatcp_record::SeriesRecord;
 use gigatcp_report::published::{Published, PublishedSeries, PublishedTotal};
-use gigatcp_sweep::Job;
+use gigatcp_run::Job;
 
 struct Experiment {
     published: Published,

@@ -1,6 +1,6 @@
 //! Goodput on known paths beside what theory permits: goals, and the grid.
 //!
-//! Both are tables that an example of `gigatcp-sweep` prints. The grid is kept
+//! Both are tables that an example of `gigatcp-run` prints. The grid is kept
 //! in the checkout: a change of behaviour changes its file, and review sees by
 //! how much. Where `--set` or `--only` make it another grid, nothing is kept.
 
@@ -78,7 +78,7 @@ fn differences<'a>(kept: &'a str, lines: &'a [String]) -> Vec<(Option<&'a str>, 
 
 /// The program that makes the tables.
 fn figures() -> Result<Command, Failed> {
-    let program = process::build_example("gigatcp-sweep", "figures", "release")?;
+    let program = process::build_example("gigatcp-run", "figures", "release")?;
     Ok(Command::new(program))
 }
 

@@ -37,7 +37,7 @@ const CORE: [(&str, &[&str]); 14] = [
 
 /// Crates of the ring that runs the core.
 const DRIVE: [&str; 11] = [
-    "linux", "sim", "live", "emulate", "capture", "kernel", "meter", "analyze", "sweep", "proof",
+    "linux", "sim", "live", "emulate", "capture", "kernel", "meter", "analyze", "run", "proof",
     "grade",
 ];
 
@@ -46,7 +46,7 @@ const FACE: [&str; 3] = ["cli", "report", "py"];
 
 const WHY: &str = "dependencies point inward only: face -> drive -> core, and in the core \
                    units <- wire <- events <- tcp; path, app and theory see units alone; drive crates \
-                   meet in sweep, proof and grade, analyze sees capture, meter sees live, and on Linux all of them may ask gigatcp-linux";
+                   meet in run, proof and grade, analyze sees capture, meter sees live, and on Linux all of them may ask gigatcp-linux";
 const FIX: &str = "move what both need inward, or let the crate that sees both join them";
 
 /// Checks one manifest.
@@ -101,7 +101,7 @@ fn is_allowed(ring: &str, name: &str, dependency: &str) -> bool {
         ("drive", Some("core")) => true,
         // System calls are wrapped once, for whoever needs them.
         ("drive", Some("drive")) => {
-            matches!(name, "sweep" | "proof" | "grade")
+            matches!(name, "run" | "proof" | "grade")
                 || dependency == "linux"
                 || [("analyze", "capture"), ("meter", "live")].contains(&(name, dependency))
         }
@@ -172,9 +172,9 @@ mod tests {
     }
 
     #[test]
-    fn drive_crates_meet_in_sweep_alone() {
+    fn drive_crates_meet_in_run_alone() {
         let manifest = "[dependencies]\ngigatcp-sim.workspace = true # why\n";
-        assert_eq!(reads("drive/sweep/Cargo.toml", manifest), [""; 0]);
+        assert_eq!(reads("drive/run/Cargo.toml", manifest), [""; 0]);
         let expected = ["drive/capture depends on gigatcp-sim"];
         assert_eq!(reads("drive/capture/Cargo.toml", manifest), expected);
     }

@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn published_results_are_named_in_the_report_alone() {
         let text = format!("let path = \"{PUBLISHED}\"; // {PUBLISHED}");
-        assert_eq!(found("drive/sweep/src/a.rs", &text).len(), 1);
+        assert_eq!(found("drive/run/src/a.rs", &text).len(), 1);
         assert_eq!(found("face/report/src/a.rs", &text).len(), 0);
         assert_eq!(
             found("drive/sim/src/a.rs", &format!("// {PUBLISHED}")).len(),

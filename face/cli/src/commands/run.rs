@@ -14,10 +14,10 @@ use std::time::Instant;
 use gigatcp_plan::Plan;
 use gigatcp_record::{RunRecord, SCHEMA, SeriesRecord};
 use gigatcp_report::{Published, Report};
-use gigatcp_sweep::further::{self, Wanted};
-use gigatcp_sweep::run::RunError;
-use gigatcp_sweep::store::{self, Folder, StoreError};
-use gigatcp_sweep::{Ground, Job, Progress};
+use gigatcp_run::further::{self, Wanted};
+use gigatcp_run::run::RunError;
+use gigatcp_run::store::{self, Folder, StoreError};
+use gigatcp_run::{Ground, Job, Progress};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
@@ -329,7 +329,7 @@ fn execute(
 ) -> Result<Vec<SeriesRecord>, Failure> {
     let lines = Lines::of(progress, job.repeat);
     watched(arguments, (job, job.repeat), progress, &lines, |on_done| {
-        gigatcp_sweep::run(job, interrupt.stop(), progress, on_done)
+        gigatcp_run::run(job, interrupt.stop(), progress, on_done)
     })
 }
 

@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 use gigatcp_plan::{Files, Plan};
 use gigatcp_record::{FlowRecord, SeriesRecord};
 use gigatcp_report::published::Published;
-use gigatcp_sweep::Job;
+use gigatcp_run::Job;
 
 /// Files that a plan names, in its directory.
 struct Near<'a>(&'a Path);

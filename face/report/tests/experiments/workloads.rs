@@ -1,7 +1,7 @@
 //! The plans that the speed of simulation is measured by: a hundred flows, and one.
 
 use gigatcp_record::SeriesRecord;
-use gigatcp_sweep::Job;
+use gigatcp_run::Job;
 
 use crate::plan_of;
 

@@ -10,7 +10,7 @@ use gigatcp_capture::SnapLength;
 use gigatcp_emulate::{Emulator, EmulatorConfig, EmulatorError, Side, Snapshot, Watch};
 use gigatcp_linux::{Enclosure, LabError, Step, settings, terminal};
 use gigatcp_report::number::counted;
-use gigatcp_sweep::live::capture::{Capture, Handle};
+use gigatcp_run::live::capture::{Capture, Handle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 

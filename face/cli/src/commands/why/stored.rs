@@ -13,7 +13,7 @@ use gigatcp_analyze::{Capture, Options, Source};
 use gigatcp_record::{FlowRecord, RunRecord, SeriesRecord, WhyRecord};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap_hanging;
-use gigatcp_sweep::{Job, watch};
+use gigatcp_run::{Job, watch};
 use gigatcp_units::Rate;
 use gigatcp_units::grammar::human_rate;
 use gigatcp_why::MIN_CONFIDENCE;

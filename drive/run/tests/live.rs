@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use gigatcp_record::{FlowRecord, SeriesRecord};
-use gigatcp_sweep::live::LiveError;
-use gigatcp_sweep::run::RunError;
-use gigatcp_sweep::{Ground, Job, Progress};
+use gigatcp_run::live::LiveError;
+use gigatcp_run::run::RunError;
+use gigatcp_run::{Ground, Job, Progress};
 
 /// One at a time: the machine has few processors.
 static TURN: Mutex<()> = Mutex::new(());
@@ -34,7 +34,7 @@ fn run(plan: &str, changes: &[&str]) -> Option<Vec<SeriesRecord>> {
     };
     assert_eq!(job.refusal(), None);
     let progress = Progress::of(&job);
-    match gigatcp_sweep::run(&job, &AtomicBool::new(false), &progress, &|_| ()) {
+    match gigatcp_run::run(&job, &AtomicBool::new(false), &progress, &|_| ()) {
         Ok(records) => Some(records),
         Err(RunError::Live {
             source: LiveError::Lab(error),

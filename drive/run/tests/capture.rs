@@ -2,7 +2,7 @@
 
 use gigatcp_capture::independent_reader::count_with_tshark;
 use gigatcp_capture::{CaptureReader, NoteKind};
-use gigatcp_sweep::Job;
+use gigatcp_run::Job;
 use gigatcp_wire::link::ChecksumVerdict;
 
 /// A path that loses a little, so that there is something to retransmit, and

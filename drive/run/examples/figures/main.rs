@@ -1,7 +1,7 @@
 //! What the engine makes of known paths, beside what theory permits.
 //!
-//!     cargo run --release -p gigatcp-sweep --example figures -- grid [--set KEY=VALUE ...]
-//!     cargo run --release -p gigatcp-sweep --example figures -- goals [--seeds N] [--set ...]
+//!     cargo run --release -p gigatcp-run --example figures -- grid [--set KEY=VALUE ...]
+//!     cargo run --release -p gigatcp-run --example figures -- goals [--seeds N] [--set ...]
 //!
 //! `grid` prints loss x round-trip time x MTU x window as one table
 //! (docs/grid.txt). `goals` prints what is asked of loss recovery and

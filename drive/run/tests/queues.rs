@@ -1,7 +1,7 @@
 //! What a record says of queues, drops and losses is what happened.
 
 use gigatcp_record::{HopRecord, SeriesRecord};
-use gigatcp_sweep::Job;
+use gigatcp_run::Job;
 
 /// The series of a plan.
 fn records(plan: &str) -> Vec<SeriesRecord> {

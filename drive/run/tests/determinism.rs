@@ -1,7 +1,7 @@
 //! The same seed gives the same run, whatever runs beside it.
 
 use gigatcp_record::SeriesRecord;
-use gigatcp_sweep::Job;
+use gigatcp_run::Job;
 
 const PLAN: &str = r#"
 name = "determinism"

@@ -5,7 +5,7 @@
 //! that the mechanism alone would suggest is lifted, which must gain nothing to speak of.
 
 use gigatcp_record::FlowRecord;
-use gigatcp_sweep::Job;
+use gigatcp_run::Job;
 
 const PLAN: &str = r#"
 name = "account"

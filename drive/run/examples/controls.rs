@@ -1,6 +1,6 @@
 //! Series of an experiment under every congestion control there is, as one table.
 //!
-//!     cargo run --release -p gigatcp-sweep --example controls -- lte --series deep-cubic [--set KEY=VALUE ...]
+//!     cargo run --release -p gigatcp-run --example controls -- lte --series deep-cubic [--set KEY=VALUE ...]
 //!
 //! Each line is a run with `flow.congestion_control` of that name and nothing else changed.
 //! `cargo xtask controls-table` puts the table into the experiment's README.
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use gigatcp_plan::{Files, Plan, Scenario, Stop};
 use gigatcp_record::{FlowRecord, SeriesRecord};
-use gigatcp_sweep::Job;
+use gigatcp_run::Job;
 use gigatcp_tcp::congestion::REGISTRY;
 
 /// Which table.

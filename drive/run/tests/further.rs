@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use gigatcp_record::{FurtherRecord, SeriesRecord};
-use gigatcp_sweep::{Job, Progress, further, run};
+use gigatcp_run::{Job, Progress, further, run};
 
 const PLAN: &str = r#"
 name = "further"

@@ -28,7 +28,7 @@ use std::sync::atomic::AtomicBool;
 
 use gigatcp_plan::{Plan, Series, Stop};
 use gigatcp_record::{FlowRecord, SeriesRecord};
-use gigatcp_sweep::{Ground, Job, Progress};
+use gigatcp_run::{Ground, Job, Progress};
 use gigatcp_units::Duration;
 use words::Words;
 
@@ -189,7 +189,7 @@ fn once(
         return Err(format!("{}\n  {}", refusal.message, refusal.hint));
     }
     let progress = Progress::of(&job);
-    let records = gigatcp_sweep::run(&job, &AtomicBool::new(false), &progress, &|_| {});
+    let records = gigatcp_run::run(&job, &AtomicBool::new(false), &progress, &|_| {});
     let record = records.map_err(|error| error.to_string())?.pop();
     let record = record.ok_or(format!("`{series}` left no record"))?;
     Ok(SeriesRecord { repeat, ..record })

@@ -128,7 +128,7 @@ fn printed() -> [String; 2] {
     let plan = gigatcp_plan::parse("plan.toml", text, &[]).expect("a plan");
     let stall = plan.series.iter().find(|series| series.name == "stall");
     let scenario = &stall.expect("the stall").scenario;
-    let config = gigatcp_sweep::scenario::world(scenario, plan.seed);
+    let config = gigatcp_run::scenario::world(scenario, plan.seed);
     let printer = Printer::default();
     let mut world = World::new(config).expect("a world");
     world.set_tap(Box::new(printer.clone()));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use gigatcp_path::LossModel;
 use gigatcp_plan::{Plan, Scenario};
 use gigatcp_record::SeriesRecord;
-use gigatcp_sweep::{Job, Progress};
+use gigatcp_run::{Job, Progress};
 use gigatcp_theory::cubic::Cubic;
 use gigatcp_theory::mathis::{self, MathisConstant};
 use gigatcp_units::{Bytes, Duration, Probability};
@@ -56,7 +56,7 @@ pub fn run(cases: &[Case], set: &[String], seeds: u32) -> Result<Vec<Ran>, Strin
     };
     let progress = Progress::of(&job);
     let (done, worlds) = (AtomicUsize::new(0), progress.tasks().len());
-    let records = gigatcp_sweep::run(&job, &AtomicBool::new(false), &progress, &|_| {
+    let records = gigatcp_run::run(&job, &AtomicBool::new(false), &progress, &|_| {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         if std::io::stderr().is_terminal() {
             let end = if done == worlds { "\r" } else { "" };

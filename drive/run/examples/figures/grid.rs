@@ -128,7 +128,7 @@ RFC 9438 for this loss. That function is of evenly spaced losses; random ones, a
 about a quarter more. Random loss strikes data; the queue is one bandwidth-delay product (100
 packets at least); settings are the default ones; slow start is left out (the first second, or
 30 round trips). Virtual time is exact: written by `cargo xtask bench --grid`, compared by
-`cargo xtask bench --grid --check`, and the cheap lines by the tests of gigatcp-sweep.
+`cargo xtask bench --grid --check`, and the cheap lines by the tests of gigatcp-run.
 
 ",
     );

@@ -2,7 +2,7 @@
 //! of a window that stands still: plans of a few lines, captured at the sender.
 
 use gigatcp_analyze::{Capture, Diagnosis, Options, Source};
-use gigatcp_sweep::Job;
+use gigatcp_run::Job;
 
 /// The account of each adds up to the run.
 fn check(diagnosis: &Diagnosis) {

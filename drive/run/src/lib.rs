@@ -1,4 +1,4 @@
-//! Plans times axes: runs every series of a plan and stores the results.
+//! Runs a plan: every series and repeat to a record, in virtual or real time.
 //!
 //! ```text
 //! plan -> world, or live (one per series and repeat) -> record -> folder
