@@ -172,8 +172,9 @@ fn make(form: &str, packets: u64, path: &Path) -> Fallible<()> {
             pcap(packer, packets)?.finish()?.flush()?;
         }
         "zstd" => {
-            let packer = zstd::stream::write::Encoder::new(out, 1)?;
-            pcap(packer, packets)?.finish()?.flush()?;
+            let plain = pcap(Vec::new(), packets)?;
+            let level = ruzstd::encoding::CompressionLevel::Fastest;
+            ruzstd::encoding::compress(&plain[..], out, level);
         }
         _ => text(out, packets / 100)?.flush()?,
     }

@@ -246,7 +246,7 @@ fn gzip(octets: &[u8]) -> Vec<u8> {
 }
 
 fn zstd(octets: &[u8]) -> Vec<u8> {
-    zstd::stream::encode_all(octets, 1).unwrap()
+    ruzstd::encoding::compress_to_vec(octets, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
 #[test]

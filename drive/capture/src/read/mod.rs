@@ -29,6 +29,7 @@ mod record;
 mod snoop;
 mod text;
 mod timing;
+mod zstd;
 
 use std::fmt;
 use std::fs::File;
@@ -527,10 +528,7 @@ fn unpacked(
     let packed = input.into_stream();
     let from: Box<dyn Read + Send> = match compression {
         Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(packed)),
-        Compression::Zstd => match zstd::stream::read::Decoder::new(packed) {
-            Ok(decoder) => Box::new(decoder),
-            Err(error) => Box::new(Failing(Some(error))),
-        },
+        Compression::Zstd => Box::new(zstd::Frames::new(packed)),
     };
     Box::new(Unpacked { from, is_broken })
 }
@@ -554,14 +552,5 @@ impl Read for Unpacked {
             }
             other => other,
         }
-    }
-}
-
-/// A stream that says once why there is none.
-struct Failing(Option<io::Error>);
-
-impl Read for Failing {
-    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        self.0.take().map_or(Ok(0), Err)
     }
 }
