@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::consts::SIGTERM;
 
 use crate::failure::Failure;
 use crate::output;
+use crate::signals;
 
 /// Somebody's wish that the program end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,14 +64,9 @@ impl Interrupt {
     /// Begins to listen.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let interrupt = Self::default();
-        let mut signals = Signals::new([SIGINT, SIGTERM])
-            .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
         let shared = interrupt.shared.clone();
-        thread::spawn(move || {
-            for signal in signals.forever() {
-                shared.on_signal(signal);
-            }
-        });
+        signals::hear(move |signal| shared.on_signal(signal))
+            .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
         Ok(interrupt)
     }
 

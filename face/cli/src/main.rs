@@ -34,6 +34,7 @@ mod output;
 mod plan_file;
 mod profiles;
 mod progress;
+mod signals;
 mod values;
 mod whole_file;
 

@@ -14,16 +14,14 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
-use std::thread;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use gigatcp_run::leftover;
 
 use crate::failure::Failure;
 use crate::output;
+use crate::signals;
 
 /// The neighbours there are now, for whoever must end this process at once.
 static NEIGHBOURS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -199,19 +197,14 @@ fn remember(neighbour: &Path) {
     }
     LISTENS.call_once(|| {
         // Without a listener Ctrl-C ends the process all the same.
-        let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else {
-            return;
-        };
-        thread::spawn(move || {
-            for signal in signals.forever() {
-                neighbours(|all| {
-                    for neighbour in all.iter() {
-                        let _ = fs::remove_file(neighbour);
-                    }
-                    // Still under the lock: nobody begins another.
-                    let _ = emulate_default_handler(signal);
-                });
-            }
+        let _ = signals::hear(|signal| {
+            neighbours(|all| {
+                for neighbour in all.iter() {
+                    let _ = fs::remove_file(neighbour);
+                }
+                // Still under the lock: nobody begins another.
+                let _ = emulate_default_handler(signal);
+            });
         });
     });
 }

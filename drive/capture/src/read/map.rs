@@ -10,9 +10,9 @@ use std::fs::File;
 use std::io;
 use std::ops::{Deref, Range};
 
+use memmap2::Mmap;
 #[cfg(unix)]
-use memmap2::UncheckedAdvice;
-use memmap2::{Advice, Mmap};
+use memmap2::{Advice, UncheckedAdvice};
 
 /// The contents of a file as they were in length when it was opened.
 #[derive(Debug)]
@@ -31,6 +31,7 @@ impl Map {
         // read against the mapping's and never read one twice to trust it.
         let map = unsafe { Mmap::map(file)? };
         // Advice alone: a system that does not take it reads more slowly.
+        #[cfg(unix)]
         let _ = map.advise(Advice::Sequential);
         Ok(Self(map))
     }

@@ -3,7 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod conform;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod counters_record;
 pub(crate) mod diff;
 pub(crate) mod doctor;
