@@ -279,8 +279,13 @@ impl CounterAccount {
         let full = full.filter(|(card, _)| matches!(card.id, "path-saturated" | "local-queue"));
         let longest = full.map(|(_, one)| one).max_by_key(|one| one.time);
         let enough = self.min_rtt.unwrap_or_default() * 4;
+        // A full path that is seldom and unlikely says nothing about the capacity.
+        let is_enough = |one: &&Attributed| {
+            let seconds = one.time.as_secs_f64();
+            one.time > enough && seconds >= 0.1 * m.time && one.weight >= 0.6 * seconds
+        };
         let full = longest
-            .filter(|one| one.time > enough && !one.time.is_zero())
+            .filter(is_enough)
             .map(|one| one.bytes / one.time.as_secs_f64())
             .filter(|rate| *rate >= 0.95 * mean);
         let (best, source) = match full {
