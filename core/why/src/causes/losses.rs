@@ -23,10 +23,29 @@ pub(super) struct Losses {
 impl Losses {
     /// Those of the episodes that were attributed to the cause.
     pub fn of(m: &Measures<'_>, attributed: &Attributed) -> Self {
+        Self::of_those(m, attributed, |_| true)
+    }
+
+    /// Those of them that no queue preceded; all of them if a queue preceded each.
+    pub fn without_queue(m: &Measures<'_>, attributed: &Attributed) -> Self {
+        let has_queue = |one: &Episode| m.queue_before(one).is_some_and(|it| it > m.queue_step);
+        let some = Self::of_those(m, attributed, |one| !has_queue(one));
+        match some.segments {
+            0 => Self::of(m, attributed),
+            _ => some,
+        }
+    }
+
+    fn of_those(
+        m: &Measures<'_>,
+        attributed: &Attributed,
+        keep: impl Fn(&Episode) -> bool,
+    ) -> Self {
         let list = &m.trail.episodes.list;
         let of = || {
             let episodes = attributed.episodes.iter();
-            episodes.filter_map(|index| list.get(*index))
+            let all = episodes.filter_map(|index| list.get(*index));
+            all.filter(|one| keep(one))
         };
         let segments: u64 = of().map(|one| one.again).sum();
         let sent: u64 = m.rounds.iter().map(|round| round.sent).sum();

@@ -39,7 +39,7 @@ pub(crate) const CAUSE: Cause = Cause {
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
-    let losses = Losses::of(m, attributed);
+    let losses = Losses::without_queue(m, attributed);
     let one_in = losses.one_in.map(|one| format!("1 in {one}"));
     let lost = losses.summary("lost");
     let lost = lost.map(|lost| subject(&lost, one_in.clone()) + ", not preceded by queue growth");
