@@ -85,7 +85,7 @@ pub(crate) fn send_buffer(scenario: &Scenario, flow: &Flow, sent: &Info) -> Opti
         cause: match of_route() {
             Some(cause) => cause,
             None if flow.send_buffer.is_some() => "what the host grants for what is asked".into(),
-            None => "what the host has where none is asked for".into(),
+            None => "the default of the host".into(),
         },
     })
 }
@@ -94,9 +94,9 @@ pub(crate) fn send_buffer(scenario: &Scenario, flow: &Flow, sent: &Info) -> Opti
 fn of_route(host: &Host, metric: fn(&Profile) -> Option<Bytes>) -> Option<String> {
     let asked = metric(&host.profile)?;
     let rule = if host.profile.buffers.route_buffers_override {
-        "in place of what the application asked for"
+        "in place of what the application requested"
     } else {
-        "where the application asked for less"
+        "where the application requested less"
     };
     Some(format!(
         "the route asks for {asked}, {rule}, in whole segments"

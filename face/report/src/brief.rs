@@ -34,6 +34,8 @@ const MOST_REMARKS: usize = 8;
 pub enum Detail {
     /// What fits a few screens.
     Brief,
+    /// So many interval lines of a flow.
+    Lines(usize),
     /// All of it.
     Whole,
 }
@@ -59,7 +61,7 @@ pub(crate) fn text(report: &Report<'_>) -> String {
 
 /// What is said of series that are not shown one by one, once for all of which
 /// the same is to be said.
-fn remarks<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String {
+pub(crate) fn remarks<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     for one in series {
         for line in one.flows.iter().flat_map(remarks_on) {
@@ -119,7 +121,8 @@ pub(crate) fn kept(rows: &mut Vec<Row<'_>>) -> usize {
 /// The lines of these intervals, neighbours summed up where there are too many.
 pub(crate) fn intervals(intervals: &[IntervalRecord], detail: Detail) -> String {
     let together = match detail {
-        Detail::Brief => together(intervals.len()),
+        Detail::Brief => together(intervals.len(), MOST_INTERVALS),
+        Detail::Lines(most) => together(intervals.len(), most),
         Detail::Whole => 1,
     };
     let mut out = String::new();
@@ -146,12 +149,12 @@ pub(crate) fn intervals(intervals: &[IntervalRecord], detail: Detail) -> String 
     out
 }
 
-/// How many of so many intervals share a line: 1, 2 or 5 times a power of ten.
-fn together(count: usize) -> usize {
+/// How many of `count` intervals share a line of `most`: 1, 2 or 5 times a power of ten.
+fn together(count: usize, most: usize) -> usize {
     let mut power = 1;
     loop {
         for step in [1, 2, 5] {
-            if count.div_ceil(step * power) <= MOST_INTERVALS {
+            if count.div_ceil(step * power) <= most {
                 return step * power;
             }
         }
@@ -175,7 +178,7 @@ mod tests {
     #[test]
     fn as_many_intervals_share_a_line_as_leave_thirty_lines() {
         for (count, expected) in [(0, 1), (30, 1), (31, 2), (61, 5), (3000, 100), (3001, 200)] {
-            assert_eq!(together(count), expected, "{count}");
+            assert_eq!(together(count, 30), expected, "{count}");
         }
     }
 

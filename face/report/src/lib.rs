@@ -11,7 +11,7 @@
 //! * [`shares`]: percentages that add up to exactly 100.0.
 //! * [`group`]: the repeats of one series, their median and spread.
 //! * [`compare`]: a series beside what was published, quantity by quantity.
-//! * [`brief`]: what of a long run a terminal shows.
+//! * `screen`: a run on one screen; [`brief`]: what of a long run a terminal shows.
 //! * [`table`]: all of it as plain text. Nothing is said by colour; [`live`]: what a
 //!   run in real time has to say; [`prose`]: lines of running text.
 //! * [`page`], [`queues`], [`html`]: all of it as one page that needs no network, with
@@ -43,6 +43,7 @@ pub mod page;
 pub mod prose;
 pub mod published;
 pub mod queues;
+mod screen;
 mod seeds;
 pub mod shares;
 pub mod table;
@@ -96,7 +97,13 @@ impl<'a> Report<'a> {
         self.text_each(Detail::Whole) + &self.text_summary()
     }
 
-    /// The same, shortened where it would fill very many screens; what is left out is
+    /// What each flow reached and what limited it: at most some 40 lines.
+    #[must_use]
+    pub fn text_screen(&self) -> String {
+        screen::text(self)
+    }
+
+    /// All of it, shortened where it would fill very many screens; what is left out is
     /// counted.
     #[must_use]
     pub fn text_brief(&self) -> String {

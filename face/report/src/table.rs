@@ -34,6 +34,36 @@ pub fn series(
     published: Option<&PublishedSeries>,
     detail: Detail,
 ) -> String {
+    let mut out = series_without_path(record, published, detail);
+    if !record.hops.is_empty() {
+        out.push_str("\npath, in order:\n");
+        out.push_str(&grid(&hop_cells(&record.hops), 1, usize::MAX - 1));
+    }
+    let at_work = hosts::at_work(&record.hosts);
+    if !at_work.is_empty() {
+        out.push_str("\nhosts, shares of the time of their processors:\n");
+        let shown = &at_work[..at_work.len().min(hosts::MOST_SHOWN)];
+        out.push_str(&grid(&host_cells(shown), 1, usize::MAX - 1));
+        let left_out = at_work.len() - shown.len();
+        if left_out > 0 {
+            let _ = writeln!(out, "{left_out} more hosts are in run.json");
+        }
+    }
+    if let Some(live) = &record.live {
+        out.push_str("\nin real time:\n");
+        for line in live::lines(record, live) {
+            out.push_str(&wrap_hanging(&terminal(&line), 2, 4));
+        }
+    }
+    out
+}
+
+/// Heading, interval lines of every flow, totals, limits, and applications of a series.
+pub(crate) fn series_without_path(
+    record: &SeriesRecord,
+    published: Option<&PublishedSeries>,
+    detail: Detail,
+) -> String {
     let mut out = heading(record);
     let crowded = record.flows.len() > crowd::MOST_SHOWN;
     if crowded {
@@ -54,26 +84,6 @@ pub fn series(
     let published = applications::published_lines(record, published);
     for line in applications.iter().chain(&published) {
         out.push_str(&said(&terminal(line)));
-    }
-    if !record.hops.is_empty() {
-        out.push_str("\npath, in order:\n");
-        out.push_str(&grid(&hop_cells(&record.hops), 1));
-    }
-    let at_work = hosts::at_work(&record.hosts);
-    if !at_work.is_empty() {
-        out.push_str("\nhosts, shares of the time of their processors:\n");
-        let shown = &at_work[..at_work.len().min(hosts::MOST_SHOWN)];
-        out.push_str(&grid(&host_cells(shown), 1));
-        let left_out = at_work.len() - shown.len();
-        if left_out > 0 {
-            let _ = writeln!(out, "{left_out} more hosts are in run.json");
-        }
-    }
-    if let Some(live) = &record.live {
-        out.push_str("\nin real time:\n");
-        for line in live::lines(record, live) {
-            out.push_str(&wrap_hanging(&terminal(&line), 2, 4));
-        }
     }
     out
 }
@@ -139,10 +149,10 @@ pub(crate) fn said(remark: &str) -> String {
     wrap_hanging(remark, 0, 2)
 }
 
-/// A value that is not what was asked for; a line.
+/// A value that is not the requested one; a line.
 pub(crate) fn negotiated_line(value: &Negotiated) -> String {
     format!(
-        "{}: asked for {}, granted {}, in effect {}: {}",
+        "{}: requested {}, granted {}, in effect {}: {}",
         terminal(&value.what),
         terminal(&value.requested),
         terminal(&value.granted),
@@ -350,14 +360,14 @@ pub fn summary(report: &Report<'_>, detail: Detail) -> String {
         return notes(report, &rows);
     }
     let not_kept = match detail {
-        Detail::Brief => brief::kept(&mut rows),
+        Detail::Brief | Detail::Lines(_) => brief::kept(&mut rows),
         Detail::Whole => 0,
     };
     let mut cells = vec![summary_heading()];
     for row in &rows {
         summary_rows(row, &mut cells);
     }
-    let mut out = grid(&cells, 2);
+    let mut out = grid(&cells, 2, usize::MAX - 2);
     if not_kept > 0 {
         let _ = writeln!(
             out,
@@ -423,7 +433,7 @@ fn summary_rows(row: &Row<'_>, cells: &mut Vec<Vec<String>>) {
     }
 }
 
-fn notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
+pub(crate) fn notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     let mut out = String::new();
     if rows.iter().any(Row::is_fitted) {
         out.push_str("* has a fitted input, named with the series\n");
@@ -449,8 +459,7 @@ fn notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
 }
 
 fn where_the_time_went(rows: &[Row<'_>]) -> String {
-    let causes = causes_met(rows);
-    if causes.is_empty() {
+    if causes_met(rows).is_empty() {
         return String::new();
     }
     let mut cells = vec![vec![
@@ -458,17 +467,25 @@ fn where_the_time_went(rows: &[Row<'_>]) -> String {
         "limited by, % of the time".to_owned(),
     ]];
     for row in rows {
-        let spent: Vec<u64> = causes.iter().map(|cause| row.spent_ns(cause)).collect();
-        let names = causes.iter().copied();
-        let shares = sorted(names.zip(shares::permille(&spent)));
-        cells.push(vec![terminal(&row.label), largest_shares(&shares)]);
+        let shares = largest_shares(&shares_of_row(row), MOST_CAUSES);
+        cells.push(vec![terminal(&row.label), shares]);
     }
-    format!("\nwhere the time went:\n{}", grid(&cells, 2))
+    format!(
+        "\nwhere the time went:\n{}",
+        grid(&cells, 2, usize::MAX - 2)
+    )
 }
 
-/// The [`MOST_CAUSES`] largest shares in a line, and the sum of the rest.
-fn largest_shares(shares: &[(&str, u32)]) -> String {
-    let (shown, rest) = shares.split_at(shares.len().min(MOST_CAUSES));
+/// Causes of a row and their shares in tenths of a percent, the largest first.
+pub(crate) fn shares_of_row<'a>(row: &Row<'a>) -> Vec<(&'a str, u32)> {
+    let causes = causes_met(std::slice::from_ref(row));
+    let spent: Vec<u64> = causes.iter().map(|cause| row.spent_ns(cause)).collect();
+    sorted(causes.into_iter().zip(shares::permille(&spent)))
+}
+
+/// The `most` largest shares in a line, and the sum of the rest.
+pub(crate) fn largest_shares(shares: &[(&str, u32)], most: usize) -> String {
+    let (shown, rest) = shares.split_at(shares.len().min(most));
     let shown = shown.iter().map(|(cause, share)| (*cause, *share));
     let rest = rest.iter().map(|(_, share)| share).sum();
     let parts = shown
@@ -480,9 +497,9 @@ fn largest_shares(shares: &[(&str, u32)]) -> String {
     parts.join(", ")
 }
 
-/// Lines of `cells` in columns two spaces apart: the first `names` columns to
-/// the left, numbers to the right. The first line is the heading.
-fn grid(cells: &[Vec<String>], names: usize) -> String {
+/// Lines of `cells` in columns two spaces apart: the first `names` columns to the left, then
+/// `numbers` columns to the right, further ones to the left. The first line is the heading.
+pub(crate) fn grid(cells: &[Vec<String>], names: usize, numbers: usize) -> String {
     let columns = cells.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         let lengths = cells.iter().filter_map(|line| line.get(column));
@@ -494,7 +511,7 @@ fn grid(cells: &[Vec<String>], names: usize) -> String {
         let mut text = String::new();
         for (column, (cell, &width)) in line.iter().zip(&widths).enumerate() {
             let gap = if column == 0 { "" } else { "  " };
-            let _ = if column < names {
+            let _ = if column < names || column >= names + numbers {
                 write!(text, "{gap}{cell:<width$}")
             } else {
                 write!(text, "{gap}{cell:>width$}")

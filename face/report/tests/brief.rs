@@ -60,9 +60,38 @@ fn of_many_series_the_table_is_shown_and_the_way_to_the_others() {
     assert!(!brief.contains(" sec = "), "{brief}");
     assert!(brief.contains(&report.text_summary()), "{brief}");
     assert!(
-        brief.contains("\nseries-0 and 12 more: receive buffer: asked for 60 MiB"),
+        brief.contains("\nseries-0 and 12 more: receive buffer: requested 60 MiB"),
         "{brief}"
     );
+}
+
+#[test]
+fn a_run_fits_a_screen_and_names_what_limited_each_series() {
+    for count in [2, MOST_SERIES, MOST_ROWS + 100] {
+        let run = run(count);
+        let published = published(count);
+        let screen = Report::new(&run, Some(&published)).text_screen();
+        assert!(screen.lines().count() <= 40, "{screen}");
+        assert!(!screen.contains(" sec = "), "{screen}");
+        let last = format!("\nseries-{} ", count - 1);
+        let line = &screen[screen.find(&last).expect("what was published is kept")..];
+        let line = line.lines().nth(1).expect("a line");
+        assert!(line.contains("limited") && line.contains("100.0"), "{line}");
+    }
+}
+
+#[test]
+fn a_run_of_one_connection_begins_with_its_rate_and_what_limited_it() {
+    let run = run(1);
+    let screen = Report::new(&run, None).text_screen();
+    let (changes, answer) = screen.split_once("\n\n").expect("overrides, then the answer");
+    assert_eq!(changes, "changed by --set: seed=2007");
+    let answer = answer.lines().next().expect("a line");
+    assert!(
+        answer.contains("bit/s, ") && answer.ends_with("% of the time"),
+        "{answer}"
+    );
+    assert!(screen.contains(" sec = ") && !screen.contains("path, in order"));
 }
 
 #[test]

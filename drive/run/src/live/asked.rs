@@ -54,7 +54,7 @@ impl Asked<'_> {
         } else if asked != named {
             format!("{asked} is the engine's copy of the kernel's {named}")
         } else {
-            "as asked for".to_owned()
+            "as requested".to_owned()
         };
         Negotiated {
             what: "sender's congestion control".into(),
@@ -161,7 +161,7 @@ fn of_buffer(asked: Option<Bytes>, granted: Bytes, most: Bytes, kind: &str) -> S
         return format!("it fits itself to the path, up to {most} (net.ipv4.tcp_{kind})");
     };
     if granted.as_u64() >= asked.as_u64().saturating_mul(2) {
-        return "the kernel grants twice what is asked for, half of it for its own bookkeeping"
+        return "the kernel grants twice what is requested, half of it for its own bookkeeping"
             .into();
     }
     let limit = settings::read(&format!("net.core.{kind}_max")).unwrap_or_default();

@@ -35,11 +35,13 @@ use crate::{nearest, output, values};
     long_about = "\
 Run an experiment or a plan, and show and store what came out.
 
-For every series: throughput per interval as nuttcp prints it, side by side with what was \
-published where the experiment repeats something published; what limited the sender, as shares \
-of the time; and what every path element carried and dropped. Then all series in one table. Of \
-repeats, the first is shown and all are in the table, as median, lowest and highest. Of more than \
-12 series the table is shown, of more than 30 intervals their sums; --all shows everything.
+A line for each series: its throughput, next to what was published where the experiment repeats \
+something published, and what limited the sender, as shares of the time. Of repeats: median, min \
+and max. One connection is shown with its intervals, as nuttcp prints them.
+
+With --verbose each series has its intervals, what every path element carried and dropped, and \
+the CPUs of the hosts; of more than 12 series the table is shown, of more than 30 intervals their \
+sums. --all shows everything.
 
 Where loss is random and a flow saw fewer than 20 loss events, one seed says little: the series is \
 run with up to 10 further seeds, for 60 s at most, and the table has median, lowest, highest and \
@@ -104,6 +106,10 @@ pub(crate) struct Arguments {
     /// writing a capture
     #[arg(long)]
     why: bool,
+
+    /// Show each series with its intervals, path and hosts, not only what it reached
+    #[arg(long, short, conflicts_with = "json")]
+    verbose: bool,
 
     /// Show every series, interval and row, however many there are
     #[arg(long, conflicts_with = "json")]
@@ -506,10 +512,10 @@ fn show(arguments: &Arguments, report: &Report<'_>, folder: &Path) -> Result<(),
         output::say(&format!("stored in {}", folder.display()));
         return output::print_all(file);
     }
-    let mut text = if arguments.all {
-        report.text()
-    } else {
-        report.text_brief()
+    let mut text = match (arguments.all, arguments.verbose) {
+        (true, _) => report.text(),
+        (false, true) => report.text_brief(),
+        (false, false) => report.text_screen(),
     };
     text.push_str(&format!("\nstored in {}", folder.display()));
     output::print(&text)

@@ -1,0 +1,181 @@
+//! A run on one screen: what each flow reached and what limited it.
+//!
+//! One connection is shown with its intervals, several as a table with a line each. What must
+//! not be passed over (a connection that failed, a value that is not the requested one) is said
+//! below. Runs in real time say what disturbed them: they are shown in full.
+
+use std::fmt::Write as _;
+
+use gigatcp_record::SeriesRecord;
+
+use crate::brief::{self, Detail};
+use crate::compare::{Quantity, Row, rows_by_kind};
+use crate::escape::terminal;
+use crate::group::Spread;
+use crate::number::ABSENT;
+use crate::table::{grid, largest_shares, said, shares_of_row};
+use crate::{Report, applications, number, shares, table};
+
+/// Most interval lines of a connection.
+const MOST_INTERVALS: usize = 12;
+
+/// Causes of a flow that its line shows; the rest is summed up.
+const MOST_CAUSES: usize = 2;
+
+/// Most lines about applications.
+const MOST_APPLICATIONS: usize = 8;
+
+/// The text of a run, at most some 40 lines.
+pub(crate) fn text(report: &Report<'_>) -> String {
+    let first = || report.run.series.iter().filter(|one| one.repeat == 0);
+    if first().any(|one| one.live.is_some()) {
+        return brief::text(report);
+    }
+    let mut out = table::changes(&report.run.overrides);
+    let mut rows = rows_by_kind(report);
+    let one = first()
+        .next()
+        .filter(|one| report.run.series.len() == 1 && one.flows.len() == 1);
+    if let Some(one) = one {
+        out += &rows.first().map(answer).unwrap_or_default();
+        let detail = Detail::Lines(MOST_INTERVALS);
+        out += &table::series_without_path(one, report.published_for(one), detail);
+        let theory = rows.first().and_then(Row::theory);
+        if let Some(theory) = theory {
+            let value = Quantity::Average.text(theory.goodput_bps / 1e6);
+            let _ = writeln!(out, "theory: {value} Mbit/s");
+        }
+        out += &table::notes(report, &rows);
+        out += &more(1);
+        return out;
+    }
+    let not_kept = brief::kept(&mut rows);
+    if !rows.is_empty() {
+        out += &flows(&rows);
+    }
+    if not_kept > 0 {
+        let _ = writeln!(out, "{not_kept} more rows: --all shows them");
+    }
+    out += &table::notes(report, &rows);
+    out += &applications_of(first());
+    out += &brief::remarks(first());
+    out += &more(first().count());
+    out
+}
+
+/// The rate of a flow and its largest limit.
+fn answer(row: &Row<'_>) -> String {
+    let [average, ..] = row.comparisons();
+    let rate = average.ours.map(|it| number::rate(it.median * 1e6));
+    let limits = shares_of_row(row);
+    let limit = limits.first().map(|(cause, share)| {
+        let share = shares::text(*share);
+        format!("{} for {share} % of the time", terminal(cause))
+    });
+    let parts: Vec<String> = rate.into_iter().chain(limit).collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => parts.join(", ") + "\n\n",
+    }
+}
+
+/// Where there is more to see.
+fn more(series: usize) -> String {
+    match series {
+        1 => "\n-v: also the path and the hosts; --all: everything\n".to_owned(),
+        _ => "\n-v: each series with its intervals, path and hosts; --series NAME: one; \
+              --all: everything\n"
+            .to_owned(),
+    }
+}
+
+/// What applications reached, of the first series.
+fn applications_of<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String {
+    let several: Vec<(&str, Vec<String>)> = series
+        .map(|one| (one.name.as_str(), applications::lines(one)))
+        .filter(|(_, lines)| !lines.is_empty())
+        .collect();
+    let mut out = String::new();
+    if several.is_empty() {
+        return out;
+    }
+    out.push_str("\napplications:\n");
+    let is_one = several.len() == 1;
+    let all = several.iter().flat_map(|(name, lines)| {
+        lines.iter().map(move |line| match is_one {
+            true => line.clone(),
+            false => format!("{name}: {line}"),
+        })
+    });
+    let all: Vec<String> = all.collect();
+    for line in all.iter().take(MOST_APPLICATIONS) {
+        out.push_str(&said(&terminal(line)));
+    }
+    if all.len() > MOST_APPLICATIONS {
+        let _ = writeln!(out, "{} more lines: -v", all.len() - MOST_APPLICATIONS);
+    }
+    out
+}
+
+/// A line for each flow: its rate, what was published and its ratio, retransmissions, limits.
+fn flows(rows: &[Row<'_>]) -> String {
+    let is_published = rows.iter().any(|row| row.published.is_some());
+    let has_theory = rows.iter().any(|row| row.theory().is_some());
+    let repeats = rows.iter().any(|row| row.group.runs() > 1);
+    let mut heading = vec!["series".to_owned()];
+    if is_published {
+        heading.push("published".to_owned());
+    }
+    heading.push("Mbit/s".to_owned());
+    if repeats {
+        heading.push("min to max".to_owned());
+    }
+    if is_published {
+        heading.push("ratio".to_owned());
+    }
+    if has_theory {
+        heading.push("theory".to_owned());
+    }
+    heading.push("retrans".to_owned());
+    let numbers = heading.len() - 1;
+    heading.push("limited by, % of the time".to_owned());
+    let mut cells = vec![heading];
+    for row in rows {
+        let [average, _, retransmitted, ..] = row.comparisons();
+        let text = |quantity: Quantity, spread: Option<Spread>| {
+            spread.map_or_else(|| ABSENT.to_owned(), |it| quantity.text(it.median))
+        };
+        let fitted = if row.is_fitted() { " *" } else { "" };
+        let mut line = vec![format!("{}{fitted}", terminal(&row.label))];
+        if is_published {
+            let published = average.published;
+            line.push(published.map_or_else(
+                || ABSENT.to_owned(),
+                |value| Quantity::Average.extremes_text(value),
+            ));
+        }
+        line.push(text(Quantity::Average, average.ours));
+        if repeats {
+            line.push(average.ours.map_or_else(
+                || ABSENT.to_owned(),
+                |it| {
+                    let bound = |value| Quantity::Average.text(value);
+                    format!("{} to {}", bound(it.min), bound(it.max))
+                },
+            ));
+        }
+        if is_published {
+            line.push(average.ratio());
+        }
+        if has_theory {
+            line.push(row.theory().map_or_else(
+                || ABSENT.to_owned(),
+                |it| Quantity::Average.text(it.goodput_bps / 1e6),
+            ));
+        }
+        line.push(text(Quantity::Retransmitted, retransmitted.ours));
+        line.push(largest_shares(&shares_of_row(row), MOST_CAUSES));
+        cells.push(line);
+    }
+    grid(&cells, 1, numbers)
+}
