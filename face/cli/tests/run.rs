@@ -101,7 +101,7 @@ fn hashes(record: &RunRecord) -> Vec<&str> {
 #[test]
 fn results_are_printed_and_stored_whole() {
     let bench = Bench::new(SHORT);
-    let output = bench.run(&[]);
+    let output = bench.run(&["-v"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let result = bench.result();
     let printed = text(&output.stdout);
@@ -184,13 +184,16 @@ fn the_order_in_which_series_are_asked_for_does_not_matter() {
 #[test]
 fn of_repeats_the_first_is_shown_and_all_are_told_of() {
     let bench = Bench::new(SHORT);
-    let output = bench.run(&["--repeat", "3"]);
+    let output = bench.run(&["--repeat", "3", "-v"]);
     let printed = text(&output.stdout);
     assert_eq!(printed.matches("path, in order:").count(), 2, "{printed}");
     assert!(printed.contains("the first of 3 repeats"), "{printed}");
     assert!(printed.contains("median of 3"), "{printed}");
     let said = text(&output.stderr);
     assert_eq!(said.matches(" done: ").count(), 6, "{said}");
+    let short = text(&bench.run(&["--repeat", "3"]).stdout);
+    assert!(short.contains("median of 3, Mbit/s"), "{short}");
+    assert!(!short.contains("path, in order:"), "{short}");
 }
 
 #[test]

@@ -35,16 +35,11 @@ pub(crate) fn text(report: &Report<'_>) -> String {
     let mut rows = rows_by_kind(report);
     let one = first()
         .next()
-        .filter(|one| report.run.series.len() == 1 && one.flows.len() == 1);
+        .filter(|one| one.flows.len() == 1 && rows.len() == 1 && rows[0].group.runs() == 1);
     if let Some(one) = one {
         out += &rows.first().map(answer).unwrap_or_default();
         let detail = Detail::Lines(MOST_INTERVALS);
         out += &table::series_without_path(one, report.published_for(one), detail);
-        let theory = rows.first().and_then(Row::theory);
-        if let Some(theory) = theory {
-            let value = Quantity::Average.text(theory.goodput_bps / 1e6);
-            let _ = writeln!(out, "theory: {value} Mbit/s");
-        }
         out += &table::notes(report, &rows);
         out += &more(1);
         return out;
@@ -121,13 +116,13 @@ fn applications_of<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String
 fn flows(rows: &[Row<'_>]) -> String {
     let is_published = rows.iter().any(|row| row.published.is_some());
     let has_theory = rows.iter().any(|row| row.theory().is_some());
-    let repeats = rows.iter().any(|row| row.group.runs() > 1);
     let mut heading = vec!["series".to_owned()];
     if is_published {
         heading.push("published".to_owned());
     }
-    heading.push("Mbit/s".to_owned());
-    if repeats {
+    let runs = rows.iter().map(|row| row.group.runs()).max().unwrap_or(1);
+    if runs > 1 {
+        heading.push(format!("median of {runs}, Mbit/s"));
         heading.push("min to max".to_owned());
     }
     if is_published {
@@ -155,7 +150,7 @@ fn flows(rows: &[Row<'_>]) -> String {
             ));
         }
         line.push(text(Quantity::Average, average.ours));
-        if repeats {
+        if runs > 1 {
             line.push(average.ours.map_or_else(
                 || ABSENT.to_owned(),
                 |it| {

@@ -84,7 +84,9 @@ fn a_run_fits_a_screen_and_names_what_limited_each_series() {
 fn a_run_of_one_connection_begins_with_its_rate_and_what_limited_it() {
     let run = run(1);
     let screen = Report::new(&run, None).text_screen();
-    let (changes, answer) = screen.split_once("\n\n").expect("overrides, then the answer");
+    let (changes, answer) = screen
+        .split_once("\n\n")
+        .expect("overrides, then the answer");
     assert_eq!(changes, "changed by --set: seed=2007");
     let answer = answer.lines().next().expect("a line");
     assert!(
