@@ -201,6 +201,17 @@ pub struct ProcessorRecord {
     /// Share of interrupts and of protocol work.
     pub interrupt_fraction: f64,
     /// Share without work, or with the processor taken away.
+    /// Of a test between two hosts: the core that had no time left, and what to change; absent
+    /// if every core had some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saturated: Option<String>,
+    /// Of a test between two hosts: the random name of the time since its last boot; absent if it
+    /// is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
+    /// When that boot was, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub booted_unix_s: Option<u64>,
     pub idle_fraction: f64,
 }
 

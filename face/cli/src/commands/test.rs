@@ -8,6 +8,8 @@
 //! | `request.rs` | options to a request |
 //! | `live.rs` | what is printed while a test runs |
 //! | `native.rs` | the answer |
+//! | `hosts.rs` | both hosts: cores without time left, drops |
+//! | `ceiling.rs` | whether the tester itself is the limit |
 //! | `campaign.rs` | repeated tests: a mean with its interval, settings compared |
 //! | `sums.rs` | sums over streams that several forms need |
 //! | `iperf3_text.rs`, `iperf3_json.rs` | what iperf3 prints, and its `-J` |
@@ -18,7 +20,9 @@
 //! | `csv.rs` | a line for each stream and interval |
 
 mod campaign;
+mod ceiling;
 mod csv;
+mod hosts;
 pub(super) mod iperf3_json;
 pub(super) mod iperf3_text;
 mod live;
@@ -284,6 +288,10 @@ pub(crate) struct Arguments {
 
     /// Leave slow start out of the rate: it is recognized from the counters
     #[arg(long, conflicts_with = "udp")]
+    /// Do not measure the loopback ceiling of this host, which takes 0.6 s once
+    #[arg(long)]
+    no_ceiling: bool,
+
     steady: bool,
 
     /// Repeat until the 95 % confidence interval of the mean rate is within this share of it
@@ -339,7 +347,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Ok(measured) => measured,
         Err(error) => return failed(arguments, &request, &error, &interrupt),
     };
-    print(arguments, &measured)?;
+    let ceiling = ceiling::of(arguments, &measured);
+    print(arguments, &measured, ceiling)?;
     store(arguments, &measured)?;
     if let Some(signal) = interrupt.signal() {
         return Ok(Outcome::Interrupted(signal));
@@ -376,7 +385,11 @@ fn store(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
 }
 
 /// Prints what was measured.
-fn print(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
+fn print(
+    arguments: &Arguments,
+    measured: &Measured,
+    ceiling: Option<ceiling::Ceiling>,
+) -> Result<(), Failure> {
     if arguments.json {
         return output::print_json(&iperf3_json::of(measured));
     }
@@ -384,10 +397,10 @@ fn print(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
         return output::print(&iperf3_json::end_event(measured));
     }
     match arguments.format {
-        Format::Native => output::print(&native::text(measured, arguments.steady)),
+        Format::Native => output::print(&native::text(measured, arguments.steady, ceiling)),
         Format::Iperf3 => output::print(&iperf3_text::end(measured)),
         Format::Nuttcp => output::print(&nuttcp_text::end(measured)),
-        Format::Json => output::print_json(&native::json(measured)),
+        Format::Json => output::print_json(&native::json(measured, ceiling)),
         Format::JsonLines => output::print(&native::end_line(measured)),
         Format::Csv => output::print(&csv::totals(measured)),
         Format::Pscheduler => output::print_json(&pscheduler::of(measured)),

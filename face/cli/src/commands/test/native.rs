@@ -13,13 +13,14 @@ use gigatcp_report::number;
 use serde_json::{Value, json};
 
 use super::super::why::answer;
-use super::sums;
+use super::ceiling::Ceiling;
+use super::{hosts, sums};
 
 /// Schema of the JSON.
 const SCHEMA: &str = "gigatcp-test/1";
 
 /// The text of the answer; with the rate of the steady part if that is requested.
-pub(super) fn text(outcome: &Outcome, is_steady: bool) -> String {
+pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>) -> String {
     let explanations = tester::explain(outcome);
     let mut text = String::new();
     for role in sums::roles(&outcome.streams) {
@@ -41,6 +42,12 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool) -> String {
     }
     if let Some(latency) = &outcome.latency {
         text.push_str(&answer::labeled("Latency", &latency_facts(latency)));
+    let mut causes = explanations.iter().filter_map(primary);
+    let has_fix = causes.any(|id| id.ends_with("cpu-limited"));
+    text.push_str(&hosts::lines(outcome, has_fix));
+    if let Some(near) = ceiling.and_then(|ceiling| ceiling.text()) {
+        text.push_str(&answer::labeled("Ceiling", &near));
+    }
     }
     text.push_str(&answer::labeled("CPU", &cpu(outcome)));
     overrides(&mut text, outcome);
@@ -307,7 +314,7 @@ fn overrides(text: &mut String, outcome: &Outcome) {
 }
 
 /// Everything, as JSON.
-pub(super) fn json(outcome: &Outcome) -> Value {
+pub(super) fn json(outcome: &Outcome, ceiling: Option<Ceiling>) -> Value {
     let parameters = &outcome.parameters;
     let intervals = outcome.intervals.iter();
     let intervals = intervals.map(|one| interval_value(&outcome.streams, one));
@@ -331,6 +338,8 @@ pub(super) fn json(outcome: &Outcome) -> Value {
         "measured_s": outcome.measured.as_secs_f64(),
         "received": received_values(outcome),
         "cpu_percent": {"total": outcome.cpu.total, "user": outcome.cpu.user, "system": outcome.cpu.system},
+        "hosts": hosts::values(outcome),
+        "ceiling": ceiling.map(|ceiling| ceiling.value()),
         "latency": outcome.latency.as_ref().map(latency_value),
         "streams": outcome.streams.iter().map(|one| stream_value(outcome, one)).collect::<Vec<_>>(),
         "intervals": intervals.collect::<Vec<_>>(),
@@ -402,7 +411,7 @@ pub(super) fn interval_line(streams: &[StreamOutcome], interval: &Interval) -> S
 
 /// The last line.
 pub(super) fn end_line(outcome: &Outcome) -> String {
-    let mut value = json(outcome);
+    let mut value = json(outcome, None);
     value["kind"] = "end".into();
     if let Some(map) = value.as_object_mut() {
         map.remove("intervals");

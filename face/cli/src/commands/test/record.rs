@@ -11,7 +11,7 @@ use gigatcp_record::{
 use gigatcp_why::counters::Reading;
 
 use super::super::counters_record::{rate_at, samples, shares, spans, why};
-use super::{native, sums};
+use super::{hosts, native, sums};
 
 /// The record: one series, a flow for each stream of TCP.
 pub(super) fn of(outcome: &Outcome) -> RunRecord {
@@ -49,6 +49,7 @@ pub(super) fn of(outcome: &Outcome) -> RunRecord {
             duration_ns: nanos(outcome.measured),
             flows: flows.collect(),
             datagrams: datagrams.collect(),
+            hosts: hosts::records(outcome),
             ..SeriesRecord::default()
         }],
     }
