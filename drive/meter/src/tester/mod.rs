@@ -62,13 +62,13 @@ pub use connection::{BufferLimits, StackKind};
 #[cfg(target_os = "linux")]
 pub use engine::Engine;
 pub use explain::{Explanation, account_of, boots, explain, explain_readings, host_summaries};
-pub use latency::Latency;
+pub use latency::{Latency, PingKind};
 pub use options::{Effective, Override};
 pub use outcome::{
     CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError, UdpCounts,
 };
 pub use readings::Readings;
-pub use request::{Protocol, Request, Stack};
+pub use request::{PingSet, Protocol, Request, Stack};
 pub use samples::Samples;
 pub use server::{
     Authorize, BindError, Notify, NuttcpConfig, Render, Server, ServerConfig, ServerNotice,

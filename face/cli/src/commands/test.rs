@@ -9,6 +9,7 @@
 //! | `live.rs` | what is printed while a test runs |
 //! | `native.rs` | the answer |
 //! | `hosts.rs` | both hosts: cores without time left, drops |
+//! | `latency.rs` | pings before and during a test |
 //! | `ceiling.rs` | whether the tester itself is the limit |
 //! | `campaign.rs` | repeated tests: a mean with its interval, settings compared |
 //! | `sums.rs` | sums over streams that several forms need |
@@ -25,6 +26,7 @@ mod csv;
 mod hosts;
 pub(super) mod iperf3_json;
 pub(super) mod iperf3_text;
+mod latency;
 mod live;
 mod native;
 mod nuttcp_text;
@@ -125,6 +127,7 @@ Examples:
   gigatcp test dtn2.example --until 2%           repeated until the mean is known within 2 %
   gigatcp test dtn2.example --compare cc=cubic,bbr
                                                  which is faster, and is that certain?
+  gigatcp test dtn2.example --rrul               latency under load in both directions
   gigatcp test dtn2.example --protocol nuttcp    to a stock `nuttcp -S`
   gigatcp test localhost --stack engine          gigatcp's own TCP, to a server on this host
   gigatcp test dtn2.example -J | jq .end         iperf3's JSON"
@@ -286,12 +289,17 @@ pub(crate) struct Arguments {
     #[arg(long)]
     latency: bool,
 
-    /// Leave slow start out of the rate: it is recognized from the counters
-    #[arg(long, conflicts_with = "udp")]
     /// Do not measure the loopback ceiling of this host, which takes 0.6 s once
     #[arg(long)]
     no_ceiling: bool,
 
+    /// Streams both ways (4 each, or -P), with pings of ICMP, UDP and TCP before and during: flent's
+    /// rrul, all best effort
+    #[arg(long, conflicts_with_all = ["udp", "reverse", "bidir"])]
+    rrul: bool,
+
+    /// Leave slow start out of the rate: it is recognized from the counters
+    #[arg(long, conflicts_with = "udp")]
     steady: bool,
 
     /// Repeat until the 95 % confidence interval of the mean rate is within this share of it
