@@ -103,10 +103,22 @@ pub struct SeriesRecord {
     /// time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveRecord>,
+    /// When it ran, of a test between two hosts; absent for other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<TestRecord>,
     /// The same series with further seeds, where a flow saw too few loss events for one
     /// seed to say much; absent where the run was not repeated for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub further: Option<FurtherRecord>,
+}
+
+/// When a test between two hosts ran.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TestRecord {
+    /// When data began to flow, in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// The same of the first of the runs that one command made: they are one batch.
+    pub batch_unix_ms: u64,
 }
 
 /// Further seeds of a series, run because loss is random and one seed saw little of it.

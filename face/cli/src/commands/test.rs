@@ -318,7 +318,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// Keep the result (run.json), for `gigatcp diff`
+    /// Keep the result (run.json), for `gigatcp diff`; of repeated runs each, in this directory
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 
