@@ -201,6 +201,17 @@ pub struct HostRecord {
     pub drops: BTreeMap<String, u64>,
     /// Share of the time that its own link was busy; null without one.
     pub link_utilization_fraction: Option<f64>,
+    /// Of a test between two hosts: the core that had no time left, and what to change; absent
+    /// if every core had some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saturated: Option<String>,
+    /// Of a test between two hosts: the random name of the time since its last boot; absent if it
+    /// is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
+    /// When that boot was, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub booted_unix_s: Option<u64>,
 }
 
 /// A processor of a host with several: shares of its time, as those of the host.
@@ -213,17 +224,6 @@ pub struct ProcessorRecord {
     /// Share of interrupts and of protocol work.
     pub interrupt_fraction: f64,
     /// Share without work, or with the processor taken away.
-    /// Of a test between two hosts: the core that had no time left, and what to change; absent
-    /// if every core had some.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub saturated: Option<String>,
-    /// Of a test between two hosts: the random name of the time since its last boot; absent if it
-    /// is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub boot_id: Option<String>,
-    /// When that boot was, in seconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub booted_unix_s: Option<u64>,
     pub idle_fraction: f64,
 }
 
@@ -547,6 +547,9 @@ pub struct WhyVerdict {
     /// What to change, with figures for this path; empty in records of schema 1.
     #[serde(default)]
     pub fix: String,
+    /// The figures it rests on, the first one first; of tests and of `watch`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
 }
 
 /// One interval of the tester, by the receiver's clock.
