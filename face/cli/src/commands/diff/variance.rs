@@ -227,7 +227,8 @@ impl Group {
         let share = 100.0 * level.variance / nested.total();
         let certain = match level.p {
             Some(p) if p >= CERTAIN => format!("not certain, p = {p:.2}: more of them first"),
-            Some(p) => format!("p = {}; for a certain mean: {advice}", Significant(p)),
+            Some(p) if p < 0.001 => format!("p < 0.001; for a certain mean: {advice}"),
+            Some(p) => format!("p = {p:.3}; for a certain mean: {advice}"),
             None => format!("for a certain mean: {advice}"),
         };
         format!("Most of the variance ({share:.0} %) is {name} ({certain}).\n")
@@ -418,7 +419,7 @@ mod tests {
         failed.is_partial = true;
         runs.push(failed);
         let text = Group::of(runs).text();
-        assert!(text.contains("is between boots (p = < 0.001"), "{text}");
+        assert!(text.contains("is between boots (p < 0.001"), "{text}");
         assert!(text.contains("No interval in: 1.json"), "{text}");
         assert!(text.contains("(18 runs in 6 batches, 3 boots)"), "{text}");
     }
