@@ -103,10 +103,22 @@ pub struct SeriesRecord {
     /// time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveRecord>,
+    /// When it ran, of a test between two hosts; absent for other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<TestRecord>,
     /// The same series with further seeds, where a flow saw too few loss events for one
     /// seed to say much; absent where the run was not repeated for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub further: Option<FurtherRecord>,
+}
+
+/// When a test between two hosts ran.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TestRecord {
+    /// When data began to flow, in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// The same of the first of the runs that one command made: they are one batch.
+    pub batch_unix_ms: u64,
 }
 
 /// Further seeds of a series, run because loss is random and one seed saw little of it.
@@ -189,6 +201,17 @@ pub struct HostRecord {
     pub drops: BTreeMap<String, u64>,
     /// Share of the time that its own link was busy; null without one.
     pub link_utilization_fraction: Option<f64>,
+    /// Of a test between two hosts: the core that had no time left, and what to change; absent
+    /// if every core had some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saturated: Option<String>,
+    /// Of a test between two hosts: the random name of the time since its last boot; absent if it
+    /// is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
+    /// When that boot was, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub booted_unix_s: Option<u64>,
 }
 
 /// A processor of a host with several: shares of its time, as those of the host.
@@ -524,6 +547,9 @@ pub struct WhyVerdict {
     /// What to change, with figures for this path; empty in records of schema 1.
     #[serde(default)]
     pub fix: String,
+    /// The figures it rests on, the first one first; of tests and of `watch`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
 }
 
 /// One interval of the tester, by the receiver's clock.

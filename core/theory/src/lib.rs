@@ -37,6 +37,7 @@ pub mod fast_recovery;
 pub mod highspeed;
 pub mod limited_slow_start;
 pub mod mathis;
+pub mod nested;
 pub mod pftk;
 pub mod sample;
 pub mod scalable;

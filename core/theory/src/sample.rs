@@ -154,6 +154,80 @@ fn t_quantile(p: f64, df: f64) -> f64 {
     (low + high) / 2.0
 }
 
+/// Probability that F with these degrees of freedom is below `f`; the second may be infinite.
+pub(crate) fn f_distribution(f: f64, df: f64, error: f64) -> f64 {
+    if error.is_infinite() {
+        return chi_square_distribution(f * df, df);
+    }
+    incomplete_beta(df * f / (df * f + error), df / 2.0, error / 2.0)
+}
+
+/// The value that F is below with probability `p`.
+pub(crate) fn f_quantile(p: f64, df: f64, error: f64) -> f64 {
+    quantile(p, |f| f_distribution(f, df, error))
+}
+
+/// Probability that chi squared is below `x`.
+fn chi_square_distribution(x: f64, df: f64) -> f64 {
+    incomplete_gamma(df / 2.0, x / 2.0)
+}
+
+/// The value that chi squared is below with probability `p`.
+pub(crate) fn chi_square_quantile(p: f64, df: f64) -> f64 {
+    quantile(p, |x| chi_square_distribution(x, df))
+}
+
+/// Where a distribution of positive values reaches `p`, by bisection.
+fn quantile(p: f64, distribution: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    while distribution(high) < p && high < 1e12 {
+        high *= 2.0;
+    }
+    for _ in 0..200 {
+        let middle = (low + high) / 2.0;
+        if distribution(middle) < p {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (low + high) / 2.0
+}
+
+/// The regularized lower incomplete gamma function (Abramowitz and Stegun 6.5.29), with
+/// exp(-x) x^a before a series of positive terms; for large `x` it is 1 less the continued
+/// fraction 6.5.31.
+fn incomplete_gamma(a: f64, x: f64) -> f64 {
+    if x <= 0.0 {
+        return 0.0;
+    }
+    let front = libm::exp(a * libm::log(x) - x - libm::lgamma(a));
+    if x < a + 1.0 {
+        let (mut term, mut sum, mut at) = (1.0 / a, 1.0 / a, a);
+        while term > sum * 1e-16 {
+            at += 1.0;
+            term *= x / at;
+            sum += term;
+        }
+        return front * sum;
+    }
+    let (mut b, mut c) = (x + 1.0 - a, 1e300);
+    let mut d = 1.0 / b;
+    let mut fraction = d;
+    for step in 1..500 {
+        let i = f64::from(step);
+        let term = -i * (i - a);
+        b += 2.0;
+        d = 1.0 / (term * d + b);
+        c = b + term / c;
+        fraction *= c * d;
+        if libm::fabs(c * d - 1.0) < 1e-15 {
+            break;
+        }
+    }
+    1.0 - front * fraction
+}
+
 /// The regularized incomplete beta function, by its continued fraction (Abramowitz and Stegun
 /// 26.5.8), evaluated from the front (Lentz 1976).
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
@@ -216,6 +290,18 @@ mod tests {
         for (df, p95, p99) in table {
             assert_close(t_quantile(0.975, df), p95, 3e-4);
             assert_close(t_quantile(0.995, df), p99, 3e-4);
+        }
+        // Chi squared at 2.5 and 97.5 %, F at 97.5 % (Fisher and Yates).
+        for (df, low, high) in [
+            (1.0, 0.000_982, 5.024),
+            (5.0, 0.8312, 12.833),
+            (30.0, 16.791, 46.979),
+        ] {
+            assert_close(chi_square_quantile(0.025, df), low, 3e-4);
+            assert_close(chi_square_quantile(0.975, df), high, 3e-4);
+        }
+        for (df, error, high) in [(3.0, 20.0, 3.859), (1.0, 10.0, 6.937), (10.0, 120.0, 2.157)] {
+            assert_close(f_quantile(0.975, df, error), high, 3e-4);
         }
     }
 

@@ -3,10 +3,14 @@
 //! Read from `/proc` and `/sys`; what they lack is unknown. CPU time of cores has steps of
 //! 10 ms, so readings less than 100 ms apart say little of cores. That of threads is exact.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::net::IpAddr;
 
 use gigatcp_units::{Duration, Instant};
-use gigatcp_why::counters::{CoreTimes, HostReading};
+use gigatcp_why::counters::{CardLosses, CoreTimes, HostReading};
+
+use crate::system;
 
 /// Reads this host.
 #[derive(Clone, Debug, Default)]
@@ -29,13 +33,15 @@ impl HostSampler {
     pub fn read(&self, at: Instant) -> HostReading {
         let text = |path: &str| fs::read_to_string(path).ok();
         let threads = threads();
+        let softnet = text("/proc/net/softnet_stat");
         HostReading {
             at,
             cores: text("/proc/stat").map_or_else(Vec::new, |stat| cores(&stat)),
             process: threads.as_deref().map(sum),
             thread: threads.and_then(|all| all.into_iter().max()),
             throttled: throttled(),
-            softnet_drops: text("/proc/net/softnet_stat").map(|stat| softnet_drops(&stat)),
+            softnet_drops: softnet.as_deref().map(|stat| softnet_column(stat, 1)),
+            time_squeeze: softnet.as_deref().map(|stat| softnet_column(stat, 2)),
             nic_drops: self.nic_drops(),
             socket_drops: None,
         }
@@ -59,6 +65,67 @@ impl HostSampler {
         let all = fs::read_dir("/sys/class/net").ok()?.flatten();
         let names = all.filter_map(|entry| entry.file_name().into_string().ok());
         names.filter_map(|name| of(&name)).reduce(|a, b| a + b)
+    }
+}
+
+/// The time since a host's last boot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Boot {
+    /// Random name of it (`/proc/sys/kernel/random/boot_id`).
+    pub id: String,
+    /// When it began, in seconds since 1970.
+    pub started: u64,
+}
+
+impl Boot {
+    /// This host's; `None` if the system does not tell.
+    #[must_use]
+    pub fn of_this_host() -> Option<Self> {
+        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let stat = fs::read_to_string("/proc/stat").ok()?;
+        let started = stat.lines().find_map(|line| line.strip_prefix("btime "));
+        Some(Self {
+            id: id.trim().to_owned(),
+            started: started?.trim().parse().ok()?,
+        })
+    }
+}
+
+/// Losses that an interface counts, from a first look on.
+#[derive(Clone, Debug)]
+pub struct CardWatch {
+    name: String,
+    before: BTreeMap<String, u64>,
+}
+
+impl CardWatch {
+    /// Looks at the interface towards an address; `None` if the system does not name it.
+    #[must_use]
+    pub fn towards(address: IpAddr) -> Option<Self> {
+        let name = system::interface_towards(address)?;
+        let before = system::loss_counters(&name);
+        Some(Self { name, before })
+    }
+
+    /// Name of the interface.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The counters that grew since.
+    #[must_use]
+    pub fn losses(&self) -> CardLosses {
+        let now = system::loss_counters(&self.name).into_iter();
+        let grown = now.filter_map(|(name, count)| {
+            // A counter that was not there before began at zero, or it says nothing.
+            let more = count.checked_sub(*self.before.get(&name)?)?;
+            (more > 0).then_some((name, more))
+        });
+        CardLosses {
+            name: self.name.clone(),
+            grown: grown.collect(),
+        }
     }
 }
 
@@ -112,20 +179,22 @@ fn throttled_of(stat: &str) -> Option<Duration> {
 fn cores(stat: &str) -> Vec<CoreTimes> {
     let lines = stat.lines().filter_map(|line| {
         let rest = line.strip_prefix("cpu")?;
-        rest.starts_with(|c: char| c.is_ascii_digit())
-            .then_some(rest)
+        let number = rest.split(' ').next()?.parse().ok()?;
+        Some((number, rest))
     });
     lines
-        .map(|line| {
+        .map(|(number, line)| {
             let numbers = line.split_whitespace().skip(1);
             let times: Vec<Duration> = numbers
                 .map(|number| Duration::from_millis(number.parse::<u64>().unwrap_or(0) * 10))
                 .collect();
             let of = |place: usize| times.get(place).copied().unwrap_or_default();
             CoreTimes {
+                number,
                 user: of(0) + of(1),
                 system: of(2),
                 idle: of(3) + of(4),
+                iowait: of(4),
                 irq: of(5),
                 softirq: of(6),
                 steal: of(7),
@@ -134,13 +203,13 @@ fn cores(stat: &str) -> Vec<CoreTimes> {
         .collect()
 }
 
-/// The second column of `/proc/net/softnet_stat`, of all cores.
-fn softnet_drops(stat: &str) -> u64 {
-    let dropped = stat.lines().filter_map(|line| {
-        let column = line.split_whitespace().nth(1)?;
+/// A column of `/proc/net/softnet_stat`, of all cores: 1 is drops, 2 is squeezes.
+fn softnet_column(stat: &str, place: usize) -> u64 {
+    let counts = stat.lines().filter_map(|line| {
+        let column = line.split_whitespace().nth(place)?;
         u64::from_str_radix(column, 16).ok()
     });
-    dropped.sum()
+    counts.sum()
 }
 
 #[cfg(test)]
@@ -152,15 +221,18 @@ mod tests {
         let stat = "cpu  9 9 9\ncpu0 100 20 30 4000 50 6 70 8 0 0\nintr 5\n";
         let ms = Duration::from_millis;
         let expected = CoreTimes {
+            number: 0,
             user: ms(1200),
             system: ms(300),
             softirq: ms(700),
             irq: ms(60),
             idle: ms(40_500),
+            iowait: ms(500),
             steal: ms(80),
         };
         assert_eq!(cores(stat), [expected]);
-        assert_eq!(softnet_drops("02f2 00000010 1\n02fa 00000002 0\n"), 18);
+        let softnet = "02f2 00000010 1\n02fa 00000002 0\n";
+        assert_eq!([1, 2].map(|place| softnet_column(softnet, place)), [18, 1]);
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub mod watch;
 pub use ends::{
     Granted, MeterError, Wishes, accept, congestion_controls, connect, granted, listen,
 };
-pub use host_sampler::HostSampler;
+pub use host_sampler::{Boot, CardWatch, HostSampler};
 pub use limits::LimitTally;
 #[cfg(target_os = "linux")]
 pub use sample::Sampler;

@@ -3,7 +3,7 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,6 +13,7 @@ use std::time::Duration;
 use common::{LOCALHOST, Running};
 use gigatcp_meter::tester::auth;
 use gigatcp_meter::tester::{Admission, Authorize, Progress, Request, Role, ServerConfig, run};
+use gigatcp_protocol::iperf3::datagram::PING;
 use gigatcp_protocol::iperf3::{Direction, Parameters, Transport};
 use serde_json::Value;
 
@@ -317,4 +318,26 @@ fn stock_clients_authenticate_and_others_are_refused() {
     let none = run(&request(server.at), &|| false, &mut |_| {}).unwrap_err();
     assert!(none.to_string().contains("IEAUTHTEST 142"), "{none}");
     let _ = std::fs::remove_file(public_path);
+}
+
+#[test]
+fn udp_pings_are_answered_to_clients_only() {
+    let server = server(Admission::default());
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(server.at).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_millis(300)))
+        .unwrap();
+    let mut answer = [0; 64];
+    socket.send(&PING).unwrap();
+    assert!(
+        socket.recv(&mut answer).is_err(),
+        "an unknown address is answered"
+    );
+    let _client = server.connect();
+    // The connection is accepted before the next datagram is read, or with it.
+    thread::sleep(Duration::from_millis(100));
+    socket.send(&PING).unwrap();
+    assert_eq!(socket.recv(&mut answer).unwrap(), PING.len());
+    assert_eq!(answer[..PING.len()], PING);
 }

@@ -83,6 +83,7 @@ fn in_record(diagnosis: &Diagnosis) -> WhyRecord {
         cost_bps: verdict.cost.rate.as_bps(),
         cost_at_least: verdict.cost.at_least,
         fix: verdict.fix.clone(),
+        evidence: Vec::new(),
     });
     WhyRecord {
         primary_cause: diagnosis.primary().map(|first| first.cause.id.to_owned()),

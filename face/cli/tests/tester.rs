@@ -61,6 +61,7 @@ impl Drop for Server {
 fn client(port: &str, arguments: &[&str]) -> Output {
     Command::new(GIGATCP)
         .args(["test", "127.0.0.1", "-p", port, "-t", "1", "-C", "reno"])
+        .arg("--no-ceiling")
         .args(arguments)
         .output()
         .unwrap()
@@ -576,4 +577,82 @@ fn the_device_of_the_engine_is_named_and_gone_after_the_test() {
     );
     assert!(answer.contains(", engine, reno, "), "{answer}");
     assert!(!left.contains("giga"), "{left}");
+}
+
+#[test]
+fn the_loopback_ceiling_is_measured_once_and_said_to_be() {
+    let server = Server::start(&[]);
+    let cache = tempfile::tempdir().unwrap();
+    let run = || {
+        Command::new(GIGATCP)
+            .args([
+                "test",
+                "127.0.0.1",
+                "-p",
+                &server.port,
+                "-t",
+                "1",
+                "-C",
+                "reno",
+            ])
+            .args(["--format", "json"])
+            .env("XDG_CACHE_HOME", cache.path())
+            .output()
+            .unwrap()
+    };
+    let figure = |output: &Output| {
+        let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+        value["ceiling"]["loopback_bps"].as_f64().unwrap()
+    };
+    let (first, second) = (run(), run());
+    assert!(text(&first.stderr).contains("measuring the loopback ceiling"));
+    assert!(!text(&second.stderr).contains("measuring the loopback ceiling"));
+    assert!(figure(&first) > 0.0);
+    assert_eq!(figure(&first).to_bits(), figure(&second).to_bits());
+}
+
+#[test]
+fn repeated_runs_are_stored_with_boot_and_batch_and_their_variance_is_split() {
+    let server = Server::start(&[]);
+    let kept = tempfile::tempdir().unwrap();
+    let directory = kept.path().join("results");
+    let place = directory.to_str().unwrap();
+    for _ in 0..2 {
+        let options = ["-b", "50M", "-i", "0.2", "--repeat", "2", "--save", place];
+        assert!(client(&server.port, &options).status.success());
+    }
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 4);
+    let output = Command::new(GIGATCP)
+        .args(["diff", "--variance", "--json", place])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let test = &value["tests"][0];
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    assert_eq!(test["runs"][0]["boot"].as_str(), Some(boot.trim()));
+    let groups: Vec<u64> = (0..3)
+        .map(|level| test["levels"][level]["groups"].as_u64().unwrap())
+        .collect();
+    assert_eq!(groups, [1, 2, 4]);
+    let mean = test["mean_bps"].as_f64().unwrap();
+    assert!((mean / 50e6 - 1.0).abs() < 0.05, "{mean}");
+}
+
+#[test]
+fn rrul_loads_both_directions_and_pings_next_to_them() {
+    let server = Server::start(&[]);
+    // Slow enough to leave other tests a processor.
+    let output = client(&server.port, &["--rrul", "-b", "5M", "--format", "json"]);
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["streams"].as_array().unwrap().len(), 8);
+    for kind in ["udp", "tcp"] {
+        for phase in ["idle_ms", "loaded_ms"] {
+            let median = value["pings"][kind][phase]["median"].as_f64();
+            assert!(median.is_some_and(|median| median > 0.0), "{kind} {phase}");
+        }
+    }
+    let output = client(&server.port, &["--rrul", "-b", "5M"]);
+    let answer = text(&output.stdout);
+    assert!(answer.contains("the median RTT of"), "{answer}");
 }

@@ -11,6 +11,7 @@
 use std::fmt::Write;
 
 use crate::Report;
+use crate::answer;
 use crate::compare::{Row, rows_by_kind};
 use crate::escape::{html, json_in_script};
 use crate::html_tables as tables;
@@ -43,6 +44,7 @@ pub fn page(report: &Report<'_>) -> String {
     head(PageKind::Report, &report.run.name, "", &mut out);
     header(report, &mut out);
     out.push_str("<main>\n");
+    out.push_str(&answer::section(report));
     if !rows.is_empty() {
         let summary = scroll(&tables::summary(report, &rows));
         section(&mut out, "summary", "Summary", &summary);
@@ -166,11 +168,13 @@ pub(crate) fn head(kind: PageKind, title: &str, style: &str, out: &mut String) {
 
 fn header(report: &Report<'_>, out: &mut String) {
     let run = report.run;
+    let sentence = answer::headline(report);
     let _ = write!(
         out,
-        "<header>\n<div><h1>{}</h1>\n<p class=\"title\">{}</p></div>\n\
+        "<header>\n<div><h1{}>{}</h1>\n<p class=\"title\">{}</p></div>\n\
          <button type=\"button\" id=\"theme\" hidden>Theme</button>\n<dl class=\"facts\">",
-        html(&run.name),
+        sentence.map_or("", |_| " class=\"sentence\""),
+        html(sentence.unwrap_or(&run.name)),
         html(&run.title),
     );
     let facts = [

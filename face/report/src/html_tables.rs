@@ -438,12 +438,15 @@ pub(crate) fn hosts(report: &Report<'_>) -> String {
     let shown: Vec<&SeriesRecord> = drawn(report).collect();
     let all: Vec<&HostRecord> = shown.iter().flat_map(|series| hosts_of(series)).collect();
     let columns = hosts::columns(&all);
-    let mut body = String::new();
+    let (mut body, mut notes) = (String::new(), String::new());
     for series in shown {
         for host in hosts_of(series) {
+            if let Some(core) = &host.saturated {
+                let _ = write!(notes, "<li>{}: {}</li>", html(&host.name), html(core));
+            }
             let cells: String = columns
                 .iter()
-                .map(|(_, value)| format!("<td>{}</td>", value(host)))
+                .map(|(_, value)| format!("<td>{}</td>", html(&value(host))))
                 .collect();
             let _ = writeln!(
                 body,
@@ -458,11 +461,15 @@ pub(crate) fn hosts(report: &Report<'_>) -> String {
     }
     let headings: String = columns
         .iter()
-        .map(|(heading, _)| format!("<th>{heading}</th>"))
+        .map(|(heading, _)| format!("<th>{}</th>", html(heading)))
         .collect();
     format!(
         "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Host</th>\
-         {headings}</tr></thead><tbody>\n{body}</tbody></table>"
+         {headings}</tr></thead><tbody>\n{body}</tbody></table>{}",
+        match notes.is_empty() {
+            true => notes,
+            false => format!("<ul>{notes}</ul>"),
+        }
     )
 }
 

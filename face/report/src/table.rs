@@ -339,10 +339,10 @@ fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
 
 fn host_cells(shown: &[&HostRecord]) -> Vec<Vec<String>> {
     let columns = hosts::columns(shown);
-    let headings = columns.iter().map(|(heading, _)| heading.clone());
+    let headings = columns.iter().map(|(heading, _)| terminal(heading));
     let mut cells = vec![once("host".to_owned()).chain(headings).collect()];
     cells.extend(shown.iter().map(|host| {
-        let values = columns.iter().map(|(_, value)| value(host));
+        let values = columns.iter().map(|(_, value)| terminal(&value(host)));
         once(terminal(&host.name)).chain(values).collect()
     }));
     cells

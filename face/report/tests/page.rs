@@ -2,7 +2,7 @@
 
 mod sample;
 
-use gigatcp_record::RunRecord;
+use gigatcp_record::{RunRecord, WhyRecord, WhyVerdict};
 use gigatcp_report::{Published, Report};
 
 /// A published file for one of the made-up series.
@@ -237,4 +237,38 @@ fn tables_of_intervals_leave_room_for_one_another() {
     let page = page(&run);
     assert!(page.contains("The first 300 of 3000 intervals; run.json has all."));
     assert!(page.len() < 3_000_000, "{} octets", page.len());
+}
+
+#[test]
+fn the_page_of_a_test_begins_with_its_answer() {
+    let mut run = sample::run(1);
+    run.plan_hash.clear();
+    run.series.truncate(1);
+    let flow = &mut run.series[0].flows[0];
+    flow.why = Some(WhyRecord {
+        primary_cause: Some("receive-window-limited".to_owned()),
+        sentence: "Limited by the receive window <64 kB> for 88 % of the transfer.".to_owned(),
+        verdicts: vec![WhyVerdict {
+            id: "receive-window-limited".to_owned(),
+            finding: "The window was full.".to_owned(),
+            confidence: 0.89,
+            time_ns: 8_800_000_000,
+            cost_bps: 3_000_000,
+            cost_at_least: true,
+            fix: "raise net.ipv4.tcp_rmem".to_owned(),
+            evidence: vec!["88 % of the time rwnd-limited".to_owned()],
+        }],
+        limited_by: String::new(),
+        unknown_ns: 0,
+    });
+    let page = Report::new(&run, None).html();
+    let sentence = "<h1 class=\"sentence\">Limited by the receive window &lt;64 kB&gt; for 88 %";
+    assert!(page.contains(sentence));
+    for line in [
+        "<dt>Cost</dt><dd>at least 3.00 Mbit/s",
+        "<dt>Fix</dt><dd>raise net.ipv4.tcp_rmem</dd>",
+        "<dt>Evidence</dt><dd>88 % of the time rwnd-limited</dd>",
+    ] {
+        assert!(page.contains(line), "{line}");
+    }
 }

@@ -16,6 +16,9 @@ pub const LEGACY_CONNECT: u32 = 123_456_789;
 /// The answer before 3.11: 987654321, in the host's byte order.
 pub const LEGACY_REPLY: u32 = 987_654_321;
 
+/// Beginning of a UDP ping to a server of this project, which sends the datagram back.
+pub const PING: [u8; 16] = *b"gigatcp udp ping";
+
 /// Smallest payload of a datagram, in bytes: a header with 64 bits of sequence number.
 pub const MIN_SIZE: usize = 16;
 

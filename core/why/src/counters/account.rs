@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 
 use gigatcp_units::{Bytes, Duration, Instant};
 
-use super::host::{HostReading, HostUse};
+use super::host::{CardLosses, HostReading, HostUse};
+use super::host_summary::HostSummary;
 use super::loss::{LossEvent, Losses};
 use super::reading::Reading;
 use super::slice::{Slice, WAITS, Wait};
@@ -53,9 +54,11 @@ struct Readings {
     last: Reading,
 }
 
-/// A host: its last reading, and what it did before that.
+/// A host: its first reading and its last one, and what it did before that.
 #[derive(Debug, Default)]
 struct Host {
+    first: Option<HostReading>,
+    card: Option<CardLosses>,
     last: Option<HostReading>,
     used: HostUse,
     /// Drops that no slice has yet.
@@ -219,7 +222,21 @@ impl CounterAccount {
             host.used = used;
             host.drops += used.drops.unwrap_or(0);
         }
+        host.first.get_or_insert_with(|| reading.clone());
         host.last = Some(reading.clone());
+    }
+
+    /// States what the interface in use at an end lost.
+    pub fn set_card(&mut self, end: End, card: CardLosses) {
+        self.hosts[end as usize].card = Some(card);
+    }
+
+    /// What an end's host did from its first reading to its last one.
+    #[must_use]
+    pub fn host_summary(&self, end: End) -> Option<HostSummary> {
+        let host = &self.hosts[end as usize];
+        let (first, last) = (host.first.as_ref()?, host.last.as_ref()?);
+        HostSummary::between(first, last, host.card.as_ref())
     }
 
     /// What an end's host did between its last two readings.

@@ -273,6 +273,28 @@ impl Context<'_> {
         let count = self.slice.host_drops;
         (count > 0).then(|| format!("{} dropped by the receiving host", counted(count, "packet")))
     }
+
+    /// The core of an end's host that has no time left; empty without one.
+    pub fn core_text(&self, end: End) -> String {
+        let host = self.account.host_summary(end);
+        host.and_then(|host| host.saturated_text())
+            .unwrap_or_default()
+    }
+
+    /// What an end's host counted of its own drops; empty without any.
+    pub fn drops_text(&self, end: End) -> String {
+        let host = self.account.host_summary(end);
+        host.and_then(|host| host.drops_text()).unwrap_or_default()
+    }
+
+    /// What to change for more CPU: first for the core without time left.
+    pub fn cpu_fix(&self, end: End, general: &str) -> String {
+        let host = self.account.host_summary(end);
+        match host.and_then(|host| host.core_advice()) {
+            Some(advice) => format!("{advice}; {general}"),
+            None => general.into(),
+        }
+    }
 }
 
 /// What to change where the buffer is the engine's: it has a size that was requested, or grows.

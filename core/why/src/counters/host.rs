@@ -1,5 +1,6 @@
 //! One look at a host: CPU time by core and kind, and packets that it dropped itself.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
@@ -7,6 +8,8 @@ use gigatcp_units::{Duration, Instant};
 /// CPU time of one core since boot, by kind (`/proc/stat`).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CoreTimes {
+    /// Its number, as in `/proc/stat`: cores that are offline have no line there.
+    pub number: u32,
     /// Programs.
     pub user: Duration,
     /// The kernel on behalf of programs.
@@ -17,6 +20,8 @@ pub struct CoreTimes {
     pub irq: Duration,
     /// Nothing to do, waiting for disks included.
     pub idle: Duration,
+    /// The part of `idle` that waited for disks.
+    pub iowait: Duration,
     /// Taken by a hypervisor.
     pub steal: Duration,
 }
@@ -44,10 +49,21 @@ pub struct HostReading {
     pub throttled: Option<Duration>,
     /// Packets dropped before protocol processing (`/proc/net/softnet_stat`).
     pub softnet_drops: Option<u64>,
+    /// Times that packet processing ended with work left (third column of the same file).
+    pub time_squeeze: Option<u64>,
     /// Packets that the receiving interface dropped, its ring included.
     pub nic_drops: Option<u64>,
     /// Datagrams and segments dropped at full sockets.
     pub socket_drops: Option<u64>,
+}
+
+/// Counters of an interface that count losses, as far as they grew.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct CardLosses {
+    /// Name of the interface.
+    pub name: String,
+    /// Names of counters as `ethtool -S` and `ip -s link` have them, and by how much they grew.
+    pub grown: Vec<(String, u64)>,
 }
 
 /// What a host did between two readings, as shares of that time and counts.

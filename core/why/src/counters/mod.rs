@@ -40,7 +40,8 @@
 //!   and of socket memory as `gigatcp-linux` names them, [`ss::looks`] takes the text of
 //!   `ss -tinmO`; [`Reading::words`] gives them back, for JSON of our own.
 //!   `sample.rs` of `gigatcp-meter` makes one from a socket at little cost.
-//! * [`HostReading`]: CPU time and drops of a host.
+//! * [`HostReading`]: CPU time and drops of a host. [`HostSummary`]: what it did during a test,
+//!   and the core that has no time left.
 //! * [`CounterAccount::on_reading`], [`CounterAccount::on_host`]: in order of time, of
 //!   either end, at any interval from 1 ms to seconds. Without the sender's readings the
 //!   receiver's are explained alone. All times are on one clock: the caller shifts those of
@@ -54,6 +55,7 @@
 //! |---|---|
 //! | `reading.rs`, `host.rs`, `ss.rs` | what goes in |
 //! | `account.rs`, `slice.rs`, `loss.rs` | readings become slices of time and loss events |
+//! | `host_summary.rs` | a host from its first reading to its last one |
 //! | `features.rs` | quantities of a slice |
 //! | `causes/`, `weights.rs`, `score.rs` | how each cause shows; how probable it is |
 //! | `diagnosis.rs`, `explain.rs` | the answer, in time and in words |
@@ -68,6 +70,7 @@ mod diagnosis;
 mod explain;
 mod features;
 mod host;
+mod host_summary;
 mod loss;
 mod reading;
 mod score;
@@ -79,7 +82,8 @@ pub use account::{CounterAccount, End, Limits};
 pub use diagnosis::Shown;
 pub use explain::known_default;
 pub use features::{FEATURES, Feature, Features};
-pub use host::{CoreTimes, HostReading, HostUse};
+pub use host::{CardLosses, CoreTimes, HostReading, HostUse};
+pub use host_summary::{CoreShares, HostSummary};
 pub use reading::{Reading, WORDS, place};
 pub use score::{UNSEEN, needed};
 pub use slice::Wait;

@@ -196,9 +196,22 @@ fn offloads(name: &str) -> io::Result<Offloads> {
 
 /// Counters of the driver that count losses and are not zero.
 fn driver_counters(name: &str) -> io::Result<BTreeMap<String, u64>> {
-    let counts_losses = |name: &str| LOSSES.iter().any(|part| name.contains(part));
     let all = ethtool::counters(name)?.into_iter();
     Ok(all
         .filter(|(name, count)| *count > 0 && counts_losses(name))
         .collect())
+}
+
+fn counts_losses(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    LOSSES.iter().any(|part| name.contains(part))
+}
+
+/// Counters of the driver and of the kernel that count losses on an interface; empty if it is
+/// unknown.
+pub(crate) fn loss_counters(name: &str) -> BTreeMap<String, u64> {
+    let kernel = link(name).ok().and_then(|link| link.statistics());
+    let driver = ethtool::counters(name).unwrap_or_default();
+    let all = kernel.into_iter().flatten().chain(driver);
+    all.filter(|(name, _)| counts_losses(name)).collect()
 }

@@ -21,6 +21,9 @@ mod route;
 mod sysctl;
 mod sysfs;
 
+pub(crate) use interface::loss_counters;
+pub(crate) use route::interface_towards;
+
 use std::io;
 use std::net::IpAddr;
 

@@ -68,6 +68,13 @@ fn route(to: IpAddr) -> io::Result<Route> {
     })
 }
 
+/// Name of the interface that packets to an address leave through.
+pub(crate) fn interface_towards(to: IpAddr) -> Option<String> {
+    let found = lookup(to, 0).ok()?;
+    let index = value(&found[ROUTE_HEADER..], INTERFACE)?;
+    word(index, 0).and_then(name_of)
+}
+
 fn lookup(to: IpAddr, flags: u32) -> io::Result<Vec<u8>> {
     let (family, octets) = match to {
         IpAddr::V4(to) => (2, to.octets().to_vec()),

@@ -6,12 +6,18 @@ use gigatcp_units::Bytes;
 #[cfg(target_os = "linux")]
 pub(crate) use gigatcp_linux::{clock, datagrams, ping, poll, probe, process, settings, socket};
 
+#[cfg(target_os = "linux")]
+pub(crate) use crate::host::{interface_towards, loss_counters};
+
 #[cfg(not(target_os = "linux"))]
 mod other;
 #[cfg(not(target_os = "linux"))]
 pub use other::Sampler;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use other::{clock, datagrams, ping, poll, probe, process, settings, socket};
+pub(crate) use other::{
+    clock, datagrams, interface_towards, loss_counters, ping, poll, probe, process, settings,
+    socket,
+};
 
 /// Bytes of a socket's buffer for each byte of data: Linux counts its own overhead.
 pub(crate) const BUFFER_OVERHEAD: u64 = if cfg!(target_os = "linux") { 2 } else { 1 };

@@ -3,7 +3,9 @@
 //! They read no `tcp_info` here, so tests there have no retransmissions and no explanation of
 //! this end; datagrams are sent and received one by one, and drops of a socket are unknown.
 
+use std::collections::BTreeMap;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 
 use gigatcp_units::Instant;
@@ -25,6 +27,16 @@ impl Sampler {
     pub fn read_with_memory(&self, _: &impl AsRawFd, _: Instant) -> io::Result<Reading> {
         unsupported()
     }
+}
+
+/// No interface is known.
+pub(crate) fn interface_towards(_: IpAddr) -> Option<String> {
+    None
+}
+
+/// Counters of interfaces are not read.
+pub(crate) fn loss_counters(_: &str) -> BTreeMap<String, u64> {
+    BTreeMap::new()
 }
 
 /// Settings of the kernel by Linux's names.

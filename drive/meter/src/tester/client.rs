@@ -80,7 +80,7 @@ struct Test<'a> {
     /// The first stream that failed, and when that was seen.
     failed: Option<(Instant, (u64, io::Error))>,
     pings: Option<Pings>,
-    latency: Option<Latency>,
+    latency: Vec<Latency>,
 }
 
 impl<'a> Test<'a> {
@@ -103,17 +103,12 @@ impl<'a> Test<'a> {
             told.congestion = None;
         }
         let cookie = Cookie::from_random(random());
-        let pings = match request.latency {
-            true => {
-                let action = "ping: net.ipv4.ping_group_range excludes this user".to_owned();
-                let pings = Pings::start(server.ip());
-                Some(pings.map_err(|cause| TestError::Socket { action, cause })?)
-            }
-            false => None,
-        };
-        if pings.is_some() {
-            std::thread::sleep(latency::IDLE);
-        }
+        let action = || "ping: net.ipv4.ping_group_range excludes this user".to_owned();
+        let pings = Pings::start(server, request.latency).map_err(|cause| TestError::Socket {
+            action: action(),
+            cause,
+        })?;
+        std::thread::sleep(latency::idle_time(request.latency));
         let mut traffic = Traffic::new(parameters, block, (request.interval, request.sampling));
         traffic.shared.processor = request.processor;
         Ok(Self {
@@ -129,8 +124,8 @@ impl<'a> Test<'a> {
             is_running: false,
             has_told_queue: false,
             failed: None,
-            pings,
-            latency: None,
+            pings: Some(pings),
+            latency: Vec::new(),
         })
     }
 
@@ -235,7 +230,7 @@ impl<'a> Test<'a> {
     fn end_traffic(&mut self, report: &mut dyn FnMut(Progress<'_>)) {
         if self.is_running {
             self.is_running = false;
-            self.latency = self.pings.take().map(Pings::finish);
+            self.latency = self.pings.take().map_or_else(Vec::new, Pings::finish);
             self.traffic.stop(report);
         }
     }

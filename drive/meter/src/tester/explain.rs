@@ -2,13 +2,14 @@
 
 use gigatcp_units::{Duration, Instant};
 use gigatcp_why::Diagnosis;
-use gigatcp_why::counters::{CounterAccount, End, HostReading, Limits, Reading};
+use gigatcp_why::counters::{CounterAccount, End, HostReading, HostSummary, Limits, Reading};
 
 use super::connection::BufferLimits;
 use super::outcome::Outcome;
 use super::readings::Readings;
 use super::samples::Samples;
 use super::stream::Role;
+use crate::Boot;
 
 /// What limited a stream.
 #[derive(Clone, Debug)]
@@ -59,6 +60,12 @@ pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount
         Role::Sender => (End::Sender, End::Receiver),
         Role::Receiver => (End::Receiver, End::Sender),
     };
+    let cards = [(own_end, Some(&kept.own)), (peer_end, kept.peer.as_ref())];
+    for (end, samples) in cards {
+        if let Some(card) = samples.and_then(|samples| samples.card.clone()) {
+            account.set_card(end, card);
+        }
+    }
     let delay = one_way_delay(&kept.own);
     let theirs = theirs.unwrap_or_default().iter();
     let theirs: Vec<Reading> = theirs.map(|one| shifted(one, delay)).collect();
@@ -78,6 +85,24 @@ pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount
         }
     }
     Some(account)
+}
+
+/// What this host and the peer's did during a test; `None` of one that is unknown.
+#[must_use]
+pub fn host_summaries(outcome: &Outcome) -> [Option<HostSummary>; 2] {
+    let kept = Readings::of(outcome);
+    [Some(&kept.own), kept.peer.as_ref()].map(|samples| {
+        let samples = samples?;
+        let (first, last) = (samples.host.first()?, samples.host.last()?);
+        HostSummary::between(first, last, samples.card.as_ref())
+    })
+}
+
+/// The last boot of this host and of the peer's; `None` of one that is unknown.
+#[must_use]
+pub fn boots(outcome: &Outcome) -> [Option<Boot>; 2] {
+    let kept = Readings::of(outcome);
+    [kept.own.boot, kept.peer.and_then(|peer| peer.boot)]
 }
 
 /// A reading of either end.

@@ -1,24 +1,28 @@
-//! Latency under load: ICMP echo next to the bulk data, before and while data flows.
+//! Latency under load: echoes of ICMP, UDP and TCP next to the bulk data, before and while it flows.
 //!
-//! flent's words: the RTT of pings under load against that of the idle path. What TCP itself
-//! measures stands in the readings of its sockets.
+//! flent's words (rrul): the RTT of pings under load against that of the idle path. UDP pings go to
+//! the server's port, which a `gigatcp server` answers while it knows the client, with as many
+//! bytes; another server does not. A TCP ping is a handshake with that port: the connection carries
+//! nothing. Both ends of an ICMP echo are in the kernel; replies of the other kinds wait for a
+//! thread here, those of UDP for one there too. What the bulk's own TCP measures stands in the
+//! readings of its sockets.
 
 use std::io;
-use std::net::IpAddr;
-use std::os::fd::AsFd;
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use gigatcp_protocol::iperf3::datagram::PING;
+
+use super::request::PingSet;
 use crate::system::ping::Pinger;
 use crate::system::poll;
 
-/// Time between two requests.
-const EVERY: Duration = Duration::from_millis(50);
-
-/// How long the idle path is pinged before a test.
-pub(super) const IDLE: Duration = Duration::from_secs(1);
+/// Time between two requests of ICMP and UDP, and between two handshakes.
+const EVERY: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(100)];
 
 /// A reply that takes longer is lost.
 const LOST_AFTER: Duration = Duration::from_secs(4);
@@ -26,9 +30,37 @@ const LOST_AFTER: Duration = Duration::from_secs(4);
 /// Requests that are remembered: as many as are outstanding until they are lost.
 const OUTSTANDING: usize = 128;
 
-/// RTTs of pings.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+/// Bytes of a UDP ping: as many as of an ICMP one.
+const UDP_LENGTH: usize = 40;
+
+/// The packets of a ping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PingKind {
+    /// Echo request and reply.
+    Icmp,
+    /// A datagram there and back.
+    Udp,
+    /// SYN and SYN-ACK.
+    Tcp,
+}
+
+impl PingKind {
+    /// The name that results have for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Icmp => "icmp",
+            Self::Udp => "udp",
+            Self::Tcp => "tcp",
+        }
+    }
+}
+
+/// RTTs of pings of one kind.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Latency {
+    /// What was sent.
+    pub kind: PingKind,
     /// Before data flowed.
     pub idle: Vec<Duration>,
     /// While data flowed.
@@ -38,6 +70,15 @@ pub struct Latency {
 }
 
 impl Latency {
+    const fn new(kind: PingKind) -> Self {
+        Self {
+            kind,
+            idle: Vec::new(),
+            loaded: Vec::new(),
+            lost: 0,
+        }
+    }
+
     /// The RTT that a share of the replies was below (nearest rank); `None` without replies.
     #[must_use]
     pub fn percentile(times: &[Duration], share: f64) -> Option<Duration> {
@@ -46,9 +87,27 @@ impl Latency {
         let rank = (share * sorted.len() as f64).ceil() as usize;
         sorted.get(rank.max(1) - 1).copied()
     }
+
+    fn add(&mut self, rtt: Duration, is_loaded: bool) {
+        match (rtt, is_loaded) {
+            (rtt, _) if rtt > LOST_AFTER => self.lost += u64::from(is_loaded),
+            (rtt, true) => self.loaded.push(rtt),
+            (rtt, false) => self.idle.push(rtt),
+        }
+    }
 }
 
-/// What the thread and its owner share: whether it goes on, and since when data flows.
+/// Time for which the idle path is pinged before a test.
+pub(super) const fn idle_time(set: PingSet) -> Duration {
+    match set {
+        PingSet::None => Duration::ZERO,
+        PingSet::Icmp => Duration::from_secs(1),
+        // 50 replies, so that the 99th percentile is not one packet of few.
+        PingSet::All => Duration::from_millis(2500),
+    }
+}
+
+/// What the threads and their owner share: whether they go on, and since when data flows.
 #[derive(Debug)]
 struct Shared {
     stop: AtomicBool,
@@ -57,26 +116,43 @@ struct Shared {
     loaded_since: AtomicU64,
 }
 
-/// A thread that pings.
+/// Threads that ping, one for each kind.
 #[derive(Debug)]
 pub(super) struct Pings {
     shared: Arc<Shared>,
-    thread: JoinHandle<Latency>,
+    threads: Vec<JoinHandle<Latency>>,
 }
 
 impl Pings {
-    /// Begins.
-    pub(super) fn start(to: IpAddr) -> io::Result<Self> {
-        let pinger = Pinger::new(to)?;
-        let shared = Arc::new(Shared {
-            stop: AtomicBool::new(false),
-            epoch: Instant::now(),
-            loaded_since: AtomicU64::new(u64::MAX),
-        });
-        let job = shared.clone();
+    /// Begins. Of several kinds, ICMP is left out where this user may not send it.
+    pub(super) fn start(to: SocketAddr, set: PingSet) -> io::Result<Self> {
+        let mut pings = Self {
+            shared: Arc::new(Shared {
+                stop: AtomicBool::new(false),
+                epoch: Instant::now(),
+                loaded_since: AtomicU64::new(u64::MAX),
+            }),
+            threads: Vec::new(),
+        };
+        match (Pinger::new(to.ip()), set) {
+            (_, PingSet::None) => return Ok(pings),
+            (Ok(pinger), _) => pings.spawn(move |shared| echo(PingKind::Icmp, &pinger, shared))?,
+            (Err(error), PingSet::Icmp) => return Err(error),
+            (Err(_), PingSet::All) => {}
+        }
+        if set == PingSet::All {
+            let udp = UdpPinger::new(to)?;
+            pings.spawn(move |shared| echo(PingKind::Udp, &udp, shared))?;
+            pings.spawn(move |shared| handshakes(to, shared))?;
+        }
+        Ok(pings)
+    }
+
+    fn spawn(&mut self, job: impl FnOnce(&Shared) -> Latency + Send + 'static) -> io::Result<()> {
+        let shared = self.shared.clone();
         let builder = std::thread::Builder::new().name("ping".into());
-        let thread = builder.spawn(move || ping(&pinger, &job))?;
-        Ok(Self { shared, thread })
+        self.threads.push(builder.spawn(move || job(&shared))?);
+        Ok(())
     }
 
     /// Data flows from now on.
@@ -86,14 +162,74 @@ impl Pings {
     }
 
     /// Ends, with what was found.
-    pub(super) fn finish(self) -> Latency {
+    pub(super) fn finish(self) -> Vec<Latency> {
         self.shared.stop.store(true, Ordering::Release);
-        self.thread.join().unwrap_or_default()
+        let found = self.threads.into_iter().map(JoinHandle::join);
+        found.filter_map(Result::ok).collect()
     }
 }
 
-fn ping(pinger: &Pinger, shared: &Shared) -> Latency {
-    let mut latency = Latency::default();
+/// A socket whose requests have numbers.
+trait Echo {
+    fn request(&self, number: u16) -> io::Result<()>;
+    /// The number of the next reply; `None`: none waits.
+    fn reply(&self) -> io::Result<Option<u16>>;
+    fn descriptor(&self) -> BorrowedFd<'_>;
+}
+
+impl Echo for Pinger {
+    fn request(&self, number: u16) -> io::Result<()> {
+        self.send(number)
+    }
+
+    fn reply(&self) -> io::Result<Option<u16>> {
+        self.receive()
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.as_fd()
+    }
+}
+
+/// Sends datagrams that a `gigatcp server` sends back.
+struct UdpPinger(UdpSocket);
+
+impl UdpPinger {
+    fn new(to: SocketAddr) -> io::Result<Self> {
+        let any: SocketAddr = match to {
+            SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
+            SocketAddr::V6(_) => ([0_u16; 8], 0).into(),
+        };
+        let socket = UdpSocket::bind(any)?;
+        socket.connect(to)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self(socket))
+    }
+}
+
+impl Echo for UdpPinger {
+    fn request(&self, number: u16) -> io::Result<()> {
+        let mut message = [0; UDP_LENGTH];
+        message[..PING.len()].copy_from_slice(&PING);
+        message[PING.len()..][..2].copy_from_slice(&number.to_be_bytes());
+        self.0.send(&message).map(drop)
+    }
+
+    fn reply(&self) -> io::Result<Option<u16>> {
+        let mut message = [0; 64];
+        let length = self.0.recv(&mut message)?;
+        let number = &message[PING.len()..][..2];
+        let is_ours = length == UDP_LENGTH && message[..PING.len()] == PING;
+        Ok(is_ours.then(|| u16::from_be_bytes([number[0], number[1]])))
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn echo(kind: PingKind, socket: &impl Echo, shared: &Shared) -> Latency {
+    let mut latency = Latency::new(kind);
     // By the number of the request: when it was sent, as long as its reply is outstanding.
     let mut sent: Vec<Option<Instant>> = vec![None; OUTSTANDING];
     let mut sequence: u16 = 0;
@@ -101,27 +237,39 @@ fn ping(pinger: &Pinger, shared: &Shared) -> Latency {
     while !shared.stop.load(Ordering::Acquire) {
         let now = Instant::now();
         if now >= due {
-            due += EVERY;
+            due += EVERY[0];
             let place = &mut sent[usize::from(sequence) % OUTSTANDING];
             let is_late = place.take().is_some_and(|at| shared.is_loaded(at));
             latency.lost += u64::from(is_late);
-            if pinger.send(sequence).is_ok() {
+            if socket.request(sequence).is_ok() {
                 *place = Some(now);
             }
             sequence = sequence.wrapping_add(1);
         }
         let wait = due.saturating_duration_since(Instant::now());
-        let _ = poll::wait_to_read([pinger.as_fd()], wait);
-        while let Ok(Some(number)) = pinger.receive() {
-            let Some(at) = sent[usize::from(number) % OUTSTANDING].take() else {
-                continue;
-            };
-            match (at.elapsed(), shared.is_loaded(at)) {
-                (rtt, _) if rtt > LOST_AFTER => latency.lost += 1,
-                (rtt, true) => latency.loaded.push(rtt),
-                (rtt, false) => latency.idle.push(rtt),
+        let _ = poll::wait_to_read([socket.descriptor()], wait);
+        while let Ok(Some(number)) = socket.reply() {
+            if let Some(at) = sent[usize::from(number) % OUTSTANDING].take() {
+                latency.add(at.elapsed(), shared.is_loaded(at));
             }
         }
+    }
+    latency
+}
+
+/// Connects again and again; a connection is closed when the next one is due, so that a server
+/// that says something on it can.
+fn handshakes(to: SocketAddr, shared: &Shared) -> Latency {
+    let mut latency = Latency::new(PingKind::Tcp);
+    while !shared.stop.load(Ordering::Acquire) {
+        let at = Instant::now();
+        let connection = TcpStream::connect_timeout(&to, LOST_AFTER);
+        let (rtt, is_loaded) = (at.elapsed(), shared.is_loaded(at));
+        match &connection {
+            Ok(_) => latency.add(rtt, is_loaded),
+            Err(_) => latency.lost += u64::from(is_loaded),
+        }
+        std::thread::sleep(EVERY[1].saturating_sub(rtt));
     }
     latency
 }
@@ -152,14 +300,14 @@ mod tests {
 
     #[test]
     fn pings_before_and_after_the_start_are_told_apart() {
-        let Ok(pings) = Pings::start("127.0.0.1".parse().unwrap()) else {
+        let Ok(pings) = Pings::start("127.0.0.1:9".parse().unwrap(), PingSet::Icmp) else {
             eprintln!("skipped: net.ipv4.ping_group_range excludes this user");
             return;
         };
         std::thread::sleep(Duration::from_millis(180));
         pings.loaded();
         std::thread::sleep(Duration::from_millis(180));
-        let latency = pings.finish();
+        let latency = pings.finish().remove(0);
         assert!(
             latency.idle.len() >= 2 && latency.loaded.len() >= 2,
             "{latency:?}"

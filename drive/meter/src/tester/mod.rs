@@ -14,6 +14,7 @@
 //! | `samples.rs` | readings of sockets and host, and their form for the peer |
 //! | `outcome.rs` | what a test found |
 //! | `explain.rs` | what limited each stream |
+//! | `ceiling.rs` | the rate that this host's TCP carries to itself |
 //! | `readings.rs` | what an explanation rests on, as a file |
 //! | `latency.rs` | pings next to the bulk data |
 //! | `steady.rs` | the rate without slow start |
@@ -29,6 +30,7 @@
 mod admission;
 pub mod auth;
 mod budget;
+mod ceiling;
 mod client;
 mod connection;
 #[cfg(target_os = "linux")]
@@ -54,18 +56,19 @@ mod udp;
 mod wire;
 
 pub use admission::{Admission, Network};
+pub use ceiling::loopback_ceiling;
 pub use client::run;
 pub use connection::{BufferLimits, StackKind};
 #[cfg(target_os = "linux")]
 pub use engine::Engine;
-pub use explain::{Explanation, account_of, explain, explain_readings};
-pub use latency::Latency;
+pub use explain::{Explanation, account_of, boots, explain, explain_readings, host_summaries};
+pub use latency::{Latency, PingKind};
 pub use options::{Effective, Override};
 pub use outcome::{
     CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError, UdpCounts,
 };
 pub use readings::Readings;
-pub use request::{Protocol, Request, Stack};
+pub use request::{PingSet, Protocol, Request, Stack};
 pub use samples::Samples;
 pub use server::{
     Authorize, BindError, Notify, NuttcpConfig, Render, Server, ServerConfig, ServerNotice,

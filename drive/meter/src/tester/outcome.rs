@@ -122,8 +122,8 @@ pub struct Outcome {
     pub samples: Samples,
     /// CPU time of this end.
     pub cpu: CpuShares,
-    /// RTTs of pings during the test; `None`: not requested, or not allowed.
-    pub latency: Option<Latency>,
+    /// RTTs of pings during the test, one entry for each kind that was requested and is allowed.
+    pub latency: Vec<Latency>,
     /// What the peer counted; `None`: the test ended before it told.
     pub peer: Option<Results>,
     /// The summary that both ends' lines make (nuttcp); `None`: iperf3's protocol, or no results.

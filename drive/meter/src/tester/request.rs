@@ -67,8 +67,20 @@ pub struct Request {
     /// The processor that this end's streams run on (`-A`); `None`: any. The server's is
     /// [`Parameters::server_affinity`].
     pub processor: Option<usize>,
-    /// Whether to ping the server before and during the test.
-    pub latency: bool,
+    /// Pings of the server before and during the test.
+    pub latency: PingSet,
+}
+
+/// Which pings run next to a test.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum PingSet {
+    /// None.
+    #[default]
+    None,
+    /// ICMP.
+    Icmp,
+    /// ICMP, UDP and handshakes of TCP.
+    All,
 }
 
 /// Time between two looks at the sockets.
@@ -101,7 +113,7 @@ impl Request {
             only_v4: None,
             receive_timeout: Duration::from_secs(120),
             processor: None,
-            latency: false,
+            latency: PingSet::None,
         }
     }
 

@@ -7,12 +7,12 @@
 use std::sync::atomic::Ordering;
 
 use gigatcp_units::{Bytes, Duration, Instant};
-use gigatcp_why::counters::{CoreTimes, HostReading, Reading, WORDS};
+use gigatcp_why::counters::{CardLosses, CoreTimes, HostReading, Reading, WORDS};
 use serde_json::{Value, json};
 
 use super::connection::{BufferLimits, Connection};
 use super::stream::{Role, Stream};
-use crate::{HostSampler, Sampler};
+use crate::{Boot, CardWatch, HostSampler, Sampler};
 
 /// Readings that are kept of a stream, and of a host.
 const MAX_READINGS: usize = 1024;
@@ -22,6 +22,12 @@ const MAX_SENT: usize = 8192;
 
 /// Time between two looks at the host: CPU times of cores have steps of 10 ms.
 const HOST_STEP: Duration = Duration::from_millis(100);
+
+/// Counters of a peer's interface that are kept.
+const MAX_COUNTERS: usize = 256;
+
+/// Largest number of a peer's core that is believed.
+const MAX_CORE: u32 = 65_535;
 
 /// Version of the private keys.
 pub(super) const VERSION: u64 = 1;
@@ -69,6 +75,10 @@ pub struct Samples {
     pub streams: Vec<(u64, Vec<Reading>)>,
     /// The host.
     pub host: Vec<HostReading>,
+    /// What the interface in use lost; `None`: it is unknown.
+    pub card: Option<CardLosses>,
+    /// The host's last boot; `None`: it is unknown.
+    pub boot: Option<Boot>,
     /// Congestion control of the first stream.
     pub congestion: Option<String>,
     /// What bounds the buffers of the first stream.
@@ -83,9 +93,21 @@ pub(super) struct Recorder {
     streams: Vec<Thinned<Reading>>,
     host: Thinned<HostReading>,
     host_due: Instant,
+    /// The interface towards the peer, looked at before data flowed.
+    card: Option<CardWatch>,
 }
 
 impl Recorder {
+    /// Learns where the streams go, before data flows.
+    pub(super) fn start(&mut self, streams: &[Stream]) {
+        self.card = streams
+            .first()
+            .and_then(|stream| CardWatch::towards(stream.peer.ip()));
+        if let Some(card) = &self.card {
+            self.host_sampler = HostSampler::of_interface(card.name());
+        }
+    }
+
     /// Looks at all streams, `at` after the start of the test; `each` hears of every reading.
     pub(super) fn look(
         &mut self,
@@ -122,6 +144,8 @@ impl Recorder {
         Samples {
             streams: streams.iter().zip(&self.streams).map(of).collect(),
             host: self.host.kept.clone(),
+            card: self.card.as_ref().map(CardWatch::losses),
+            boot: Boot::of_this_host(),
             congestion: first.and_then(|stream| stream.options.congestion.clone()),
             limits: first
                 .and_then(|stream| stream.socket.connection())
@@ -153,6 +177,8 @@ impl Samples {
             "words": WORDS,
             "streams": streams.collect::<Vec<_>>(),
             "host": self.host.iter().map(host_to_json).collect::<Vec<_>>(),
+            "card": self.card.as_ref().map(card_to_json),
+            "boot": self.boot.as_ref().map(|boot| json!({"id": boot.id, "started": boot.started})),
             "congestion": self.congestion,
             "limits": limits_to_json(&self.limits),
         })
@@ -199,6 +225,8 @@ impl Samples {
                 .iter()
                 .filter_map(host_from_json)
                 .collect(),
+            card: card_from_json(&value["card"]),
+            boot: boot_from_json(&value["boot"]),
             congestion: value["congestion"].as_str().map(str::to_owned),
             limits,
         })
@@ -228,16 +256,20 @@ fn host_to_json(reading: &HostReading) -> Value {
             core.irq,
             core.idle,
             core.steal,
+            core.iowait,
         ]
         .map(Duration::as_micros)
     });
+    let numbers = reading.cores.iter().map(|core| core.number);
     json!({
         "at": reading.at.as_nanos() / 1000,
         "cores": cores.collect::<Vec<_>>(),
+        "core_numbers": numbers.collect::<Vec<_>>(),
         "process": micros(reading.process),
         "thread": micros(reading.thread),
         "throttled": micros(reading.throttled),
         "softnet_drops": reading.softnet_drops,
+        "time_squeeze": reading.time_squeeze,
         "nic_drops": reading.nic_drops,
         "socket_drops": reading.socket_drops,
     })
@@ -245,30 +277,74 @@ fn host_to_json(reading: &HostReading) -> Value {
 
 fn host_from_json(value: &Value) -> Option<HostReading> {
     let time = |value: &Value| value.as_u64().map(Duration::from_micros);
-    let core = |value: &Value| {
+    let numbers = &value["core_numbers"];
+    let core = |(place, value): (usize, &Value)| {
         let mut kinds = value
             .as_array()?
             .iter()
             .map(|kind| time(kind).unwrap_or_default());
         let mut next = || kinds.next().unwrap_or_default();
+        // An older peer sends no numbers: its cores are in order.
+        let number = numbers[place].as_u64().unwrap_or(place as u64);
         Some(CoreTimes {
+            number: u32::try_from(number).ok()?.min(MAX_CORE),
             user: next(),
             system: next(),
             softirq: next(),
             irq: next(),
             idle: next(),
             steal: next(),
+            iowait: next(),
         })
     };
+    let cores = value["cores"].as_array()?.iter().enumerate();
     Some(HostReading {
         at: instant(&value["at"])?,
-        cores: value["cores"].as_array()?.iter().filter_map(core).collect(),
+        cores: cores.filter_map(core).collect(),
         process: time(&value["process"]),
         thread: time(&value["thread"]),
         throttled: time(&value["throttled"]),
         softnet_drops: value["softnet_drops"].as_u64(),
+        time_squeeze: value["time_squeeze"].as_u64(),
         nic_drops: value["nic_drops"].as_u64(),
         socket_drops: value["socket_drops"].as_u64(),
+    })
+}
+
+fn card_to_json(card: &CardLosses) -> Value {
+    let grown: serde_json::Map<String, Value> = card
+        .grown
+        .iter()
+        .map(|(name, count)| (name.clone(), (*count).into()))
+        .collect();
+    json!({"name": card.name, "grown": grown})
+}
+
+/// A boot's name is hexadecimal digits and hyphens.
+fn boot_from_json(value: &Value) -> Option<Boot> {
+    let is_name = |id: &&str| {
+        let is_digit = |c: char| c.is_ascii_hexdigit() || c == '-';
+        (1..=64).contains(&id.len()) && id.chars().all(is_digit)
+    };
+    Some(Boot {
+        id: value["id"].as_str().filter(is_name)?.into(),
+        started: value["started"].as_u64()?,
+    })
+}
+
+/// Names that a terminal or a shell could take for something else are left out.
+fn card_from_json(value: &Value) -> Option<CardLosses> {
+    let is_plain = |name: &str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:[]".contains(c);
+        (1..=64).contains(&name.len()) && name.chars().all(is_plain)
+    };
+    let grown = value["grown"].as_object()?.iter();
+    let grown = grown.filter(|(name, _)| is_plain(name)).take(MAX_COUNTERS);
+    Some(CardLosses {
+        name: value["name"].as_str().filter(|name| is_plain(name))?.into(),
+        grown: grown
+            .filter_map(|(name, count)| Some((name.clone(), count.as_u64()?)))
+            .collect(),
     })
 }
 
@@ -298,7 +374,9 @@ mod tests {
         let host = HostReading {
             at: Instant::from_nanos(7000),
             cores: vec![CoreTimes {
+                number: 5,
                 user: Duration::from_micros(9),
+                iowait: Duration::from_micros(2),
                 ..CoreTimes::default()
             }],
             thread: Some(Duration::from_micros(3)),
@@ -308,12 +386,19 @@ mod tests {
         let samples = Samples {
             streams: vec![(3, vec![reading])],
             host: vec![host],
+            card: Some(CardLosses {
+                name: "eth0.7".into(),
+                grown: vec![("rx_missed_errors".into(), 4)],
+            }),
+            boot: Boot::of_this_host(),
             congestion: Some("cubic".into()),
             limits: BufferLimits::Kernel([Some(Bytes::new(6 << 20)), None, None, None]),
         };
         let read = Samples::from_json(&samples.to_json()).unwrap();
         assert_eq!(read.streams, samples.streams);
         assert_eq!(read.host, samples.host);
+        assert_eq!(read.card, samples.card);
+        assert_eq!(read.boot, samples.boot);
         assert_eq!(read.limits, samples.limits);
     }
 
@@ -324,6 +409,8 @@ mod tests {
             "streams": [{"id": 1, "readings": [[], 7, [10, "x"], [11, 5, 6]]}, null]});
         let read = Samples::from_json(&odd).unwrap();
         assert_eq!(read.host, []);
+        let odd = json!({"name": "eth0; reboot", "grown": {}});
+        assert_eq!(card_from_json(&odd), None);
         assert_eq!(read.streams.len(), 1);
     }
 }

@@ -241,7 +241,7 @@ fn outcome(
         intervals: traffic.intervals.clone(),
         samples: traffic.samples(),
         cpu: traffic.cpu(),
-        latency: None,
+        latency: Vec::new(),
         peer,
         brief: None,
         cut_short,

@@ -122,8 +122,9 @@ impl Traffic {
 
     /// Data flows from now on.
     pub(super) fn start(&mut self) {
-        let now = Instant::now();
         self.streams.sort_by_key(|stream| stream.id);
+        self.recorder.start(&self.streams);
+        let now = Instant::now();
         self.marks = vec![<(Mark, Mark)>::default(); self.streams.len()];
         self.extremes = vec![Extremes::default(); self.streams.len()];
         self.started_at = Some((now, SystemTime::now()));

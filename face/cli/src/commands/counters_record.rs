@@ -45,6 +45,11 @@ pub(super) fn why(diagnosis: &Diagnosis) -> WhyRecord {
         cost_bps: one.cost.rate.as_bps(),
         cost_at_least: one.cost.at_least,
         fix: one.fix.clone(),
+        evidence: one
+            .evidence
+            .iter()
+            .map(|piece| piece.text.clone())
+            .collect(),
     };
     WhyRecord {
         primary_cause: diagnosis.primary().map(|first| first.cause.id.to_owned()),

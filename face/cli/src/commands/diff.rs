@@ -1,4 +1,7 @@
-//! `gigatcp diff`: two stored results next to each other, tests or runs.
+//! `gigatcp diff`: two stored results next to each other, tests or runs; or, of many tests, from
+//! where their differences come (`variance.rs`).
+
+mod variance;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -19,12 +22,18 @@ use crate::output;
     long_about = "\
 Compare two stored results: files of `gigatcp test --save`, or directories of `gigatcp run`. Flows \
 are matched by series, repeat and name. One run each says nothing about chance: for a difference \
-with its probability use `gigatcp test --compare`, or runs with --repeat.",
+with its probability use `gigatcp test --compare`, or runs with --repeat.
+
+With --variance: from where the differences between stored tests of the same settings come. The \
+variance of the rate is split into parts: within a connection (from interval to interval), between \
+connections of one command (`gigatcp test --repeat 10 --save DIR`), between such batches, and \
+between boots of the hosts; each with its 95 % interval. All runs below the directories count.",
     after_help = "\
 Examples:
   gigatcp diff before.json after.json            two tests
   gigatcp diff runs/a-0123456789abcdef runs/b-0123456789abcdef
                                                  two runs
+  gigatcp diff --variance results                connections, hours and reboots apart
   gigatcp diff --json before.json after.json     as JSON"
 )]
 pub(crate) struct Arguments {
@@ -33,8 +42,12 @@ pub(crate) struct Arguments {
     first: PathBuf,
 
     /// Second result
-    #[arg(value_name = "B")]
-    second: PathBuf,
+    #[arg(value_name = "B", required_unless_present = "variance")]
+    second: Option<PathBuf>,
+
+    /// Split the variance of the stored tests below A (and B): connections, batches, boots
+    #[arg(long)]
+    variance: bool,
 
     /// Print everything as JSON
     #[arg(long)]
@@ -51,7 +64,16 @@ struct Pair<'a> {
 
 /// Does it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let (first, second) = (read(&arguments.first)?, read(&arguments.second)?);
+    let second = match (&arguments.second, arguments.variance) {
+        (Some(second), false) => second,
+        (second, _) => {
+            let places = [Some(&arguments.first), second.as_ref()];
+            let places: Vec<&Path> = places.into_iter().flatten().map(PathBuf::as_path).collect();
+            variance::run(&places, arguments.json)?;
+            return Ok(Outcome::Done);
+        }
+    };
+    let (first, second) = (read(&arguments.first)?, read(second)?);
     let (pairs, unmatched) = pairs(&first, &second);
     if pairs.is_empty() {
         return Err(Failure::new("the two results have no flow in common")

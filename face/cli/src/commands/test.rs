@@ -8,6 +8,9 @@
 //! | `request.rs` | options to a request |
 //! | `live.rs` | what is printed while a test runs |
 //! | `native.rs` | the answer |
+//! | `hosts.rs` | both hosts: cores without time left, drops |
+//! | `latency.rs` | pings before and during a test |
+//! | `ceiling.rs` | whether the tester itself is the limit |
 //! | `campaign.rs` | repeated tests: a mean with its interval, settings compared |
 //! | `sums.rs` | sums over streams that several forms need |
 //! | `iperf3_text.rs`, `iperf3_json.rs` | what iperf3 prints, and its `-J` |
@@ -18,9 +21,12 @@
 //! | `csv.rs` | a line for each stream and interval |
 
 mod campaign;
+mod ceiling;
 mod csv;
+mod hosts;
 pub(super) mod iperf3_json;
 pub(super) mod iperf3_text;
+mod latency;
 mod live;
 mod native;
 mod nuttcp_text;
@@ -121,6 +127,7 @@ Examples:
   gigatcp test dtn2.example --until 2%           repeated until the mean is known within 2 %
   gigatcp test dtn2.example --compare cc=cubic,bbr
                                                  which is faster, and is that certain?
+  gigatcp test dtn2.example --rrul               latency under load in both directions
   gigatcp test dtn2.example --protocol nuttcp    to a stock `nuttcp -S`
   gigatcp test localhost --stack engine          gigatcp's own TCP, to a server on this host
   gigatcp test dtn2.example -J | jq .end         iperf3's JSON"
@@ -282,6 +289,15 @@ pub(crate) struct Arguments {
     #[arg(long)]
     latency: bool,
 
+    /// Do not measure the loopback ceiling of this host, which takes 0.6 s once
+    #[arg(long)]
+    no_ceiling: bool,
+
+    /// Streams both ways (4 each, or -P), with pings of ICMP, UDP and TCP before and during: flent's
+    /// rrul, all best effort
+    #[arg(long, conflicts_with_all = ["udp", "reverse", "bidir"])]
+    rrul: bool,
+
     /// Leave slow start out of the rate: it is recognized from the counters
     #[arg(long, conflicts_with = "udp")]
     steady: bool,
@@ -302,7 +318,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// Keep the result (run.json), for `gigatcp diff`
+    /// Keep the result (run.json), for `gigatcp diff`; of repeated runs each, in this directory
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 
@@ -339,7 +355,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Ok(measured) => measured,
         Err(error) => return failed(arguments, &request, &error, &interrupt),
     };
-    print(arguments, &measured)?;
+    let ceiling = ceiling::of(arguments, &measured);
+    print(arguments, &measured, ceiling)?;
     store(arguments, &measured)?;
     if let Some(signal) = interrupt.signal() {
         return Ok(Outcome::Interrupted(signal));
@@ -376,7 +393,11 @@ fn store(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
 }
 
 /// Prints what was measured.
-fn print(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
+fn print(
+    arguments: &Arguments,
+    measured: &Measured,
+    ceiling: Option<ceiling::Ceiling>,
+) -> Result<(), Failure> {
     if arguments.json {
         return output::print_json(&iperf3_json::of(measured));
     }
@@ -384,10 +405,10 @@ fn print(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
         return output::print(&iperf3_json::end_event(measured));
     }
     match arguments.format {
-        Format::Native => output::print(&native::text(measured, arguments.steady)),
+        Format::Native => output::print(&native::text(measured, arguments.steady, ceiling)),
         Format::Iperf3 => output::print(&iperf3_text::end(measured)),
         Format::Nuttcp => output::print(&nuttcp_text::end(measured)),
-        Format::Json => output::print_json(&native::json(measured)),
+        Format::Json => output::print_json(&native::json(measured, ceiling)),
         Format::JsonLines => output::print(&native::end_line(measured)),
         Format::Csv => output::print(&csv::totals(measured)),
         Format::Pscheduler => output::print_json(&pscheduler::of(measured)),

@@ -121,6 +121,7 @@ pub fn one_series(shape: Shape, repeat: u32) -> SeriesRecord {
         event_hash: format!("{:016x}", packets.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         packets,
         live: None,
+        test: None,
         further: None,
         arrivals: Vec::new(),
         datagrams: Vec::new(),

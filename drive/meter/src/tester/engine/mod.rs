@@ -23,7 +23,7 @@ use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, UdpSocket};
 
 use gigatcp_linux::{LabError, Step, settings};
-use gigatcp_live::{Device, DeviceConfig, Options, Stack, Stream};
+use gigatcp_live::{Device, DeviceConfig, Options, Scheduling, Stack, Stream};
 use gigatcp_protocol::iperf3::{Direction, Parameters, Transport};
 use gigatcp_units::{Bytes, Instant, Rate};
 use gigatcp_why::counters::Reading;
@@ -72,7 +72,13 @@ impl Engine {
             config.engine.push(v6(2));
         }
         let device = Device::open_here(&config)?;
-        let stack = Stack::start(device).map_err(|cause| LabError::new(Step::Thread, cause))?;
+        // A pause of more than a millisecond is one that pacing does not make good.
+        let scheduling = Scheduling {
+            is_first: true,
+            ..Scheduling::default()
+        };
+        let stack = Stack::start_with(device, scheduling)
+            .map_err(|cause| LabError::new(Step::Thread, cause))?;
         Ok(Self { stack, config })
     }
 

@@ -442,7 +442,7 @@ fn outcome(request: &Request, transfer: &Transfer, control_mss: u32) -> Outcome 
         intervals: traffic.intervals.clone(),
         samples: traffic.samples(),
         cpu: traffic.cpu(),
-        latency: None,
+        latency: Vec::new(),
         peer: None,
         brief: None,
         cut_short: None,

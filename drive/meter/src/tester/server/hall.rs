@@ -187,6 +187,17 @@ impl<'a> Hall<'a> {
         *ended.unwrap_or_else(PoisonError::into_inner) > 0
     }
 
+    /// Whether a client at an address has a test, or a control connection.
+    pub(super) fn knows(&self, address: IpAddr) -> bool {
+        let running = self.running.values().map(|one| one.address);
+        let others = self.pending.iter().map(|one| one.peer.ip());
+        let waiting = self.waiting.iter().map(|one| one.peer.ip());
+        running
+            .chain(others)
+            .chain(waiting)
+            .any(|one| one == address)
+    }
+
     /// Waits for something to happen and handles it.
     pub(super) fn step(&mut self) -> io::Result<()> {
         let ready = self.wait()?;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::atomic::Ordering;
 
-use gigatcp_protocol::iperf3::datagram::reply_to;
+use gigatcp_protocol::iperf3::datagram::{PING, reply_to};
 use gigatcp_protocol::iperf3::{Cookie, Output, Parameters, ServerEvent, Session};
 use socket2::SockRef;
 
@@ -94,11 +94,16 @@ impl Hall<'_> {
         Some(pending)
     }
 
-    /// Datagrams to the server's port: first messages of UDP streams.
+    /// Datagrams to the server's port: first messages of UDP streams, and pings.
     pub(super) fn take_datagrams(&mut self) {
         let mut buffer = [0; 64];
         while let Ok((length, peer)) = self.server.datagrams.recv_from(&mut buffer) {
-            let Some(reply) = reply_to(&buffer[..length]) else {
+            let datagram = &buffer[..length];
+            if datagram.starts_with(&PING) && self.knows(peer.ip()) {
+                // A reply that the system does not take is lost on the way.
+                let _ = self.server.datagrams.send_to(datagram, peer);
+            }
+            let Some(reply) = reply_to(datagram) else {
                 continue;
             };
             let server = self.server;

@@ -5,16 +5,20 @@
 //! counted and named.
 
 use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use gigatcp_meter::tester::{self, Outcome as Measured, Request, Role};
+use gigatcp_meter::tester::{self, Outcome as Measured, Request, Role, TestError};
+use gigatcp_record::RunRecord;
 use gigatcp_report::number;
 use gigatcp_theory::sample::{Summary, Welch};
 use serde_json::{Value, json};
 
 use super::super::Outcome;
-use super::{Arguments, Format, native, request, sums};
+use super::{Arguments, Format, native, record, request, sums};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::whole_file::WholeFile;
 use crate::{output, values};
 
 /// Runs before the interval is looked at.
@@ -105,6 +109,8 @@ struct Variant {
     runs: Vec<(f64, Option<&'static str>)>,
     /// Why the others were not.
     failures: Vec<String>,
+    /// The record of one of the runs.
+    record: Option<RunRecord>,
 }
 
 impl Variant {
@@ -127,6 +133,7 @@ impl Variant {
 pub(super) fn run(arguments: &Arguments, request: &Request) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut variants = variants(arguments, request)?;
+    let mut kept = Kept::new(arguments)?;
     let (with_until, with_compare) = DEFAULT_RUNS;
     let default = if arguments.until.is_some() {
         with_until
@@ -150,7 +157,12 @@ pub(super) fn run(arguments: &Arguments, request: &Request) -> Result<Outcome, F
         }
         for index in order {
             if interrupt.signal().is_none() {
-                one(arguments, &mut variants[index], round + 1, &interrupt)?;
+                one(
+                    arguments,
+                    &mut variants[index],
+                    round + 1,
+                    (&interrupt, &mut kept),
+                )?;
             }
         }
         round += 1;
@@ -171,12 +183,60 @@ pub(super) fn run(arguments: &Arguments, request: &Request) -> Result<Outcome, F
     })
 }
 
+/// Where the runs of a campaign are stored: all of them, and those without data too.
+struct Kept {
+    directory: Option<PathBuf>,
+    batch: SystemTime,
+    count: u32,
+}
+
+impl Kept {
+    fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        if let Some(directory) = &arguments.save {
+            std::fs::create_dir_all(directory).map_err(|error| {
+                Failure::io(&format!("make {}", directory.display()), &error)
+                    .effect("nothing was measured")
+                    .hint("of repeated tests --save names a directory: each run is a file of it")
+            })?;
+        }
+        Ok(Self {
+            directory: arguments.save.clone(),
+            batch: SystemTime::now(),
+            count: 0,
+        })
+    }
+
+    fn store(
+        &mut self,
+        variant: &mut Variant,
+        found: &Result<Measured, TestError>,
+    ) -> Result<(), Failure> {
+        let Some(directory) = &self.directory else {
+            return Ok(());
+        };
+        let record = match (found, &variant.record) {
+            (Ok(measured), _) => record::in_batch(measured, self.batch),
+            (Err(error), Some(like)) => record::without_data(like, &error.to_string(), self.batch),
+            (Err(_), None) => return Ok(()),
+        };
+        self.count += 1;
+        let since = self.batch.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let name = format!("{}-{:04}.json", since.as_millis(), self.count);
+        let text = serde_json::to_vec_pretty(&record)
+            .map_err(|error| Failure::fault(format!("the result cannot be written: {error}")))?;
+        WholeFile::write(&directory.join(name), &text)?;
+        variant.record.get_or_insert(record);
+        Ok(())
+    }
+}
+
 fn variants(arguments: &Arguments, request: &Request) -> Result<Vec<Variant>, Failure> {
     let variant = |label: String, request: Request| Variant {
         label,
         request,
         runs: Vec::new(),
         failures: Vec::new(),
+        record: None,
     };
     let Some(compared) = &arguments.compare else {
         return Ok(vec![variant(String::new(), request.clone())]);
@@ -194,10 +254,12 @@ fn one(
     arguments: &Arguments,
     variant: &mut Variant,
     round: u32,
-    interrupt: &Interrupt,
+    (interrupt, kept): (&Interrupt, &mut Kept),
 ) -> Result<(), Failure> {
     let stops = || interrupt.signal().is_some();
-    let found = match tester::run(&variant.request, &stops, &mut |_| {}) {
+    let found = tester::run(&variant.request, &stops, &mut |_| {});
+    kept.store(variant, &found)?;
+    let found = match found {
         Ok(measured) if measured.cut_short.is_none() => measured,
         Ok(measured) => {
             let reason = measured.cut_short.unwrap_or_default();

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use gigatcp_meter::tester::{
-    self, Explanation, Interval, Latency, Outcome, Protocol, Role, StackKind, StreamInterval,
-    StreamOutcome, UdpCounts,
+    self, Explanation, Interval, Outcome, Protocol, Role, StackKind, StreamInterval, StreamOutcome,
+    UdpCounts,
 };
 use gigatcp_protocol::iperf3::{Direction, ServerOutput, StreamResults, Transport};
 use gigatcp_report::escape::terminal;
@@ -13,13 +13,14 @@ use gigatcp_report::number;
 use serde_json::{Value, json};
 
 use super::super::why::answer;
-use super::sums;
+use super::ceiling::Ceiling;
+use super::{hosts, latency, sums};
 
 /// Schema of the JSON.
 const SCHEMA: &str = "gigatcp-test/1";
 
 /// The text of the answer; with the rate of the steady part if that is requested.
-pub(super) fn text(outcome: &Outcome, is_steady: bool) -> String {
+pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>) -> String {
     let explanations = tester::explain(outcome);
     let mut text = String::new();
     for role in sums::roles(&outcome.streams) {
@@ -39,10 +40,14 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool) -> String {
             text.push_str(&answer::labeled("Streams", &note));
         }
     }
-    if let Some(latency) = &outcome.latency {
-        text.push_str(&answer::labeled("Latency", &latency_facts(latency)));
-    }
+    text.push_str(&latency::lines(outcome));
     text.push_str(&answer::labeled("CPU", &cpu(outcome)));
+    let mut causes = explanations.iter().filter_map(primary);
+    let has_fix = causes.any(|id| id.ends_with("cpu-limited"));
+    text.push_str(&hosts::lines(outcome, has_fix));
+    if let Some(near) = ceiling.and_then(|ceiling| ceiling.text()) {
+        text.push_str(&answer::labeled("Ceiling", &near));
+    }
     overrides(&mut text, outcome);
     if let Some(reason) = &outcome.cut_short {
         text.push_str(&answer::labeled("Cut short", reason));
@@ -258,25 +263,6 @@ fn received_rate(outcome: &Outcome, stream: &StreamOutcome) -> f64 {
     sums::rate(bytes, receiving_time(outcome, stream.role))
 }
 
-/// Pings before the test and under its load.
-fn latency_facts(latency: &Latency) -> String {
-    let of = |times: &[Duration]| {
-        let at = |share| Latency::percentile(times, share);
-        let (Some(median), Some(p99), Some(max)) = (at(0.5), at(0.99), at(1.0)) else {
-            return "no reply".to_owned();
-        };
-        let [median, p99, max] = [median, p99, max].map(|time| time.as_secs_f64() * 1000.0);
-        format!("p50 {median:.2}, p99 {p99:.2}, max {max:.2} ms")
-    };
-    let sent = latency.loaded.len() as u64 + latency.lost;
-    let lost = sums::percent(latency.lost.cast_signed(), sent);
-    format!(
-        "ping under load {} ({lost:.1} % lost); idle {}",
-        of(&latency.loaded),
-        of(&latency.idle)
-    )
-}
-
 /// CPU time of both ends.
 fn cpu(outcome: &Outcome) -> String {
     let own = format!("{:.0} % of one core here", outcome.cpu.total);
@@ -307,12 +293,14 @@ fn overrides(text: &mut String, outcome: &Outcome) {
 }
 
 /// Everything, as JSON.
-pub(super) fn json(outcome: &Outcome) -> Value {
+pub(super) fn json(outcome: &Outcome, ceiling: Option<Ceiling>) -> Value {
     let parameters = &outcome.parameters;
     let intervals = outcome.intervals.iter();
     let intervals = intervals.map(|one| interval_value(&outcome.streams, one));
     let explanations = tester::explain(outcome);
     let explanations = explanations.iter().map(explanation_value);
+    let pings = latency::values(outcome);
+    let icmp = pings["icmp"].clone();
     json!({
         "schema": SCHEMA,
         "host": outcome.host,
@@ -331,7 +319,10 @@ pub(super) fn json(outcome: &Outcome) -> Value {
         "measured_s": outcome.measured.as_secs_f64(),
         "received": received_values(outcome),
         "cpu_percent": {"total": outcome.cpu.total, "user": outcome.cpu.user, "system": outcome.cpu.system},
-        "latency": outcome.latency.as_ref().map(latency_value),
+        "hosts": hosts::values(outcome),
+        "ceiling": ceiling.map(|ceiling| ceiling.value()),
+        "latency": icmp,
+        "pings": pings,
         "streams": outcome.streams.iter().map(|one| stream_value(outcome, one)).collect::<Vec<_>>(),
         "intervals": intervals.collect::<Vec<_>>(),
         "explanations": explanations.collect::<Vec<_>>(),
@@ -353,20 +344,6 @@ fn received_values(outcome: &Outcome) -> Vec<Value> {
         })
     };
     roles.map(value).collect()
-}
-
-fn latency_value(latency: &Latency) -> Value {
-    let micros = |times: &[Duration]| {
-        times
-            .iter()
-            .map(|time| time.as_micros() as u64)
-            .collect::<Vec<_>>()
-    };
-    json!({
-        "idle_us": micros(&latency.idle),
-        "loaded_us": micros(&latency.loaded),
-        "lost": latency.lost,
-    })
 }
 
 fn explanation_value(one: &Explanation) -> Value {
@@ -402,7 +379,7 @@ pub(super) fn interval_line(streams: &[StreamOutcome], interval: &Interval) -> S
 
 /// The last line.
 pub(super) fn end_line(outcome: &Outcome) -> String {
-    let mut value = json(outcome);
+    let mut value = json(outcome, None);
     value["kind"] = "end".into();
     if let Some(map) = value.as_object_mut() {
         map.remove("intervals");

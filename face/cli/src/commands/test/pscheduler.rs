@@ -42,7 +42,7 @@ pub(super) fn of(outcome: &Outcome) -> Value {
         summary = total(outcome, first.role, &own, peer.as_ref());
     }
     let mut value = result(outcome.cut_short.as_deref());
-    value["diags"] = native::text(outcome, false).into();
+    value["diags"] = native::text(outcome, false, None).into();
     value["intervals"] = intervals.into();
     value["summary"] = json!({"streams": streams, "summary": summary});
     if let Some(first) = outcome.streams.first() {

@@ -1,17 +1,18 @@
 //! A test as the record of a run: for `--report`, `--save` and `gigatcp diff`.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gigatcp_meter::tester::{self, Explanation, Outcome, Role, StreamOutcome};
 use gigatcp_protocol::iperf3::Transport;
 use gigatcp_record::growth;
 use gigatcp_record::{
     DatagramsRecord, FlowRecord, IntervalRecord, Negotiated, RunRecord, SCHEMA, SeriesRecord,
+    TestRecord,
 };
 use gigatcp_why::counters::Reading;
 
 use super::super::counters_record::{rate_at, samples, shares, spans, why};
-use super::{native, sums};
+use super::{hosts, native, sums};
 
 /// The record: one series, a flow for each stream of TCP.
 pub(super) fn of(outcome: &Outcome) -> RunRecord {
@@ -49,9 +50,54 @@ pub(super) fn of(outcome: &Outcome) -> RunRecord {
             duration_ns: nanos(outcome.measured),
             flows: flows.collect(),
             datagrams: datagrams.collect(),
+            hosts: hosts::records(outcome),
+            test: Some(times(outcome.started_at, outcome.started_at)),
             ..SeriesRecord::default()
         }],
     }
+}
+
+/// When a run began, and the first one of its batch.
+fn times(started: SystemTime, batch: SystemTime) -> TestRecord {
+    let millis = |time: SystemTime| {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    };
+    TestRecord {
+        started_unix_ms: millis(started),
+        batch_unix_ms: millis(batch),
+    }
+}
+
+/// The record of a run of a batch.
+pub(super) fn in_batch(outcome: &Outcome, batch: SystemTime) -> RunRecord {
+    let mut record = of(outcome);
+    for series in &mut record.series {
+        series.test = Some(times(outcome.started_at, batch));
+    }
+    record
+}
+
+/// The record of a run of a batch in which no data flowed; `like` is one in which some did.
+pub(super) fn without_data(like: &RunRecord, reason: &str, batch: SystemTime) -> RunRecord {
+    let mut record = like.clone();
+    record.partial = true;
+    for series in &mut record.series {
+        let flow = FlowRecord {
+            name: "no data".to_owned(),
+            failure: Some(reason.to_owned()),
+            ..FlowRecord::default()
+        };
+        *series = SeriesRecord {
+            name: series.name.clone(),
+            title: series.title.clone(),
+            partial: true,
+            flows: vec![flow],
+            test: Some(times(SystemTime::now(), batch)),
+            ..SeriesRecord::default()
+        };
+    }
+    record
 }
 
 fn nanos(time: Duration) -> u64 {

@@ -3,7 +3,7 @@
 use std::time;
 
 use gigatcp_meter::tester::auth::{self, Padding};
-use gigatcp_meter::tester::{Protocol, Request, TestError};
+use gigatcp_meter::tester::{PingSet, Protocol, Request, TestError};
 use gigatcp_protocol::iperf3::{ClientFailure, Direction, Parameters, Transport};
 use gigatcp_units::{Bytes, Duration, Rate};
 
@@ -20,6 +20,9 @@ pub(crate) struct Bitrate {
 
 /// iperf3's default rate of UDP, in bit/s.
 const UDP_DEFAULT: u64 = 1 << 20;
+
+/// Streams each way of flent's rrul.
+const RRUL_STREAMS: u32 = 4;
 
 /// Reads a rate; a bare number is bit/s, as for iperf3.
 pub(crate) fn rate(text: &str) -> Result<Rate, String> {
@@ -152,6 +155,7 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
         Protocol::Nuttcp => &[
             (arguments.bidir, "--bidir"),
             (arguments.latency, "--latency"),
+            (arguments.rrul, "--rrul"),
             (arguments.omit > 0, "--omit"),
             (arguments.username.is_some(), "--username"),
             (arguments.json, "--json"),
@@ -163,7 +167,8 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
         ],
     };
     let is_one_way = arguments.format == super::Format::Pscheduler;
-    if is_one_way && (arguments.bidir || super::campaign::is_requested(arguments)) {
+    if is_one_way && (arguments.bidir || arguments.rrul || super::campaign::is_requested(arguments))
+    {
         return Err(
             Failure::new("--format pscheduler: its result has one test of one direction")
                 .effect("nothing was measured")
@@ -201,7 +206,7 @@ pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
         } else {
             Transport::Tcp
         },
-        direction: match (arguments.bidir, arguments.reverse) {
+        direction: match (arguments.bidir || arguments.rrul, arguments.reverse) {
             (true, _) => Direction::Bidirectional,
             (_, true) => Direction::Reverse,
             _ => Direction::Forward,
@@ -210,7 +215,10 @@ pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
         time: if has_amount { 0 } else { arguments.time },
         num: arguments.bytes.map_or(0, Bytes::as_u64),
         blockcount: arguments.blockcount.unwrap_or(0),
-        parallel: arguments.parallel,
+        parallel: match (arguments.rrul, arguments.parallel) {
+            (true, 1) => RRUL_STREAMS,
+            (_, count) => count,
+        },
         len: arguments.length.map(small),
         window: arguments.window.map(Bytes::as_u64),
         mss: arguments.set_mss.map(small),
@@ -236,7 +244,11 @@ pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
     request.interval = (!arguments.interval.is_zero()).then(|| std_time(arguments.interval));
     request.connect_timeout = std_time(arguments.connect_timeout);
     request.receive_timeout = std_time(arguments.rcv_timeout);
-    request.latency = arguments.latency;
+    request.latency = match (arguments.rrul, arguments.latency) {
+        (true, _) => PingSet::All,
+        (_, true) => PingSet::Icmp,
+        _ => PingSet::None,
+    };
     request.processor = arguments.affinity.map(|affinity| affinity.client);
     request.bind = arguments.bind;
     request.bind_dev.clone_from(&arguments.bind_dev);

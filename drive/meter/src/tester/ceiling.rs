@@ -1,0 +1,119 @@
+//! The rate that this host's TCP carries to itself: what a test between hosts cannot exceed by much.
+//!
+//! Streams over the loopback interface inside this process, with the block, the number of streams
+//! and the congestion control of a test. Both ends share the CPUs of this host, and no network card
+//! takes work off them: with two cores or more it is about what one end can do, neither an upper
+//! nor a lower bound. Not measured are sendfile (`-Z`), MSG_TRUNC and the engine.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gigatcp_protocol::iperf3::{Direction, Parameters};
+use socket2::SockRef;
+
+use super::options;
+
+/// Time in which the streams reach their rate, and time that is measured.
+const TIMES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(400)];
+
+/// Longest wait of a call, so that a stalled stream ends the measurement.
+const CALL: Duration = Duration::from_millis(100);
+
+/// Measures the ceiling in bit/s, in less than a second.
+///
+/// # Errors
+/// What the system says: without the loopback interface, or with too few descriptors.
+pub fn loopback_ceiling(parameters: &Parameters, block: usize) -> io::Result<f64> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let to = listener.local_addr()?;
+    let mut pairs = Vec::new();
+    // The test's own bound of the rate is none of the host.
+    let parameters = &Parameters {
+        fqrate: None,
+        ..parameters.clone()
+    };
+    let directions = match parameters.direction {
+        Direction::Bidirectional => 2,
+        _ => 1,
+    };
+    for _ in 0..directions * parameters.parallel.max(1) {
+        let sender = TcpStream::connect_timeout(&to, CALL)?;
+        options::apply_after(SockRef::from(&sender), parameters)?;
+        sender.set_write_timeout(Some(CALL))?;
+        let (receiver, _) = listener.accept()?;
+        receiver.set_read_timeout(Some(CALL))?;
+        pairs.push((sender, receiver));
+    }
+    let (bytes, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let rate = thread::scope(|scope| {
+        for (sender, receiver) in &pairs {
+            scope.spawn(|| send(sender, block, &stop));
+            scope.spawn(|| receive(receiver, block, &bytes, &stop));
+        }
+        thread::sleep(TIMES[0]);
+        let (from, before) = (Instant::now(), bytes.load(Ordering::Relaxed));
+        thread::sleep(TIMES[1]);
+        let moved = bytes.load(Ordering::Relaxed) - before;
+        let time = from.elapsed().as_secs_f64();
+        stop.store(true, Ordering::Relaxed);
+        8.0 * moved as f64 / time
+    });
+    if rate > 0.0 {
+        Ok(rate)
+    } else {
+        Err(io::ErrorKind::TimedOut.into())
+    }
+}
+
+fn send(mut socket: &TcpStream, block: usize, stop: &AtomicBool) {
+    let data = vec![0; block.max(1)];
+    while !stop.load(Ordering::Relaxed) {
+        match socket.write(&data) {
+            Err(error) if !is_wait(&error) => break,
+            _ => {}
+        }
+    }
+}
+
+fn receive(mut socket: &TcpStream, block: usize, bytes: &AtomicU64, stop: &AtomicBool) {
+    let mut data = vec![0; block.max(1)];
+    while !stop.load(Ordering::Relaxed) {
+        match socket.read(&mut data) {
+            Ok(0) => break,
+            Ok(count) => {
+                bytes.fetch_add(count as u64, Ordering::Relaxed);
+            }
+            Err(error) if is_wait(&error) => {}
+            Err(_) => break,
+        }
+    }
+}
+
+/// Whether a call ended because of its time limit.
+fn is_wait(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ceiling_is_known_within_a_second_and_small_blocks_lower_it() {
+        let parameters = Parameters {
+            parallel: 2,
+            ..Parameters::default()
+        };
+        let before = Instant::now();
+        let large = loopback_ceiling(&parameters, 128 << 10).unwrap();
+        let time = before.elapsed();
+        let small = loopback_ceiling(&parameters, 64).unwrap();
+        assert!(large > 3.0 * small, "{large} and {small} bit/s");
+        // A machine that compiles meanwhile may add to it.
+        assert!(time < Duration::from_secs(3), "{time:?}");
+    }
+}

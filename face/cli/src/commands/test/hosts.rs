@@ -1,0 +1,125 @@
+//! Both hosts during a test: the core without time left and drops, as text, JSON and record.
+
+use gigatcp_meter::tester::{self, Outcome};
+use gigatcp_record::{HostRecord, ProcessorRecord};
+use gigatcp_why::counters::{CoreShares, HostSummary};
+use serde_json::{Value, json};
+
+use super::super::why::answer::labeled;
+
+/// The names of the two hosts in sentences.
+const NAMES: [&str; 2] = ["here", "there"];
+
+/// Lines for what matters: none for hosts whose cores all have time left and that dropped
+/// nothing. `has_fix`: the fix of the cause already says what to change.
+pub(super) fn lines(outcome: &Outcome, has_fix: bool) -> String {
+    let mut text = String::new();
+    for (name, host) in known(outcome) {
+        if let Some(core) = host.saturated_text() {
+            text.push_str(&labeled("", &format!("{name} {core}")));
+            if let Some(advice) = host.core_advice().filter(|_| !has_fix) {
+                text.push_str(&labeled("", &format!("to change that {name}: {advice}")));
+            }
+        }
+    }
+    for (name, host) in known(outcome) {
+        if let Some(drops) = host.drops_text() {
+            text.push_str(&labeled("Drops", &format!("{name} {drops}")));
+        }
+    }
+    text
+}
+
+/// The hosts that are known, this one first; one entry if both ends run on this one.
+fn known(outcome: &Outcome) -> Vec<(&'static str, HostSummary)> {
+    let [own, peer] = tester::boots(outcome);
+    let hosts = NAMES.into_iter().zip(tester::host_summaries(outcome));
+    let count = if own.is_some() && own == peer { 1 } else { 2 };
+    let hosts = hosts.take(count);
+    hosts
+        .filter_map(|(name, host)| Some((name, host?)))
+        .collect()
+}
+
+/// Everything, as JSON: shares of the time by core and kind, and counts.
+pub(super) fn values(outcome: &Outcome) -> Value {
+    let core = |core: &CoreShares| {
+        let kinds = core
+            .kinds()
+            .into_iter()
+            .map(|(name, share)| (name, share.into()));
+        let mut value: serde_json::Map<String, Value> = kinds
+            .map(|(name, share): (&str, Value)| (name.to_owned(), share))
+            .collect();
+        value.insert("core".to_owned(), core.number.into());
+        value
+    };
+    let host = |(name, host): &(&str, HostSummary)| {
+        let card = host.card.as_ref();
+        let losses = card.map(|card| {
+            let grown = card.grown.iter().cloned();
+            grown
+                .map(|(name, count)| (name, count.into()))
+                .collect::<serde_json::Map<_, Value>>()
+        });
+        json!({
+            "host": name,
+            "cores": host.cores.iter().map(core).collect::<Vec<_>>(),
+            "mean_busy": host.mean_busy(),
+            "saturated": host.saturated_text(),
+            "advice": host.core_advice(),
+            "softnet_dropped": host.softnet_drops,
+            "time_squeeze": host.time_squeeze,
+            "interface": card.map(|card| card.name.as_str()),
+            "interface_losses": losses,
+        })
+    };
+    known(outcome).iter().map(host).collect()
+}
+
+/// The same as hosts of a record.
+pub(super) fn records(outcome: &Outcome) -> Vec<HostRecord> {
+    let boots = tester::boots(outcome);
+    let record = |(name, host): (&str, HostSummary)| {
+        let boot = boots[usize::from(name != NAMES[0])].as_ref();
+        let count = f64::max(host.cores.len() as f64, 1.0);
+        let mean = |of: fn(&CoreShares) -> f64| host.cores.iter().map(of).sum::<f64>() / count;
+        let interrupt = |core: &CoreShares| core.softirq + core.irq;
+        let idle = |core: &CoreShares| (1.0 - core.busy() + core.steal).max(0.0);
+        let processor = |core: &CoreShares| ProcessorRecord {
+            user_fraction: core.user,
+            system_fraction: core.system,
+            interrupt_fraction: interrupt(core),
+            idle_fraction: idle(core),
+        };
+        let grown = host.card.iter().flat_map(|card| card.grown.iter().cloned());
+        let backlog = (
+            "softnet_dropped".to_owned(),
+            host.softnet_drops.unwrap_or(0),
+        );
+        let drops = grown.chain([backlog]).filter(|(_, count)| *count > 0);
+        let advice = host.core_advice().map(|advice| format!(". {advice}"));
+        let core = host.saturated_text();
+        HostRecord {
+            name: match name {
+                "here" => "this host".to_owned(),
+                _ => outcome.host.clone(),
+            },
+            processors: host.cores.len() as u64,
+            user_fraction: mean(|core| core.user),
+            system_fraction: mean(|core| core.system),
+            interrupt_fraction: mean(|core| core.softirq + core.irq),
+            idle_fraction: mean(|core| (1.0 - core.busy() + core.steal).max(0.0)),
+            each_processor: match host.cores.len() {
+                0 | 1 => Vec::new(),
+                _ => host.cores.iter().map(processor).collect(),
+            },
+            drops: drops.collect(),
+            boot_id: boot.map(|boot| boot.id.clone()),
+            booted_unix_s: boot.map(|boot| boot.started),
+            saturated: core.map(|core| core + &advice.unwrap_or_default()),
+            ..HostRecord::default()
+        }
+    };
+    known(outcome).into_iter().map(record).collect()
+}

@@ -1,0 +1,138 @@
+//! Latency under load: pings of each kind before and during a test, as text and JSON.
+
+use std::time::Duration;
+
+use gigatcp_meter::tester::{Latency, Outcome, PingKind, Role};
+use gigatcp_report::number;
+use serde_json::{Map, Value, json};
+
+use super::super::why::answer::labeled;
+use super::{native, sums};
+
+/// Shares below which the RTTs lie that are shown, with their names.
+const SHOWN: [(f64, &str); 3] = [(0.5, "median"), (0.95, "p95"), (0.99, "p99")];
+
+/// What the load did to the RTT, then a line for each kind of ping; empty without pings.
+pub(super) fn lines(outcome: &Outcome) -> String {
+    let mut text = sentence(outcome).map_or_else(String::new, |text| labeled("Latency", &text));
+    for latency in &outcome.latency {
+        let label = if text.is_empty() { "Latency" } else { "" };
+        text.push_str(&labeled(label, &facts(latency)));
+    }
+    let has = |kind| outcome.latency.iter().any(|one| one.kind == kind);
+    if has(PingKind::Tcp) && !has(PingKind::Icmp) {
+        let reason = "ICMP: not allowed for this user (net.ipv4.ping_group_range)";
+        text.push_str(&labeled("", reason));
+    }
+    text
+}
+
+/// By how much median and 99th percentile grew while data flowed, and how much that was; of ICMP
+/// where it has replies.
+fn sentence(outcome: &Outcome) -> Option<String> {
+    let has_both = |one: &&Latency| !one.idle.is_empty() && !one.loaded.is_empty();
+    let first = outcome.latency.iter().find(has_both)?;
+    let grown = |share| {
+        let [idle, loaded] = [&first.idle, &first.loaded].map(|times| at(times, share));
+        Some((idle?, loaded?))
+    };
+    let (idle, loaded) = grown(0.5)?;
+    let (idle_p99, loaded_p99) = grown(0.99)?;
+    let rates = sums::roles(&outcome.streams).into_iter().map(|role| {
+        let bytes = outcome.received(role).or(outcome.sent(role)).unwrap_or(0);
+        let rate = number::rate(sums::rate(bytes, native::receiving_time(outcome, role)));
+        match role {
+            Role::Sender => format!("{rate} up"),
+            Role::Receiver => format!("{rate} down"),
+        }
+    });
+    Some(format!(
+        "with {} the median RTT of {} pings went from {idle:.2} to {loaded:.2} ms ({:+.2} ms), \
+         p99 from {idle_p99:.2} to {loaded_p99:.2} ms ({:+.2} ms)",
+        rates.collect::<Vec<_>>().join(" and "),
+        label(first.kind),
+        loaded - idle,
+        loaded_p99 - idle_p99
+    ))
+}
+
+const fn label(kind: PingKind) -> &'static str {
+    match kind {
+        PingKind::Icmp => "ICMP",
+        PingKind::Udp => "UDP",
+        PingKind::Tcp => "TCP handshake",
+    }
+}
+
+/// A percentile in milliseconds.
+fn at(times: &[Duration], share: f64) -> Option<f64> {
+    Latency::percentile(times, share).map(|time| time.as_secs_f64() * 1000.0)
+}
+
+fn facts(latency: &Latency) -> String {
+    let name = label(latency.kind);
+    if latency.kind == PingKind::Udp && latency.idle.is_empty() && latency.loaded.is_empty() {
+        return format!("{name}: no reply; only a gigatcp server answers");
+    }
+    let of = |times: &[Duration]| {
+        let known = SHOWN.map(|(share, name)| Some(format!("{name} {:.2}", at(times, share)?)));
+        let known: Vec<String> = known.into_iter().flatten().collect();
+        match known.is_empty() {
+            true => "no reply".to_owned(),
+            false => known.join(", ") + " ms",
+        }
+    };
+    let sent = latency.loaded.len() as u64 + latency.lost;
+    let lost = sums::percent(latency.lost.cast_signed(), sent);
+    format!(
+        "{name}: idle {}; under load {}, {lost:.1} % of {sent} lost",
+        of(&latency.idle),
+        of(&latency.loaded)
+    )
+}
+
+/// All RTTs by kind, with the percentiles that the text shows.
+pub(super) fn values(outcome: &Outcome) -> Value {
+    let micros = |times: &[Duration]| {
+        let micros = times.iter().map(|time| time.as_micros() as u64);
+        micros.collect::<Vec<_>>()
+    };
+    let percentiles = |times: &[Duration]| {
+        let all = SHOWN.iter();
+        let all = all.map(|(share, name)| ((*name).to_owned(), json!(at(times, *share))));
+        all.collect::<Map<_, _>>()
+    };
+    let value = |latency: &Latency| {
+        json!({
+            "idle_us": micros(&latency.idle),
+            "loaded_us": micros(&latency.loaded),
+            "lost": latency.lost,
+            "idle_ms": percentiles(&latency.idle),
+            "loaded_ms": percentiles(&latency.loaded),
+        })
+    };
+    let all = outcome.latency.iter();
+    let all = all.map(|latency| (latency.kind.name().to_owned(), value(latency)));
+    Value::Object(all.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_of_idle_and_loaded_replies_stand_next_to_the_share_lost() {
+        let times = |from: u64| (1..=100).map(move |step| Duration::from_micros(from + 10 * step));
+        let latency = Latency {
+            kind: PingKind::Icmp,
+            idle: times(0).collect(),
+            loaded: times(50_000).collect(),
+            lost: 25,
+        };
+        assert_eq!(
+            facts(&latency),
+            "ICMP: idle median 0.50, p95 0.95, p99 0.99 ms; under load median 50.50, p95 50.95, \
+             p99 50.99 ms, 20.0 % of 125 lost"
+        );
+    }
+}

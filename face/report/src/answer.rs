@@ -1,0 +1,120 @@
+//! The answer that heads the page of a test or of a watched connection: cause, share, confidence,
+//! then cost, fix and evidence, as the terminal has them.
+
+use std::fmt::Write;
+
+use gigatcp_record::{FlowRecord, WhyRecord, WhyVerdict};
+
+use crate::Report;
+use crate::escape::html;
+use crate::number::rate;
+
+/// Other connections whose sentences are listed.
+const MAX_OTHERS: usize = 16;
+
+/// Connections with an answer, the one that moved most first; none of a run of a plan.
+fn answered<'a>(report: &Report<'a>) -> Vec<(&'a FlowRecord, &'a WhyRecord)> {
+    let series = report.run.series.iter().filter(|_| report.run.is_test());
+    let flows = series.flat_map(|series| &series.flows);
+    let mut answered: Vec<_> = flows
+        .filter_map(|flow| Some((flow, flow.why.as_ref()?)))
+        .collect();
+    answered.sort_by_key(|(flow, _)| std::cmp::Reverse(flow.bytes));
+    answered
+}
+
+/// The sentence of the connection that moved most; `None` without an answer.
+pub(crate) fn headline<'a>(report: &Report<'a>) -> Option<&'a str> {
+    answered(report)
+        .first()
+        .map(|(_, why)| why.sentence.as_str())
+}
+
+/// The lines below the sentence, and the sentences of the other connections; empty without an
+/// answer.
+pub(crate) fn section(report: &Report<'_>) -> String {
+    let all = answered(report);
+    let Some(((flow, why), others)) = all.split_first() else {
+        return String::new();
+    };
+    let mut out = "<section id=\"answer\">\n<dl class=\"answer\">".to_owned();
+    for (label, text) in lines(flow, why) {
+        let _ = write!(out, "<dt>{label}</dt><dd>{}</dd>", html(&text));
+    }
+    out.push_str("</dl>\n");
+    if !others.is_empty() {
+        out.push_str("<ul>");
+        for (flow, why) in others.iter().take(MAX_OTHERS) {
+            let _ = write!(
+                out,
+                "<li>{}: {}</li>",
+                html(&flow.name),
+                html(&why.sentence)
+            );
+        }
+        out.push_str("</ul>\n");
+        if let Some(more) = others
+            .len()
+            .checked_sub(MAX_OTHERS)
+            .filter(|more| *more > 0)
+        {
+            let _ = writeln!(
+                out,
+                "<p>and {more} more connections, in the table below</p>"
+            );
+        }
+    }
+    out.push_str("</section>\n");
+    out
+}
+
+/// Lines with their labels, as `gigatcp why` prints them.
+fn lines(flow: &FlowRecord, why: &WhyRecord) -> Vec<(&'static str, String)> {
+    let achieved = format!("{} achieved", rate(flow.goodput_bps));
+    let verdicts = || why.verdicts.iter();
+    let named = verdicts().find(|one| why.primary_cause.as_deref() == Some(one.id.as_str()));
+    let shown = named.or_else(|| verdicts().max_by_key(|one| one.time_ns));
+    let mut lines = vec![("Cost", cost(named, &achieved))];
+    if let Some(one) = named.filter(|one| !one.fix.is_empty()) {
+        lines.push(("Fix", one.fix.clone()));
+    }
+    if let Some(one) = shown {
+        let evidence = match one.evidence.is_empty() {
+            true => one.finding.clone(),
+            false => one.evidence.join("; "),
+        };
+        lines.push((
+            "Evidence",
+            match named {
+                Some(_) => evidence,
+                None => format!("{}: {evidence}", one.id),
+            },
+        ));
+    }
+    let details = format!(
+        "{}, {} bytes",
+        flow.name,
+        crate::number::grouped(flow.bytes)
+    );
+    lines.push(("Details", details));
+    lines
+}
+
+/// What the cause cost.
+fn cost(named: Option<&WhyVerdict>, achieved: &str) -> String {
+    match named {
+        None => format!("unknown: {achieved}"),
+        Some(one) if one.id == "path-saturated" => {
+            format!("none: the path was full; {achieved}")
+        }
+        Some(one) if one.cost_bps < 1000 => format!("none that can be measured: {achieved}"),
+        Some(one) => {
+            let about = if one.cost_at_least {
+                "at least"
+            } else {
+                "about"
+            };
+            format!("{about} {}: {achieved}", rate(one.cost_bps as f64))
+        }
+    }
+}
