@@ -9,6 +9,7 @@
 //! | `budget.rs` | bytes or blocks that a test is limited to |
 //! | `stream.rs` | one stream: its socket, its counters, its thread |
 //! | `connection.rs`, `engine/` | what a stream needs of its TCP: the kernel's, and the engine |
+//! | `delay.rs` | one-way delays of datagrams |
 //! | `tcp.rs`, `udp.rs` | what the thread of a stream does |
 //! | `traffic.rs` | all streams of a test, and what each interval brought |
 //! | `samples.rs` | readings of sockets and host, and their form for the peer |
@@ -31,6 +32,7 @@ pub mod auth;
 mod budget;
 mod client;
 mod connection;
+mod delay;
 #[cfg(target_os = "linux")]
 mod engine;
 mod explain;
@@ -56,6 +58,7 @@ mod wire;
 pub use admission::{Admission, Network};
 pub use client::run;
 pub use connection::{BufferLimits, StackKind};
+pub use delay::OneWayDelay;
 #[cfg(target_os = "linux")]
 pub use engine::Engine;
 pub use explain::{Explanation, account_of, explain, explain_readings};

@@ -241,6 +241,7 @@ fn outcome(
         intervals: traffic.intervals.clone(),
         samples: traffic.samples(),
         cpu: traffic.cpu(),
+        clocks: None,
         latency: None,
         peer,
         brief: None,

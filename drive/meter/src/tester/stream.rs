@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use socket2::SockRef;
 
 use super::budget::Budget;
 use super::connection::Connection;
+use super::delay::DelayLog;
 #[cfg(target_os = "linux")]
 use super::engine::EngineStream;
 use super::nuttcp::Link;
@@ -40,6 +41,8 @@ pub(super) struct Counters {
     pub(super) datagrams: AtomicU64,
     /// What a receiver of datagrams knows.
     pub(super) udp: Mutex<UdpCounts>,
+    /// Delays that a receiver of datagrams saw.
+    pub(super) delays: Mutex<DelayLog>,
     /// CPU time of the thread, in microseconds: user and system, once it has ended.
     pub(super) cpu: [AtomicU64; 2],
     /// Time in which it waited for its rate (`-b`), in microseconds.
@@ -158,6 +161,12 @@ impl Stream {
     pub(super) fn cpu(&self) -> [Duration; 2] {
         let micros = |index: usize| self.counters.cpu[index].load(Ordering::Acquire);
         [0, 1].map(|index| Duration::from_micros(micros(index)))
+    }
+
+    /// Delays that it saw as a receiver of datagrams.
+    pub(super) fn delays(&self) -> MutexGuard<'_, DelayLog> {
+        let delays = self.counters.delays.lock();
+        delays.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether its thread has ended by itself.

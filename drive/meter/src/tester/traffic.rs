@@ -10,6 +10,7 @@ use gigatcp_why::counters::{CounterAccount, End};
 
 use super::budget::Budget;
 use super::connection::StackKind;
+use super::delay::DelayLog;
 use super::outcome::{Interval, Outcome, StreamInterval, StreamOutcome};
 use super::request;
 use super::samples::{Recorder, Samples};
@@ -260,6 +261,9 @@ impl Traffic {
                 *measured = *interval;
             }
             self.extremes.fill(Extremes::default());
+            for stream in &self.streams {
+                *stream.delays() = DelayLog::default();
+            }
         }
     }
 
@@ -401,6 +405,7 @@ impl Traffic {
                 peer: stream.peer,
                 options: stream.options.clone(),
                 total: self.totals.get(index).copied().unwrap_or_default(),
+                delays: stream.delays().strata().to_vec(),
                 max_cwnd: extremes.max_cwnd,
                 max_snd_wnd: extremes.max_snd_wnd,
                 rtt: extremes

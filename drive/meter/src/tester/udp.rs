@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time;
 
 use gigatcp_app::datagrams::{Datagram, Sink, Source, SourceConfig};
+use gigatcp_protocol::iperf3::clock as clock_exchange;
 use gigatcp_protocol::iperf3::datagram::{Header, MIN_SIZE, StockCounts};
 use gigatcp_units::{Instant, Rate};
 
@@ -105,6 +106,7 @@ pub(super) fn receive(socket: &UdpSocket, counters: &Counters, shared: &Shared) 
     let size = shared.block.max(MIN_PLACE);
     let mut buffer = vec![0; size * MAX_BATCH];
     let is_64bit = shared.parameters.udp_counters_64bit;
+    let has_clock = clock_exchange::is_announced(&shared.parameters);
     let (mut sink, mut stock) = (Sink::new(), StockCounts::default());
     let mut drops = 0;
     shared.switch.wait();
@@ -118,6 +120,10 @@ pub(super) fn receive(socket: &UdpSocket, counters: &Counters, shared: &Shared) 
         };
         let arrived_at = now();
         let mut bytes = 0;
+        let mut delays = counters
+            .delays
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         for (datagram, length) in buffer.chunks_exact(size).zip(received.lengths()) {
             let header = Header::read(&datagram[..length], is_64bit);
             // A reply that came late, or a number of no datagram.
@@ -126,10 +132,14 @@ pub(super) fn receive(socket: &UdpSocket, counters: &Counters, shared: &Shared) 
             };
             bytes += length;
             stock.handle_datagram(header.seq);
+            if has_clock {
+                delays.push(arrived_at, header.sent_at);
+            }
             let seq = header.seq - 1;
             let size = length as u32;
             sink.handle_datagram(arrived_at, header.sent_at, Datagram { seq, size });
         }
+        drop(delays);
         drops = received.drops.map_or(drops, u64::from);
         counters.add(bytes);
         let report = sink.report();

@@ -442,6 +442,7 @@ fn outcome(request: &Request, transfer: &Transfer, control_mss: u32) -> Outcome 
         intervals: traffic.intervals.clone(),
         samples: traffic.samples(),
         cpu: traffic.cpu(),
+        clocks: None,
         latency: None,
         peer: None,
         brief: None,

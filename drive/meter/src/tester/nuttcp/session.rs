@@ -300,6 +300,7 @@ fn outcome(served: &Served, transfer: &Transfer, cut_short: Option<String>) -> O
     Outcome {
         protocol: request::Protocol::Nuttcp,
         parameters: parameters.clone(),
+        clocks: None,
         latency: None,
         host: served.peer.ip().to_canonical().to_string(),
         port: served.port,

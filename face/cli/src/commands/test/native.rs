@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use gigatcp_meter::tester::{
-    self, Explanation, Interval, Latency, Outcome, Protocol, Role, StackKind, StreamInterval,
-    StreamOutcome, UdpCounts,
+    self, Explanation, Interval, Latency, OneWayDelay, Outcome, Protocol, Role, StackKind,
+    StreamInterval, StreamOutcome, UdpCounts,
 };
 use gigatcp_protocol::iperf3::{Direction, ServerOutput, StreamResults, Transport};
 use gigatcp_report::escape::terminal;
@@ -37,6 +37,11 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool) -> String {
         }
         if let Some(note) = spread(outcome, &explanations, role) {
             text.push_str(&answer::labeled("Streams", &note));
+        }
+    }
+    for role in sums::roles(&outcome.streams) {
+        if let Some(delay) = outcome.one_way_delay(role) {
+            text.push_str(&answer::labeled("Delay", &delay_facts(role, &delay)));
         }
     }
     if let Some(latency) = &outcome.latency {
@@ -277,6 +282,26 @@ fn latency_facts(latency: &Latency) -> String {
     )
 }
 
+/// One-way delays, and how well they are known.
+fn delay_facts(role: Role, delay: &OneWayDelay) -> String {
+    let ms = |seconds: f64| seconds * 1000.0;
+    let way = match role {
+        Role::Sender => "to the server",
+        Role::Receiver => "from the server",
+    };
+    format!(
+        "one way {way} min {:.3}, p50 {:.3}, p95 {:.3}, p99 {:.3}, max {:.3} ms; all ± {:.3} ms (half \
+         of the minimum RTT of the exchange of clocks; drift {:.1} ppm taken out)",
+        ms(delay.min),
+        ms(delay.median),
+        ms(delay.p95),
+        ms(delay.p99),
+        ms(delay.max),
+        ms(delay.uncertainty),
+        delay.drift * 1e6
+    )
+}
+
 /// CPU time of both ends.
 fn cpu(outcome: &Outcome) -> String {
     let own = format!("{:.0} % of one core here", outcome.cpu.total);
@@ -331,6 +356,7 @@ pub(super) fn json(outcome: &Outcome) -> Value {
         "measured_s": outcome.measured.as_secs_f64(),
         "received": received_values(outcome),
         "cpu_percent": {"total": outcome.cpu.total, "user": outcome.cpu.user, "system": outcome.cpu.system},
+        "one_way_delay": delay_values(outcome),
         "latency": outcome.latency.as_ref().map(latency_value),
         "streams": outcome.streams.iter().map(|one| stream_value(outcome, one)).collect::<Vec<_>>(),
         "intervals": intervals.collect::<Vec<_>>(),
@@ -353,6 +379,28 @@ fn received_values(outcome: &Outcome) -> Vec<Value> {
         })
     };
     roles.map(value).collect()
+}
+
+/// One-way delays of each direction whose receiver and clocks are known.
+fn delay_values(outcome: &Outcome) -> Vec<Value> {
+    let value = |role| {
+        let delay = outcome.one_way_delay(role)?;
+        let us = |seconds: f64| seconds * 1e6;
+        Some(json!({
+            "role": role_name(role),
+            "datagrams": delay.datagrams,
+            "min_us": us(delay.min),
+            "p50_us": us(delay.median),
+            "p95_us": us(delay.p95),
+            "p99_us": us(delay.p99),
+            "max_us": us(delay.max),
+            "uncertainty_us": us(delay.uncertainty),
+            "clock_offset_us": us(delay.offset),
+            "clock_drift_ppm": delay.drift * 1e6,
+        }))
+    };
+    let roles = sums::roles(&outcome.streams).into_iter();
+    roles.filter_map(value).collect()
 }
 
 fn latency_value(latency: &Latency) -> Value {
