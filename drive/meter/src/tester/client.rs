@@ -16,6 +16,7 @@ use socket2::{Domain, SockRef, Socket as RawSocket, Type};
 use super::engine::Engine;
 use super::latency::{self, Latency, Pings};
 use super::nuttcp;
+use super::offload::Offload;
 use super::options;
 use super::outcome::{Outcome, TestError};
 use super::request::{self, Protocol, Request, Stack};
@@ -103,7 +104,7 @@ impl<'a> Test<'a> {
         let mut parameters = request.parameters.clone();
         let block = request::block_size(&parameters, control_mss);
         parameters.len = Some(block as u32);
-        parameters.private = Some(private(parameters.transport));
+        parameters.private = Some(private(parameters.transport, request.offload));
         let mut told = parameters.clone();
         if !matches!(request.stack, Stack::Kernel) && told.direction == Direction::Forward {
             // A server's kernel need not have the engine's congestion controls.
@@ -123,6 +124,7 @@ impl<'a> Test<'a> {
         }
         let mut traffic = Traffic::new(parameters, block, (request.interval, request.sampling));
         traffic.shared.processor = request.processor;
+        traffic.shared.offload = request.offload;
         Ok(Self {
             request,
             client: Client::new(cookie, told),
@@ -379,11 +381,12 @@ impl<'a> Test<'a> {
 }
 
 /// What the parameters tell a server of this project.
-fn private(transport: Transport) -> Value {
+fn private(transport: Transport, offload: Offload) -> Value {
     let mut private = json!({"version": samples::VERSION});
     if transport == Transport::Udp {
         let (key, version) = clock::announcement();
         private[key] = version;
+        private["udp_offload"] = offload.name().into();
     }
     private
 }

@@ -10,6 +10,7 @@
 //! | `stream.rs` | one stream: its socket, its counters, its thread |
 //! | `connection.rs`, `engine/` | what a stream needs of its TCP: the kernel's, and the engine |
 //! | `delay.rs` | one-way delays of datagrams |
+//! | `offload.rs` | many datagrams as one packet: GSO and GRO |
 //! | `tcp.rs`, `udp.rs` | what the thread of a stream does |
 //! | `traffic.rs` | all streams of a test, and what each interval brought |
 //! | `samples.rs` | readings of sockets and host, and their form for the peer |
@@ -38,7 +39,7 @@ mod engine;
 mod explain;
 mod latency;
 pub mod nuttcp;
-
+mod offload;
 mod options;
 mod outcome;
 mod readings;
@@ -63,6 +64,7 @@ pub use delay::OneWayDelay;
 pub use engine::Engine;
 pub use explain::{Explanation, account_of, explain, explain_readings};
 pub use latency::Latency;
+pub use offload::Offload;
 pub use options::{Effective, Override};
 pub use outcome::{
     CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError, UdpCounts,

@@ -521,6 +521,7 @@ fn stream_value(outcome: &Outcome, stream: &StreamOutcome) -> Value {
         "peer_bytes": outcome.peer_of(stream).map(|peer| peer.bytes),
         "options": {
             "stack": options.stack.name(),
+            "udp_offload": options.udp_offload,
             "send_buffer_bytes": options.send_buffer,
             "receive_buffer_bytes": options.receive_buffer,
             "usable_receive_window_bytes": options.usable_receive_window,
