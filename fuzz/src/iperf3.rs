@@ -4,6 +4,7 @@ use gigatcp_protocol::iperf3::auth::Credentials;
 use gigatcp_protocol::iperf3::datagram::{Header, StockCounts, reply_to};
 use gigatcp_protocol::iperf3::{
     Client, ClientEvent, Cookie, Output, Parameters, Results, ServerEvent, Session, Transport,
+    clock,
 };
 use gigatcp_units::{Duration, Instant};
 
@@ -25,6 +26,10 @@ fn client(how: u8, octets: &[u8]) {
     let parameters = Parameters {
         time: 1,
         parallel: u32::from(how & 3),
+        private: (how & 4 != 0).then(|| {
+            let (key, version) = clock::announcement();
+            serde_json::json!({ key: version })
+        }),
         ..Parameters::default()
     };
     let mut client = Client::new(Cookie::from_random([how; 36]), parameters);

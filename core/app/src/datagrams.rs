@@ -26,7 +26,9 @@
 //! ```
 //!
 //! Equation (2) is computed in nanoseconds with a fraction, not in timestamp units.
-//! A missing packet costs memory until it arrives: one entry per run of losses.
+//! A missing packet costs memory until it arrives: one entry per run of losses, at most
+//! [`MAX_RUNS`]. The oldest run gives way: a packet of it that arrives later still counts as a
+//! duplicate, and stays lost.
 
 use alloc::collections::BTreeMap;
 
@@ -66,6 +68,9 @@ const BURST: Parameter = Parameter::count(
 const COUNT: Parameter = Parameter::count("count", None, 1 << 40, "number of datagrams");
 const FOR: Parameter =
     Parameter::time("for", None, "how long it sends; off: to the end of the run");
+
+/// Runs of losses that a sink remembers: a peer chooses the numbers of its datagrams.
+pub const MAX_RUNS: usize = 1 << 16;
 
 /// What a source sends and when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -262,9 +267,12 @@ impl Sink {
             if seq > self.next_expected {
                 let run = (seq, self.report.received);
                 self.missing.insert(self.next_expected, run);
+                if self.missing.len() > MAX_RUNS {
+                    self.missing.pop_first();
+                }
             }
             self.report.lost += seq - self.next_expected;
-            self.next_expected = seq + 1;
+            self.next_expected = seq.saturating_add(1);
         } else if !self.fill(seq) {
             self.report.duplicates += 1;
             return;
@@ -295,6 +303,9 @@ impl Sink {
         }
         if seq + 1 < end {
             self.missing.insert(seq + 1, (end, skipped_at));
+        }
+        if self.missing.len() > MAX_RUNS {
+            self.missing.pop_first();
         }
         self.report.lost -= 1;
         self.report.reordered += 1;
@@ -401,6 +412,23 @@ mod tests {
             sink.handle_datagram(now, at(1000 * seq), Datagram { seq, size });
         }
         sink.report()
+    }
+
+    #[test]
+    fn numbers_that_a_peer_makes_up_do_not_grow_memory() {
+        let mut sink = Sink::new();
+        let mut take = |seq| {
+            let datagram = Datagram { seq, size: 1 };
+            sink.handle_datagram(at(0), at(0), datagram);
+        };
+        (0..2 * MAX_RUNS as u64).for_each(|run| take(2 * run + 1));
+        // The middle of a run splits it in two.
+        take(1 << 20);
+        (0..1000).for_each(|place| take((1 << 19) + 3 * place));
+        take(u64::MAX);
+        take(0);
+        assert!(sink.missing.len() <= MAX_RUNS);
+        assert_eq!((sink.report.duplicates, sink.report.reordered), (1, 1000));
     }
 
     /// The example of RFC 4737 section 4.2.3's kind: of 1 2 3 7 8 9 10 4 5 6 the packets

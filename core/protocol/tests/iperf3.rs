@@ -2,7 +2,7 @@
 
 use gigatcp_protocol::iperf3::{
     Client, ClientEvent, ClientFailure, Cookie, Cpu, Direction, ErrorCode, Output, Parameters,
-    Results, ServerEnd, ServerEvent, Session, State, StreamResults, Violation, stream_id,
+    Results, ServerEnd, ServerEvent, Session, State, StreamResults, Violation, clock, stream_id,
 };
 use gigatcp_units::{Duration, Instant};
 use proptest::prelude::*;
@@ -106,7 +106,7 @@ fn whole_test(of_client: &Results, of_server: &Results) -> Vec<Results> {
                 }
                 Output::Event(ClientEvent::PeerResults(results)) => from_peers.push(results),
                 Output::Event(ClientEvent::Done) => is_done.0 = true,
-                Output::Event(ClientEvent::Start) => {}
+                Output::Event(ClientEvent::Start | ClientEvent::Clock(_)) => {}
                 Output::Event(ClientEvent::Failed(failure)) => panic!("{failure}"),
             }
         }
@@ -390,5 +390,127 @@ proptest! {
             ends += events.iter().filter(|event| matches!(event, ServerEvent::Ended(_))).count();
         }
         prop_assert!(ends <= 1);
+    }
+}
+
+/// Parameters of a client that exchanges times.
+fn parameters_with_clock() -> Parameters {
+    let (key, version) = clock::announcement();
+    Parameters {
+        private: Some(serde_json::json!({ key: version })),
+        ..parameters()
+    }
+}
+
+/// A session whose client has sent `parameters`, and the first message after them.
+fn session_after(parameters: &Parameters) -> (Session, Vec<Output<ServerEvent>>) {
+    let now = Instant::ZERO;
+    let mut session = Session::new(now);
+    session.handle_bytes(now, &block(&parameters.to_json()));
+    session.create_streams(now);
+    let outputs = std::iter::from_fn(|| session.poll_output()).collect();
+    (session, outputs)
+}
+
+#[test]
+fn both_roles_exchange_times_before_and_after_the_data() {
+    // The server's clock is 7 s ahead; one way takes 100 us.
+    let (mut now, way, ahead) = (
+        Instant::ZERO,
+        Duration::from_micros(100),
+        Duration::from_secs(7),
+    );
+    let mut client = Client::new(Cookie::from_random(COOKIE), parameters_with_clock());
+    let mut session = Session::new(now);
+    let _cookie = client.poll_output();
+    let mut offsets = Vec::new();
+    for _ in 0..200 {
+        now += way;
+        while let Some(output) = client.poll_output() {
+            match output {
+                Output::Send(bytes) => session.handle_bytes(now + ahead, &bytes),
+                Output::Event(ClientEvent::Clock(offset)) => offsets.push(offset),
+                Output::Event(ClientEvent::OpenStreams) => session.start(now + ahead),
+                Output::Event(ClientEvent::Run) => client.end_test(now),
+                Output::Event(ClientEvent::ExchangeResults) => {
+                    client.send_results(now, &results(2));
+                }
+                Output::Event(ClientEvent::Failed(failure)) => panic!("{failure}"),
+                Output::Event(_) => {}
+            }
+        }
+        now += way;
+        while let Some(output) = session.poll_output() {
+            match output {
+                Output::Send(bytes) => client.handle_bytes(now, &bytes),
+                Output::Event(ServerEvent::Parameters(_)) => session.create_streams(now + ahead),
+                Output::Event(ServerEvent::EndTest) => session.exchange_results(now + ahead),
+                Output::Event(ServerEvent::PeerResults(_)) => {
+                    session.send_results(now + ahead, &results(2));
+                }
+                Output::Event(ServerEvent::Ended(end)) => assert_eq!(end, ServerEnd::Done),
+                Output::Event(ServerEvent::Run) => {}
+            }
+        }
+    }
+    let [start, end] = offsets[..] else {
+        panic!("{offsets:?}");
+    };
+    for offset in [start, end] {
+        assert_eq!(offset.rtt, way + way);
+        assert_eq!(offset.offset_ns, 7_000_000_000);
+    }
+    assert!(end.at > start.at);
+}
+
+#[test]
+fn nothing_of_clocks_is_sent_to_a_stock_client_or_accepted_by_one() {
+    let (mut session, outputs) = session_after(&parameters());
+    assert!(outputs.contains(&Output::Send(vec![10])), "{outputs:?}");
+    session.handle_bytes(Instant::ZERO, &[State::Clock.to_byte()]);
+    let ended = std::iter::from_fn(|| session.poll_output()).last();
+    assert!(matches!(
+        ended,
+        Some(Output::Event(ServerEvent::Ended(ServerEnd::Violation(_))))
+    ));
+    let mut client = Scripted::new();
+    client.after(&[9]);
+    let failure = client.failure_after(&[State::Clock.to_byte()]);
+    assert!(matches!(failure, ClientFailure::Violation(_)));
+}
+
+#[test]
+fn requests_of_the_time_without_end_end_the_session() {
+    let (mut session, outputs) = session_after(&parameters_with_clock());
+    assert_eq!(outputs.last(), Some(&Output::Send(vec![100])));
+    let most = clock::MAX_PROBES as usize;
+    session.handle_bytes(Instant::ZERO, &vec![100; most]);
+    let answers = std::iter::from_fn(|| session.poll_output()).count();
+    assert_eq!(answers, most);
+    session.handle_bytes(Instant::ZERO, &[100; 1000]);
+    let after: Vec<_> = std::iter::from_fn(|| session.poll_output()).collect();
+    assert!(matches!(
+        &after[..],
+        [Output::Event(ServerEvent::Ended(ServerEnd::Violation(_)))]
+    ));
+}
+
+#[test]
+fn a_server_that_offers_clocks_again_and_again_is_a_violation() {
+    let mut client = Client::new(Cookie::from_random(COOKIE), parameters_with_clock());
+    client.handle_bytes(Instant::ZERO, &[9]);
+    for round in 0..3 {
+        client.handle_bytes(Instant::ZERO, &[100]);
+        for _ in 0..24 {
+            client.handle_bytes(Instant::ZERO, &[0xff; 8]);
+        }
+        let outputs: Vec<_> = std::iter::from_fn(|| client.poll_output()).collect();
+        let failed = matches!(
+            outputs.last(),
+            Some(Output::Event(ClientEvent::Failed(
+                ClientFailure::Violation(_)
+            )))
+        );
+        assert_eq!(failed, round == 2, "{outputs:?}");
     }
 }

@@ -1,4 +1,5 @@
-//! Several datagrams sent or received by one system call (`sendmmsg(2)`, `recvmmsg(2)`).
+//! Several datagrams sent or received by one system call (`sendmmsg(2)`, `recvmmsg(2)`), or as
+//! one packet (`UDP_SEGMENT`, `UDP_GRO`).
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -32,29 +33,115 @@ pub fn send(socket: &impl AsRawFd, buffer: &[u8], size: usize) -> io::Result<usi
     Ok(sent.unsigned_abs() as usize)
 }
 
-/// What one call received.
-#[derive(Debug)]
-pub struct Received {
-    lengths: [u32; MAX_BATCH],
-    count: usize,
-    /// Datagrams that the socket has dropped since it was made, because its buffer was full
-    /// (`SO_RXQ_OVFL`). `None`: the kernel has not said it in this call.
+/// Most bytes of one call of [`send_segmented`]: of a datagram of IPv4.
+pub const MAX_SEGMENTED: usize = 65_507;
+
+/// Sends the datagrams in `buffer` as [`send`] does, as one packet that the kernel cuts as late
+/// as it can (`UDP_SEGMENT`, `udp(7)`). Returns how many were sent.
+///
+/// # Errors
+/// The kernel's: it cuts no datagrams that are larger than the MTU of the route allows, or none
+/// for an interface without checksum offload.
+pub fn send_segmented(socket: &impl AsRawFd, buffer: &[u8], size: usize) -> io::Result<usize> {
+    let most = (MAX_SEGMENTED / size.max(1)).clamp(1, MAX_BATCH);
+    let count = (buffer.len() / size.max(1)).min(most);
+    let mut vector = libc::iovec {
+        iov_base: buffer.as_ptr().cast_mut().cast(),
+        iov_len: count * size,
+    };
+    let mut control = [0_u64; CONTROL / 8];
+    let mut header = empty_message().msg_hdr;
+    header.msg_iov = &raw mut vector;
+    header.msg_iovlen = 1;
+    if count > 1 {
+        let segment = u16::try_from(size).map_err(|_| io::ErrorKind::InvalidInput)?;
+        header.msg_control = control.as_mut_ptr().cast();
+        // SAFETY: `CONTROL` has room for one head and two bytes; the macros of `cmsg(3)` stay
+        // inside of the length that is set here.
+        unsafe {
+            header.msg_controllen = libc::CMSG_SPACE(2) as _;
+            let head = libc::CMSG_FIRSTHDR(&raw const header);
+            (*head).cmsg_level = libc::SOL_UDP;
+            (*head).cmsg_type = libc::UDP_SEGMENT;
+            (*head).cmsg_len = libc::CMSG_LEN(2) as _;
+            std::ptr::write_unaligned(libc::CMSG_DATA(head).cast(), segment);
+        }
+    }
+    // SAFETY: the vector's bytes and the control bytes outlive the call, which reads them.
+    let sent = check_size(unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const header, 0) })?;
+    Ok(sent / size.max(1))
+}
+
+/// Has the kernel hand over consecutive datagrams of one size as one message (`UDP_GRO`).
+///
+/// # Errors
+/// What the kernel says: it may be older than 5.0.
+pub fn receive_coalesced(socket: &impl AsRawFd) -> io::Result<()> {
+    let on = 1_i32.to_ne_bytes();
+    crate::socket::set_option(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_GRO, &on)?;
+    Ok(())
+}
+
+/// A message that was received: a datagram, or several that the kernel has joined.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    bytes: &'a [u8],
+    /// Bytes of each datagram but the last.
+    segment: usize,
+    /// Messages that the socket had dropped before this one since it was made, because its buffer
+    /// was full (`SO_RXQ_OVFL`). `None`: the kernel has not said it.
     pub drops: Option<u32>,
 }
 
-impl Received {
-    /// Lengths of the datagrams, in the order of arrival.
-    pub fn lengths(&self) -> impl Iterator<Item = usize> {
-        self.lengths[..self.count]
-            .iter()
-            .map(|length| *length as usize)
+impl<'a> Message<'a> {
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Its datagrams, in the order of arrival.
+    pub fn datagrams(self) -> impl Iterator<Item = &'a [u8]> {
+        self.bytes.chunks(self.segment.max(1))
+    }
+
+    /// Whether the kernel has joined datagrams.
+    #[must_use]
+    pub fn is_joined(self) -> bool {
+        self.bytes.len() > self.segment
     }
 }
 
-/// Control bytes of the first message: one `SO_RXQ_OVFL` of `cmsg(3)`.
+/// What one call received.
+#[derive(Debug)]
+pub struct Received {
+    /// Length of each message, and of the datagrams in it.
+    lengths: [(u32, u32); MAX_BATCH],
+    drops: [Option<u32>; MAX_BATCH],
+    count: usize,
+}
+
+impl Received {
+    /// The messages, in the order of arrival; `buffer` and `size` are those of [`receive`].
+    pub fn messages<'a>(
+        &'a self,
+        buffer: &'a [u8],
+        size: usize,
+    ) -> impl Iterator<Item = Message<'a>> {
+        let places = buffer.chunks_exact(size.max(1)).take(self.count);
+        let facts = self.lengths.iter().zip(&self.drops);
+        places.zip(facts).map(|(place, (lengths, drops))| Message {
+            bytes: &place[..(lengths.0 as usize).min(place.len())],
+            segment: lengths.1 as usize,
+            drops: *drops,
+        })
+    }
+}
+
+/// Control bytes of a message: `SO_RXQ_OVFL` and `UDP_GRO`, or `UDP_SEGMENT`, of `cmsg(3)`.
 const CONTROL: usize = 64;
 
-/// Receives what is there, up to as many datagrams as `buffer` has places of `size` bytes. Waits
+/// Receives what is there, up to as many messages as `buffer` has places of `size` bytes. Waits
 /// for the first one as the socket does.
 ///
 /// # Errors
@@ -80,36 +167,36 @@ pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8], size: usize) -> io::Res
     // SAFETY: `count` messages point at vectors, places and control bytes that outlive the call.
     let read = check(unsafe { libc::recvmmsg(fd, first, count as u32, flags as _, none) })?;
     let mut received = Received {
-        lengths: [0; MAX_BATCH],
+        lengths: [(0, 0); MAX_BATCH],
+        drops: [None; MAX_BATCH],
         count: read.unsigned_abs() as usize,
-        drops: None,
     };
-    for (message, length) in messages
-        .iter()
-        .zip(&mut received.lengths)
-        .take(received.count)
-    {
-        *length = message.msg_len;
-        received.drops = drops(&message.msg_hdr).or(received.drops);
+    for (index, message) in messages.iter().enumerate().take(received.count) {
+        let (drops, segment) = controls_of(&message.msg_hdr);
+        received.lengths[index] = (message.msg_len, segment.unwrap_or(message.msg_len));
+        received.drops[index] = drops;
     }
     Ok(received)
 }
 
-/// The socket's drops that stand with a message.
-fn drops(message: &libc::msghdr) -> Option<u32> {
-    let mut found = None;
+/// The socket's drops, and the size of joined datagrams, that stand with a message.
+fn controls_of(message: &libc::msghdr) -> (Option<u32>, Option<u32>) {
+    let (mut drops, mut segment) = (None, None);
     // SAFETY: the kernel has filled in the control part of `message`, which is alive; the macros
     // of `cmsg(3)` stay inside of it.
     unsafe {
         let mut head = libc::CMSG_FIRSTHDR(message);
         while let Some(control) = head.as_ref() {
-            if (control.cmsg_level, control.cmsg_type) == (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) {
-                found = Some(std::ptr::read_unaligned(libc::CMSG_DATA(head).cast()));
+            let word = || std::ptr::read_unaligned(libc::CMSG_DATA(head).cast::<u32>());
+            match (control.cmsg_level, control.cmsg_type) {
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => drops = Some(word()),
+                (libc::SOL_UDP, libc::UDP_GRO) => segment = Some(word()),
+                _ => {}
             }
             head = libc::CMSG_NXTHDR(message, head);
         }
     }
-    found
+    (drops, segment)
 }
 
 /// Has the kernel say with each datagram how many the socket has dropped.
@@ -168,15 +255,58 @@ mod tests {
         (a, b)
     }
 
+    /// Datagrams of a call, by their lengths and first bytes, and the number of messages.
+    fn taken(to: &UdpSocket, size: usize) -> (Vec<(usize, u8)>, usize) {
+        let mut buffer = vec![0; MAX_BATCH * size];
+        let received = receive(to, &mut buffer, size).unwrap();
+        let messages = received.messages(&buffer, size);
+        let datagrams = messages.flat_map(|message| message.datagrams());
+        let taken = datagrams.map(|one| (one.len(), one[0])).collect();
+        (taken, received.count)
+    }
+
     #[test]
     fn a_batch_arrives_in_order() {
         let (from, to) = pair();
         let bytes: Vec<u8> = (0..100).collect();
         assert_eq!(send(&from, &bytes, 10).unwrap(), 10);
-        let mut buffer = [0; 64 * 20];
-        let received = receive(&to, &mut buffer, 20).unwrap();
-        assert_eq!(received.lengths().collect::<Vec<_>>(), [10; 10]);
-        assert!((0..10).all(|index| buffer[index * 20] == index as u8 * 10));
+        let expected: Vec<_> = (0..10).map(|index| (10, index * 10)).collect();
+        assert_eq!(taken(&to, 20), (expected, 10));
+    }
+
+    #[test]
+    fn segmented_datagrams_arrive_as_if_sent_alone_and_joined_ones_are_cut_again() {
+        for joins in [false, true] {
+            let (from, to) = pair();
+            if joins {
+                receive_coalesced(&to).unwrap();
+            }
+            let bytes: Vec<u8> = (0..100).collect();
+            assert_eq!(send_segmented(&from, &bytes, 10).unwrap(), 10);
+            assert_eq!(send_segmented(&from, &[200; 7], 7).unwrap(), 1);
+            let mut all = Vec::new();
+            let mut messages = 0;
+            while all.len() < 11 {
+                let (datagrams, count) = taken(&to, 65_536);
+                all.extend(datagrams);
+                messages += count;
+            }
+            let mut expected: Vec<_> = (0..10).map(|index| (10, index * 10)).collect();
+            expected.push((7, 200));
+            assert_eq!(all, expected);
+            assert_eq!(messages, if joins { 2 } else { 11 });
+        }
+    }
+
+    #[test]
+    fn a_segmented_call_takes_what_fits_into_one_packet() {
+        let (from, to) = pair();
+        receive_coalesced(&to).unwrap();
+        let sent = send_segmented(&from, &[1; 64 * 2000], 2000).unwrap();
+        assert_eq!(sent, 32);
+        assert_eq!(taken(&to, 65_536).0.len(), 32);
+        // One that is larger than a packet of the route is an error.
+        assert!(send_segmented(&from, &[1; 140_000], 70_000).is_err());
     }
 
     #[test]
@@ -187,12 +317,13 @@ mod tests {
         crate::socket::set_option(to.as_raw_fd(), libc::SOL_SOCKET, number, &bytes).unwrap();
         let bytes = [0; 64 * 1000];
         assert_eq!(send(&from, &bytes, 1000).unwrap(), 64);
-        let mut buffer = [0; 64 * 1000];
-        let first = receive(&to, &mut buffer, 1000).unwrap().lengths().count();
+        let first = taken(&to, 1000).1;
         // The kernel reports drops with a datagram that arrives after them.
         send(&from, &bytes, 1000).unwrap();
+        let mut buffer = [0; 64 * 1000];
         let last = receive(&to, &mut buffer, 1000).unwrap();
-        assert_eq!(last.drops, Some(64 - first as u32));
+        let mut messages = last.messages(&buffer, 1000);
+        assert_eq!(messages.next().unwrap().drops, Some(64 - first as u32));
     }
 
     #[test]

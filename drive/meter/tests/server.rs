@@ -341,3 +341,41 @@ fn udp_pings_are_answered_to_clients_only() {
     assert_eq!(socket.recv(&mut answer).unwrap(), PING.len());
     assert_eq!(answer[..PING.len()], PING);
 }
+
+#[test]
+fn one_way_delays_are_told_in_both_directions_between_two_of_this_project() {
+    let server = server(Admission::default());
+    let mut request = request(server.at);
+    request.parameters.transport = Transport::Udp;
+    request.parameters.congestion = None;
+    request.parameters.bandwidth = Some(8_000_000);
+    request.parameters.len = Some(1000);
+    request.parameters.direction = Direction::Bidirectional;
+    let outcome = run(&request, &|| false, &mut |_| {}).unwrap();
+    for role in [Role::Sender, Role::Receiver] {
+        let delay = outcome.one_way_delay(role).unwrap();
+        // Both ends have one clock: an offset is an error, within what is said of it.
+        assert!(delay.offset.abs() <= delay.uncertainty, "{delay:?}");
+        assert!(
+            delay.min > -delay.uncertainty && delay.min < 0.01,
+            "{delay:?}"
+        );
+        assert!(
+            delay.min <= delay.median && delay.median <= delay.p95,
+            "{delay:?}"
+        );
+        assert!(
+            delay.p95 <= delay.p99 && delay.p99 <= delay.max,
+            "{delay:?}"
+        );
+        let mut streams = outcome.streams.iter().filter(|one| one.role == role);
+        let stream = streams.next().unwrap();
+        let received = match role {
+            Role::Sender => outcome.peer_datagrams(stream).unwrap().report.received,
+            Role::Receiver => stream.total.udp.report.received,
+        };
+        assert_eq!(delay.datagrams, received);
+    }
+    // A server knows no offset.
+    assert_eq!(server.outcome().one_way_delay(Role::Receiver), None);
+}

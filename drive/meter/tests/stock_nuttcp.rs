@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use gigatcp_meter::tester::{Outcome, Progress, Protocol, Request, Role, TestError, run};
+use gigatcp_meter::tester::{Outcome, Progress, Protocol, Request, Role, TestError, explain, run};
 use gigatcp_protocol::iperf3::{Direction, ServerOutput, Transport};
 
 /// `nuttcp -S` on a port of its own; `None` if it is not installed.
@@ -123,6 +123,10 @@ fn tcp_agrees_to_the_byte_in_both_directions() {
         let is_forward = role == Role::Sender;
         assert_eq!(theirs >= 3, is_forward, "{theirs} intervals of the server");
         assert!(outcome.measured > Duration::from_millis(900));
+        // This end's counters explain each stream; those of a stock server are unknown.
+        let explained = explain(&outcome);
+        assert_eq!(explained.len(), streams as usize);
+        assert!(explained.iter().all(|one| !one.has_both_ends));
     }
 }
 

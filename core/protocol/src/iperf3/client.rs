@@ -5,6 +5,7 @@ use core::fmt;
 
 use gigatcp_units::{Duration, Instant};
 
+use super::clock::{self, ClockOffset, Exchange};
 use super::message::{Inbox, State, Violation, json_block};
 use super::results::{self, Results};
 use super::{Cookie, ErrorCode, Output, Parameters};
@@ -22,6 +23,8 @@ pub enum ClientEvent {
     Start,
     /// Data may be sent.
     Run,
+    /// The server's clock, as an exchange before or after the data showed it.
+    Clock(ClockOffset),
     /// Call [`Client::send_results`].
     ExchangeResults,
     /// The server's results.
@@ -88,6 +91,10 @@ enum Phase {
     DisplayResults,
     /// Two numbers after SERVER_ERROR.
     ErrorNumbers,
+    /// The server's time; then CREATE_STREAMS, or EXCHANGE_RESULTS if data has flowed.
+    Clock {
+        has_run: bool,
+    },
     Ended,
 }
 
@@ -103,6 +110,7 @@ impl Phase {
             Self::OwnResults => "nothing before the client's results",
             Self::PeerResults => "the server's results",
             Self::DisplayResults => "DISPLAY_RESULTS",
+            Self::Clock { .. } => "the server's time",
             Self::ErrorNumbers => "the numbers of SERVER_ERROR",
             Self::Ended => "nothing",
         }
@@ -119,6 +127,10 @@ pub struct Client {
     /// The error number that came before its `errno`.
     code: Option<ErrorCode>,
     deadline: Option<Instant>,
+    /// The exchange of times in progress.
+    exchange: Option<Exchange>,
+    /// Exchanges of times that may follow: one before the data, one after it.
+    exchanges_left: u8,
 }
 
 impl Client {
@@ -127,6 +139,12 @@ impl Client {
     #[must_use]
     pub fn new(cookie: Cookie, parameters: Parameters) -> Self {
         Self {
+            exchange: None,
+            exchanges_left: if clock::is_announced(&parameters) {
+                2
+            } else {
+                0
+            },
             parameters,
             phase: Phase::ParamExchange,
             inbox: Inbox::default(),
@@ -266,6 +284,12 @@ impl Client {
                         }
                     }
                 }
+                Phase::Clock { has_run } => {
+                    let Some(time) = self.inbox.u64() else {
+                        return Ok(());
+                    };
+                    self.handle_time(now, time, has_run);
+                }
                 _ => {
                     let Some(byte) = self.inbox.byte() else {
                         return Ok(());
@@ -274,6 +298,24 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// The server's time: requests it again, or goes on.
+    fn handle_time(&mut self, now: Instant, time: u64, has_run: bool) {
+        let Some(exchange) = &mut self.exchange else {
+            return;
+        };
+        let Some(offset) = exchange.handle_answer(now, time) else {
+            return self.send_state(State::Clock);
+        };
+        self.exchange = None;
+        self.send_state(State::ClockDone);
+        self.emit(ClientEvent::Clock(offset));
+        let next = match has_run {
+            true => Phase::ExchangeResults,
+            false => Phase::CreateStreams,
+        };
+        self.expect(now, next);
     }
 
     fn handle_state(&mut self, now: Instant, byte: u8) -> Result<(), Violation> {
@@ -288,6 +330,15 @@ impl Client {
                 let block = json_block(&self.parameters.to_json());
                 self.outbox.push_back(Output::Send(block));
                 self.rest(Phase::CreateStreams);
+            }
+            (State::Clock, Phase::CreateStreams | Phase::ExchangeResults)
+                if self.exchanges_left > 0 =>
+            {
+                self.exchanges_left -= 1;
+                self.exchange = Some(Exchange::new(now));
+                self.send_state(State::Clock);
+                let has_run = self.phase == Phase::ExchangeResults;
+                self.expect(now, Phase::Clock { has_run });
             }
             (State::CreateStreams, Phase::CreateStreams) => {
                 self.emit(ClientEvent::OpenStreams);

@@ -77,10 +77,14 @@ pub enum State {
     AccessDenied,
     /// The server failed: two numbers follow.
     ServerError,
+    /// Of this project alone: a server offers to exchange times, a client requests the time.
+    Clock,
+    /// Of this project alone: the client has times enough.
+    ClockDone,
 }
 
 /// States by their byte. Bytes 3, 5 to 8 and 15 are declared by iperf3 and never sent.
-const STATES: [(State, i8, &str); 12] = [
+const STATES: [(State, i8, &str); 14] = [
     (State::TestStart, 1, "TEST_START"),
     (State::TestRunning, 2, "TEST_RUNNING"),
     (State::TestEnd, 4, "TEST_END"),
@@ -93,6 +97,8 @@ const STATES: [(State, i8, &str); 12] = [
     (State::IperfDone, 16, "IPERF_DONE"),
     (State::AccessDenied, -1, "ACCESS_DENIED"),
     (State::ServerError, -2, "SERVER_ERROR"),
+    (State::Clock, 100, "CLOCK"),
+    (State::ClockDone, 101, "CLOCK_DONE"),
 ];
 
 impl State {
@@ -232,6 +238,16 @@ impl Inbox {
         let number = self.peek_u32()?;
         self.0.drain(..4);
         Some(number.cast_signed())
+    }
+
+    /// The next eight bytes as a number.
+    pub(super) fn u64(&mut self) -> Option<u64> {
+        let mut bytes = [0; 8];
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            *byte = *self.0.get(index)?;
+        }
+        self.0.drain(..8);
+        Some(u64::from_be_bytes(bytes))
     }
 
     /// The next JSON block, once all of it is there. A length above `limit` is refused before

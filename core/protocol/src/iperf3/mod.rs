@@ -26,6 +26,7 @@
 //! | `results.rs` | what each end counted |
 //! | `error_code.rs` | error numbers of iperf3 with their names |
 //! | `client.rs`, `server.rs` | the two roles |
+//! | `clock.rs` | offset between the clocks of two ends of this project |
 //! | `datagram.rs` | UDP: first message of a stream, header, the receiver's counts |
 //! | `auth.rs` | text and digest of a user's name and password; RSA is the caller's |
 //!
@@ -37,6 +38,7 @@
 
 pub mod auth;
 mod client;
+pub mod clock;
 pub mod datagram;
 mod error_code;
 mod json;

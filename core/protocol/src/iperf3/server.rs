@@ -10,6 +10,7 @@ use core::fmt;
 
 use gigatcp_units::{Duration, Instant};
 
+use super::clock;
 use super::message::{Inbox, State, Violation, json_block};
 use super::results::{self, Results};
 use super::{ErrorCode, Output, Parameters, parameters};
@@ -67,6 +68,10 @@ enum Phase {
     Parameters,
     /// The caller checks the parameters.
     Checking,
+    /// The client requests the time; then its streams, or its results if data has flowed.
+    Clock {
+        has_run: bool,
+    },
     /// The caller accepts the streams.
     Streams,
     Running,
@@ -84,6 +89,7 @@ impl Phase {
         match self {
             Self::Parameters => "parameters",
             Self::Checking => "nothing before CREATE_STREAMS",
+            Self::Clock { .. } => "CLOCK or CLOCK_DONE",
             Self::Streams => "data connections",
             Self::Running => "TEST_END",
             Self::Closing => "nothing before EXCHANGE_RESULTS",
@@ -105,6 +111,10 @@ pub struct Session {
     streams: usize,
     /// How long the test may run.
     longest: Option<Duration>,
+    /// Whether the client exchanges times.
+    has_clock: bool,
+    /// Requests of the time that are answered in this exchange.
+    probes_left: u32,
 }
 
 impl Session {
@@ -118,6 +128,8 @@ impl Session {
             deadline: Some(now + ANSWER_TIMEOUT),
             streams: 0,
             longest: None,
+            has_clock: false,
+            probes_left: 0,
         };
         session.send_state(State::ParamExchange);
         session
@@ -182,8 +194,7 @@ impl Session {
     /// The parameters are accepted, and the caller is ready for the streams.
     pub fn create_streams(&mut self, now: Instant) {
         if self.phase == Phase::Checking {
-            self.send_state(State::CreateStreams);
-            self.expect(now, Phase::Streams);
+            self.go_on(now, false);
         }
     }
 
@@ -209,8 +220,7 @@ impl Session {
     /// The streams are closed, after [`ServerEvent::EndTest`].
     pub fn exchange_results(&mut self, now: Instant) {
         if self.phase == Phase::Closing {
-            self.send_state(State::ExchangeResults);
-            self.expect(now, Phase::PeerResults);
+            self.go_on(now, true);
         }
     }
 
@@ -230,6 +240,27 @@ impl Session {
             self.send_state(State::ServerTerminate);
             self.end(ServerEnd::Terminated);
         }
+    }
+
+    /// Offers to exchange times if the client does, else goes on.
+    fn go_on(&mut self, now: Instant, has_run: bool) {
+        if self.has_clock {
+            self.probes_left = clock::MAX_PROBES;
+            self.send_state(State::Clock);
+            self.expect(now, Phase::Clock { has_run });
+        } else {
+            self.end_clock(now, has_run);
+        }
+    }
+
+    /// Goes on after times were exchanged, or without.
+    fn end_clock(&mut self, now: Instant, has_run: bool) {
+        let (state, phase) = match has_run {
+            true => (State::ExchangeResults, Phase::PeerResults),
+            false => (State::CreateStreams, Phase::Streams),
+        };
+        self.send_state(state);
+        self.expect(now, phase);
     }
 
     fn send_state(&mut self, state: State) {
@@ -269,6 +300,7 @@ impl Session {
                     let Some(value) = block else { return Ok(()) };
                     let parameters = Parameters::from_json(&value)?;
                     self.streams = parameters.streams() as usize;
+                    self.has_clock = clock::is_announced(&parameters);
                     let seconds = u64::from(parameters.time) + u64::from(parameters.omit);
                     let longest = Duration::from_secs(seconds) + GRACE;
                     self.longest = (parameters.time > 0).then_some(longest);
@@ -301,6 +333,12 @@ impl Session {
                 self.emit(ServerEvent::EndTest);
                 self.expect(now, Phase::Closing);
             }
+            (Some(State::Clock), Phase::Clock { .. }) if self.probes_left > 0 => {
+                self.probes_left -= 1;
+                let time = now.as_nanos().to_be_bytes().to_vec();
+                self.outbox.push_back(Output::Send(time));
+            }
+            (Some(State::ClockDone), Phase::Clock { has_run }) => self.end_clock(now, has_run),
             (Some(State::IperfDone), Phase::Done) => self.end(ServerEnd::Done),
             _ => return Err(Violation::UnexpectedState { byte, expected }),
         }

@@ -226,17 +226,50 @@ pub(crate) mod datagrams {
 
     pub(crate) const MAX_BATCH: usize = 64;
 
+    pub(crate) const MAX_SEGMENTED: usize = 65_507;
+
     /// A datagram that was received.
-    #[derive(Debug)]
-    pub(crate) struct Received {
-        length: usize,
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Message<'a> {
+        bytes: &'a [u8],
         pub(crate) drops: Option<u32>,
     }
 
-    impl Received {
-        pub(crate) fn lengths(&self) -> impl Iterator<Item = usize> {
-            std::iter::once(self.length)
+    impl<'a> Message<'a> {
+        pub(crate) fn bytes(self) -> &'a [u8] {
+            self.bytes
         }
+
+        pub(crate) fn datagrams(self) -> impl Iterator<Item = &'a [u8]> {
+            std::iter::once(self.bytes)
+        }
+
+        pub(crate) fn is_joined(self) -> bool {
+            false
+        }
+    }
+
+    /// The length of a datagram that was received.
+    #[derive(Debug)]
+    pub(crate) struct Received(usize);
+
+    impl Received {
+        pub(crate) fn messages<'a>(
+            &self,
+            buffer: &'a [u8],
+            _: usize,
+        ) -> impl Iterator<Item = Message<'a>> {
+            let (bytes, drops) = (&buffer[..self.0], None);
+            std::iter::once(Message { bytes, drops })
+        }
+    }
+
+    pub(crate) fn send_segmented(_: &UdpSocket, _: &[u8], _: usize) -> io::Result<usize> {
+        super::unsupported()
+    }
+
+    pub(crate) fn receive_coalesced(_: &UdpSocket) -> io::Result<()> {
+        super::unsupported()
     }
 
     pub(crate) fn send(socket: &UdpSocket, buffer: &[u8], size: usize) -> io::Result<usize> {
@@ -248,9 +281,7 @@ pub(crate) mod datagrams {
         buffer: &mut [u8],
         size: usize,
     ) -> io::Result<Received> {
-        let length = socket.recv(&mut buffer[..size])?;
-        let drops = None;
-        Ok(Received { length, drops })
+        socket.recv(&mut buffer[..size]).map(Received)
     }
 
     pub(crate) fn report_drops(_: &UdpSocket) -> io::Result<()> {

@@ -4,16 +4,19 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::{Duration, Instant};
 
+use gigatcp_protocol::iperf3::clock::{self, ClockOffset, Clocks};
 use gigatcp_protocol::iperf3::datagram::{CONNECT, is_reply};
 use gigatcp_protocol::iperf3::{
     Client, ClientEvent, Cookie, Direction, Output, Results, Transport, stream_id,
 };
+use serde_json::{Value, json};
 use socket2::{Domain, SockRef, Socket as RawSocket, Type};
 
 #[cfg(target_os = "linux")]
 use super::engine::Engine;
 use super::latency::{self, Latency, Pings};
 use super::nuttcp;
+use super::offload::Offload;
 use super::options;
 use super::outcome::{Outcome, TestError};
 use super::request::{self, Protocol, Request, Stack};
@@ -24,6 +27,9 @@ use super::wire::{Arrival, Wire};
 
 /// Time for the server to say why it resets a stream: that comes on another connection.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// A server that has not answered the parameters by then lets the client wait.
+const QUEUED_AFTER: Duration = Duration::from_millis(500);
 
 /// Longest step of the loop: how soon it hears that the caller wants it to stop.
 const STEP: Duration = Duration::from_millis(50);
@@ -73,12 +79,14 @@ struct Test<'a> {
     control_mss: u32,
     traffic: Traffic,
     peer: Option<Results>,
-    /// When the last byte was received, and how many had been.
+    /// When the last byte was received, or the test connected, and how many had been.
     last_data: (Instant, u64),
     is_running: bool,
     has_told_queue: bool,
     /// The first stream that failed, and when that was seen.
     failed: Option<(Instant, (u64, io::Error))>,
+    /// The server's clock before and after the data.
+    clocks: Vec<ClockOffset>,
     pings: Option<Pings>,
     latency: Vec<Latency>,
 }
@@ -96,7 +104,7 @@ impl<'a> Test<'a> {
         let mut parameters = request.parameters.clone();
         let block = request::block_size(&parameters, control_mss);
         parameters.len = Some(block as u32);
-        parameters.private = Some(serde_json::json!({"version": samples::VERSION}));
+        parameters.private = Some(private(parameters.transport, request.offload));
         let mut told = parameters.clone();
         if !matches!(request.stack, Stack::Kernel) && told.direction == Direction::Forward {
             // A server's kernel need not have the engine's congestion controls.
@@ -111,6 +119,7 @@ impl<'a> Test<'a> {
         std::thread::sleep(latency::idle_time(request.latency));
         let mut traffic = Traffic::new(parameters, block, (request.interval, request.sampling));
         traffic.shared.processor = request.processor;
+        traffic.shared.offload = request.offload;
         Ok(Self {
             request,
             client: Client::new(cookie, told),
@@ -126,6 +135,7 @@ impl<'a> Test<'a> {
             failed: None,
             pings: Some(pings),
             latency: Vec::new(),
+            clocks: Vec::new(),
         })
     }
 
@@ -142,6 +152,7 @@ impl<'a> Test<'a> {
             }
             Output::Event(ClientEvent::OpenStreams) => self.open_streams()?,
             Output::Event(ClientEvent::Start) => {}
+            Output::Event(ClientEvent::Clock(offset)) => self.clocks.push(offset),
             Output::Event(ClientEvent::Run) => {
                 self.traffic.start();
                 if let Some(pings) = &self.pings {
@@ -187,7 +198,8 @@ impl<'a> Test<'a> {
             Ok(Arrival::Closed) | Err(_) => self.client.handle_closed(),
         }
         self.client.handle_timeout(self.wire.now());
-        if self.client.is_queued() && !self.has_told_queue && self.wire.now().as_secs_f64() > 0.5 {
+        let is_queued = self.client.is_queued() && self.last_data.0.elapsed() > QUEUED_AFTER;
+        if is_queued && !self.has_told_queue {
             self.has_told_queue = true;
             report(Progress::Queued);
         }
@@ -266,6 +278,10 @@ impl<'a> Test<'a> {
             intervals: self.traffic.intervals.clone(),
             samples: self.traffic.samples(),
             cpu: self.traffic.cpu(),
+            clocks: match self.clocks[..] {
+                [start, end] => Some(Clocks { start, end }),
+                _ => None,
+            },
             latency: self.latency.clone(),
             peer: self.peer.clone(),
             brief: None,
@@ -357,6 +373,17 @@ impl<'a> Test<'a> {
         let text = "no answer to the first datagram: is UDP of this port filtered?";
         Err(io::Error::new(io::ErrorKind::TimedOut, text))
     }
+}
+
+/// What the parameters tell a server of this project.
+fn private(transport: Transport, offload: Offload) -> Value {
+    let mut private = json!({"version": samples::VERSION});
+    if transport == Transport::Udp {
+        let (key, version) = clock::announcement();
+        private[key] = version;
+        private["udp_offload"] = offload.name().into();
+    }
+    private
 }
 
 /// Resolves the server and connects to the first address that answers.

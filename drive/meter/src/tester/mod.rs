@@ -9,6 +9,8 @@
 //! | `budget.rs` | bytes or blocks that a test is limited to |
 //! | `stream.rs` | one stream: its socket, its counters, its thread |
 //! | `connection.rs`, `engine/` | what a stream needs of its TCP: the kernel's, and the engine |
+//! | `delay.rs` | one-way delays of datagrams |
+//! | `offload.rs` | many datagrams as one packet: GSO and GRO |
 //! | `tcp.rs`, `udp.rs` | what the thread of a stream does |
 //! | `traffic.rs` | all streams of a test, and what each interval brought |
 //! | `samples.rs` | readings of sockets and host, and their form for the peer |
@@ -33,12 +35,13 @@ mod budget;
 mod ceiling;
 mod client;
 mod connection;
+mod delay;
 #[cfg(target_os = "linux")]
 mod engine;
 mod explain;
 mod latency;
 pub mod nuttcp;
-
+mod offload;
 mod options;
 mod outcome;
 mod readings;
@@ -59,10 +62,12 @@ pub use admission::{Admission, Network};
 pub use ceiling::loopback_ceiling;
 pub use client::run;
 pub use connection::{BufferLimits, StackKind};
+pub use delay::OneWayDelay;
 #[cfg(target_os = "linux")]
 pub use engine::Engine;
 pub use explain::{Explanation, account_of, boots, explain, explain_readings, host_summaries};
 pub use latency::{Latency, PingKind};
+pub use offload::Offload;
 pub use options::{Effective, Override};
 pub use outcome::{
     CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError, UdpCounts,

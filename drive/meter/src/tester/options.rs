@@ -44,6 +44,8 @@ pub struct Effective {
     pub congestion: Option<String>,
     /// Maximum segment size that is sent; `None`: not TCP.
     pub mss: Option<u32>,
+    /// Whether datagrams were sent, or received, many as one packet (GSO, GRO).
+    pub udp_offload: bool,
     /// What is not as requested.
     pub overrides: Vec<Override>,
 }
@@ -224,6 +226,7 @@ pub(super) fn effective(socket: SockRef<'_>, parameters: &Parameters) -> io::Res
         usable_receive_window: receive_buffer / BUFFER_OVERHEAD,
         congestion: is_tcp.then(|| effective_congestion(&socket)).flatten(),
         mss: is_tcp.then(|| socket.tcp_mss().ok()).flatten(),
+        udp_offload: false,
         overrides: Vec::new(),
     };
     let deciders = Deciders {

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
 use gigatcp_app::datagrams::SinkReport;
+use gigatcp_protocol::iperf3::clock::Clocks;
 use gigatcp_protocol::iperf3::datagram::StockCounts;
 use gigatcp_protocol::iperf3::{
     ClientFailure, Cookie, Cpu, Parameters, Results, StreamResults, Transport,
@@ -14,6 +15,7 @@ use gigatcp_protocol::nuttcp::output::brief::Brief;
 
 use serde_json::{Value, json};
 
+use super::delay::{self, OneWayDelay, ReceivedBy, Stratum};
 use super::latency::Latency;
 use super::options::Effective;
 use super::request::Protocol;
@@ -85,6 +87,8 @@ pub struct StreamOutcome {
     pub options: Effective,
     /// What was counted without what was omitted, over [`Outcome::measured`].
     pub total: StreamInterval,
+    /// Delays of the datagrams that it received, by both ends' clocks.
+    pub delays: Vec<Stratum>,
     /// Largest congestion window, in bytes.
     pub max_cwnd: u64,
     /// Largest window that the peer advertised, in bytes.
@@ -124,6 +128,8 @@ pub struct Outcome {
     pub cpu: CpuShares,
     /// RTTs of pings during the test, one entry for each kind that was requested and is allowed.
     pub latency: Vec<Latency>,
+    /// Offsets of the server's clock; `None`: not a client of a server of this project.
+    pub clocks: Option<Clocks>,
     /// What the peer counted; `None`: the test ended before it told.
     pub peer: Option<Results>,
     /// The summary that both ends' lines make (nuttcp); `None`: iperf3's protocol, or no results.
@@ -166,9 +172,7 @@ impl Outcome {
     /// What the receiver of a stream counted exactly, if it is a peer of this project.
     #[must_use]
     pub fn peer_datagrams(&self, stream: &StreamOutcome) -> Option<UdpCounts> {
-        let private = self.peer.as_ref()?.private.as_ref()?;
-        let mut streams = private["datagrams"].as_array()?.iter();
-        let theirs = streams.find(|one| one["id"].as_u64() == Some(stream.id))?;
+        let theirs = self.peer_private(stream)?;
         let count = |key: &str| theirs[key].as_u64();
         Some(UdpCounts {
             report: SinkReport {
@@ -183,6 +187,30 @@ impl Outcome {
             socket_drops: count("socket_drops")?,
             ..UdpCounts::default()
         })
+    }
+
+    /// What a peer of this project adds about the datagrams of a stream.
+    fn peer_private(&self, stream: &StreamOutcome) -> Option<&Value> {
+        let private = self.peer.as_ref()?.private.as_ref()?;
+        let mut streams = private["datagrams"].as_array()?.iter();
+        streams.find(|one| one["id"].as_u64() == Some(stream.id))
+    }
+
+    /// One-way delays of the datagrams that this end sent, or received. `None`: this end is not
+    /// a client, the server not of this project, or nothing arrived.
+    #[must_use]
+    pub fn one_way_delay(&self, role: Role) -> Option<OneWayDelay> {
+        let streams = self.streams.iter().filter(|stream| stream.role == role);
+        let clocks = self.clocks.as_ref()?;
+        if role == Role::Receiver {
+            let strata = streams.flat_map(|stream| &stream.delays);
+            return OneWayDelay::of(strata, ReceivedBy::Client, clocks);
+        }
+        let theirs = streams.filter_map(|stream| self.peer_private(stream));
+        let theirs: Vec<Stratum> = theirs
+            .flat_map(|one| delay::from_json(&one["delays"]))
+            .collect();
+        OneWayDelay::of(theirs.iter(), ReceivedBy::Server, clocks)
     }
 
     /// Results as a stock peer expects them.
@@ -214,7 +242,9 @@ impl Outcome {
     /// What a client of this project is sent as well.
     pub(super) fn private(&self) -> Value {
         let mut private = self.samples.to_json();
-        private["datagrams"] = self.streams.iter().map(datagrams_to_json).collect();
+        private["datagrams"] = (self.streams.iter())
+            .map(|stream| datagrams_to_json(stream, self.streams.len()))
+            .collect();
         private
     }
 
@@ -243,7 +273,7 @@ impl Outcome {
 }
 
 /// A receiver's exact counts for a peer of this project; zero of a sender.
-fn datagrams_to_json(stream: &StreamOutcome) -> Value {
+fn datagrams_to_json(stream: &StreamOutcome, streams: usize) -> Value {
     let UdpCounts {
         report,
         socket_drops,
@@ -258,6 +288,7 @@ fn datagrams_to_json(stream: &StreamOutcome) -> Value {
         "max_extent": report.max_extent,
         "jitter_us": report.jitter.as_micros(),
         "socket_drops": socket_drops,
+        "delays": delay::to_json(&stream.delays, streams),
     })
 }
 

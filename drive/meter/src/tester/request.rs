@@ -9,6 +9,7 @@ use gigatcp_protocol::iperf3::{Parameters, Transport};
 
 #[cfg(target_os = "linux")]
 use super::engine::Engine;
+use super::offload::Offload;
 
 /// The protocol of a test's control connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -67,6 +68,8 @@ pub struct Request {
     /// The processor that this end's streams run on (`-A`); `None`: any. The server's is
     /// [`Parameters::server_affinity`].
     pub processor: Option<usize>,
+    /// Whether both ends hand over datagrams many at a time (GSO, GRO).
+    pub offload: Offload,
     /// Pings of the server before and during the test.
     pub latency: PingSet,
 }
@@ -113,6 +116,7 @@ impl Request {
             only_v4: None,
             receive_timeout: Duration::from_secs(120),
             processor: None,
+            offload: Offload::default(),
             latency: PingSet::None,
         }
     }

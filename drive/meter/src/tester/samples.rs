@@ -17,6 +17,9 @@ use crate::{Boot, CardWatch, HostSampler, Sampler};
 /// Readings that are kept of a stream, and of a host.
 const MAX_READINGS: usize = 1024;
 
+/// Readings that are kept of all streams together.
+const MAX_KEPT: usize = 16_384;
+
 /// Readings that are sent of all streams together: some 300 bytes each.
 const MAX_SENT: usize = 8192;
 
@@ -52,12 +55,13 @@ impl<T> Default for Thinned<T> {
 }
 
 impl<T> Thinned<T> {
-    fn push(&mut self, reading: T) {
+    /// Keeps a reading; a list of `most` drops every second one.
+    fn push(&mut self, reading: T, most: usize) {
         if self.seen.is_multiple_of(self.stride) {
             self.kept.push(reading);
         }
         self.seen += 1;
-        if self.kept.len() >= MAX_READINGS {
+        if self.kept.len() >= most {
             let mut index = 0;
             self.kept.retain(|_| {
                 index += 1;
@@ -116,6 +120,7 @@ impl Recorder {
         mut each: impl FnMut(usize, &Reading),
     ) {
         self.streams.resize_with(streams.len(), Thinned::default);
+        let most = MAX_READINGS.min(MAX_KEPT / streams.len().max(1));
         for (index, stream) in streams.iter().enumerate() {
             if let Some(connection) = stream.socket.connection()
                 && let Ok(mut reading) = connection.reading(&self.sampler, at)
@@ -127,12 +132,12 @@ impl Recorder {
                     Role::Receiver => reading.app_not_reading = Some(Duration::ZERO),
                 }
                 each(index, &reading);
-                self.streams[index].push(reading);
+                self.streams[index].push(reading, most);
             }
         }
         if at >= self.host_due {
             self.host_due = at + HOST_STEP;
-            self.host.push(self.host_sampler.read(at));
+            self.host.push(self.host_sampler.read(at), MAX_READINGS);
         }
     }
 
@@ -356,7 +361,7 @@ mod tests {
     fn a_full_list_keeps_every_second_reading_and_goes_on_so() {
         let mut list = Thinned::default();
         for number in 0..3000 {
-            list.push(number);
+            list.push(number, MAX_READINGS);
         }
         assert_eq!(list.stride, 4);
         assert!(list.kept.len() < MAX_READINGS);

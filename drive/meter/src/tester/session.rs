@@ -12,6 +12,7 @@ use gigatcp_protocol::iperf3::{
 };
 use socket2::SockRef;
 
+use super::offload::Offload;
 use super::outcome::Outcome;
 use super::request::{self, Protocol};
 use super::server::Render;
@@ -88,6 +89,9 @@ pub struct Ended {
 fn traffic_of(wanted: &Parameters, control_mss: u32, interval: Option<Duration>) -> Traffic {
     let block = request::block_size(wanted, control_mss);
     let mut traffic = Traffic::new(wanted.clone(), block, (interval, request::SAMPLING));
+    let private = wanted.private.as_ref();
+    let offload = private.and_then(|private| private["udp_offload"].as_str());
+    traffic.shared.offload = Offload::from_name(offload);
     traffic.shared.processor = wanted.server_affinity.map(|number| number as usize);
     traffic
 }
@@ -242,6 +246,7 @@ fn outcome(
         samples: traffic.samples(),
         cpu: traffic.cpu(),
         latency: Vec::new(),
+        clocks: None,
         peer,
         brief: None,
         cut_short,

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -12,10 +12,12 @@ use socket2::SockRef;
 
 use super::budget::Budget;
 use super::connection::Connection;
+use super::delay::DelayLog;
 #[cfg(target_os = "linux")]
 use super::engine::EngineStream;
 use super::nuttcp::Link;
-use super::options::{self, Effective};
+use super::offload::Offload;
+use super::options::{self, Effective, Override};
 use super::outcome::UdpCounts;
 use super::switch::Switch;
 use super::{tcp, udp};
@@ -40,10 +42,16 @@ pub(super) struct Counters {
     pub(super) datagrams: AtomicU64,
     /// What a receiver of datagrams knows.
     pub(super) udp: Mutex<UdpCounts>,
+    /// Delays that a receiver of datagrams saw.
+    pub(super) delays: Mutex<DelayLog>,
     /// CPU time of the thread, in microseconds: user and system, once it has ended.
     pub(super) cpu: [AtomicU64; 2],
     /// Time in which it waited for its rate (`-b`), in microseconds.
     pub(super) idle: AtomicU64,
+    /// Whether datagrams were sent, or received, many at a time.
+    pub(super) is_offloaded: AtomicBool,
+    /// Why they were not.
+    pub(super) offload_refusal: Mutex<Option<String>>,
     /// Why it ended before the test.
     pub(super) error: Mutex<Option<io::Error>>,
     /// Whether it has ended.
@@ -53,6 +61,15 @@ pub(super) struct Counters {
 impl Counters {
     pub(super) fn fail(&self, error: io::Error) {
         *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    /// Keeps the first reason.
+    pub(super) fn refuse_offload(&self, reason: String) {
+        let mut kept = self
+            .offload_refusal
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        kept.get_or_insert(reason);
     }
 
     pub(super) fn add(&self, bytes: usize) {
@@ -81,6 +98,8 @@ pub(super) struct Shared {
     pub(super) block: usize,
     /// The processor that the streams' threads run on (`-A`); `None`: any.
     pub(super) processor: Option<usize>,
+    /// Whether datagrams are handed over many at a time.
+    pub(super) offload: Offload,
     /// State of streams of nuttcp's protocol; `None`: iperf3's.
     pub(super) nuttcp: Option<Arc<Link>>,
 }
@@ -158,6 +177,29 @@ impl Stream {
     pub(super) fn cpu(&self) -> [Duration; 2] {
         let micros = |index: usize| self.counters.cpu[index].load(Ordering::Acquire);
         [0, 1].map(|index| Duration::from_micros(micros(index)))
+    }
+
+    /// Delays that it saw as a receiver of datagrams.
+    pub(super) fn delays(&self) -> MutexGuard<'_, DelayLog> {
+        let delays = self.counters.delays.lock();
+        delays.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its options, with what was found about them since it began.
+    pub(super) fn options(&self, offload: Offload) -> Effective {
+        let mut options = self.options.clone();
+        options.udp_offload = self.counters.is_offloaded.load(Ordering::Acquire);
+        let refusal = self.counters.offload_refusal.lock();
+        let refusal = refusal.unwrap_or_else(PoisonError::into_inner);
+        if let (Offload::Requested, Some(cause)) = (offload, &*refusal) {
+            options.overrides.push(Override {
+                option: "GSO and GRO of UDP (--gsro)",
+                requested: Offload::Requested.name().into(),
+                effective: Offload::Off.name().into(),
+                cause: cause.clone(),
+            });
+        }
+        options
     }
 
     /// Whether its thread has ended by itself.

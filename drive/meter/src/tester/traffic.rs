@@ -10,6 +10,8 @@ use gigatcp_why::counters::{CounterAccount, End};
 
 use super::budget::Budget;
 use super::connection::StackKind;
+use super::delay::DelayLog;
+use super::offload::Offload;
 use super::outcome::{Interval, Outcome, StreamInterval, StreamOutcome};
 use super::request;
 use super::samples::{Recorder, Samples};
@@ -95,6 +97,7 @@ impl Traffic {
                 budget: Arc::new(Budget::new(budget)),
                 block,
                 processor: None,
+                offload: Offload::default(),
                 nuttcp: None,
             },
             streams: Vec::new(),
@@ -261,6 +264,9 @@ impl Traffic {
                 *measured = *interval;
             }
             self.extremes.fill(Extremes::default());
+            for stream in &self.streams {
+                *stream.delays() = DelayLog::default();
+            }
         }
     }
 
@@ -400,8 +406,9 @@ impl Traffic {
                 role: stream.role,
                 local: stream.local,
                 peer: stream.peer,
-                options: stream.options.clone(),
+                options: stream.options(self.shared.offload),
                 total: self.totals.get(index).copied().unwrap_or_default(),
+                delays: stream.delays().strata().to_vec(),
                 max_cwnd: extremes.max_cwnd,
                 max_snd_wnd: extremes.max_snd_wnd,
                 rtt: extremes

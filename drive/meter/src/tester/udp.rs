@@ -7,13 +7,15 @@ use std::sync::atomic::Ordering;
 use std::time;
 
 use gigatcp_app::datagrams::{Datagram, Sink, Source, SourceConfig};
+use gigatcp_protocol::iperf3::clock as clock_exchange;
 use gigatcp_protocol::iperf3::datagram::{Header, MIN_SIZE, StockCounts};
 use gigatcp_units::{Instant, Rate};
 
+use super::offload::{BatchSender, ReceiveBuffer, SocketDrops};
 use super::outcome::UdpCounts;
 use super::stream::{Counters, Shared};
+use crate::system::clock;
 use crate::system::datagrams::{self, MAX_BATCH};
-use crate::system::{NO_BUFFERS, clock};
 
 /// Longest wait of a thread before it looks at the switch.
 const MAX_WAIT: time::Duration = time::Duration::from_millis(100);
@@ -39,6 +41,7 @@ pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> 
         span: None,
     });
     let mut batch = vec![0; size * MAX_BATCH];
+    let mut sender = BatchSender::new(socket, size, shared.offload, counters);
     // Without it a sleep ends up to 50 us late; the average rate holds anyway.
     let _ = clock::wake_sharply();
     shared.switch.wait();
@@ -65,33 +68,10 @@ pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> 
             // The budget is spent.
             break;
         }
-        send_all(socket, &batch[..count * size], size, counters)?;
+        sender.send(&batch[..count * size])?;
         if !is_due {
             let left = source.poll_timeout().saturating_since(now());
             std::thread::sleep(time::Duration::from_nanos(left.as_nanos()).min(MAX_WAIT));
-        }
-    }
-    Ok(())
-}
-
-/// Sends a batch, however many calls that takes.
-pub(super) fn send_all(
-    socket: &UdpSocket,
-    mut batch: &[u8],
-    size: usize,
-    counters: &Counters,
-) -> io::Result<()> {
-    while !batch.is_empty() {
-        match datagrams::send(socket, batch, size) {
-            Ok(sent) => {
-                counters.add(sent * size);
-                counters.datagrams.fetch_add(sent as u64, Ordering::Release);
-                batch = &batch[sent * size..];
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // The interface's queue is full (ENOBUFS).
-            Err(error) if error.raw_os_error() == Some(NO_BUFFERS) => std::thread::yield_now(),
-            Err(error) => return Err(error),
         }
     }
     Ok(())
@@ -103,13 +83,14 @@ pub(super) fn receive(socket: &UdpSocket, counters: &Counters, shared: &Shared) 
     socket.set_read_timeout(Some(MAX_WAIT))?;
     datagrams::report_drops(socket)?;
     let size = shared.block.max(MIN_PLACE);
-    let mut buffer = vec![0; size * MAX_BATCH];
+    let mut buffer = ReceiveBuffer::new(socket, size, shared.offload, counters);
     let is_64bit = shared.parameters.udp_counters_64bit;
+    let has_clock = clock_exchange::is_announced(&shared.parameters);
     let (mut sink, mut stock) = (Sink::new(), StockCounts::default());
-    let mut drops = 0;
+    let mut drops = SocketDrops::default();
     shared.switch.wait();
     while !shared.switch.is_stopped() {
-        let received = match datagrams::receive(socket, &mut buffer, size) {
+        let received = match datagrams::receive(socket, &mut buffer.bytes, buffer.place) {
             Ok(received) => received,
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => continue,
@@ -118,27 +99,125 @@ pub(super) fn receive(socket: &UdpSocket, counters: &Counters, shared: &Shared) 
         };
         let arrived_at = now();
         let mut bytes = 0;
-        for (datagram, length) in buffer.chunks_exact(size).zip(received.lengths()) {
-            let header = Header::read(&datagram[..length], is_64bit);
-            // A reply that came late, or a number of no datagram.
-            let Some(header) = header.filter(|header| header.seq > 0) else {
-                continue;
-            };
-            bytes += length;
-            stock.handle_datagram(header.seq);
-            let seq = header.seq - 1;
-            let size = length as u32;
-            sink.handle_datagram(arrived_at, header.sent_at, Datagram { seq, size });
+        let mut delays = counters
+            .delays
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for message in received.messages(&buffer.bytes, buffer.place) {
+            let lost_before = sink.report().lost;
+            for datagram in message.datagrams() {
+                let header = Header::read(datagram, is_64bit);
+                // A reply that came late, or a number of no datagram.
+                let Some(header) = header.filter(|header| header.seq > 0) else {
+                    continue;
+                };
+                bytes += datagram.len();
+                stock.handle_datagram(header.seq);
+                if has_clock {
+                    delays.push(arrived_at, header.sent_at);
+                }
+                let (seq, size) = (header.seq - 1, datagram.len() as u32);
+                sink.handle_datagram(arrived_at, header.sent_at, Datagram { seq, size });
+            }
+            let missing = sink.report().lost.saturating_sub(lost_before);
+            drops.on_message(message.drops, missing, buffer.joins);
+            if message.is_joined() {
+                counters.is_offloaded.store(true, Ordering::Release);
+            }
         }
-        drops = received.drops.map_or(drops, u64::from);
+        drop(delays);
         counters.add(bytes);
         let report = sink.report();
         counters.datagrams.store(report.received, Ordering::Release);
         *counters.udp.lock().unwrap_or_else(PoisonError::into_inner) = UdpCounts {
             stock,
             report,
-            socket_drops: drops,
+            socket_drops: drops.datagrams,
         };
     }
     Ok(())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use gigatcp_protocol::iperf3::Parameters;
+    use socket2::SockRef;
+
+    use super::super::offload::Offload;
+    use super::super::request::SAMPLING;
+    use super::super::traffic::Traffic;
+    use super::*;
+
+    const SIZE: usize = 100;
+
+    /// Counts of a receiver to which datagrams of these numbers are sent, many as one packet:
+    /// `early` ones before it reads. Also whether any came joined.
+    fn counted(offload: Offload, early: &[u64], late: &[u64]) -> (UdpCounts, bool) {
+        let [from, to] = [0, 1].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
+        from.connect(to.local_addr().unwrap()).unwrap();
+        SockRef::from(&to).set_recv_buffer_size(16 << 10).unwrap();
+        let mut shared = Traffic::new(Parameters::default(), SIZE, (None, SAMPLING)).shared;
+        shared.offload = offload;
+        let counters = Counters::default();
+        let send = |numbers: &[u64]| {
+            for some in numbers.chunks(MAX_BATCH) {
+                let mut batch = vec![0; SIZE * some.len()];
+                for (place, seq) in batch.chunks_exact_mut(SIZE).zip(some) {
+                    let (sent_at, seq) = (now(), *seq);
+                    Header { sent_at, seq }.write(place, false);
+                }
+                datagrams::send_segmented(&from, &batch, SIZE).unwrap();
+            }
+        };
+        let last = late.iter().max().copied().unwrap();
+        std::thread::scope(|scope| {
+            let receiver = scope.spawn(|| receive(&to, &counters, &shared));
+            // It waits for the start with its options set.
+            std::thread::sleep(time::Duration::from_millis(100));
+            send(early);
+            shared.switch.start();
+            std::thread::sleep(time::Duration::from_millis(100));
+            send(late);
+            let is_there = || counters.udp.lock().unwrap().stock.packets >= last;
+            for _ in 0..500 {
+                if is_there() {
+                    break;
+                }
+                std::thread::sleep(time::Duration::from_millis(10));
+            }
+            shared.switch.stop();
+            receiver.join().unwrap().unwrap();
+        });
+        let counts = *counters.udp.lock().unwrap();
+        (counts, counters.is_offloaded.load(Ordering::Acquire))
+    }
+
+    #[test]
+    fn loss_reordering_and_duplicates_are_the_same_of_joined_datagrams() {
+        let numbers = [1, 2, 3, 5, 5, 4, 8, 6, 9, 10];
+        let (single, is_joined) = counted(Offload::Off, &[], &numbers);
+        assert!(!is_joined);
+        let (joined, is_joined) = counted(Offload::Automatic, &[], &numbers);
+        assert!(is_joined);
+        for counts in [single, joined] {
+            let report = counts.report;
+            assert_eq!((report.received, report.lost), (9, 1), "{counts:?}");
+            assert_eq!((report.duplicates, report.reordered), (1, 2));
+            assert_eq!((report.max_extent, report.octets), (1, 900));
+            assert_eq!((counts.stock.packets, counts.stock.out_of_order), (10, 3));
+            assert_eq!(counts.socket_drops, 0);
+        }
+    }
+
+    #[test]
+    fn datagrams_that_a_full_buffer_drops_together_are_all_counted() {
+        // Number 2 was lost elsewhere.
+        let early: Vec<u64> = std::iter::once(1).chain(3..=2000).collect();
+        for offload in [Offload::Off, Offload::Automatic] {
+            let (counts, _) = counted(offload, &early, &[2001]);
+            let lost = counts.report.lost;
+            assert!(lost > 500, "{counts:?}");
+            assert_eq!(counts.socket_drops, lost - 1, "{offload:?}: {counts:?}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use gigatcp_units as units;
 
+use crate::system::clock;
 use crate::system::poll::{self, Interest};
 
 /// Longest wait for a peer that does not read its control connection.
@@ -33,7 +34,7 @@ pub(super) enum Arrival {
 #[derive(Debug)]
 pub(super) struct Wire {
     stream: TcpStream,
-    /// Where the time of the protocol begins.
+    /// Zero of the monotonic clock, by which the protocol and datagrams have their time.
     epoch: Instant,
 }
 
@@ -41,7 +42,9 @@ impl Wire {
     pub(super) fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
-        let epoch = Instant::now();
+        let monotonic = Duration::from_nanos(clock::monotonic().unsigned_abs());
+        let now = Instant::now();
+        let epoch = now.checked_sub(monotonic).unwrap_or(now);
         Ok(Self { stream, epoch })
     }
 

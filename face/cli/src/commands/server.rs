@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use gigatcp_linux::identity::Identity;
 use gigatcp_meter::tester::auth::{self, Padding};
 use gigatcp_meter::tester::{
     Admission, Authorize, BindError, Network, Notify, NuttcpConfig, Outcome as Measured, Role,
@@ -23,6 +25,10 @@ use super::test::iperf3_text;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::{output, values};
+
+/// Ports below this one require privileges.
+#[cfg(target_os = "linux")]
+const PRIVILEGED_PORTS: u16 = 1024;
 
 /// Command-line arguments of `server`.
 #[derive(clap::Args, Debug)]
@@ -39,7 +45,8 @@ Examples:
   gigatcp server                                 serve until Ctrl-C
   gigatcp server --max-tests 1                   one test at a time, the others wait
   gigatcp server --allow 192.0.2.0/24            only clients of this network
-  gigatcp server -1                              one test, then end"
+  gigatcp server -1                              one test, then end
+  sudo gigatcp server -D --user nobody           in the background, without privileges"
 )]
 pub(crate) struct Arguments {
     /// Port
@@ -73,6 +80,12 @@ pub(crate) struct Arguments {
     /// Write diagnostics and tests to this file instead of stdout and stderr
     #[arg(long, value_name = "FILE", requires = "daemon")]
     logfile: Option<PathBuf>,
+
+    /// User, and group if it is another than the user's, to go on as once the ports are open;
+    /// all privileges are given up
+    #[cfg(target_os = "linux")]
+    #[arg(long, value_name = "NAME|UID[:GID]", value_parser = Identity::parse)]
+    user: Option<Identity>,
 
     /// Tests at the same time
     #[arg(long, value_name = "N", default_value_t = 16)]
@@ -179,6 +192,36 @@ fn detach(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
+/// Gives up privileges, if that is requested. To be called before there are threads.
+#[cfg(target_os = "linux")]
+fn give_up_privileges(arguments: &Arguments, server: &Server) -> Result<(), Failure> {
+    let Some(identity) = arguments.user else {
+        if gigatcp_linux::process::is_root() {
+            output::say("serving as root: `--user nobody` gives up its privileges");
+        }
+        return Ok(());
+    };
+    identity.assume().map_err(|error| {
+        let Identity { user, group } = identity;
+        Failure::io(&format!("go on as user {user} and group {group}"), &error)
+            .effect("no test can be served")
+            .hint("start it as root, or without --user")
+    })?;
+    let port = server.address().port();
+    if port < PRIVILEGED_PORTS {
+        output::say(&format!(
+            "port {port} requires privileges: TCP is served, streams of UDP are not"
+        ));
+    }
+    Ok(())
+}
+
+/// Another system's: `--user` is missing there.
+#[cfg(not(target_os = "linux"))]
+fn give_up_privileges(_: &Arguments, _: &Server) -> Result<(), Failure> {
+    Ok(())
+}
+
 /// Does it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.daemon {
@@ -218,8 +261,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             _ => failure,
         }
     })?;
-    let interrupt = Interrupt::listen()?;
     output::say(&format!("listening at {} (TCP and UDP)", server.address()));
+    give_up_privileges(arguments, &server)?;
+    let interrupt = Interrupt::listen()?;
     match server.nuttcp_address() {
         Some(at) => output::say(&format!("listening at {at} (nuttcp)")),
         None if arguments.nuttcp_port != Some(0) => {

@@ -80,6 +80,17 @@ pub(crate) enum Protocol {
     Nuttcp,
 }
 
+/// When datagrams are handed to the kernel many at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Gsro {
+    /// Where the kernel does it
+    Auto,
+    /// The same, and say where it does not
+    On,
+    /// Never, at both ends
+    Off,
+}
+
 /// The TCP of the streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum StackChoice {
@@ -236,6 +247,10 @@ pub(crate) struct Arguments {
     /// Discard received data in the kernel (MSG_TRUNC) instead of copying it
     #[arg(long)]
     skip_rx_copy: bool,
+
+    /// GSO and GRO of UDP: auto, on (say where the system refuses it) or off
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Gsro::Auto, default_missing_value = "on", num_args = 0..=1, require_equals = true)]
+    gsro: Gsro,
 
     /// IPv4 only
     #[arg(short = '4', long, conflicts_with = "version6")]

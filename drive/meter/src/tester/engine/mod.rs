@@ -278,6 +278,7 @@ impl Connection for EngineStream {
             usable_receive_window: info.window_clamp.as_u64(),
             congestion: Some(self.options.congestion.name.to_owned()),
             mss: Some(info.smss),
+            udp_offload: false,
             overrides: Vec::new(),
         };
         let limit = self.options.profile.buffers.buffer_limit.as_u64();

@@ -443,6 +443,7 @@ fn outcome(request: &Request, transfer: &Transfer, control_mss: u32) -> Outcome 
         samples: traffic.samples(),
         cpu: traffic.cpu(),
         latency: Vec::new(),
+        clocks: None,
         peer: None,
         brief: None,
         cut_short: None,

@@ -13,9 +13,10 @@ use gigatcp_protocol::nuttcp::datagram::{MARKER, Receiver, Stamp, StreamMark, St
 use gigatcp_protocol::nuttcp::greeting::Agreed;
 use gigatcp_units::{self as units, Rate};
 
+use super::super::offload::BatchSender;
 use super::super::outcome::UdpCounts;
 use super::super::stream::{Counters, Role, Shared, Socket};
-use super::super::{tcp, udp};
+use super::super::tcp;
 use super::turns::Turns;
 use crate::View;
 use crate::system::poll::Alarm;
@@ -231,6 +232,7 @@ impl Link {
         });
         let payload = tcp::payload(size);
         let mut batch = payload.repeat(datagrams::MAX_BATCH);
+        let mut sender = BatchSender::new(socket, size, shared.offload, counters);
         // Without it a sleep ends up to 50 us late; the average rate holds anyway.
         let _ = clock::wake_sharply();
         shared.switch.wait();
@@ -256,7 +258,7 @@ impl Link {
                 count += 1;
             }
             if count > 0 {
-                udp::send_all(socket, &batch[..count * size], size, counters)?;
+                sender.send(&batch[..count * size])?;
                 calls += count as u64;
             }
             let left = source.poll_timeout().saturating_since(now());
@@ -294,12 +296,13 @@ impl Link {
             let mut bytes = 0;
             let mut receiver = self.datagrams();
             let was_receiving = receiver.is_receiving();
-            for (datagram, length) in buffer.chunks_exact(size).zip(received.lengths()) {
-                receiver.on_datagram(arrived_at, Some(clock), &datagram[..length]);
+            for message in received.messages(&buffer, size) {
+                let length = message.bytes().len();
+                receiver.on_datagram(arrived_at, Some(clock), message.bytes());
                 bytes += if length > MARKER { length } else { 0 };
                 calls += 1;
+                drops = message.drops.map_or(drops, u64::from);
             }
-            drops = received.drops.map_or(drops, u64::from);
             counters.add(bytes);
             let counts = udp_counts(&receiver, shared.block as u64, drops);
             let received = counts.report.received;

@@ -301,6 +301,7 @@ fn outcome(served: &Served, transfer: &Transfer, cut_short: Option<String>) -> O
         protocol: request::Protocol::Nuttcp,
         parameters: parameters.clone(),
         latency: Vec::new(),
+        clocks: None,
         host: served.peer.ip().to_canonical().to_string(),
         port: served.port,
         cookie: served.cookie,

@@ -31,6 +31,10 @@ use crate::tester::wire::Wire;
 /// Connections whose test does not run yet; the oldest is closed for a new one.
 const MAX_PENDING: usize = 1024;
 
+/// Connections that are accepted before those that are there are read: more at a time would drop
+/// connections of tests that open many.
+const MAX_ACCEPTS: usize = MAX_PENDING / 4;
+
 /// Longest wait for a cookie and for parameters.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -257,9 +261,9 @@ impl<'a> Hall<'a> {
         Ok(ready.into_iter().map(|place| all[place].0).collect())
     }
 
-    /// Accepts what waits.
+    /// Accepts what waits, up to [`MAX_ACCEPTS`].
     fn accept(&mut self, listener: &TcpListener, protocol: Protocol) {
-        loop {
+        for _ in 0..MAX_ACCEPTS {
             let (stream, peer) = match listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use gigatcp_meter::tester::{
-    self, Explanation, Interval, Outcome, Protocol, Role, StackKind, StreamInterval, StreamOutcome,
-    UdpCounts,
+    self, Explanation, Interval, OneWayDelay, Outcome, Protocol, Role, StackKind, StreamInterval,
+    StreamOutcome, UdpCounts,
 };
 use gigatcp_protocol::iperf3::{Direction, ServerOutput, StreamResults, Transport};
 use gigatcp_report::escape::terminal;
@@ -38,6 +38,11 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
         }
         if let Some(note) = spread(outcome, &explanations, role) {
             text.push_str(&answer::labeled("Streams", &note));
+        }
+    }
+    for role in sums::roles(&outcome.streams) {
+        if let Some(delay) = outcome.one_way_delay(role) {
+            text.push_str(&answer::labeled("Delay", &delay_facts(role, &delay)));
         }
     }
     text.push_str(&latency::lines(outcome));
@@ -263,6 +268,25 @@ fn received_rate(outcome: &Outcome, stream: &StreamOutcome) -> f64 {
     sums::rate(bytes, receiving_time(outcome, stream.role))
 }
 
+fn delay_facts(role: Role, delay: &OneWayDelay) -> String {
+    let ms = |seconds: f64| seconds * 1000.0;
+    let way = match role {
+        Role::Sender => "to the server",
+        Role::Receiver => "from the server",
+    };
+    format!(
+        "one way {way} min {:.3}, p50 {:.3}, p95 {:.3}, p99 {:.3}, max {:.3} ms; all ± {:.3} ms (half \
+         of the minimum RTT of the exchange of clocks; drift {:.1} ppm taken out)",
+        ms(delay.min),
+        ms(delay.median),
+        ms(delay.p95),
+        ms(delay.p99),
+        ms(delay.max),
+        ms(delay.uncertainty),
+        delay.drift * 1e6
+    )
+}
+
 /// CPU time of both ends.
 fn cpu(outcome: &Outcome) -> String {
     let own = format!("{:.0} % of one core here", outcome.cpu.total);
@@ -319,6 +343,7 @@ pub(super) fn json(outcome: &Outcome, ceiling: Option<Ceiling>) -> Value {
         "measured_s": outcome.measured.as_secs_f64(),
         "received": received_values(outcome),
         "cpu_percent": {"total": outcome.cpu.total, "user": outcome.cpu.user, "system": outcome.cpu.system},
+        "one_way_delay": delay_values(outcome),
         "hosts": hosts::values(outcome),
         "ceiling": ceiling.map(|ceiling| ceiling.value()),
         "latency": icmp,
@@ -344,6 +369,27 @@ fn received_values(outcome: &Outcome) -> Vec<Value> {
         })
     };
     roles.map(value).collect()
+}
+
+fn delay_values(outcome: &Outcome) -> Vec<Value> {
+    let value = |role| {
+        let delay = outcome.one_way_delay(role)?;
+        let us = |seconds: f64| seconds * 1e6;
+        Some(json!({
+            "role": role_name(role),
+            "datagrams": delay.datagrams,
+            "min_us": us(delay.min),
+            "p50_us": us(delay.median),
+            "p95_us": us(delay.p95),
+            "p99_us": us(delay.p99),
+            "max_us": us(delay.max),
+            "uncertainty_us": us(delay.uncertainty),
+            "clock_offset_us": us(delay.offset),
+            "clock_drift_ppm": delay.drift * 1e6,
+        }))
+    };
+    let roles = sums::roles(&outcome.streams).into_iter();
+    roles.filter_map(value).collect()
 }
 
 fn explanation_value(one: &Explanation) -> Value {
@@ -450,6 +496,7 @@ fn stream_value(outcome: &Outcome, stream: &StreamOutcome) -> Value {
         "peer_bytes": outcome.peer_of(stream).map(|peer| peer.bytes),
         "options": {
             "stack": options.stack.name(),
+            "udp_offload": options.udp_offload,
             "send_buffer_bytes": options.send_buffer,
             "receive_buffer_bytes": options.receive_buffer,
             "usable_receive_window_bytes": options.usable_receive_window,

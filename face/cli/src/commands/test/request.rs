@@ -3,7 +3,7 @@
 use std::time;
 
 use gigatcp_meter::tester::auth::{self, Padding};
-use gigatcp_meter::tester::{PingSet, Protocol, Request, TestError};
+use gigatcp_meter::tester::{Offload, PingSet, Protocol, Request, TestError};
 use gigatcp_protocol::iperf3::{ClientFailure, Direction, Parameters, Transport};
 use gigatcp_units::{Bytes, Duration, Rate};
 
@@ -244,6 +244,11 @@ pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
     request.interval = (!arguments.interval.is_zero()).then(|| std_time(arguments.interval));
     request.connect_timeout = std_time(arguments.connect_timeout);
     request.receive_timeout = std_time(arguments.rcv_timeout);
+    request.offload = match arguments.gsro {
+        super::Gsro::Auto => Offload::Automatic,
+        super::Gsro::On => Offload::Requested,
+        super::Gsro::Off => Offload::Off,
+    };
     request.latency = match (arguments.rrul, arguments.latency) {
         (true, _) => PingSet::All,
         (_, true) => PingSet::Icmp,

@@ -1,0 +1,218 @@
+//! Many datagrams as one packet through the stack: UDP_SEGMENT (GSO) and UDP_GRO.
+//!
+//! The sender hands over the datagrams that are due together, and the kernel cuts them as late as
+//! it can; a receiver takes datagrams that it has joined. What is on the wire stays the same.
+//! Where the kernel refuses, each datagram is handed over for itself (`sendmmsg`, `recvmmsg`), and
+//! the reason is kept.
+//!
+//! A full socket buffer drops joined datagrams together and counts one drop. [`SocketDrops`] takes
+//! the numbers that are missing at that place for its datagrams.
+
+use std::io::{self, ErrorKind};
+use std::net::UdpSocket;
+use std::sync::atomic::Ordering;
+
+use super::stream::Counters;
+use crate::system::NO_BUFFERS;
+use crate::system::datagrams::{self, MAX_BATCH, MAX_SEGMENTED};
+
+/// Whether datagrams are handed over many at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Offload {
+    /// Where the kernel does.
+    #[default]
+    Automatic,
+    /// The same, and the user hears where it does not.
+    Requested,
+    /// Never.
+    Off,
+}
+
+impl Offload {
+    /// Its name in private parameters, and as it is typed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Automatic => "auto",
+            Self::Requested => "on",
+            Self::Off => "off",
+        }
+    }
+
+    /// What a client tells a server; another text is the default.
+    pub(super) fn from_name(name: Option<&str>) -> Self {
+        let all = [Self::Requested, Self::Off].into_iter();
+        let mut known = all.filter(|one| Some(one.name()) == name);
+        known.next().unwrap_or_default()
+    }
+}
+
+/// Most datagrams that Linux joins.
+const MAX_JOINED: u64 = 128;
+
+/// Bytes of the largest joined message.
+const JOINED_SIZE: usize = 1 << 16;
+
+/// Messages of a call that receives joined datagrams.
+const JOINED_BATCH: usize = 8;
+
+/// Sends datagrams of one size.
+pub(super) struct BatchSender<'a> {
+    socket: &'a UdpSocket,
+    size: usize,
+    counters: &'a Counters,
+    is_segmented: bool,
+}
+
+impl<'a> BatchSender<'a> {
+    pub(super) fn new(
+        socket: &'a UdpSocket,
+        size: usize,
+        offload: Offload,
+        counters: &'a Counters,
+    ) -> Self {
+        let fits = 2 * size <= MAX_SEGMENTED;
+        if !fits {
+            let reason = format!("two datagrams of {size} bytes do not fit into one packet");
+            counters.refuse_offload(reason);
+        }
+        Self {
+            socket,
+            size,
+            counters,
+            is_segmented: fits && offload != Offload::Off,
+        }
+    }
+
+    /// Sends a batch, however many calls that takes.
+    pub(super) fn send(&mut self, mut batch: &[u8]) -> io::Result<()> {
+        let size = self.size;
+        while !batch.is_empty() {
+            let segments = self.is_segmented && batch.len() >= 2 * size;
+            let sent = match segments {
+                true => datagrams::send_segmented(self.socket, batch, size),
+                false => datagrams::send(self.socket, batch, size),
+            };
+            match sent {
+                Ok(sent) => {
+                    self.counters.add(sent * size);
+                    let count = &self.counters.datagrams;
+                    count.fetch_add(sent as u64, Ordering::Release);
+                    if segments {
+                        self.counters.is_offloaded.store(true, Ordering::Release);
+                    }
+                    batch = &batch[sent * size..];
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The interface's queue is full (ENOBUFS).
+                Err(error) if error.raw_os_error() == Some(NO_BUFFERS) => std::thread::yield_now(),
+                // Whatever it is, datagrams that are sent alone either go or say it again.
+                Err(error) if segments && error.kind() != ErrorKind::ConnectionRefused => {
+                    self.is_segmented = false;
+                    let reason = format!("the kernel refuses UDP_SEGMENT of {size} bytes: {error}");
+                    self.counters.refuse_offload(reason);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where a call receives messages.
+pub(super) struct ReceiveBuffer {
+    pub(super) bytes: Vec<u8>,
+    /// Bytes of a message's place.
+    pub(super) place: usize,
+    /// Whether the kernel may join datagrams.
+    pub(super) joins: bool,
+}
+
+impl ReceiveBuffer {
+    /// One for datagrams of `size` bytes at most, or for joined ones.
+    pub(super) fn new(
+        socket: &UdpSocket,
+        size: usize,
+        offload: Offload,
+        counters: &Counters,
+    ) -> Self {
+        let joined = (offload != Offload::Off).then(|| datagrams::receive_coalesced(socket));
+        if let Some(Err(error)) = &joined {
+            counters.refuse_offload(format!("the kernel refuses UDP_GRO: {error}"));
+        }
+        let joins = matches!(joined, Some(Ok(())));
+        let (place, count) = match joins {
+            true => (JOINED_SIZE, JOINED_BATCH),
+            false => (size, MAX_BATCH),
+        };
+        Self {
+            bytes: vec![0; place * count],
+            place,
+            joins,
+        }
+    }
+}
+
+/// Datagrams that a socket dropped because its buffer was full.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct SocketDrops {
+    /// Drops as the kernel counts: messages.
+    messages: u32,
+    pub(super) datagrams: u64,
+}
+
+impl SocketDrops {
+    /// A message follows `missing` numbers that are not there; `told`: drops of the socket before
+    /// it. `joins`: whether the kernel may have joined what was dropped.
+    pub(super) fn on_message(&mut self, told: Option<u32>, missing: u64, joins: bool) {
+        let Some(told) = told else { return };
+        let dropped = u64::from(told.wrapping_sub(self.messages));
+        self.messages = told;
+        let most = if joins { MAX_JOINED } else { 1 };
+        let datagrams = missing.clamp(dropped, dropped.saturating_mul(most));
+        self.datagrams = self.datagrams.saturating_add(datagrams);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_of_joined_datagrams_are_what_is_missing_there_and_nothing_else() {
+        let mut drops = SocketDrops::default();
+        // Lost on the path: the socket dropped nothing.
+        drops.on_message(Some(0), 7, true);
+        assert_eq!(drops.datagrams, 0);
+        // Two messages of 44 datagrams.
+        drops.on_message(Some(2), 88, true);
+        assert_eq!(drops.datagrams, 88);
+        // Two duplicates were dropped: no number is missing.
+        drops.on_message(Some(4), 0, true);
+        assert_eq!(drops.datagrams, 90);
+        // More is missing than one message can hold: the rest was lost elsewhere.
+        drops.on_message(Some(5), 1000, true);
+        assert_eq!(drops.datagrams, 90 + 128);
+        drops.on_message(None, 9, true);
+        assert_eq!(drops.datagrams, 218);
+    }
+
+    #[test]
+    fn drops_of_single_datagrams_are_the_kernels_count_across_its_wrap() {
+        let mut drops = SocketDrops {
+            messages: u32::MAX - 1,
+            datagrams: 5,
+        };
+        drops.on_message(Some(3), 1_000_000, false);
+        assert_eq!(drops.datagrams, 5 + 5);
+    }
+
+    #[test]
+    fn a_name_that_is_unknown_is_the_default() {
+        for one in [Offload::Automatic, Offload::Requested, Offload::Off] {
+            assert_eq!(Offload::from_name(Some(one.name())), one);
+        }
+        assert_eq!(Offload::from_name(Some("x")), Offload::Automatic);
+        assert_eq!(Offload::from_name(None), Offload::Automatic);
+    }
+}
