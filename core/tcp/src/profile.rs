@@ -11,6 +11,7 @@
 //! | `profile.rs` | the switches and constants, one by one |
 //! | `profile/modern.rs` | `modern`, from which the others say how they differ |
 //! | `profile/linux_2_6_20.rs`, `profile/bsd_4_3_reno.rs` | systems of 2007 and 2001 |
+//! | `profile/linux_6.rs`, `profile/freebsd.rs` | today's Linux and FreeBSD |
 //! | `profile/buffers.rs` | what a buffer that is asked for becomes |
 //! | `profile/settings.rs` | the settings by name |
 //!
@@ -24,7 +25,9 @@
 
 mod bsd_4_3_reno;
 mod buffers;
+mod freebsd;
 mod linux_2_6_20;
+mod linux_6;
 mod modern;
 mod settings;
 
@@ -216,6 +219,9 @@ pub struct Profile {
     /// two of its divisor: 2 keeps a quarter (Linux `tcp_adv_win_scale`);
     /// 0 keeps nothing.
     pub window_reserve_shift: u32,
+    /// Buffers count what packets occupy and not their octets, and windows follow
+    /// (Linux `skb->truesize`).
+    pub truesize: bool,
     // Loss recovery.
     /// Loss by time, RFC 8985 section 6, in place of counting (needs `sack`).
     pub rack: bool,
@@ -446,6 +452,8 @@ pub struct Profile {
     pub fast_open_without_cookie: bool,
     /// When a listener answers with SYN cookies, RFC 4987 section 3.6.
     pub syn_cookies: SynCookies,
+    /// Largest MSS that a cookie over IPv4 stands for; 0: 8960 (Linux: 1460).
+    pub cookie_mss_max: u32,
     /// TIME-WAIT gives way to a SYN that is no ghost, RFC 6191.
     pub time_wait_reuse: bool,
     /// A reset does not end TIME-WAIT, RFC 1337 fix F1.
@@ -498,7 +506,13 @@ pub struct Profile {
 
 impl Profile {
     /// Every profile there is.
-    pub const ALL: &'static [Self] = &[Self::MODERN, Self::LINUX_2_6_20, Self::BSD_4_3_RENO];
+    pub const ALL: &'static [Self] = &[
+        Self::MODERN,
+        Self::LINUX_6,
+        Self::FREEBSD,
+        Self::LINUX_2_6_20,
+        Self::BSD_4_3_RENO,
+    ];
 
     /// The profile of that name.
     #[must_use]

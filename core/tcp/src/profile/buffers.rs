@@ -7,6 +7,7 @@
 use gigatcp_units::Bytes;
 
 use super::Profile;
+use crate::truesize::LEAST_SEND_BUFFER;
 
 impl Profile {
     /// What a request for a buffer of `requested` octets is granted.
@@ -37,7 +38,13 @@ impl Profile {
     /// The send buffer a connection begins with that asked for `requested`.
     #[must_use]
     pub fn send_buffer_for(&self, requested: Option<Bytes>) -> Bytes {
-        requested.map_or(self.send_buffer_start, |octets| self.granted_buffer(octets))
+        let granted =
+            requested.map_or(self.send_buffer_start, |octets| self.granted_buffer(octets));
+        if self.truesize {
+            granted.max(Bytes::new(LEAST_SEND_BUFFER))
+        } else {
+            granted
+        }
     }
 
     /// The largest window a receive buffer of `granted` octets can back.

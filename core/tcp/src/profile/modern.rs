@@ -58,6 +58,7 @@ impl Profile {
         buffer_doubling: false,
         buffer_limit: Bytes::new(1 << 30),
         window_reserve_shift: 0,
+        truesize: false,
         // Loss recovery.
         rack: true,
         tlp: true,
@@ -137,6 +138,7 @@ impl Profile {
         fast_open_server: true,
         fast_open_without_cookie: false,
         syn_cookies: SynCookies::WhenFull,
+        cookie_mss_max: 0,
         time_wait_reuse: true,
         time_wait_ignores_reset: true,
         // Habits of BSD.

@@ -238,6 +238,7 @@ pub const SETTINGS: &[Setting] = &[
     count!(syn_retries, 1..=100),
     count!(syn_linear_timeouts, 0..=100),
     count!(window_reserve_shift, 0..=14),
+    switch!(truesize),
     time!(
         delayed_ack_timeout,
         "a time from \"1 us\" to \"499 ms\" (RFC 9293 MUST-40)",
@@ -518,6 +519,7 @@ pub const SETTINGS: &[Setting] = &[
     switch!(fast_open_client),
     switch!(fast_open_server),
     switch!(fast_open_without_cookie),
+    count!(cookie_mss_max, 0..=65_535),
     Setting {
         name: "syn_cookies",
         expects: "false, true (while the backlog is full), or 2 (always)",
