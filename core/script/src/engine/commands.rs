@@ -344,16 +344,6 @@ impl Setup {
             }
             Beacon if self.profile.ecn_option == gigatcp_tcp::profile::EcnOption::Due => Err(bad()),
             Beacon => number().map(|_| ()),
-            PathMtuProbing => {
-                let (probes, from_base) = match value {
-                    "0" => ("false", "false"),
-                    "1" => ("true", "false"),
-                    "2" => ("true", "true"),
-                    _ => return Err(bad()),
-                };
-                self.set("plpmtud", probes)?;
-                self.set("plpmtud_from_base", from_base)
-            }
             FastOpen => self
                 .set_fast_open(hexadecimal(value).ok_or_else(bad)?)
                 .ok_or_else(bad),
@@ -368,6 +358,25 @@ impl Setup {
                 Ok(())
             }
             InitialWindow => self.set("initial_window", value),
+            other => self.apply_further(other, value),
+        }
+    }
+
+    /// What means something else than one setting of the profile: FreeBSD's, and probing.
+    fn apply_further(&mut self, meaning: Meaning, value: &str) -> Result<(), Unsupported> {
+        let bad = || Unsupported::new("setting", value);
+        let number = || value.parse::<u64>().map_err(|_| bad());
+        match meaning {
+            PathMtuProbing => {
+                let (probes, from_base) = match value {
+                    "0" => ("false", "false"),
+                    "1" => ("true", "false"),
+                    "2" => ("true", "true"),
+                    _ => return Err(bad()),
+                };
+                self.set("plpmtud", probes)?;
+                self.set("plpmtud_from_base", from_base)
+            }
             Inverse(name) => self.set(name, if value == "0" { "1" } else { "0" }),
             TwoMillis(name) => self.set_time(name, Duration::from_millis(number()?) * 2),
             MillisAndSlop(name) => {
@@ -405,6 +414,7 @@ impl Setup {
                     "rfc6937-ssrb"
                 },
             ),
+            _ => Err(bad()),
         }
     }
 
