@@ -260,7 +260,7 @@ impl Host {
 
     /// Open connections heed a changed `tcp_ecn_option` at once.
     fn follow_ecn_option(&mut self) {
-        let (now, option) = (self.clock(), self.setup.profile.ecn_option);
+        let (now, option) = (self.clock(), self.setup.profile.ecn.ecn_option);
         for conn in &mut self.connections {
             conn.tcp.set_ecn_option(now, option);
         }
@@ -310,10 +310,10 @@ impl Setup {
             ReceiveBuffers => {
                 let most = last_amount(value).ok_or_else(bad)?;
                 let start = value.split_whitespace().nth(1).and_then(last_amount);
-                if let (true, Some(start)) = (self.profile.truesize, start) {
+                if let (true, Some(start)) = (self.profile.buffers.truesize, start) {
                     self.receive_buffer = None;
-                    self.profile.receive_buffer_start = start;
-                    self.profile.receive_buffer_max = most;
+                    self.profile.buffers.receive_buffer_start = start;
+                    self.profile.buffers.receive_buffer_max = most;
                 } else {
                     self.receive_buffer = Some(most);
                 }
@@ -342,7 +342,9 @@ impl Setup {
                 let word = words.iter().find(|(known, _)| *known == number);
                 self.set("ecn_option", word.ok_or_else(bad)?.1)
             }
-            Beacon if self.profile.ecn_option == gigatcp_tcp::profile::EcnOption::Due => Err(bad()),
+            Beacon if self.profile.ecn.ecn_option == gigatcp_tcp::profile::EcnOption::Due => {
+                Err(bad())
+            }
             Beacon => number().map(|_| ()),
             FastOpen => self
                 .set_fast_open(hexadecimal(value).ok_or_else(bad)?)
@@ -422,8 +424,8 @@ impl Setup {
     /// without one, listeners that were not asked to.
     fn set_fast_open(&mut self, bits: u64) -> Option<()> {
         let has = |bit: u64| bits & bit != 0;
-        self.profile.fast_open_client = has(1);
-        self.profile.fast_open_server = has(2);
+        self.profile.opening.fast_open_client = has(1);
+        self.profile.opening.fast_open_server = has(2);
         self.cookieless_client = has(4);
         self.cookieless_server = has(0x200);
         self.fast_open_unasked = has(0x400);

@@ -442,7 +442,7 @@ impl Host {
             is_replaced: false,
             errors: ErrorQueue::default(),
             times: Times::new(self.now),
-            counts_packets: self.setup.profile.truesize,
+            counts_packets: self.setup.profile.buffers.truesize,
         });
         self.connections.len() - 1
     }

@@ -223,12 +223,11 @@ impl Setup {
     pub fn config(&mut self, local_port: u16, remote_port: u16) -> Config {
         let iss = FIRST_ISS.wrapping_add(self.opened.wrapping_mul(1 << 20));
         self.opened += 1;
-        let route_mtu = u32::from(self.route_mtu).max(self.profile.route_mtu);
+        let route_mtu = u32::from(self.route_mtu).max(self.profile.path_mtu.route_mtu);
         Config {
-            profile: Profile {
-                route_mtu,
-                ..self.profile
-            },
+            profile: self.profile.with(|profile| {
+                profile.path_mtu.route_mtu = route_mtu;
+            }),
             local_port,
             remote_port,
             iss: SeqNumber::new(iss),

@@ -159,7 +159,7 @@ impl<P: Payload> Connection<P> {
             segment_size: per_segment,
             wnd: self.rcv.wnd(),
             ack_every: self.ack_every(now),
-            must_wait_for_reader: self.profile.ack_waits_for_reader
+            must_wait_for_reader: self.profile.acknowledgments.ack_waits_for_reader
                 && self.window.would_shrink(unread + len, self.rcv.last_wnd),
         };
         self.ack.on_data(now, &self.profile, &data);
@@ -192,7 +192,7 @@ impl<P: Payload> Connection<P> {
 
     /// The next acknowledgment reports `range` as received twice (RFC 2883).
     pub(super) fn note_duplicate(&mut self, range: Range<u64>) {
-        if self.sack && self.profile.dsack && !range.is_empty() {
+        if self.sack && self.profile.recovery.dsack && !range.is_empty() {
             self.dsack = Some(range);
             self.ack.demand_alone();
         }
@@ -207,7 +207,7 @@ impl<P: Payload> Connection<P> {
         self.peer_fin = None;
         // RFC 2018 section 3: there is nothing left to select.
         self.dsack = None;
-        let waits = self.profile.delayed_fin_ack && self.rcv.last_wnd > 0;
+        let waits = self.profile.closing.delayed_fin_ack && self.rcv.last_wnd > 0;
         if waits && self.state == State::Established && !self.ack.is_due() {
             self.ack.hold_back(now, &self.profile);
         } else {

@@ -98,8 +98,11 @@ impl Cookies {
         syn: &Segment<P>,
         profile: &Profile,
     ) -> (Segment<P>, SeqNumber) {
-        let (index, mss) = mss_told(tuple, syn.options.mss, profile.cookie_mss_max);
-        let stamps = syn.options.timestamps.filter(|_| profile.timestamps);
+        let (index, mss) = mss_told(tuple, syn.options.mss, profile.opening.cookie_mss_max);
+        let stamps = syn
+            .options
+            .timestamps
+            .filter(|_| profile.options.timestamps);
         let all = stamps.is_some();
         let flags = if all {
             syn.flags

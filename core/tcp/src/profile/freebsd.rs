@@ -10,7 +10,10 @@
 
 use gigatcp_units::{Bytes, Duration};
 
-use super::{Profile, PrrRule};
+use super::{
+    Acknowledgments, Buffers, Closing, Congestion, Ecn, Liveness, Opening, Pacing, PathMtu,
+    Profile, PrrRule, Recovery, Segments, Timer,
+};
 use crate::ecn::EcnMode;
 use crate::window_growth::Counting;
 
@@ -18,51 +21,75 @@ impl Profile {
     /// FreeBSD 14.
     pub const FREEBSD: Self = Self {
         name: "freebsd",
-        dsack_undo: false,
-        quick_ack: false,
-        nagle_minshall: false,
-        counting: Counting::Bytes { limit: 2 },
-        rto_min: Duration::from_millis(230),
-        rto_max: Duration::from_secs(64),
-        retries: 12,
-        buffer_limit: Bytes::new(2 << 20),
-
-        // Loss recovery.
-        rack: false,
-        tlp: false,
-        prr: Some(PrrRule::SlowStart),
-        frto: false,
-
-        // Congestion control and explicit congestion notification.
-        abe: false,
-        half_used_opens: false,
-        ecn: EcnMode::PassiveClassic,
-        ecn_doubts: false,
-
-        // Pacing and buffers.
-        pacing: false,
-        receive_buffer_start: Bytes::new(65_536),
-        receive_buffer_max: Bytes::new(2 << 20),
-        send_buffer_start: Bytes::new(32_768),
-        send_buffer_max: Bytes::new(2 << 20),
-
-        // Path MTU, errors and liveness.
-        plpmtud: false,
-        mss_min: 216,
-        keepalive: true,
-        keepalive_probes: 8,
-        fin_wait_2_timeout: Duration::from_secs(60),
-        urgent_inline: false,
-
-        // Opening and identity.
-        syn_text: false,
-        fast_open_server: false,
-
-        // Habits of BSD.
-        buffers_in_segments: true,
-        window_update_segments: 2,
-        half_window_leaves: true,
-        reset_on_giving_up: true,
+        opening: Opening {
+            syn_text: false,
+            fast_open_server: false,
+            ..Self::MODERN.opening
+        },
+        closing: Closing {
+            fin_wait_2_timeout: Duration::from_secs(60),
+            ..Self::MODERN.closing
+        },
+        acknowledgments: Acknowledgments {
+            quick_ack: false,
+            ..Self::MODERN.acknowledgments
+        },
+        segments: Segments {
+            nagle_minshall: false,
+            half_window_leaves: true,
+            urgent_inline: false,
+            ..Self::MODERN.segments
+        },
+        timer: Timer {
+            rto_min: Duration::from_millis(230),
+            rto_max: Duration::from_secs(64),
+            retries: 12,
+            reset_on_giving_up: true,
+            ..Self::MODERN.timer
+        },
+        recovery: Recovery {
+            dsack_undo: false,
+            rack: false,
+            tlp: false,
+            prr: Some(PrrRule::SlowStart),
+            frto: false,
+            ..Self::MODERN.recovery
+        },
+        congestion: Congestion {
+            counting: Counting::Bytes { limit: 2 },
+            half_used_opens: false,
+            abe: false,
+            ..Self::MODERN.congestion
+        },
+        ecn: Ecn {
+            mode: EcnMode::PassiveClassic,
+            ecn_doubts: false,
+            ..Self::MODERN.ecn
+        },
+        pacing: Pacing {
+            enabled: false,
+            ..Self::MODERN.pacing
+        },
+        buffers: Buffers {
+            receive_buffer_start: Bytes::new(65_536),
+            receive_buffer_max: Bytes::new(2 << 20),
+            window_update_segments: 2,
+            send_buffer_start: Bytes::new(32_768),
+            send_buffer_max: Bytes::new(2 << 20),
+            buffer_limit: Bytes::new(2 << 20),
+            buffers_in_segments: true,
+            ..Self::MODERN.buffers
+        },
+        path_mtu: PathMtu {
+            plpmtud: false,
+            mss_min: 216,
+            ..Self::MODERN.path_mtu
+        },
+        liveness: Liveness {
+            keepalive: true,
+            keepalive_probes: 8,
+            ..Self::MODERN.liveness
+        },
         ..Self::MODERN
     };
 }
