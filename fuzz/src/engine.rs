@@ -469,7 +469,7 @@ fn config(choices: &mut Octets<'_>) -> Config {
             let _ = profile.try_set(setting.name, value);
         }
     }
-    let entry = choices.pick(&[0, 1, 2, 3]) % congestion::REGISTRY.len();
+    let entry = usize::from(choices.octet()) % congestion::REGISTRY.len();
     Config {
         profile,
         local_port: 5001,
@@ -491,4 +491,24 @@ fn config(choices: &mut Octets<'_>) -> Config {
 fn buffer(choices: &mut Octets<'_>) -> Option<Bytes> {
     let asked = choices.pick(&[0, 1, 3000, 100_000, 4 << 20]);
     (asked > 0).then(|| Bytes::new(asked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::octets::Random;
+
+    #[test]
+    fn random_choices_take_every_control_of_the_registry() {
+        let mut random = Random(3);
+        let mut octets = [0; 400];
+        let mut drawn = std::collections::BTreeSet::new();
+        for _ in 0..1000 {
+            random.fill(&mut octets);
+            drawn.insert(config(&mut Octets::new(&octets)).congestion.name);
+        }
+        for entry in congestion::REGISTRY {
+            assert!(drawn.contains(entry.name), "{}", entry.name);
+        }
+    }
 }

@@ -171,3 +171,54 @@ fn a_script_that_says_something_else_fails_at_that_line_and_in_that_respect() {
         assert!(said.contains(expected), "{from} -> {to}: {said}");
     }
 }
+
+/// A script for FreeBSD, in words of our own: what it sets says whose it is.
+const FOR_FREEBSD: &str = "0 `kldload -n cc_newreno`\n\
+    +0 `sysctl net.inet.tcp.rfc1323=0 net.inet.tcp.sack.enable=0`\n\
+    +0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n\
+    +0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0\n\
+    +0 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)\n\
+    +0 > S 0:0(0) win 65535 <mss MSS>\n\
+    +.1 < R. 0:0(0) ack 1 win 0\n\
+    +0 getsockopt(3, SOL_SOCKET, SO_ERROR, [61], [4]) = 0\n";
+
+fn story(text: &str, ipv6: bool) -> String {
+    let script = gigatcp_script::parse(text).unwrap();
+    let settings = Settings {
+        ipv6,
+        ..Settings::default()
+    };
+    run(&script, text, &mut Engine::new(), &settings).in_text("x.pkt", text)
+}
+
+#[test]
+fn a_script_that_sets_net_inet_runs_with_freebsds_mtu_and_error_numbers() {
+    for (ipv6, mss) in [(false, "1460"), (true, "1440")] {
+        let said = story(&FOR_FREEBSD.replace("MSS", mss), ipv6);
+        assert!(said.contains("passed"), "{said}");
+    }
+    // A profile that is named stays, and Linux's numbers with it.
+    let named = format!("// profile: modern\n{}", FOR_FREEBSD.replace("MSS", "1460"));
+    let said = story(&named, false);
+    assert!(said.contains("failed: call"), "{said}");
+}
+
+#[test]
+fn a_stack_or_setting_of_freebsd_that_is_not_here_is_named() {
+    for (line, named) in [
+        ("+0 `sysctl net.inet.tcp.functions_default=rack`", "rack"),
+        ("+0 `sysctl net.inet.tcp.no_such_thing=1`", "no_such_thing"),
+        (
+            "+0 setsockopt(3, IPPROTO_TCP, TCP_FUNCTION_BLK, {function_set_name=\"rack\", \
+             pcbcnt=0}, 36) = 0",
+            "TCP stack rack",
+        ),
+    ] {
+        let text = format!("0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n{line}\n");
+        let said = story(&text, false);
+        assert!(
+            said.contains("unsupported") && said.contains(named),
+            "{said}"
+        );
+    }
+}

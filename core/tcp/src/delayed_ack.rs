@@ -118,6 +118,12 @@ impl DelayedAck {
         self.quick = self.quick.max(1);
     }
 
+    /// Acknowledgments leave at once no more (Linux clears `icsk_ack.quick`).
+    pub fn end_quick(&mut self) {
+        self.started = true;
+        self.quick = 0;
+    }
+
     /// In-order data of `len` octets arrived, in segments of at most
     /// `segment_size`; `wnd` is the receive window.
     #[inline]

@@ -71,6 +71,7 @@ mod send_buffer;
 mod space;
 mod timestamps;
 mod tlp;
+mod truesize;
 mod window_growth;
 
 pub use connection::{Config, Connection, Failure, Received};

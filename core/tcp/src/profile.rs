@@ -15,6 +15,7 @@
 //! | `profile/path_mtu.rs`, `liveness.rs`, `defense.rs` | the path, the peer, and who forges them |
 //! | `profile/modern.rs` | `modern`, from which the others say how they differ |
 //! | `profile/linux_2_6_20.rs`, `profile/bsd_4_3_reno.rs` | systems of 2007 and 2001 |
+//! | `profile/linux_6.rs`, `profile/freebsd.rs` | today's Linux and FreeBSD |
 //! | `profile/settings.rs` | the settings by name |
 //!
 //! Constants that belong to one published algorithm (the thresholds of HyStart
@@ -36,7 +37,9 @@ mod closing;
 mod congestion;
 mod defense;
 mod ecn;
+mod freebsd;
 mod linux_2_6_20;
+mod linux_6;
 mod liveness;
 mod modern;
 mod opening;
@@ -105,7 +108,13 @@ pub struct Profile {
 
 impl Profile {
     /// Every profile there is.
-    pub const ALL: &'static [Self] = &[Self::MODERN, Self::LINUX_2_6_20, Self::BSD_4_3_RENO];
+    pub const ALL: &'static [Self] = &[
+        Self::MODERN,
+        Self::LINUX_6,
+        Self::FREEBSD,
+        Self::LINUX_2_6_20,
+        Self::BSD_4_3_RENO,
+    ];
 
     /// The profile of that name.
     #[must_use]

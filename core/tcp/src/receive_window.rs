@@ -19,6 +19,7 @@
 use gigatcp_units::Bytes;
 
 use crate::profile::{Profile, WindowPolicy};
+use crate::truesize::ReceiveMemory;
 
 /// The offer.
 #[derive(Clone, Debug)]
@@ -46,6 +47,8 @@ pub struct ReceiveWindow {
     /// Octets of opening that the peer is told of unasked; 0 = see
     /// [`ReceiveWindow::is_update_due`].
     update_step: u64,
+    /// What the buffer holds, where its packets count and not their octets.
+    memory: Option<ReceiveMemory>,
 }
 
 impl ReceiveWindow {
@@ -77,8 +80,19 @@ impl ReceiveWindow {
             mss,
             silly_step: mss,
             update_step: u64::from(profile.buffers.window_update_segments) * mss,
+            memory: None,
         };
         window.set_buffer(profile, granted);
+        if profile.buffers.truesize {
+            let memory = ReceiveMemory::new(granted.as_u64(), mss);
+            // Linux `tcp_select_initial_window`: what was asked for bounds the window for good.
+            let most = match requested {
+                Some(_) => memory.window_of(granted.as_u64()),
+                None => profile.buffers.receive_buffer_max.as_u64(),
+            };
+            window.shift = most.checked_ilog2().unwrap_or(0).saturating_sub(15).min(14) as u8;
+            window.memory = Some(memory);
+        }
         window
     }
 
@@ -92,6 +106,9 @@ impl ReceiveWindow {
         };
         let offers_all = self.step == 0;
         self.buffer = granted.as_u64();
+        if let Some(memory) = &mut self.memory {
+            memory.on_buffer(self.buffer);
+        }
         self.clamp = most.min(self.expressible);
         self.offer = if offers_all {
             self.clamp
@@ -127,7 +144,66 @@ impl ReceiveWindow {
 
     /// Largest window it will offer, as long as the buffer stays as it is.
     pub fn clamp(&self) -> u64 {
-        self.clamp
+        self.memory
+            .as_ref()
+            .map_or(self.clamp, ReceiveMemory::clamp)
+    }
+
+    /// `len` octets in segments of `segment` arrived, up to the offset `end`; returns whether
+    /// the window grew. Only where packets count.
+    #[inline]
+    pub fn on_arrival(&mut self, end: u64, len: u64, segment: u64) -> bool {
+        let buffer = self.buffer;
+        let memory = self.memory.as_mut();
+        memory.is_some_and(|memory| memory.on_arrival(buffer, end, len, segment))
+    }
+
+    /// Everything below the offset `read` was read.
+    #[inline]
+    pub fn on_read(&mut self, read: u64) {
+        if let Some(memory) = &mut self.memory {
+            memory.on_read(read);
+        }
+    }
+
+    /// A window of `wnd` octets was said.
+    #[inline]
+    pub fn on_said(&mut self, wnd: u64) {
+        if let Some(memory) = &mut self.memory {
+            memory.on_said(wnd);
+        }
+    }
+
+    /// Largest segment of the peer so far, where packets count.
+    pub fn rcv_mss(&self) -> Option<u64> {
+        self.memory.as_ref().map(ReceiveMemory::rcv_mss)
+    }
+
+    /// Whether packets count, and with them whole arrivals are kept or dropped.
+    #[inline]
+    pub fn counts_packets(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    /// Whether an arrival is kept however small it is.
+    pub fn has_room(&self) -> bool {
+        let memory = self.memory.as_ref();
+        memory.is_none_or(|memory| memory.has_room(self.buffer))
+    }
+
+    /// Whether more than half of the buffer is used: nothing is acknowledged early then
+    /// (Linux `__tcp_select_window`).
+    pub fn is_tight(&self) -> bool {
+        let memory = self.memory.as_ref();
+        memory.is_some_and(|memory| memory.is_tight(self.buffer))
+    }
+
+    /// The buffer that backs a window of `window` octets.
+    pub fn buffer_backing(&self, profile: &Profile, window: u64) -> u64 {
+        match &self.memory {
+            Some(memory) => memory.buffer_backing(window),
+            None => profile.buffer_backing(window),
+        }
     }
 
     /// `len` octets in full-sized segments arrived together, in order; returns
@@ -145,6 +221,9 @@ impl ReceiveWindow {
     /// and the octets the application has not read.
     #[inline]
     pub fn edge(&self, nxt: u64, old_edge: u64, unread: u64) -> u64 {
+        if let Some(memory) = &self.memory {
+            return self.edge_by_packets(memory, nxt, old_edge);
+        }
         let wnd = self.free(unread).min(self.offer);
         if self.may_shrink && nxt + wnd < old_edge {
             return nxt + wnd;
@@ -160,11 +239,27 @@ impl ReceiveWindow {
         }
     }
 
+    fn edge_by_packets(&self, memory: &ReceiveMemory, nxt: u64, old_edge: u64) -> u64 {
+        if old_edge == 0 {
+            return nxt + memory.first().min(self.expressible);
+        }
+        let wnd = memory.window(self.buffer, self.shift, self.may_shrink);
+        let edge = nxt + wnd.min(self.expressible);
+        if self.may_shrink && self.shift > 0 {
+            edge
+        } else {
+            edge.max(old_edge)
+        }
+    }
+
     /// Whether the window, with `unread` octets in the buffer, would be smaller
     /// than the `last` one advertised. That one was said in whole units of the
     /// scale, so this one is taken up to the next (Linux `__tcp_select_window`).
     #[inline]
     pub fn would_shrink(&self, unread: u64, last: u64) -> bool {
+        if let Some(memory) = &self.memory {
+            return memory.window(self.buffer, self.shift, self.may_shrink) < last;
+        }
         let wnd = self.free(unread).min(self.offer);
         let unit = 1_u64 << self.shift;
         wnd.next_multiple_of(unit) < last
@@ -183,11 +278,13 @@ impl ReceiveWindow {
     /// half open is not worked out for the former.
     #[inline]
     pub fn is_update_due(&self, now_open: u64, would_open: impl FnOnce() -> u64) -> bool {
+        let in_syn = self.memory.as_ref().and_then(ReceiveMemory::said_in_syn);
+        let now_open = in_syn.map_or(now_open, |said| said.max(now_open));
         if self.update_step > 0 {
             let opening = would_open().saturating_sub(now_open);
             return opening > 0 && opening >= self.update_step.min(self.clamp / 2);
         }
-        2 * now_open <= self.clamp && {
+        2 * now_open <= self.clamp() && {
             let would_open = would_open();
             would_open >= 2 * now_open && would_open > now_open
         }

@@ -79,10 +79,10 @@ impl<P: Payload> SendBuffer<P> {
         self.capacity = octets;
     }
 
-    /// Takes as much of `payload` as fits, `most` octets at most; returns how
-    /// many octets that is.
-    pub fn write(&mut self, mut payload: P, most: u64) -> usize {
-        let room = usize::try_from(self.space().min(most)).unwrap_or(usize::MAX);
+    /// Takes as much of `payload` as fits into `room` octets; returns how many
+    /// that is.
+    pub fn write(&mut self, mut payload: P, room: u64) -> usize {
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
         let accepted = payload.len().min(room);
         if accepted < payload.len() {
             // What does not fit stays with the application.
@@ -171,8 +171,8 @@ mod tests {
     #[test]
     fn takes_only_what_fits_and_gives_room_back_when_acknowledged() {
         let mut buffer = SendBuffer::new(1000);
-        assert_eq!(buffer.write(phantom(0, 700), u64::MAX), 700);
-        assert_eq!(buffer.write(phantom(700, 700), u64::MAX), 300);
+        assert_eq!(buffer.write(phantom(0, 700), 1000), 700);
+        assert_eq!(buffer.write(phantom(700, 700), buffer.space()), 300);
         assert_eq!(buffer.space(), 0);
         buffer.release(401);
         assert_eq!(buffer.space(), 400);

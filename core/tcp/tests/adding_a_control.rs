@@ -39,6 +39,7 @@ static REGISTRY: [Entry; 1] = [Entry {
     family: Family::WindowBased,
     reacts_to: "losses; marks as losses",
     deployed: "Linux, a choice since 2.6.13",
+    draws: false,
     build: |config| Box::new(scalable::control(config)),
 }];
 

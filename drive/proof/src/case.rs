@@ -4,6 +4,7 @@
 use std::fmt;
 
 use gigatcp_path::{HopConfig, LossModel, Reorder};
+use gigatcp_tcp::congestion::REGISTRY;
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -66,14 +67,8 @@ const WINDOWS: [Windows; 4] = [
     Windows::TinyKernel,
     Windows::TinyBoth,
 ];
-const ENGINE_CONTROLS: [&str; 6] = [
-    "reno",
-    "cubic",
-    "cubic-linux",
-    "dctcp",
-    "bic-2.6.20",
-    "cubic-2.6.20",
-];
+/// Those of the covering set, which tests run: drawn cases take any of the registry.
+const ENGINE_CONTROLS: [&str; 4] = ["reno", "cubic", "cubic-linux", "dctcp"];
 const KERNEL_CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
 const MTUS: [u16; 2] = [1500, 9000];
 /// What every path takes (RFC 8200 section 5).
@@ -87,7 +82,7 @@ const DUPLICATES: [f64; 3] = [0.0, 0.01, 0.05];
 /// [`Case::of_choices`].
 pub(crate) const KINDS: [usize; 10] = [
     6,
-    ENGINE_CONTROLS.len() - 2,
+    ENGINE_CONTROLS.len(),
     4,
     LOSSES.len(),
     KERNEL_CONTROLS.len(),
@@ -202,7 +197,7 @@ impl Case {
         let drawn = Self {
             seed,
             opener: draw.of(&[Opener::Engine, Opener::Kernel]),
-            engine_control: draw.of(&ENGINE_CONTROLS),
+            engine_control: REGISTRY[draw.below(REGISTRY.len() as u32) as usize].name,
             kernel_control: draw.of(&KERNEL_CONTROLS),
             is_v6: draw.one_in(2),
             mtu: draw.of(&[1280, 1400, 1500, 1500, 4000, 9000, 9000]),
@@ -355,5 +350,18 @@ impl Draw<'_> {
         let bits = self.below(usize::BITS - most.leading_zeros() + 1);
         let all = self.below(1 << bits) as usize;
         all.min(most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drawn_cases_take_every_control_of_the_registry() {
+        let drawn = |name| (0..1000).any(|seed| Case::random(seed).engine_control == name);
+        for entry in REGISTRY {
+            assert!(drawn(entry.name), "{}", entry.name);
+        }
     }
 }

@@ -5,11 +5,11 @@
 //! another seed would place elsewhere, is one draw from a wide distribution.
 //!
 //! Losses are random where a link takes or marks packets at random, and where anything
-//! random (arrivals, delays, CPU steal time, collisions) decides who finds a queue full.
+//! random (arrivals, delays, CPU steal time, collisions, draws of a congestion control) decides who finds a queue full.
 //! The first kind counts whether or not a packet was lost; the second only if one was.
 
 use gigatcp_path::{HopConfig, LossModel};
-use gigatcp_plan::{Flow, Scenario};
+use gigatcp_plan::{Control, Flow, Scenario};
 use gigatcp_record::{FlowRecord, SeriesRecord};
 use gigatcp_units::Probability;
 
@@ -72,11 +72,19 @@ fn sources(scenario: &Scenario) -> Vec<String> {
     let draw = |flow: &&Flow| flow.application.as_ref().is_some_and(|one| one.draws());
     let of_flows = scenario.flows.iter().filter(draw);
     let of_flows = of_flows.map(|flow| format!("traffic of `{}`", flow.name));
+    let of_controls = scenario
+        .flows
+        .iter()
+        .filter_map(|flow| match flow.congestion {
+            Control::Engine(entry) if entry.draws => Some(format!("draws of `{}`", entry.name)),
+            _ => None,
+        });
     let steal = hosts.into_iter().any(|host| host.steal.is_some());
     let steal = steal.then(|| "CPU steal time".to_owned());
     let collisions = scenario.has_media();
     let collisions = collisions.then(|| "backoff after collisions".to_owned());
-    let all = of_links.chain(of_flows).chain(steal).chain(collisions);
+    let all = of_links.chain(of_flows).chain(of_controls);
+    let all = all.chain(steal).chain(collisions);
     let mut named: Vec<String> = Vec::new();
     for source in all {
         if !named.contains(&source) {

@@ -91,8 +91,8 @@ fn without_time_there_are_no_further_seeds_and_the_record_says_why() {
 }
 
 #[test]
-fn losses_of_a_queue_are_random_only_beside_random_traffic() {
-    let plan = |cross: &str| {
+fn losses_of_a_queue_are_random_beside_random_traffic_and_of_a_control_that_draws() {
+    let plan = |control: &str, cross: &str| {
         format!(
             r#"
 name = "queue"
@@ -101,21 +101,22 @@ path = {{ rate = "20 Mbit/s", rtt = "20 ms", queue = "30 packets" }}
 [[flow]]
 name = "main"
 duration = "2 s"
-congestion_control = "reno"
+congestion_control = "{control}"
 {cross}"#
         )
     };
-    let wanted = |cross: &str| {
-        let job = job(&plan(cross));
+    let wanted = |control: &str, cross: &str| {
+        let job = job(&plan(control, cross));
         let progress = Progress::of(&job);
         let records = records(&job, &progress);
         assert!((1..20).contains(&records[0].flows[0].loss_events));
         let wanted = further::wanted(&job, &records, &progress);
         wanted.into_iter().next().map(|one| one.why.random)
     };
-    assert_eq!(wanted(""), None);
+    assert_eq!(wanted("reno", ""), None);
+    assert_eq!(wanted("bbr", ""), Some(vec!["draws of `bbr`".into()]));
     let cross = "[[flow]]\nname = \"web\"\napplication = \"arrivals, every 50 ms, size 20 kB\"\n";
-    assert_eq!(wanted(cross), Some(vec!["traffic of `web`".into()]));
+    assert_eq!(wanted("reno", cross), Some(vec!["traffic of `web`".into()]));
 }
 
 /// Reference values, by hand: 1.31 / sqrt(1e-3) = 41.43 segments of 1448 bytes each

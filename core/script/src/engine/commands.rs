@@ -10,6 +10,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use gigatcp_tcp::Profile;
 use gigatcp_tcp::congestion::{Entry, SlowStart};
 use gigatcp_units::{Bytes, Duration};
 
@@ -19,7 +20,7 @@ use crate::stack::Unsupported;
 
 /// What a system setting means to the engine.
 #[derive(Clone, Copy)]
-enum Meaning {
+pub enum Meaning {
     /// Nothing a script can see.
     Nothing,
     /// Nothing, if it has this value; the engine has no other.
@@ -51,14 +52,32 @@ enum Meaning {
     Congestion,
     /// Segments of the initial window.
     InitialWindow,
+    /// A switch of the profile that means the opposite.
+    Inverse(&'static str),
+    /// Half of a time of the profile, in milliseconds.
+    TwoMillis(&'static str),
+    /// A time of the profile, in milliseconds and without FreeBSD's slop of 200 ms.
+    MillisAndSlop(&'static str),
+    /// Window scaling and timestamps: neither, both, the first, the second.
+    Rfc1323,
+    /// Explicit congestion notification by FreeBSD's number.
+    NewNotification,
+    /// When cookies answer SYNs, if it is not 0.
+    SynCookies(&'static str),
+    /// Proportional rate reduction.
+    Prr,
 }
 
 use Meaning::{
-    Beacon, Congestion, EcnOption, FastOpen, FastOpenKey, InitialWindow, Millis, Nothing,
-    Notification, Only, PathMtuProbing, ReceiveBuffers, Seconds, SendBuffers, Setting,
+    Beacon, Congestion, EcnOption, FastOpen, FastOpenKey, InitialWindow, Inverse, Millis,
+    MillisAndSlop, NewNotification, Nothing, Notification, Only, PathMtuProbing, Prr,
+    ReceiveBuffers, Rfc1323, Seconds, SendBuffers, Setting, SynCookies, TwoMillis,
 };
 
-/// Linux's `net.ipv4` and FreeBSD's `net.inet.tcp`.
+/// What FreeBSD adds to each retransmission timeout (`rexmit_slop`).
+const REXMIT_SLOP: Duration = Duration::from_millis(200);
+
+/// Linux's `net.ipv4`.
 const SYSCTLS: &[(&str, Meaning)] = &[
     ("net.ipv4.tcp_rmem", ReceiveBuffers),
     ("net.ipv4.tcp_wmem", SendBuffers),
@@ -104,20 +123,6 @@ const SYSCTLS: &[(&str, Meaning)] = &[
     ("net.ipv4.tcp_fastopen", FastOpen),
     ("net.ipv4.tcp_fastopen_key", FastOpenKey),
     ("net.ipv4.tcp_no_metrics_save", Nothing),
-    ("net.inet.tcp.hostcache.purgenow", Nothing),
-    ("net.inet.tcp.cc.algorithm", Congestion),
-    ("net.inet.tcp.initcwnd_segments", InitialWindow),
-    ("net.inet.tcp.sack.enable", Setting("sack")),
-    ("net.inet.tcp.rfc1323", Setting("timestamps")),
-    ("net.inet.tcp.delayed_ack", Setting("delayed_ack")),
-    ("net.inet.tcp.rfc3042", Setting("limited_transmit")),
-    ("net.inet.tcp.msl", Nothing),
-    ("net.inet.tcp.ecn.enable", Notification),
-    ("net.inet.tcp.syncookies", Nothing),
-    ("net.inet.tcp.rexmit_initial", Millis("rto_initial")),
-    ("net.inet.tcp.rexmit_min", Millis("rto_min")),
-    ("net.inet.tcp.finwait2_timeout", Nothing),
-    ("net.inet.tcp.keepinit", Nothing),
     ("net.ipv4.tcp_fin_timeout", Seconds("fin_wait_2_timeout")),
     ("net.ipv4.tcp_keepalive_time", Seconds("keepalive_time")),
     (
@@ -125,9 +130,6 @@ const SYSCTLS: &[(&str, Meaning)] = &[
         Seconds("keepalive_interval"),
     ),
     ("net.ipv4.tcp_keepalive_probes", Setting("keepalive_probes")),
-    ("net.inet.tcp.keepidle", Millis("keepalive_time")),
-    ("net.inet.tcp.keepintvl", Millis("keepalive_interval")),
-    ("net.inet.tcp.keepcnt", Setting("keepalive_probes")),
 ];
 
 /// The settings of the kernel's self-tests (`defaults.sh`), as far as they
@@ -136,35 +138,10 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_rmem", "4096 540000 15728640"),
     ("net.ipv4.tcp_wmem", "4096 262144 4194304"),
     ("net.ipv4.tcp_syn_retries", "5"),
+    // RFC 6298 section 5.5 doubles at once.
+    ("net.ipv4.tcp_syn_linear_timeouts", "4"),
     ("net.ipv4.tcp_slow_start_after_idle", "0"),
     ("net.ipv4.tcp_ecn", "0"),
-];
-
-/// Where Linux does otherwise than the profile `modern` has it, by the settings
-/// of the engine.
-const AS_LINUX: &[(&str, &str)] = &[
-    // RFC 6298 section 5.5 doubles at once.
-    ("syn_linear_timeouts", "4"),
-    // RFC 9768 section 3.2.3.3 recommends fewer options; RFC 3168 forbids ECT on
-    // what is no new data.
-    ("ecn_option", "always"),
-    ("ecn_everywhere", "true"),
-    // RFC 9293 MUST-56 has soft errors end nothing.
-    ("soft_errors_end_opens", "true"),
-    // RFC 9768 section 3.2.2 has all segments carry the counter.
-    ("time_wait_forgets_ecn", "true"),
-    // Linux obeys a path that marks every packet.
-    ("ecn_doubts", "false"),
-    // Text on a SYN without a good cookie is dropped.
-    ("syn_text", "false"),
-    ("growth_by_delivery", "true"),
-    ("delayed_fin_ack", "true"),
-    ("bare_window_probes", "true"),
-    ("tlp_slack", "2ms"),
-    // RTO_MIN bounds the variance's part, not the sum of RFC 6298 section 2.4.
-    ("rto_floor_on_variance", "true"),
-    // Without the queueing discipline `fq` Linux paces nothing.
-    ("pacing", "false"),
 ];
 
 impl Host {
@@ -175,6 +152,7 @@ impl Host {
         for line in joined.split(['\n', ';']) {
             let line = line.split(" #").next().unwrap_or_default().trim();
             let line = line.split(" > ").next().unwrap_or_default();
+            let line = line.split(" 2>").next().unwrap_or_default();
             if !line.is_empty() && !line.starts_with('#') {
                 self.line(line)?;
             }
@@ -186,7 +164,10 @@ impl Host {
         let words = words(line);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let words = without_interpreter(&words);
-        if self.look(words, line)? {
+        if super::freebsd::is_one(words) {
+            self.be_freebsd()?;
+        }
+        if self.look(words, line)? || self.change_files(words)? {
             return Ok(());
         }
         match *words {
@@ -210,10 +191,13 @@ impl Host {
                 }
                 Ok(())
             }
-            ["ip", "tcp_metrics" | "tcpmetrics", ..]
+            ["kldload", ..]
+            | ["ip", "tcp_metrics" | "tcpmetrics", ..]
             | ["tc", "qdisc" | "-s", "show" | "qdisc", ..]
-            | ["sleep" | "sync" | "true" | "rm", ..] => Ok(()),
-            ["tc", "qdisc", "del", "dev", _, "root", ..] => self.setup.set("pacing", "false"),
+            | ["sleep" | "sync" | "true", ..] => Ok(()),
+            ["tc", "qdisc", "del" | "delete", "dev", _, "root", ..] => {
+                self.setup.set("pacing", "false")
+            }
             [
                 "tc",
                 "qdisc",
@@ -227,9 +211,7 @@ impl Host {
                 let is_paced = if queue == "fq" { "true" } else { "false" };
                 self.setup.set("pacing", is_paced)
             }
-            ["ethtool", "-K", _, "tso", "off", "gso", "off"] => {
-                self.setup.set("segmentation_offload", "false")
-            }
+            ["ethtool", "-K", _, ref features @ ..] => self.setup.offload(features, line),
             ["ip", "link", "set", "dev", _, "mtu", mtu] => {
                 let mtu = mtu.parse().map_err(|_| Unsupported::new("command", line))?;
                 self.addresses.mtu = mtu;
@@ -244,6 +226,7 @@ impl Host {
 
     /// The settings of the kernel's self-tests, and Linux's habits.
     fn be_linux(&mut self) -> Result<(), Unsupported> {
+        self.setup.profile = Profile::LINUX_6;
         for (name, value) in DEFAULTS {
             self.sysctl(name, value)?;
         }
@@ -253,9 +236,6 @@ impl Host {
         // Its CUBIC opens by HyStart and counts in whole numbers.
         self.setup.slow_start = SlowStart::HyStart;
         self.setup.congestion = congestion_named("cubic-linux")?;
-        for (name, value) in AS_LINUX {
-            self.setup.set(name, value)?;
-        }
         Ok(())
     }
 
@@ -263,12 +243,14 @@ impl Host {
         let name = name.replace('/', ".");
         let value = value.trim_matches('"').trim();
         let known = SYSCTLS.iter().find(|(known, _)| *known == name);
+        let known = known.map(|(_, meaning)| *meaning);
+        let known = known.or_else(|| super::freebsd::meaning(&name));
         let unsupported = || Unsupported::new("setting", format!("{name}={value}"));
-        let Some((_, meaning)) = known else {
+        let Some(meaning) = known else {
             return Err(unsupported());
         };
         self.setup
-            .apply(*meaning, value)
+            .apply(meaning, value)
             .map_err(|_| unsupported())?;
         if matches!(meaning, EcnOption) {
             self.follow_ecn_option();
@@ -295,6 +277,22 @@ impl Setup {
         }
     }
 
+    /// What `ethtool -K` switches: single segments leave without TSO or without GSO, which
+    /// cuts what TSO would; nothing that arrives is joined here.
+    fn offload(&mut self, features: &[&str], line: &str) -> Result<(), Unsupported> {
+        for feature in features.chunks(2) {
+            match *feature {
+                ["tso" | "gso", on @ ("on" | "off")] => {
+                    let on = if on == "on" { "true" } else { "false" };
+                    self.set("segmentation_offload", on)?;
+                }
+                ["gro" | "lro" | "rx" | "tx" | "sg", "on" | "off"] => {}
+                _ => return Err(Unsupported::new("command", line)),
+            }
+        }
+        Ok(())
+    }
+
     fn apply(&mut self, meaning: Meaning, value: &str) -> Result<(), Unsupported> {
         let bad = || Unsupported::new("setting", value);
         let number = || value.parse::<u64>().map_err(|_| bad());
@@ -310,7 +308,15 @@ impl Setup {
             Millis(name) => self.set_time(name, Duration::from_millis(number()?)),
             Seconds(name) => self.set_time(name, Duration::from_secs(number()?)),
             ReceiveBuffers => {
-                self.receive_buffer = Some(last_amount(value).ok_or_else(bad)?);
+                let most = last_amount(value).ok_or_else(bad)?;
+                let start = value.split_whitespace().nth(1).and_then(last_amount);
+                if let (true, Some(start)) = (self.profile.buffers.truesize, start) {
+                    self.receive_buffer = None;
+                    self.profile.buffers.receive_buffer_start = start;
+                    self.profile.buffers.receive_buffer_max = most;
+                } else {
+                    self.receive_buffer = Some(most);
+                }
                 Ok(())
             }
             SendBuffers => {
@@ -340,16 +346,6 @@ impl Setup {
                 Err(bad())
             }
             Beacon => number().map(|_| ()),
-            PathMtuProbing => {
-                let (probes, from_base) = match value {
-                    "0" => ("false", "false"),
-                    "1" => ("true", "false"),
-                    "2" => ("true", "true"),
-                    _ => return Err(bad()),
-                };
-                self.set("plpmtud", probes)?;
-                self.set("plpmtud_from_base", from_base)
-            }
             FastOpen => self
                 .set_fast_open(hexadecimal(value).ok_or_else(bad)?)
                 .ok_or_else(bad),
@@ -364,6 +360,63 @@ impl Setup {
                 Ok(())
             }
             InitialWindow => self.set("initial_window", value),
+            other => self.apply_further(other, value),
+        }
+    }
+
+    /// What means something else than one setting of the profile: FreeBSD's, and probing.
+    fn apply_further(&mut self, meaning: Meaning, value: &str) -> Result<(), Unsupported> {
+        let bad = || Unsupported::new("setting", value);
+        let number = || value.parse::<u64>().map_err(|_| bad());
+        match meaning {
+            PathMtuProbing => {
+                let (probes, from_base) = match value {
+                    "0" => ("false", "false"),
+                    "1" => ("true", "false"),
+                    "2" => ("true", "true"),
+                    _ => return Err(bad()),
+                };
+                self.set("plpmtud", probes)?;
+                self.set("plpmtud_from_base", from_base)
+            }
+            Inverse(name) => self.set(name, if value == "0" { "1" } else { "0" }),
+            TwoMillis(name) => self.set_time(name, Duration::from_millis(number()?) * 2),
+            MillisAndSlop(name) => {
+                self.set_time(name, Duration::from_millis(number()?) + REXMIT_SLOP)
+            }
+            Rfc1323 => {
+                let (scaling, timestamps) = match value {
+                    "0" => ("0", "0"),
+                    "1" => ("1", "1"),
+                    "2" => ("1", "0"),
+                    "3" => ("0", "1"),
+                    _ => return Err(bad()),
+                };
+                self.set("window_scaling", scaling)?;
+                self.set("timestamps", timestamps)
+            }
+            NewNotification => {
+                let words = ["off", "classic", "passive-classic", "accurate", "passive"];
+                self.set("ecn", words.get(number()? as usize).ok_or_else(bad)?)
+            }
+            SynCookies(word) => {
+                let is_on = value != "0";
+                // `syncookies_only=0` leaves what `syncookies` says.
+                match (word, is_on) {
+                    (_, true) => self.set("syn_cookies", word),
+                    ("always", false) => Ok(()),
+                    (_, false) => self.set("syn_cookies", "false"),
+                }
+            }
+            Prr => self.set(
+                "prr",
+                if value == "0" {
+                    "false"
+                } else {
+                    "rfc6937-ssrb"
+                },
+            ),
+            _ => Err(bad()),
         }
     }
 
@@ -430,7 +483,7 @@ fn without_interpreter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
 }
 
 /// The last part of a path.
-fn file_name(path: &str) -> &str {
+pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
@@ -443,6 +496,12 @@ fn words(line: &str) -> Vec<String> {
     for c in line.chars() {
         match c {
             '"' => quoted = !quoted,
+            '|' if !quoted => {
+                if !word.is_empty() {
+                    all.push(core::mem::take(&mut word));
+                }
+                all.push("|".into());
+            }
             c if c.is_whitespace() && !quoted => {
                 if !word.is_empty() {
                     all.push(core::mem::take(&mut word));

@@ -55,6 +55,10 @@ pub struct Host {
     /// What the last command said if it failed.
     pub command_failed: Option<String>,
     pub statistics: Statistics,
+    /// Octets in each pipe.
+    pub pipes: Vec<u64>,
+    /// Files that commands made, by name, and their sizes.
+    pub disk: BTreeMap<String, u64>,
 }
 
 /// What a descriptor stands for.
@@ -62,6 +66,10 @@ pub struct Host {
 pub enum File {
     Socket(Socket),
     Epoll(super::poll::Epoll),
+    /// Either end of the pipe of that index.
+    Pipe(usize),
+    /// The file of that name.
+    Plain(String),
 }
 
 /// A TCP socket.
@@ -118,6 +126,8 @@ pub struct Conn {
     /// What it tells beside its data.
     pub errors: ErrorQueue,
     pub times: Times,
+    /// The send buffer counts what packets occupy.
+    pub counts_packets: bool,
 }
 
 impl Default for Host {
@@ -151,6 +161,8 @@ impl Host {
             next_local_port: FIRST_LOCAL_PORT,
             command_failed: None,
             statistics: Statistics::default(),
+            pipes: Vec::new(),
+            disk: BTreeMap::new(),
         }
     }
 
@@ -263,6 +275,10 @@ impl Host {
             Body::Tcp(tcp) => {
                 if let Some(mut segment) = convert::to_segment(tcp) {
                     segment.ecn = packet.ecn;
+                    let mss = self.setup.arriving_mss;
+                    if mss > 0 && segment.payload.len() > usize::from(mss) {
+                        segment.segment_size = mss;
+                    }
                     self.handle_segment(segment);
                 }
             }
@@ -304,7 +320,14 @@ impl Host {
             .rposition(|conn| (conn.local_port, conn.remote_port) == ports && !conn.is_closed());
         if let Some(index) = index {
             let now = self.clock();
-            self.connections[index].tcp.handle_icmp(now, error);
+            let tcp = &mut self.connections[index].tcp;
+            let before = tcp.info().path_mtu;
+            tcp.handle_icmp(now, error);
+            let learned = tcp.info().path_mtu;
+            if self.setup.as_linux && learned < before {
+                // The route remembers it for connections to come.
+                self.setup.route_mtu = learned as u16;
+            }
             self.pump(index);
         }
     }
@@ -360,7 +383,11 @@ impl Host {
     }
 
     fn after_arrival(&mut self, index: usize, ack: Option<SeqNumber>) {
+        let clock = self.clock();
         let conn = &mut self.connections[index];
+        if conn.fd.is_some() {
+            conn.tcp.grow_for_gap(clock);
+        }
         // Data for an application that is gone: RFC 1122 section 4.2.2.13. The
         // reset lies where the peer acknowledges, so that it counts there
         // although the peer may have missed some of ours (RFC 5961 section 3.2).
@@ -415,6 +442,7 @@ impl Host {
             is_replaced: false,
             errors: ErrorQueue::default(),
             times: Times::new(self.now),
+            counts_packets: self.setup.profile.buffers.truesize,
         });
         self.connections.len() - 1
     }

@@ -63,6 +63,7 @@ impl Host {
             ("SK_MEMINFO_RCVBUF", info.receive_buffer.as_u64() as i64),
             ("SK_MEMINFO_BACKLOG", 0),
             ("SK_MEMINFO_DROPS", 0),
+            ("tcpi_rcv_mss", i64::from(info.rcv_mss)),
             ("tcpi_unacked", segments(info.flight_size)),
             ("tcpi_rtt", micros(info.srtt)),
             ("tcpi_rttvar", micros(info.rttvar)),

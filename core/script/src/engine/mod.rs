@@ -13,24 +13,28 @@
 //! | `listening` | listening sockets, Fast Open of servers |
 //! | `calls` | the calls by name, and those that wait |
 //! | `transfer` | reading, writing, corking |
+//! | `files` | pipes and plain files, `splice`, `sendfile` |
 //! | `error_queue` | completions of `MSG_ZEROCOPY`, `SO_TIMESTAMPING`, `TCP_INQ` |
 //! | `poll` | `poll` and `epoll` |
 //! | `options` | `setsockopt`, `getsockopt`, `ioctl`, `fcntl` |
 //! | `settings` | the header `// profile:`, options of the script |
+//! | `freebsd` | FreeBSD's settings and names |
 //! | `commands` | `sysctl` and other commands |
 //! | `shell` | `nstat`, `grep` in `/proc/net` |
 //! | `info` | `tcp_info` |
 //! | `times` | what `tcp_info` tells of times |
 //! | `convert` | packets to segments and back |
 //!
-//! Deliberately absent, each told by name when a script needs it: `splice` and
-//! `sendfile`, other control messages.
+//! Out of scope, each named when a script needs it: other control messages, `splice` that
+//! waits.
 
 mod calls;
 mod commands;
 mod convert;
 mod error_queue;
 mod fast_open;
+mod files;
+mod freebsd;
 mod host;
 mod info;
 mod listening;

@@ -120,7 +120,7 @@ impl SocketOptions {
 }
 
 /// Options that change nothing a script can see.
-const WITHOUT_EFFECT: [&str; 8] = [
+const WITHOUT_EFFECT: [&str; 10] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
     "SO_MARK",
@@ -129,9 +129,21 @@ const WITHOUT_EFFECT: [&str; 8] = [
     "IP_FREEBIND",
     "IPV6_V6ONLY",
     "SO_BUSY_POLL",
+    "SO_NOSIGPIPE",
+    "SO_USELOOPBACK",
 ];
 
 type Called = Result<Progress, Unsupported>;
+
+/// `TCP_FUNCTION_BLK` of FreeBSD: of its stacks the base one is here.
+fn choose_stack(args: &Arguments<'_>) -> Called {
+    let name = args.get(3).member("function_set_name").and_then(text);
+    match name.as_deref() {
+        Some("freebsd" | "default") => returned(0),
+        Some(other) => Err(Unsupported::new("mechanism", format!("TCP stack {other}"))),
+        None => Err(args.odd(3)),
+    }
+}
 
 /// A number that is a size; what is none counts as zero.
 fn size_of(number: Option<i64>) -> u64 {
@@ -159,6 +171,9 @@ impl Host {
             Value::List(list) => list.first().and_then(Value::integer),
             other => other.integer(),
         };
+        if name == "TCP_FUNCTION_BLK" {
+            return choose_stack(args);
+        }
         let known = WITHOUT_EFFECT.contains(&name.as_str())
             || self.set_buffers(fd, open, &name, number)?
             || (open.is_none() && self.set_opening(fd, &name, number, args)?)
@@ -187,12 +202,18 @@ impl Host {
             return Ok(false);
         };
         match name {
-            "SO_SNDBUF" if open.is_some() => socket.options.late_send_buffer = Some(size),
-            "SO_SNDBUF" => socket.options.send_buffer = Some(size),
-            "SO_RCVBUF" if open.is_some() => {
-                let what = "SO_RCVBUF of an open connection";
-                return Err(Unsupported::new("socket option", what));
+            "SO_SNDBUF" if open.is_some() => {
+                socket.options.late_send_buffer = Some(size);
+                if self.setup.profile.buffers.truesize {
+                    self.on_connection(open, |conn| {
+                        conn.tcp.request_send_buffer(Bytes::new(size));
+                    });
+                }
             }
+            "SO_SNDBUF" => socket.options.send_buffer = Some(size),
+            "SO_RCVBUF" if open.is_some() => self.on_connection(open, |conn| {
+                conn.tcp.request_receive_buffer(Bytes::new(size));
+            }),
             "SO_RCVBUF" => socket.options.receive_buffer = Some(size),
             _ => return Ok(false),
         }
@@ -394,6 +415,7 @@ impl Host {
         let (send, receive) = (self.setup.send_buffer, self.setup.receive_buffer);
         let mss = self.setup.mss;
         let (congestion, as_linux) = (self.setup.congestion, self.setup.as_linux);
+        let as_freebsd = self.setup.as_freebsd;
         let Some(socket) = self.socket_of(fd) else {
             return failed("EBADF");
         };
@@ -407,7 +429,10 @@ impl Host {
                 let by_name = has_name(args.get(3));
                 match (known, by_name) {
                     (Some((name, _, _)), true) => Value::Name(String::from(*name)),
-                    (Some((_, number, _)), false) => Value::Integer(*number),
+                    (Some((name, number, _)), false) => {
+                        let own = super::freebsd::errno(name).filter(|_| as_freebsd);
+                        Value::Integer(own.unwrap_or(*number))
+                    }
                     (None, _) => Value::Integer(0),
                 }
             }

@@ -59,6 +59,11 @@ pub struct Setup {
     max_ssthresh: Option<u32>,
     /// The stack is to do as Linux does, and has its names for things.
     pub as_linux: bool,
+    /// See `as_linux`.
+    pub as_freebsd: bool,
+    /// The script names its profile, or its MTU: no system's defaults replace them.
+    pub names_profile: bool,
+    pub names_mtu: bool,
     /// A buffer that a socket asks for is granted twice.
     pub doubles_requests: bool,
     /// Behind the Fast Open cookies of listeners that have no key of their own.
@@ -68,6 +73,10 @@ pub struct Setup {
     pub cookieless_server: bool,
     /// Listeners take fast opens without having been asked to.
     pub fast_open_unasked: bool,
+    /// Octets of a segment of what arrives in one piece (`--mss`); 0: the piece is one.
+    pub arriving_mss: u16,
+    /// What routers said the path takes; 0: nothing.
+    pub route_mtu: u16,
     /// Connections opened so far, for their initial sequence numbers.
     opened: u32,
 }
@@ -85,11 +94,16 @@ impl Default for Setup {
             slow_start: SlowStart::Usual,
             max_ssthresh: None,
             as_linux: false,
+            as_freebsd: false,
+            names_profile: false,
+            names_mtu: false,
             doubles_requests: false,
             fast_open_key: FAST_OPEN_KEY,
             cookieless_client: false,
             cookieless_server: false,
             fast_open_unasked: false,
+            arriving_mss: 0,
+            route_mtu: 0,
             opened: 0,
         }
     }
@@ -106,13 +120,17 @@ impl Setup {
         setup.congestion = congestion_named("cubic")?;
         if let Some(header) = script.header("profile") {
             setup.read_profile(&header.value)?;
+            setup.names_profile = true;
+            setup.as_freebsd = setup.profile.name == "freebsd";
         }
         for option in &script.options {
             match option.name.as_str() {
                 // The peer's part, times and addresses are the runner's.
-                "ip_version" | "tolerance_usecs" | "tcp_ts_tick_usecs" | "mtu" | "D" | "mss"
-                | "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "send_omit_free"
-                | "init_scripts" | "verbose" | "dry_run" | "speed" | "non_fatal" => {}
+                "mss" => setup.arriving_mss = option.value.parse().unwrap_or(0),
+                "mtu" => setup.names_mtu = true,
+                "ip_version" | "tolerance_usecs" | "tcp_ts_tick_usecs" | "D" | "local_ip"
+                | "remote_ip" | "gateway_ip" | "netmask_ip" | "send_omit_free" | "init_scripts"
+                | "verbose" | "dry_run" | "speed" | "non_fatal" => {}
                 other => return Err(Unsupported::new("option", format!("--{other}"))),
             }
         }
@@ -205,8 +223,11 @@ impl Setup {
     pub fn config(&mut self, local_port: u16, remote_port: u16) -> Config {
         let iss = FIRST_ISS.wrapping_add(self.opened.wrapping_mul(1 << 20));
         self.opened += 1;
+        let route_mtu = u32::from(self.route_mtu).max(self.profile.path_mtu.route_mtu);
         Config {
-            profile: self.profile,
+            profile: self.profile.with(|profile| {
+                profile.path_mtu.route_mtu = route_mtu;
+            }),
             local_port,
             remote_port,
             iss: SeqNumber::new(iss),

@@ -65,14 +65,19 @@ impl Host {
         self.counters().iter().any(|(known, _)| *known == name)
     }
 
-    fn counters(&self) -> [(&'static str, u64); 1] {
+    fn counters(&self) -> [(&'static str, u64); 2] {
         let open = self.connections.iter();
         let ignored = open.map(|conn| conn.tcp.counters().icmp_errors_ignored);
+        let beyond = self.connections.iter();
+        let beyond = beyond.map(|conn| conn.tcp.counters().beyond_window);
         let waiting = self.listening.values().map(Listening::icmp_errors_ignored);
-        [(
-            "TcpExtOutOfWindowIcmps",
-            ignored.sum::<u64>() + waiting.sum::<u64>(),
-        )]
+        [
+            (
+                "TcpExtOutOfWindowIcmps",
+                ignored.sum::<u64>() + waiting.sum::<u64>(),
+            ),
+            ("TcpExtBeyondWindow", beyond.sum::<u64>()),
+        ]
     }
 
     /// What `nstat` says: counters that moved since it was last asked, unless it

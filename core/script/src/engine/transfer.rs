@@ -85,14 +85,11 @@ impl Host {
             return self.read_urgent(fd);
         }
         let mut reading = Reading {
-            fd,
-            len,
-            got: 0,
             peek: flags.has_word("MSG_PEEK"),
             all: flags.has_word("MSG_WAITALL"),
             message: (name == "recvmsg").then(|| args.get(1).clone()),
-            left: None,
             tells_left,
+            ..Reading::new(fd, len)
         };
         if self.is_nonblocking(fd) || flags.has_word("MSG_DONTWAIT") {
             let done = self.attempt_read(&mut reading);
@@ -193,7 +190,7 @@ impl Host {
         if let Some(port) = self.fast_connect_port(fd, flags) {
             return self.fast_connect(fd, port, len, zero_copy);
         }
-        let mut writing = Writing {
+        let writing = Writing {
             fd,
             left: len,
             written: 0,
@@ -207,7 +204,12 @@ impl Host {
                 false => Vec::new(),
             },
         };
-        if self.is_nonblocking(fd) || flags.has_word("MSG_DONTWAIT") {
+        self.begin_write(writing, flags.has_word("MSG_DONTWAIT"))
+    }
+
+    /// Writes as far as it goes; what is left waits, unless the call may not.
+    pub fn begin_write(&mut self, mut writing: Writing, never_waits: bool) -> Called {
+        if never_waits || self.is_nonblocking(writing.fd) {
             let done = self.attempt_write(&mut writing);
             let done = done.unwrap_or_else(|| match writing.written {
                 0 => Returned::failure("EAGAIN"),
@@ -304,6 +306,7 @@ impl Host {
         let conn = &mut self.connections[index];
         let room = conn.room(limit);
         let accepted = len.min(room);
+        conn.tcp.set_write_blocked(accepted < len);
         conn.held += accepted as u32;
         conn.written = conn.written.wrapping_add(accepted as u32);
         if !corked && !more {
@@ -387,6 +390,20 @@ impl Writing {
 }
 
 impl Reading {
+    /// A plain read.
+    pub fn new(fd: i64, len: usize) -> Self {
+        Self {
+            fd,
+            len,
+            got: 0,
+            peek: false,
+            all: false,
+            message: None,
+            tells_left: false,
+            left: None,
+        }
+    }
+
     fn done(&self) -> Returned {
         let returned = Returned::success(self.got as i64);
         let Some(given) = &self.message else {
@@ -442,6 +459,10 @@ impl Conn {
     /// Octets the application may write now; `limit` is a send buffer that
     /// was asked for after the connection began.
     pub fn room(&self, limit: Option<u64>) -> usize {
+        if self.counts_packets {
+            let room = self.tcp.send_space().saturating_sub(u64::from(self.held));
+            return usize::try_from(room).unwrap_or(usize::MAX);
+        }
         let used = self.tcp.send_capacity() - self.tcp.send_space();
         let capacity = limit.map_or(self.tcp.send_capacity(), |limit| {
             limit.min(self.tcp.send_capacity())

@@ -40,7 +40,7 @@ pub(super) struct Dctcp {
     reno: Reno,
     /// `DCTCP.Alpha`, in 2^-20.
     alpha: u64,
-    /// `DCTCP.BytesAcked` of this window.
+    /// `DCTCP.BytesAcked` of this window: what was delivered, by SACK or not.
     bytes_acked: u64,
     /// `DCTCP.BytesMarked` of this window.
     bytes_marked: u64,
@@ -81,7 +81,7 @@ impl CongestionControl for Dctcp {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        self.bytes_acked = self.bytes_acked.saturating_add(ack.acked.as_u64());
+        self.bytes_acked = self.bytes_acked.saturating_add(ack.delivered.as_u64());
         self.bytes_marked = self.bytes_marked.saturating_add(ack.ce_marked.as_u64());
         if ack.round_end {
             self.end_window();
@@ -146,6 +146,7 @@ mod tests {
         Ack {
             now: Instant::ZERO,
             acked: Bytes::new(segments * SMSS),
+            delivered: Bytes::new(segments * SMSS),
             ce_marked: Bytes::new(marked * SMSS),
             ce_marked_segments: marked as u32,
             acked_transmissions: 1,
@@ -189,6 +190,18 @@ mod tests {
     }
 
     #[test]
+    fn alpha_counts_what_is_delivered_although_nothing_opens_the_window() {
+        // Segments reported selectively, or while the minimum window is held: a tenth marked.
+        let mut dctcp = dctcp(100);
+        dctcp.on_ack(&Ack {
+            acked: Bytes::ZERO,
+            ..ack(100, 10, true)
+        });
+        let expected = 15.0 / 16.0 + 0.1 / 16.0;
+        assert!((alpha(&dctcp) - expected).abs() < 1e-4);
+    }
+
+    #[test]
     fn a_notification_takes_half_of_alpha_and_loss_takes_half() {
         let mut gentle = dctcp(100);
         gentle.alpha = ONE / 5;
@@ -222,6 +235,7 @@ mod tests {
                 let is_marked = window.as_u64() > threshold * SMSS;
                 dctcp.on_ack(&Ack {
                     acked: window,
+                    delivered: window,
                     ce_marked: if is_marked { window } else { Bytes::ZERO },
                     ..ack(0, 0, true)
                 });

@@ -241,6 +241,8 @@ pub struct Entry {
     pub reacts_to: &'static str,
     /// Where it is deployed.
     pub deployed: &'static str,
+    /// Whether it draws at random: from the seed of its connection.
+    pub draws: bool,
     /// Makes one.
     pub build: fn(&Config) -> Box<dyn CongestionControl>,
 }
@@ -253,6 +255,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses, marks as losses",
         deployed: "the standard; FreeBSD before 14",
+        draws: false,
         build: |config| Box::new(reno::Reno::new(config)),
     },
     Entry {
@@ -261,6 +264,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses, marks as losses",
         deployed: "Linux, Windows, macOS, FreeBSD from 14: the default",
+        draws: false,
         build: |config| Box::new(cubic::Cubic::new(config)),
     },
     Entry {
@@ -269,6 +273,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses, marks as losses, delay and ACK trains in slow start",
         deployed: "Linux, the default since 2.6.19",
+        draws: false,
         build: |config| Box::new(cubic_linux::CubicLinux::new(config)),
     },
     Entry {
@@ -277,14 +282,16 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::RateBased,
         reacts_to: "delivery rate and minimum RTT; losses of a fifth or more",
         deployed: "Google from 2016; Linux, a choice",
+        draws: true,
         build: |config| Box::new(bbr::Bbr::new(config)),
     },
     Entry {
         name: "bbr3",
         summary: "a model of rate, RTT and loss, version 3 (draft-ietf-ccwg-bbr)",
         family: Family::RateBased,
-        reacts_to: "delivery rate and minimum RTT; losses above 2 % of a round",
+        reacts_to: "delivery rate and minimum RTT; losses above 2 % of a round; marks",
         deployed: "Google from 2023",
+        draws: true,
         build: |config| Box::new(bbr3::Bbr3::new(config)),
     },
     Entry {
@@ -293,6 +300,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "the share of marked octets, losses",
         deployed: "data centers; Linux, Windows Server, FreeBSD",
+        draws: false,
         build: |config| Box::new(dctcp::Dctcp::new(config)),
     },
     Entry {
@@ -301,6 +309,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses; marks as losses",
         deployed: "Linux, a choice",
+        draws: false,
         build: |config| Box::new(highspeed::control(config)),
     },
     Entry {
@@ -309,6 +318,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses; marks as losses",
         deployed: "Linux, a choice since 2.6.13",
+        draws: false,
         build: |config| Box::new(scalable::control(config)),
     },
     Entry {
@@ -317,6 +327,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses, by the time between them; RTTs for the decrease",
         deployed: "Linux, FreeBSD: a choice",
+        draws: false,
         build: |config| Box::new(htcp::control(config)),
     },
     Entry {
@@ -325,6 +336,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses, by measured bandwidth",
         deployed: "Linux, a choice",
+        draws: false,
         build: |config| Box::new(westwood::control(config)),
     },
     Entry {
@@ -333,6 +345,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses; marks as losses",
         deployed: "Linux, a choice; satellite links",
+        draws: false,
         build: |config| Box::new(hybla::control(config)),
     },
     Entry {
@@ -341,6 +354,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses; mean queueing delay for both steps",
         deployed: "Linux, a choice",
+        draws: false,
         build: |config| Box::new(illinois::control(config)),
     },
     Entry {
@@ -349,6 +363,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses, by queueing delay",
         deployed: "Linux, a choice",
+        draws: false,
         build: |config| Box::new(veno::control(config)),
     },
     Entry {
@@ -357,6 +372,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::DelayBased,
         reacts_to: "queueing delay; losses",
         deployed: "Linux, FreeBSD: a choice",
+        draws: false,
         build: |config| Box::new(vegas::control(config)),
     },
     Entry {
@@ -365,6 +381,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::DelayBased,
         reacts_to: "queueing delay; losses",
         deployed: "Linux, a choice",
+        draws: false,
         build: |config| Box::new(yeah::control(config)),
     },
     Entry {
@@ -373,6 +390,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::DelayBased,
         reacts_to: "rising delay; losses",
         deployed: "Linux, a choice; background transfers",
+        draws: false,
         build: |config| Box::new(lp::control(config)),
     },
     Entry {
@@ -381,6 +399,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses; marks as losses",
         deployed: "Linux, a choice",
+        draws: false,
         build: |config| Box::new(bic::control(config)),
     },
     Entry {
@@ -389,6 +408,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::DelayBased,
         reacts_to: "rising delay, at random; losses",
         deployed: "Linux, FreeBSD: a choice",
+        draws: true,
         build: |config| Box::new(cdg::control(config)),
     },
     Entry {
@@ -397,6 +417,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::DelayBased,
         reacts_to: "delivery rate against minimum RTT; losses",
         deployed: "Linux, a choice; data centers",
+        draws: true,
         build: |config| Box::new(nv::control(config)),
     },
     Entry {
@@ -405,6 +426,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::DelayBased,
         reacts_to: "queueing delay; losses",
         deployed: "BitTorrent (uTP), Apple: background transfers",
+        draws: false,
         build: |config| Box::new(ledbat::control(config)),
     },
     Entry {
@@ -413,6 +435,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::DelayBased,
         reacts_to: "queueing delay; losses",
         deployed: "Windows, Apple: background transfers",
+        draws: false,
         build: |config| Box::new(ledbat_plus_plus::control(config)),
     },
     Entry {
@@ -421,6 +444,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::DelayBased,
         reacts_to: "queueing delay; losses",
         deployed: "Windows, the default before CUBIC",
+        draws: false,
         build: |config| Box::new(compound::control(config)),
     },
     Entry {
@@ -429,6 +453,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::DelayBased,
         reacts_to: "queueing delay",
         deployed: "mvfst, a choice",
+        draws: false,
         build: |config| Box::new(copa::control(config)),
     },
     Entry {
@@ -437,6 +462,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "the share of marked octets; losses",
         deployed: "L4S trials",
+        draws: false,
         build: |config| Box::new(prague::control(config)),
     },
     Entry {
@@ -445,6 +471,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses, each with slow start",
         deployed: "4.3BSD-Tahoe, 1988 to 1990",
+        draws: false,
         build: |config| Box::new(tahoe::control(config)),
     },
     Entry {
@@ -453,6 +480,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "the share of marked octets; losses",
         deployed: "DECnet Phase V",
+        draws: false,
         build: |config| Box::new(decbit::control(config)),
     },
     Entry {
@@ -461,6 +489,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses",
         deployed: "DECnet",
+        draws: false,
         build: |config| Box::new(cute::control(config)),
     },
     Entry {
@@ -469,6 +498,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses",
         deployed: "Linux, the default from 2.6.8 to 2.6.18",
+        draws: false,
         build: |config| Box::new(bic_2_6_20::control(config)),
     },
     Entry {
@@ -477,6 +507,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses",
         deployed: "Linux 2.6.19 and 2.6.20, the default",
+        draws: false,
         build: |config| Box::new(cubic_2_6_20::control(config)),
     },
 ];
@@ -489,6 +520,7 @@ pub const FIXED: &Entry = &Entry {
     family: Family::WindowBased,
     reacts_to: "nothing",
     deployed: "nowhere since 1988",
+    draws: false,
     build: |config| Box::new(fixed::Fixed::new(config)),
 };
 

@@ -296,6 +296,7 @@ impl<C: CongestionControl> Path<C> {
         self.newly_lost += SIZE;
         self.control.on_lost(&Lost {
             now: self.now,
+            from: packet.number * SIZE,
             octets: Bytes::new(SIZE),
             lost: Bytes::new(self.lost - packet.lost),
             total_delivered: Bytes::new(self.delivered),

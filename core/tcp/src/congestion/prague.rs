@@ -112,7 +112,7 @@ impl Law for Prague {
 
     fn observe(&mut self, window: &mut Window, ack: &Ack) {
         self.srtt = ack.srtt.or(self.srtt);
-        self.acked = self.acked.saturating_add(ack.acked.as_u64());
+        self.acked = self.acked.saturating_add(ack.delivered.as_u64());
         self.marked = self.marked.saturating_add(ack.ce_marked.as_u64());
         self.was_marked |= ack.ce_marked != Bytes::ZERO;
         if ack.round_end {

@@ -146,6 +146,8 @@ pub struct Congestion {
 pub struct Lost {
     /// When it was found.
     pub now: Instant,
+    /// Stream offset of the first octet: parts that touch are one lost range.
+    pub from: u64,
     /// How many.
     pub octets: Bytes,
     /// Octets marked lost since it left, these included: `C.lost - P.lost`.

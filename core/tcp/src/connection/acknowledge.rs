@@ -218,6 +218,9 @@ impl<P: Payload> Connection<P> {
             self.restart_retransmit_timer(now);
         }
         self.send_buffer.release(ack);
+        if let Some(memory) = &mut self.buffers.send_memory {
+            memory.release(ack);
+        }
         if ack >= self.path.probe_end() {
             self.on_probe_covered(now, retransmitted);
         }

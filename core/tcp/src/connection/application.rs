@@ -15,7 +15,11 @@ impl<P: Payload> Connection<P> {
             return 0;
         }
         let offered = payload.len();
+        let queue = self.send_queue_state();
         let accepted = self.send_buffer.write(payload, self.send_space());
+        if let Some(memory) = &mut self.buffers.send_memory {
+            memory.on_written(&queue, accepted as u64);
+        }
         self.write_blocked = accepted < offered;
         accepted
     }
@@ -52,6 +56,12 @@ impl<P: Payload> Connection<P> {
     /// decides between the send buffer and the application as the limit.
     pub fn set_write_blocked(&mut self, blocked: bool) {
         self.write_blocked = blocked;
+        if blocked
+            && self.send_space() == 0
+            && let Some(memory) = &mut self.buffers.send_memory
+        {
+            memory.on_blocked();
+        }
     }
 
     /// RECEIVE: up to `max` octets in order, in one piece. The window this
@@ -64,6 +74,8 @@ impl<P: Payload> Connection<P> {
         };
         let piece = self.receive_buffer.read(max)?;
         self.urgent.on_read(piece.len() as u64);
+        self.window
+            .on_read(self.rcv.nxt - self.receive_buffer.readable().min(self.rcv.nxt));
         if self.profile.acknowledgments.ack_waits_for_reader {
             self.ack.on_read(self.ack_every(now));
         }

@@ -11,6 +11,7 @@ use gigatcp_wire::{Payload, Segment};
 use super::Connection;
 use crate::profile::Profile;
 use crate::receive_autotuning::ReceiveAutotuning;
+use crate::truesize::{self, SendMemory, SendQueue};
 
 /// Windows the send buffer has room for.
 const WINDOWS_KEPT: u64 = 2;
@@ -29,6 +30,8 @@ pub(super) struct Buffers {
     /// The most the receive buffer grows to, where it does.
     receive_max: u64,
     pub(super) receive: Option<ReceiveAutotuning>,
+    /// What the send queue occupies, where that counts.
+    pub(super) send_memory: Option<SendMemory>,
 }
 
 impl Buffers {
@@ -54,6 +57,7 @@ impl Buffers {
             receive_max: profile.buffers.receive_buffer_max.as_u64(),
             receive: tunes_receive
                 .then(|| ReceiveAutotuning::new(now, window.as_u64(), u64::from(mss))),
+            send_memory: profile.buffers.truesize.then(SendMemory::default),
         }
     }
 
@@ -160,8 +164,20 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// The application has the connection: what waits beyond a gap enlarges the buffer where
+    /// it counts packets (Linux `tcp_data_queue_ofo`, not before `accept`).
+    pub fn grow_for_gap(&mut self, now: Instant) {
+        let held = self.receive_buffer.held();
+        if let Some(tuning) = &self.buffers.receive
+            && self.window.counts_packets()
+            && held > 0
+        {
+            self.grow_receive_buffer(now, 2 * tuning.space() + held);
+        }
+    }
+
     fn grow_receive_buffer(&mut self, now: Instant, window: u64) {
-        let octets = self.profile.buffer_backing(window);
+        let octets = self.window.buffer_backing(&self.profile, window);
         let octets = octets.min(self.buffers.receive_max);
         if octets > self.window.buffer() {
             self.window.set_buffer(&self.profile, Bytes::new(octets));
@@ -176,7 +192,7 @@ impl<P: Payload> Connection<P> {
     pub fn request_send_buffer(&mut self, requested: Bytes) {
         self.buffers.send_requested = Some(requested);
         self.buffers.send_max = 0;
-        let granted = self.profile.granted_buffer(requested);
+        let granted = self.profile.send_buffer_for(Some(requested));
         self.send_buffer.set_capacity(granted.as_u64());
     }
 
@@ -213,7 +229,10 @@ impl<P: Payload> Connection<P> {
         if !self.may_write() {
             return 0;
         }
-        let space = self.send_buffer.space();
+        let space = match &self.buffers.send_memory {
+            Some(memory) => memory.room(&self.send_queue_state(), self.send_buffer.capacity()),
+            None => self.send_buffer.space(),
+        };
         let Some(lowat) = self.profile.buffers.not_sent_lowat else {
             return space;
         };
@@ -224,10 +243,26 @@ impl<P: Payload> Connection<P> {
         space.min(left.max(u64::from(self.smss)))
     }
 
+    /// The send queue in terms of packets.
+    pub(super) fn send_queue_state(&self) -> SendQueue {
+        let end = self.send_buffer.end();
+        SendQueue {
+            start: end - self.send_buffer.queued(),
+            unsent: self.snd.nxt.max(1),
+            end,
+            is_open: self.send_buffer.records().end_after(end - 1) != Some(end),
+            goal: truesize::size_goal(self.smss, self.snd.max_wnd),
+        }
+    }
+
     /// Room at which an application that waits to write is woken: the low-water
     /// mark of the profile, or a third of the send buffer, or half of
     /// `not_sent_lowat`, as in Linux (`sk_stream_is_writeable`).
     pub fn send_wake_space(&self) -> u64 {
+        if self.buffers.send_memory.is_some() {
+            // A third of the buffer is asked for before there is any room again.
+            return 1;
+        }
         let capacity = self.send_buffer.capacity();
         let mark = self.profile.buffers.write_low_water;
         let room = mark.map_or(capacity / 3, |mark| mark.as_u64().min(capacity));

@@ -85,6 +85,9 @@ pub struct Info {
     pub autotuning: (bool, bool),
     /// What our MSS option says (`tcpi_advmss`).
     pub advertised_mss: u32,
+    /// Largest segment of the peer so far, where buffers count packets (`tcpi_rcv_mss`); else
+    /// what our MSS option says.
+    pub rcv_mss: u32,
     /// Most octets that the application took in a round trip, where the receive
     /// buffer fits itself to that (`tcpi_rcv_space`).
     pub receive_space: Option<Bytes>,
@@ -150,6 +153,7 @@ impl<P: Payload> Connection<P> {
             buffers_requested: (self.buffers.send_requested, self.buffers.receive_requested),
             autotuning: (self.buffers.tunes_send(), self.buffers.receive.is_some()),
             advertised_mss: self.rmss,
+            rcv_mss: self.window.rcv_mss().map_or(self.rmss, |mss| mss as u32),
             receive_space: self.receive_space(),
             receiver_rtt: self.receiver_rtt(),
             send_buffer: Bytes::new(self.send_buffer.capacity()),

@@ -123,7 +123,10 @@ impl<P: Payload> Connection<P> {
             self.handle_syn_again(now, received);
             return;
         }
-        if !self.rcv.accepts(seq, len) && !self.is_ack_at_the_edge(seq, segment) {
+        let is_taken = self.rcv.accepts(seq, len)
+            || self.is_ack_at_the_edge(seq, segment)
+            || self.is_fin_at_the_edge(seq, segment);
+        if !is_taken {
             self.handle_unacceptable(now, seq, received);
             return;
         }
@@ -170,6 +173,15 @@ impl<P: Payload> Connection<P> {
             && !segment.flags.contains(Flags::RST)
     }
 
+    /// A FIN without data where our window ends: Linux takes it, so that a peer which sends
+    /// it into a closed window does not send it for ever.
+    fn is_fin_at_the_edge(&self, seq: u64, segment: &Segment<P>) -> bool {
+        self.window.counts_packets()
+            && seq == self.rcv.nxt
+            && segment.payload.is_empty()
+            && segment.flags.contains(Flags::FIN)
+    }
+
     /// A segment that PAWS calls old. A RST is exempt, and so is a segment of
     /// a peer that stopped sending the option (tolerated, as kernels do).
     fn is_ghost(&self, now: Instant, segment: &Segment<P>) -> bool {
@@ -207,6 +219,7 @@ impl<P: Payload> Connection<P> {
             self.note_duplicate(seq..seq + len);
             self.note_repetition(segment);
         }
+        self.counters.beyond_window += u64::from(seq > self.rcv.edge);
         self.hear_syn_ack_again(segment);
         let ends_with_the_fin = seq + u64::from(segment.seq_len()) == self.rcv.nxt;
         if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) && ends_with_the_fin

@@ -226,6 +226,8 @@ pub struct Counters {
     pub icmp_errors: u64,
     /// ICMP errors that were not.
     pub icmp_errors_ignored: u64,
+    /// Segments that began or ended beyond the furthest window advertised.
+    pub beyond_window: u64,
     /// Probes of the path's MTU sent (RFC 4821).
     pub path_mtu_probes: u64,
     /// Probes of the path's MTU that were lost, alone.

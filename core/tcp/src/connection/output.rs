@@ -301,6 +301,9 @@ impl<P: Payload> Connection<P> {
             end += 1;
         }
         self.snd.nxt = end;
+        if let Some(memory) = &mut self.buffers.send_memory {
+            memory.on_sent(to);
+        }
         self.board.on_transmit(now, end);
         if len < u64::from(self.smss) {
             self.snd.small_end = to;

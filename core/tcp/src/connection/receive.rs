@@ -26,6 +26,7 @@ impl<P: Payload> Connection<P> {
         let seq = self.rcv.nxt;
         self.liveness.on_heard(now);
         self.measure_as_receiver(now, segment);
+        self.charge(seq + len, segment);
         self.acknowledge_data(now, len, segment);
         self.rcv.nxt += len;
         let payload = core::mem::take(&mut segment.payload);
@@ -49,6 +50,10 @@ impl<P: Payload> Connection<P> {
         }
         let has_fin = segment.flags.contains(Flags::FIN);
         let end = seq + segment.payload.len() as u64;
+        if self.window.counts_packets() && !self.keeps_whole(end, segment) {
+            self.ack.demand();
+            return;
+        }
         let kept_end = end.min(self.last_acceptable());
         if kept_end < end {
             let _beyond_the_window = segment
@@ -74,12 +79,37 @@ impl<P: Payload> Connection<P> {
     /// a window that was taken back, only what there is room for.
     fn last_acceptable(&self) -> u64 {
         let (nxt, edge) = (self.rcv.nxt, self.rcv.edge);
+        if self.window.counts_packets() {
+            return u64::MAX;
+        }
         if !self.window.may_shrink() {
             return edge.max(nxt);
         }
         let unread = self.receive_buffer.readable();
         let room = self.window.buffer().saturating_sub(unread);
         edge.min(nxt + room).max(self.rcv.told).max(nxt)
+    }
+
+    /// Where packets count: one is kept whole or dropped. It is kept up to the furthest window
+    /// that was advertised, or beyond it where nothing waits to be read (Linux
+    /// `tcp_sequence`), as long as the buffer is not exceeded already.
+    fn keeps_whole(&mut self, end: u64, segment: &Segment<P>) -> bool {
+        let is_empty = segment.payload.is_empty();
+        let fits = end <= self.rcv.edge.max(self.rcv.nxt) || self.receive_buffer.readable() == 0;
+        self.counters.beyond_window += u64::from(!fits);
+        is_empty || (fits && self.window.has_room())
+    }
+
+    /// What an arrival that ends at `end` occupies counts until it is read.
+    #[inline]
+    fn charge(&mut self, end: u64, segment: &Segment<P>) {
+        let len = segment.payload.len() as u64;
+        if self.window.on_arrival(end, len, segment_octets(segment)) {
+            self.ack.on_window_growth();
+        }
+        if self.window.is_tight() {
+            self.ack.end_quick();
+        }
     }
 
     fn take_data(&mut self, now: Instant, seq: u64, segment: &mut Segment<P>) {
@@ -89,6 +119,7 @@ impl<P: Payload> Connection<P> {
             self.measure_as_receiver(now, segment);
         }
         let most_pieces = LEAST_PIECES + self.window.buffer() / OCTETS_PER_PIECE;
+        self.charge(seq + len, segment);
         let payload = core::mem::take(&mut segment.payload);
         let arrival = self
             .receive_buffer
@@ -106,6 +137,7 @@ impl<P: Payload> Connection<P> {
             self.ack.demand_alone();
         }
         self.rcv.nxt += arrival.advanced;
+        self.rcv.edge = self.rcv.edge.max(self.rcv.nxt);
         self.put_received(now, seq, len as u32, arrival.out_of_order, duplicate as u32);
     }
 
@@ -175,10 +207,8 @@ impl<P: Payload> Connection<P> {
         self.peer_fin = None;
         // RFC 2018 section 3: there is nothing left to select.
         self.dsack = None;
-        if self.profile.closing.delayed_fin_ack
-            && self.state == State::Established
-            && !self.ack.is_due()
-        {
+        let waits = self.profile.closing.delayed_fin_ack && self.rcv.last_wnd > 0;
+        if waits && self.state == State::Established && !self.ack.is_due() {
             self.ack.hold_back(now, &self.profile);
         } else {
             self.ack.demand();

@@ -103,6 +103,7 @@ impl<P: Payload> Connection<P> {
             let state = &part.state;
             control.on_lost(&Lost {
                 now,
+                from: part.from,
                 octets: Bytes::new(part.octets),
                 lost: Bytes::new(part.lost_so_far - state.lost),
                 total_delivered,

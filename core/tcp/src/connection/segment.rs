@@ -196,6 +196,7 @@ impl<P: Payload> Connection<P> {
         self.rcv.told = self.rcv.nxt + wnd;
         self.rcv.edge = self.rcv.edge.max(self.rcv.told);
         self.rcv.last_wnd = self.rcv.wnd();
+        self.window.on_said(wnd);
         WireWindow((wnd >> self.rcv.shift) as u16)
     }
 

@@ -28,6 +28,7 @@ use core::net::IpAddr;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Flags, Options, Payload, Segment, SeqNumber};
 
+use crate::Profile;
 use crate::four_tuple::FourTuple;
 use crate::secret::{Purpose, Secret};
 
@@ -53,15 +54,20 @@ const ECN_BIT: u32 = 1 << 5;
 const MSS_V4: &[u16] = &[28, 216, 536, 1300, 1440, 1460, 8960];
 const MSS_V6: &[u16] = &[28, 216, 536, 1220, 1420, 1440, 8940];
 
-/// What can be told of `offered` octets, and its number. RFC 9293 MUST-15:
+/// What can be told of `offered` octets, over IPv4 `most` of them at most unless that is 0,
+/// and its number. RFC 9293 MUST-15:
 /// without the option the default of the IP version is meant.
-fn mss_told(tuple: &FourTuple, offered: Option<u16>) -> (usize, u16) {
+fn mss_told(tuple: &FourTuple, offered: Option<u16>, most: u32) -> (usize, u16) {
     let table = mss_table(tuple);
     let default = match tuple.remote_address() {
         IpAddr::V4(_) => 536,
         IpAddr::V6(_) => 1220,
     };
     let offered = offered.unwrap_or(default);
+    let offered = match (tuple.remote_address(), u16::try_from(most)) {
+        (IpAddr::V4(_), Ok(most)) if most > 0 => offered.min(most),
+        _ => offered,
+    };
     let index = table.iter().rposition(|mss| *mss <= offered).unwrap_or(0);
     (index, table[index])
 }
@@ -90,10 +96,13 @@ impl Cookies {
         now: Instant,
         tuple: &FourTuple,
         syn: &Segment<P>,
-        timestamps: bool,
+        profile: &Profile,
     ) -> (Segment<P>, SeqNumber) {
-        let (index, mss) = mss_told(tuple, syn.options.mss);
-        let stamps = syn.options.timestamps.filter(|_| timestamps);
+        let (index, mss) = mss_told(tuple, syn.options.mss, profile.opening.cookie_mss_max);
+        let stamps = syn
+            .options
+            .timestamps
+            .filter(|_| profile.options.timestamps);
         let all = stamps.is_some();
         let flags = if all {
             syn.flags

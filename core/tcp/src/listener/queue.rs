@@ -592,8 +592,8 @@ impl<P: Payload> Listener<P> {
         config: &Config,
         received: &Received<P>,
     ) {
-        let stamps = config.profile.options.timestamps;
-        let (syn, iss) = self.cookies.bake(now, &tuple, &received.segment, stamps);
+        let profile = &config.profile;
+        let (syn, iss) = self.cookies.bake(now, &tuple, &received.segment, profile);
         let config = Config {
             iss,
             ..config.clone()

@@ -7,6 +7,7 @@
 use gigatcp_units::Bytes;
 
 use super::Profile;
+use crate::truesize::LEAST_SEND_BUFFER;
 
 /// How much of the receive buffer is offered to the peer, and when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +85,9 @@ pub struct Buffers {
     /// asked for (BSD `tcp_mss` until the patch of kern/6032); without, it can
     /// only raise it.
     pub route_buffers_override: bool,
+    /// Buffers count what packets occupy and not their octets, and windows follow
+    /// (Linux `skb->truesize`).
+    pub truesize: bool,
 }
 
 impl Profile {
@@ -115,9 +119,14 @@ impl Profile {
     /// The send buffer a connection begins with that asked for `requested`.
     #[must_use]
     pub fn send_buffer_for(&self, requested: Option<Bytes>) -> Bytes {
-        requested.map_or(self.buffers.send_buffer_start, |octets| {
+        let granted = requested.map_or(self.buffers.send_buffer_start, |octets| {
             self.granted_buffer(octets)
-        })
+        });
+        if self.buffers.truesize {
+            granted.max(Bytes::new(LEAST_SEND_BUFFER))
+        } else {
+            granted
+        }
     }
 
     /// The largest window a receive buffer of `granted` octets can back.

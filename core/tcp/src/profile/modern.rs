@@ -33,6 +33,7 @@ impl Profile {
             syn_cookies: SynCookies::WhenFull,
             handshake_ack_alone: false,
             update_after_open: false,
+            cookie_mss_max: 0,
         },
         closing: Closing {
             delayed_fin_ack: false,
@@ -144,6 +145,7 @@ impl Profile {
             route_send_buffer: None,
             route_receive_buffer: None,
             route_buffers_override: false,
+            truesize: false,
         },
         path_mtu: PathMtu {
             pmtud: true,

@@ -46,4 +46,6 @@ pub struct Opening {
     /// everything outstanding calls `tcp_output`, which compares the windows).
     /// Without: with the acknowledgment of the first data.
     pub update_after_open: bool,
+    /// Largest MSS that a cookie over IPv4 stands for; 0: 8960 (Linux: 1460).
+    pub cookie_mss_max: u32,
 }

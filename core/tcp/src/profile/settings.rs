@@ -272,6 +272,7 @@ pub const SETTINGS: &[Setting] = &[
     count!("syn_retries", opening.syn_retries, 1..=100),
     count!("syn_linear_timeouts", opening.syn_linear_timeouts, 0..=100),
     count!("window_reserve_shift", buffers.window_reserve_shift, 0..=14),
+    switch!("truesize", buffers.truesize),
     time!(
         "delayed_ack_timeout",
         acknowledgments.delayed_ack_timeout,
@@ -593,6 +594,7 @@ pub const SETTINGS: &[Setting] = &[
     switch!("fast_open_client", opening.fast_open_client),
     switch!("fast_open_server", opening.fast_open_server),
     switch!("fast_open_without_cookie", opening.fast_open_without_cookie),
+    count!("cookie_mss_max", opening.cookie_mss_max, 0..=65_535),
     Setting {
         name: "syn_cookies",
         expects: "false, true (while the backlog is full), or 2 (always)",

@@ -11,6 +11,8 @@ use super::{Scoreboard, SendState};
 /// A part of a transmission that was marked lost.
 #[derive(Clone, Copy, Debug)]
 pub struct LostPart {
+    /// Stream offset of its first octet.
+    pub from: u64,
     /// How many octets.
     pub octets: u64,
     /// Octets marked lost in all, these included.
@@ -79,6 +81,7 @@ impl Scoreboard {
                 let end = end.min(range.end);
                 lost_so_far += end - from;
                 give(&LostPart {
+                    from,
                     octets: end - from,
                     lost_so_far,
                     state,

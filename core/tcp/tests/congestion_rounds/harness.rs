@@ -209,6 +209,7 @@ impl Rounds {
         if lost > Bytes::ZERO {
             self.control.on_lost(&Lost {
                 now: self.now,
+                from: self.acked * SMSS,
                 octets: lost,
                 lost,
                 total_delivered: Bytes::new(self.acked * SMSS),

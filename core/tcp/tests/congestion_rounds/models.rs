@@ -14,6 +14,7 @@ pub static DELAY_MODEL: Entry = Entry {
     family: Family::DelayBased,
     reacts_to: "delay",
     deployed: "here",
+    draws: false,
     build: |config| Box::new(DelayModel::new(config)),
 };
 
@@ -23,6 +24,7 @@ pub static RATE_MODEL: Entry = Entry {
     family: Family::RateBased,
     reacts_to: "the rate of delivery",
     deployed: "here",
+    draws: false,
     build: |config| Box::new(RateModel::new(config)),
 };
 

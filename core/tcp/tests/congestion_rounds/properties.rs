@@ -222,6 +222,7 @@ fn apply(control: &mut dyn CongestionControl, step: &Step, now: &mut Instant) {
         }
         Step::Lost([octets, lost, in_flight]) => control.on_lost(&Lost {
             now: *now,
+            from: in_flight,
             octets: Bytes::new(octets),
             lost: Bytes::new(lost.max(octets)),
             total_delivered: Bytes::ZERO,

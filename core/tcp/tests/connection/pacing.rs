@@ -332,6 +332,7 @@ static STEADY: congestion::Entry = congestion::Entry {
     family: congestion::Family::RateBased,
     reacts_to: "",
     deployed: "",
+    draws: false,
     build: |_| Box::new(Steady),
 };
 

@@ -80,6 +80,7 @@ static LISTENING: Entry = Entry {
     family: congestion::Family::WindowBased,
     reacts_to: "",
     deployed: "",
+    draws: false,
     build: |config| {
         let reno = congestion::find("reno").expect("it is registered");
         note(Told::Seed(config.seed));

@@ -168,6 +168,7 @@ static UNSTEADY: Entry = Entry {
     family: Family::WindowBased,
     reacts_to: "losses",
     deployed: "nowhere",
+    draws: false,
     build: |config| Box::new(Unsteady(reno(config))),
 };
 
@@ -177,6 +178,7 @@ static STALLED: Entry = Entry {
     family: Family::WindowBased,
     reacts_to: "losses",
     deployed: "nowhere",
+    draws: false,
     build: |config| {
         Box::new(Stalled {
             reno: reno(config),

@@ -11,7 +11,8 @@
 //!
 //! One file per mechanism: `model` (rates, rounds, aggregation), `startup` (Startup and
 //! Drain), `probe_bw`, `probe_rtt`, `long_term` (policers), `window` (cwnd and recovery),
-//! `pacing`. Losses reduce nothing for longer than their recovery, and marks nothing.
+//! `pacing`. Losses reduce nothing for longer than their recovery, and marks
+//! nothing: Linux's bbr does not look at them.
 //!
 //! Times are exact here where Linux counts jiffies. Without SACK a duplicate ACK counts
 //! as no delivery.

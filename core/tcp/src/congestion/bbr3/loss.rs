@@ -4,7 +4,7 @@
 //! * inflight at loss = prev + (0.02·prev − `lost_prev`)/0.98, the point within a
 //!   transmission at which 2 % was reached;
 //! * probing: `inflight_long` = max(inflight at loss, 0.7·min(bdp, cwnd)), once a probe;
-//! * otherwise, once a round: short = max(latest, 0.7·short).
+//! * otherwise, once a round: short = max(latest, 0.7·short), for loss or for a CE mark.
 
 use super::super::Lost;
 use super::super::rate_model::scaled;
@@ -114,13 +114,19 @@ impl Bbr3 {
         bounds.inflight_short = lowered(bounds.inflight_short, cwnd, bounds.inflight_latest);
     }
 
-    /// `HandleLostPacket`.
-    pub(super) fn handle_lost(&mut self, lost: &Lost) {
+    /// Notes that this round shows congestion, by a loss (`NoteLoss`) or by a mark.
+    pub(super) fn note_congestion(&mut self) {
         if !self.bounds.loss_in_round {
             self.bounds.loss_round_delivered = self.delivered;
             self.save_state_upon_loss();
         }
         self.bounds.loss_in_round = true;
+    }
+
+    /// `HandleLostPacket`.
+    pub(super) fn handle_lost(&mut self, lost: &Lost) {
+        self.note_congestion();
+        self.full_bw.on_lost(lost.from, lost.octets.as_u64());
         let (tx_in_flight, since) = (lost.tx_in_flight.as_u64(), lost.lost.as_u64());
         if !self.cycle.samples_probe || !self.is_too_high(since, tx_in_flight) {
             return;

@@ -7,16 +7,17 @@
 //!
 //! Where the draft is silent or says two things:
 //!
-//! * `CheckStartupHighLoss` has no pseudocode: as in Linux, at the end of a round in
-//!   Recovery whose sample lost more than 2 %, with losses on at least six ACKs. Ranges
-//!   of lost data are not counted, ACKs that show losses are.
+//! * `CheckStartupHighLoss` has no pseudocode: at the end of a round in Recovery whose
+//!   sample lost more than 2 %, in at least six ranges. Linux counts ACKs that show losses.
 //! * Drain ends with the third round start after its own, not with the fourth.
 //! * Drain is not bounded by `inflight_long`, as in `BoundCwndForModel` and in Linux.
 //! * ProbeRTT keeps half a BDP in flight, not four packets.
 //! * `Inflight()` and the end of Drain take `max_bw`; the window takes `bw`.
 //! * `probe_rtt_min_delay` begins unset, `loss_round_delivered` with 0.
 //! * Restart from idle begins a whole new epoch of aggregation, its octets included.
-//! * CE marks are not answered: the response is unspecified.
+//! * CE marks count as congestion, how is unspecified: a round with a mark is one in which
+//!   less than 2 % was lost (RFC 3168 section 5: as a single loss). Linux v3 answers marks
+//!   of low-latency routes alone, by their share.
 
 mod drain;
 mod idle;
@@ -223,8 +224,12 @@ impl CongestionControl for Bbr3 {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
+        if event.kind == CongestionKind::Ecn {
+            self.note_congestion();
+            return;
+        }
         self.save_cwnd();
-        self.saved.in_recovery |= event.kind != CongestionKind::Ecn;
+        self.saved.in_recovery = true;
         if event.kind == CongestionKind::Timeout {
             self.cwnd = self.in_flight.saturating_add(self.smss).min(self.cwnd);
         }

@@ -13,7 +13,7 @@ use super::{Bbr3, State, UNIT};
 const GROWTH: u64 = 1250;
 /// Rounds without it.
 const PLATEAU_ROUNDS: u32 = 3;
-/// `StartupFullLossCnt`: ACKs of a round that show losses.
+/// `StartupFullLossCnt`: lost ranges of a round that do not touch.
 const FULL_LOSS_COUNT: u32 = 6;
 
 /// Whether the rate has a plateau, and whether it ever had.
@@ -23,14 +23,21 @@ pub(super) struct FullBw {
     count: u32,
     pub(super) is_now: bool,
     pub(super) is_reached: bool,
-    /// ACKs with losses in this loss round.
-    loss_events: u32,
+    /// Lost ranges of this loss round, and where the last of them ended.
+    lost_ranges: u32,
+    lost_up_to: Option<u64>,
 }
 
 impl FullBw {
     /// `ResetFullBW`, and measures from `bw`.
     pub(super) fn restart(&mut self, bw: u64) {
         (self.bw, self.count, self.is_now) = (bw, 0, false);
+    }
+
+    /// Counts lost ranges; what begins where the last one ended belongs to it.
+    pub(super) fn on_lost(&mut self, from: u64, octets: u64) {
+        self.lost_ranges += u32::from(self.lost_up_to != Some(from));
+        self.lost_up_to = Some(from.saturating_add(octets));
     }
 }
 
@@ -62,13 +69,13 @@ impl Bbr3 {
         if self.full_bw.is_reached {
             return;
         }
-        self.full_bw.loss_events += u32::from(ack.lost.as_u64() > 0);
         if !self.bounds.loss_round_start {
             return;
         }
-        let events = core::mem::take(&mut self.full_bw.loss_events);
+        let ranges = core::mem::take(&mut self.full_bw.lost_ranges);
+        self.full_bw.lost_up_to = None;
         let is_lossy = self.is_too_high(self.sample.lost, self.sample.tx_in_flight);
-        if ack.phase == Phase::Recovery && events >= FULL_LOSS_COUNT && is_lossy {
+        if ack.phase == Phase::Recovery && ranges >= FULL_LOSS_COUNT && is_lossy {
             self.full_bw.is_reached = true;
             let bdp = self.bdp_of(self.rates.bw, UNIT);
             self.bounds.inflight_long = bdp.max(self.bounds.inflight_latest);

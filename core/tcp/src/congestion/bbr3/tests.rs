@@ -1,9 +1,10 @@
 //! The cases of the draft's appendix, in its order, over one bottleneck.
 
+use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration};
 
 use super::super::model_path::{Path, SIZE, config};
-use super::super::{CongestionControl, Lost};
+use super::super::{Ack, Congestion, CongestionControl, CongestionKind, Lost, RateSample};
 use super::{Bbr3, State, UNBOUNDED, UNIT};
 
 /// 80 Mbit/s and 20 ms: a BDP of 200 segments.
@@ -62,6 +63,70 @@ fn loss_ends_startup_where_the_application_is_the_limit() {
     ends(&mut path, State::Startup);
     assert!(path.control.full_bw.is_reached && !path.control.full_bw.is_now);
     assert!(path.control.bounds.inflight_long < UNBOUNDED);
+}
+
+/// `StartupFullLossCnt` counts ranges. Expected: eight ACKs that show one burst after the other
+/// part of it end nothing, six ranges on one ACK end Startup.
+#[test]
+fn startup_ends_by_six_lost_ranges_and_not_by_one_burst_however_many_acks_show_it() {
+    for (gap, ends) in [(0, false), (SIZE, true)] {
+        let mut path = path(2.0);
+        path.until(MINUTE, |path| path.delivered >= 100 * SIZE);
+        let (now, delivered) = (path.now, path.delivered);
+        for part in 0..8 {
+            path.control.on_lost(&Lost {
+                from: delivered + part * (SIZE + gap),
+                octets: Bytes::new(SIZE),
+                ..heavy_loss(&path)
+            });
+        }
+        path.control.on_ack(&Ack {
+            now: now + RTT,
+            delivered: Bytes::new(SIZE),
+            total_delivered: Bytes::new(delivered + SIZE),
+            lost: Bytes::new(8 * SIZE),
+            phase: Phase::Recovery,
+            rate: Some(RateSample {
+                delivered: Bytes::new(60 * SIZE),
+                lost: Bytes::new(8 * SIZE),
+                prior_delivered: Bytes::new(delivered),
+                tx_in_flight: Bytes::new(100 * SIZE),
+                send_interval: RTT,
+                ack_interval: RTT,
+                app_limited: false,
+                is_retransmission: false,
+                ack_delayed: false,
+            }),
+            ..Ack::default()
+        });
+        assert_eq!(path.control.full_bw.is_reached, ends, "{gap}");
+    }
+}
+
+/// Expected: the rate falls by 0.3 at most, to what was delivered, as for a single loss.
+#[test]
+fn a_mark_outside_probes_lowers_the_short_bounds_as_one_loss_does() {
+    for marked in [false, true] {
+        let mut path = path(2.0);
+        comes(&mut path, State::Cruise);
+        if marked {
+            let in_flight = Bytes::new(path.in_flight());
+            path.control.on_congestion(&Congestion {
+                now: path.now,
+                kind: CongestionKind::Ecn,
+                flight_size: in_flight,
+                pipe: in_flight,
+            });
+        }
+        path.run(RTT * 3);
+        let bounds = &path.control.bounds;
+        assert_eq!(bounds.bw_short < UNBOUNDED, marked);
+        assert_eq!(bounds.inflight_short < UNBOUNDED, marked);
+        assert_eq!(bounds.inflight_long, UNBOUNDED);
+        if marked {
+            assert!(bounds.bw_short >= RATE * 7 / 10, "{}", bounds.bw_short);
+        }
+    }
 }
 
 /// Case 4. Expected: exactly three rounds, with more in flight than the target.
@@ -257,6 +322,7 @@ fn behind_a_policer_the_rate_is_that_of_the_tokens() {
 fn heavy_loss(path: &Path<Bbr3>) -> Lost {
     Lost {
         now: path.now,
+        from: path.delivered,
         octets: Bytes::new(BDP / 10),
         lost: Bytes::new(BDP / 10),
         total_delivered: Bytes::new(path.delivered),

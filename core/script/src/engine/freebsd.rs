@@ -1,0 +1,134 @@
+//! FreeBSD's settings (`net.inet.tcp`) and its names for things.
+//!
+//! A script that sets one of them, or loads a module of its kernel, and names no profile is
+//! one for FreeBSD: it runs with the profile `freebsd`, and over IPv6 with an MTU of 1500.
+
+use gigatcp_tcp::Profile;
+
+use super::commands::Meaning::{
+    self, Congestion, Inverse, Millis, NewNotification, Nothing, Only, Rfc1323, Setting,
+    SynCookies, TwoMillis,
+};
+use super::host::Host;
+use super::settings::congestion_named;
+use crate::stack::Unsupported;
+
+/// FreeBSD's settings, without `net.inet.tcp.`.
+const TCP: &[(&str, Meaning)] = &[
+    ("always_keepalive", Setting("keepalive")),
+    ("blackhole", Only("0")),
+    ("cc.abe", Setting("abe")),
+    ("cc.algorithm", Congestion),
+    ("delacktime", Millis("delayed_ack_timeout")),
+    ("delayed_ack", Setting("delayed_ack")),
+    ("do_prr", Meaning::Prr),
+    ("drop_synfin", Only("0")),
+    ("ecn.enable", NewNotification),
+    ("ecn.maxretries", Nothing),
+    ("fast_finwait2_recycle", Only("0")),
+    ("fastopen.client_enable", Setting("fast_open_client")),
+    ("fastopen.server_enable", Setting("fast_open_server")),
+    ("finwait2_timeout", Millis("fin_wait_2_timeout")),
+    // Stacks by name; `freebsd` is the base stack.
+    ("functions_default", Only("freebsd")),
+    ("hostcache.enable", Nothing),
+    ("hostcache.purgenow", Nothing),
+    ("icmp_may_rst", Setting("soft_errors_end_opens")),
+    ("initcwnd_segments", Meaning::InitialWindow),
+    ("insecure_rst", Inverse("challenge_ack")),
+    ("insecure_syn", Only("0")),
+    ("keepcnt", Setting("keepalive_probes")),
+    ("keepidle", Millis("keepalive_time")),
+    ("keepinit", Nothing),
+    ("keepintvl", Millis("keepalive_interval")),
+    ("minmss", Setting("mss_min")),
+    ("msl", TwoMillis("time_wait")),
+    ("mssdflt", Only("536")),
+    ("path_mtu_discovery", Setting("pmtud")),
+    ("pmtud_blackhole_detection", Setting("plpmtud")),
+    ("recvbuf_auto", Setting("receive_autotuning")),
+    ("recvbuf_max", Setting("receive_buffer_max")),
+    ("recvspace", Setting("receive_buffer_start")),
+    ("rexmit_initial", Millis("rto_initial")),
+    ("rexmit_min", Meaning::MillisAndSlop("rto_min")),
+    ("rfc1323", Rfc1323),
+    ("rfc3042", Setting("limited_transmit")),
+    ("rfc3390", Nothing),
+    ("rfc6675_pipe", Nothing),
+    ("sack.enable", Setting("sack")),
+    ("sendbuf_auto", Setting("send_autotuning")),
+    ("sendbuf_max", Setting("send_buffer_max")),
+    ("sendspace", Setting("send_buffer_start")),
+    ("syncache.rst_on_sock_fail", Nothing),
+    ("syncookies", SynCookies("when-full")),
+    ("syncookies_only", SynCookies("always")),
+    ("tolerate_missing_ts", Only("1")),
+    ("ts_offset_per_conn", Nothing),
+    ("tso", Setting("segmentation_offload")),
+    ("v6mssdflt", Only("1220")),
+];
+
+/// What a setting of FreeBSD means.
+pub fn meaning(name: &str) -> Option<Meaning> {
+    match name {
+        "kern.ipc.maxsockbuf" => return Some(Setting("buffer_limit")),
+        "kern.timecounter.alloweddeviation" => return Some(Nothing),
+        _ => {}
+    }
+    let name = name.strip_prefix("net.inet.tcp.")?;
+    let found = TCP.iter().find(|(known, _)| *known == name);
+    found.map(|(_, meaning)| *meaning)
+}
+
+/// Whether `words` are a command of FreeBSD.
+pub fn is_one(words: &[&str]) -> bool {
+    match words {
+        ["kldload", ..] => true,
+        ["sysctl", rest @ ..] => rest
+            .iter()
+            .any(|word| word.starts_with("net.inet.") || word.starts_with("kern.")),
+        _ => false,
+    }
+}
+
+impl Host {
+    /// FreeBSD's habits, once, unless the script names a profile.
+    pub fn be_freebsd(&mut self) -> Result<(), Unsupported> {
+        if self.setup.names_profile || self.setup.as_freebsd {
+            return Ok(());
+        }
+        self.setup.as_freebsd = true;
+        self.setup.profile = Profile::FREEBSD;
+        self.setup.congestion = congestion_named("cubic")?;
+        self.setup.send_buffer = None;
+        self.setup.receive_buffer = None;
+        if !self.setup.names_mtu && self.addresses.local.is_ipv6() {
+            self.addresses.mtu = 1500;
+            self.setup.set_mtu(1500, true);
+        }
+        Ok(())
+    }
+}
+
+/// FreeBSD's number of an error; `None` if it is the same everywhere.
+pub fn errno(name: &str) -> Option<i64> {
+    let numbers = [
+        ("EAGAIN", 35),
+        ("EINPROGRESS", 36),
+        ("EALREADY", 37),
+        ("ENOPROTOOPT", 42),
+        ("EOPNOTSUPP", 45),
+        ("EADDRINUSE", 48),
+        ("ENETUNREACH", 51),
+        ("ECONNABORTED", 53),
+        ("ECONNRESET", 54),
+        ("ENOBUFS", 55),
+        ("EISCONN", 56),
+        ("ENOTCONN", 57),
+        ("ETIMEDOUT", 60),
+        ("ECONNREFUSED", 61),
+        ("EHOSTUNREACH", 65),
+    ];
+    let found = numbers.iter().find(|(known, _)| *known == name);
+    found.map(|(_, number)| *number)
+}

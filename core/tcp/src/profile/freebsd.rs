@@ -1,0 +1,95 @@
+//! `freebsd`: the default stack of FreeBSD 14, without RACK.
+//!
+//! Sources: its manual pages `tcp(4)`, `cc_newreno(4)` and `ecn`-related settings; what no
+//! manual states (rounding of buffers, window updates of two segments, half a window that
+//! leaves) is the habit of its ancestors ([`Profile::BSD_4_3_RENO`]). From memory, not
+//! verified against a running system: 12 retransmissions, buffers at the start.
+//!
+//! Not as there: the slop of 200 ms that it adds to each retransmission timeout is part of
+//! the minimum here; a SYN is given up by count, not after `keepinit`.
+
+use gigatcp_units::{Bytes, Duration};
+
+use super::{
+    Acknowledgments, Buffers, Closing, Congestion, Ecn, Liveness, Opening, Pacing, PathMtu,
+    Profile, PrrRule, Recovery, Segments, Timer,
+};
+use crate::ecn::EcnMode;
+use crate::window_growth::Counting;
+
+impl Profile {
+    /// FreeBSD 14.
+    pub const FREEBSD: Self = Self {
+        name: "freebsd",
+        opening: Opening {
+            syn_text: false,
+            fast_open_server: false,
+            ..Self::MODERN.opening
+        },
+        closing: Closing {
+            fin_wait_2_timeout: Duration::from_secs(60),
+            ..Self::MODERN.closing
+        },
+        acknowledgments: Acknowledgments {
+            quick_ack: false,
+            ..Self::MODERN.acknowledgments
+        },
+        segments: Segments {
+            nagle_minshall: false,
+            half_window_leaves: true,
+            urgent_inline: false,
+            ..Self::MODERN.segments
+        },
+        timer: Timer {
+            rto_min: Duration::from_millis(230),
+            rto_max: Duration::from_secs(64),
+            retries: 12,
+            reset_on_giving_up: true,
+            ..Self::MODERN.timer
+        },
+        recovery: Recovery {
+            dsack_undo: false,
+            rack: false,
+            tlp: false,
+            prr: Some(PrrRule::SlowStart),
+            frto: false,
+            ..Self::MODERN.recovery
+        },
+        congestion: Congestion {
+            counting: Counting::Bytes { limit: 2 },
+            half_used_opens: false,
+            abe: false,
+            ..Self::MODERN.congestion
+        },
+        ecn: Ecn {
+            mode: EcnMode::PassiveClassic,
+            ecn_doubts: false,
+            ..Self::MODERN.ecn
+        },
+        pacing: Pacing {
+            enabled: false,
+            ..Self::MODERN.pacing
+        },
+        buffers: Buffers {
+            receive_buffer_start: Bytes::new(65_536),
+            receive_buffer_max: Bytes::new(2 << 20),
+            window_update_segments: 2,
+            send_buffer_start: Bytes::new(32_768),
+            send_buffer_max: Bytes::new(2 << 20),
+            buffer_limit: Bytes::new(2 << 20),
+            buffers_in_segments: true,
+            ..Self::MODERN.buffers
+        },
+        path_mtu: PathMtu {
+            plpmtud: false,
+            mss_min: 216,
+            ..Self::MODERN.path_mtu
+        },
+        liveness: Liveness {
+            keepalive: true,
+            keepalive_probes: 8,
+            ..Self::MODERN.liveness
+        },
+        ..Self::MODERN
+    };
+}

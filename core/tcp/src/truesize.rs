@@ -1,0 +1,419 @@
+//! Memory accounting of Linux 6: buffers count what packets occupy, not their octets.
+//!
+//! * to send: a packet of the queue costs its octets and [`SEND_OVERHEAD`]. A write goes
+//!   on while less than the buffer is used; one that found no room goes on when a third of
+//!   the buffer is free (`sk_stream_is_writeable`). Packets are filled up to
+//!   min(64 KiB, half the largest window), in whole segments (`tcp_xmit_size_goal`); what
+//!   leaves earlier is cut off and is a packet of its own.
+//! * to receive: [`received`] of each arrival counts until it is read. The window is
+//!   ratio·(buffer − used)/256, ratio = 256·octets/occupied of the last arrival with larger
+//!   segments than before, 128 at first (`tcp_measure_rcv_mss`), but not above `ssthresh`,
+//!   which grows by twice what arrives (`tcp_grow_window`).
+//!
+//! Sizes are those of a 64-bit kernel 6.3 or later, of arrivals those that its TUN device
+//! makes; a driver's own buffers may be larger. Out of scope: joining what arrives, and
+//! discarding what waits beyond a gap (`tcp_prune_queue`).
+
+use alloc::collections::VecDeque;
+
+/// What a packet to send occupies beside its octets: control block, shared information and
+/// the smallest head, 256 + 320 + 384.
+pub const SEND_OVERHEAD: u64 = 960;
+
+/// Most octets of a packet to send: 64 KiB without the room for headers.
+const MOST_OCTETS: u64 = 65_215;
+
+/// Half a window this small bounds no packet (`TCP_MSS_DEFAULT`).
+const SMALL_WINDOW: u64 = 536;
+
+/// The smallest send buffer (`SOCK_MIN_SNDBUF`).
+pub const LEAST_SEND_BUFFER: u64 = 4608;
+
+/// A whole ratio of octets to what they occupy.
+const WHOLE: u64 = 256;
+
+const PAGE: u64 = 4096;
+/// Room before headers, the shared information behind the octets, the control block.
+const HEADROOM: u64 = 64;
+const SHARED_INFO: u64 = 320;
+const CONTROL_BLOCK: u64 = 256;
+/// Headers of IP and TCP without options.
+const HEADERS: u64 = 40;
+
+/// What an arrival of `octets` occupies.
+pub fn received(octets: u64) -> u64 {
+    let packet = octets + HEADERS;
+    if HEADROOM + packet < PAGE {
+        let head = HEADROOM + packet + SHARED_INFO;
+        return CONTROL_BLOCK
+            + if head <= 704 {
+                704
+            } else {
+                head.next_power_of_two()
+            };
+    }
+    let in_head = PAGE - HEADROOM - SHARED_INFO;
+    let pages = (packet - in_head.min(packet)).div_ceil(PAGE);
+    CONTROL_BLOCK + PAGE + pages * PAGE
+}
+
+/// The packets of a send queue.
+#[derive(Clone, Debug, Default)]
+pub struct SendMemory {
+    /// Where each ends, as stream offsets.
+    ends: VecDeque<u64>,
+    /// A write found no room.
+    is_blocked: bool,
+}
+
+impl SendMemory {
+    /// What the queue occupies with `octets` in it.
+    pub fn used(&self, octets: u64) -> u64 {
+        octets + SEND_OVERHEAD * self.ends.len() as u64
+    }
+
+    /// Octets that may be written now: to the end of one packet. `start..end` is queued, what
+    /// begins at `unsent` has not left, `is_open` unless the last packet ends a record.
+    pub fn room(&self, queued: &SendQueue, buffer: u64) -> u64 {
+        let used = self.used(queued.end - queued.start);
+        if self.is_blocked && used + used / 2 > buffer {
+            return 0;
+        }
+        let tail = self.tail_start(queued);
+        if queued.is_open && tail >= queued.unsent && tail < queued.end {
+            let left = queued.goal.saturating_sub(queued.end - tail);
+            if left > 0 {
+                return left;
+            }
+        }
+        if used < buffer { queued.goal } else { 0 }
+    }
+
+    /// `accepted` octets were written behind `queued.end`.
+    pub fn on_written(&mut self, queued: &SendQueue, accepted: u64) {
+        if accepted == 0 {
+            return;
+        }
+        let tail = self.tail_start(queued);
+        let joins = queued.is_open
+            && tail >= queued.unsent
+            && tail < queued.end
+            && queued.end - tail < queued.goal;
+        if joins {
+            self.ends.pop_back();
+        }
+        self.is_blocked = false;
+        self.ends.push_back(queued.end + accepted);
+    }
+
+    /// A write found no room.
+    pub fn on_blocked(&mut self) {
+        self.is_blocked = true;
+    }
+
+    /// Everything up to `nxt` has left: a packet that reaches beyond is cut there.
+    pub fn on_sent(&mut self, nxt: u64) {
+        let index = self.ends.partition_point(|end| *end < nxt);
+        let is_cut = self.ends.get(index).is_some_and(|end| *end > nxt);
+        let before = index.checked_sub(1).map(|before| self.ends[before]);
+        if is_cut && before.is_none_or(|before| before < nxt) {
+            self.ends.insert(index, nxt);
+        }
+    }
+
+    /// Everything below `una` is acknowledged.
+    pub fn release(&mut self, una: u64) {
+        while self.ends.front().is_some_and(|end| *end <= una) {
+            self.ends.pop_front();
+        }
+    }
+
+    fn tail_start(&self, queued: &SendQueue) -> u64 {
+        let before = self.ends.len().checked_sub(2);
+        before.map_or(queued.start, |index| self.ends[index].max(queued.start))
+    }
+}
+
+/// The send queue as a write finds it, in stream offsets.
+#[derive(Clone, Copy, Debug)]
+pub struct SendQueue {
+    /// The oldest octet kept.
+    pub start: u64,
+    /// The next octet to leave.
+    pub unsent: u64,
+    /// After the newest octet.
+    pub end: u64,
+    /// Whether the last packet may take more.
+    pub is_open: bool,
+    /// Octets of a full packet.
+    pub goal: u64,
+}
+
+/// Octets of a full packet for segments of `smss` octets and windows of up to `max_wnd`.
+pub fn size_goal(smss: u32, max_wnd: u64) -> u64 {
+    let smss = u64::from(smss.max(1));
+    let most = if max_wnd > SMALL_WINDOW {
+        MOST_OCTETS.min(max_wnd / 2)
+    } else {
+        MOST_OCTETS
+    };
+    (most / smss).max(1) * smss
+}
+
+/// What a receive buffer holds, and the window that it leaves.
+#[derive(Clone, Debug)]
+pub struct ReceiveMemory {
+    /// What waits: where it ends and what it occupies, by its end.
+    waiting: VecDeque<(u64, u64)>,
+    used: u64,
+    /// Octets of 256 occupied.
+    ratio: u64,
+    /// Largest segment of the peer so far, and what our SYN allows.
+    rcv_mss: u64,
+    advertised_mss: u64,
+    /// Largest window to offer now.
+    ssthresh: u64,
+    clamp: u64,
+    /// RCV.WND as last said; of the SYN all, though its field may say less.
+    said: u64,
+    has_said: bool,
+}
+
+impl ReceiveMemory {
+    /// An empty buffer of `buffer` octets, for segments of up to `mss`.
+    pub fn new(buffer: u64, mss: u64) -> Self {
+        let mut memory = Self {
+            waiting: VecDeque::new(),
+            used: 0,
+            ratio: WHOLE / 2,
+            rcv_mss: SMALL_WINDOW.min(mss),
+            advertised_mss: mss,
+            ssthresh: 0,
+            clamp: 0,
+            said: 0,
+            has_said: false,
+        };
+        let space = memory.window_of(buffer);
+        let first = if space > mss {
+            space - space % mss
+        } else {
+            space
+        };
+        // One segment is kept back (`tcp_init_buffer_space`).
+        memory.clamp = space.saturating_sub(mss).max(space.min(2 * mss));
+        memory.ssthresh = first.min(memory.clamp);
+        memory.said = first;
+        memory
+    }
+
+    /// What a SYN offers: whole segments.
+    pub fn first(&self) -> u64 {
+        self.said
+    }
+
+    /// The buffer was changed to `buffer` octets.
+    pub fn on_buffer(&mut self, buffer: u64) {
+        self.clamp = self.window_of(buffer);
+    }
+
+    /// The window that `octets` of buffer are worth.
+    pub fn window_of(&self, octets: u64) -> u64 {
+        octets.saturating_mul(self.ratio) / WHOLE
+    }
+
+    /// The buffer that backs a window of `window` octets.
+    pub fn buffer_backing(&self, window: u64) -> u64 {
+        window.saturating_mul(WHOLE) / self.ratio
+    }
+
+    /// Whether an arrival is kept: everything is, while no more than the buffer is used.
+    pub fn has_room(&self, buffer: u64) -> bool {
+        self.used <= buffer
+    }
+
+    /// `octets` in segments of `segment` arrived, up to `end`; returns whether the window may
+    /// grow by it.
+    pub fn on_arrival(&mut self, buffer: u64, end: u64, octets: u64, segment: u64) -> bool {
+        let occupied = received(octets);
+        if segment > self.rcv_mss {
+            let ratio = (octets * WHOLE / occupied).max(1);
+            if ratio != self.ratio {
+                self.ratio = ratio;
+                self.clamp = self.window_of(buffer);
+            }
+            self.rcv_mss = segment.min(self.advertised_mss);
+        }
+        let room = self.clamp.min(self.free(buffer));
+        let fits = self.window_of(occupied) <= octets;
+        let grows = octets >= 128 && fits && room > self.ssthresh;
+        if grows {
+            let step = (2 * self.advertised_mss).max(2 * octets);
+            self.ssthresh = (self.ssthresh + step).min(room);
+        }
+        let at = self.waiting.partition_point(|(other, _)| *other <= end);
+        self.waiting.insert(at, (end, occupied));
+        self.used += occupied;
+        grows
+    }
+
+    /// Whether less than half of the window is free.
+    pub fn is_tight(&self, buffer: u64) -> bool {
+        self.free(buffer) < self.clamp.min(self.window_of(buffer)) / 2
+    }
+
+    /// Everything below `read` was read.
+    pub fn on_read(&mut self, read: u64) {
+        while let Some((end, occupied)) = self.waiting.front()
+            && *end <= read
+        {
+            self.used -= occupied;
+            self.waiting.pop_front();
+        }
+    }
+
+    /// A window of `wnd` octets was said.
+    pub fn on_said(&mut self, wnd: u64) {
+        self.said = wnd;
+        self.has_said = true;
+    }
+
+    /// The window that counts as said in the SYN, until another was.
+    pub fn said_in_syn(&self) -> Option<u64> {
+        (!self.has_said).then_some(self.said)
+    }
+
+    /// Largest window that the buffer may back.
+    pub fn clamp(&self) -> u64 {
+        self.clamp
+    }
+
+    /// Largest segment of the peer so far.
+    pub fn rcv_mss(&self) -> u64 {
+        self.rcv_mss
+    }
+
+    /// `__tcp_select_window`: the window to offer, in units of 2^`shift`.
+    pub fn window(&self, buffer: u64, shift: u8, may_shrink: bool) -> u64 {
+        let unit = 1 << shift;
+        let whole = self.window_of(buffer);
+        let full = self.clamp.min(whole);
+        let mss = self.rcv_mss.min(full);
+        let mut free = self.free(buffer);
+        let rounds_down = may_shrink && shift > 0;
+        if rounds_down {
+            free -= free % unit;
+        }
+        if free < full / 2 {
+            free -= free % unit;
+            if free < whole / 16 || free < mss || (rounds_down && free < unit) {
+                return 0;
+            }
+        }
+        free = free.min(self.ssthresh);
+        if shift > 0 {
+            return free.next_multiple_of(unit);
+        }
+        if self.said + mss <= free || self.said > free {
+            free - free % mss.max(1)
+        } else if mss == full && free > self.said + full / 2 {
+            free
+        } else {
+            self.said
+        }
+    }
+
+    fn free(&self, buffer: u64) -> u64 {
+        self.window_of(buffer.saturating_sub(self.used))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arrival_occupies_the_size_its_allocation_is_rounded_to() {
+        // 256 and: the small head; 2048; a page, and a page or two for what it does not hold.
+        for (octets, occupied) in [
+            (1, 960),
+            (1023, 256 + 2048),
+            (4000, 256 + 2 * 4096),
+            (9000, 256 + 3 * 4096),
+        ] {
+            assert_eq!(received(octets), occupied, "{octets}");
+        }
+    }
+
+    #[test]
+    fn three_small_packets_fill_the_smallest_send_buffer() {
+        let mut memory = SendMemory::default();
+        let mut queued = SendQueue {
+            start: 1,
+            unsent: 1,
+            end: 1,
+            is_open: true,
+            goal: 988,
+        };
+        let mut written = 0;
+        while memory.room(&queued, LEAST_SEND_BUFFER) > 0 {
+            let room = memory.room(&queued, LEAST_SEND_BUFFER);
+            memory.on_written(&queued, room);
+            written += room;
+            queued.end += room;
+        }
+        // 2·(988 + 960) < 4608 <= 3·(988 + 960).
+        assert_eq!(written, 3 * 988);
+        memory.on_blocked();
+        // A third of the buffer has to be free before the writer goes on.
+        queued.start = 1 + 988;
+        memory.release(queued.start);
+        assert_eq!(memory.room(&queued, LEAST_SEND_BUFFER), 0);
+        queued.start = 1 + 2 * 988;
+        memory.release(queued.start);
+        assert_eq!(memory.room(&queued, LEAST_SEND_BUFFER), 988);
+    }
+
+    #[test]
+    fn what_left_of_a_packet_makes_room_for_as_much_behind_it() {
+        let mut memory = SendMemory::default();
+        let mut queued = SendQueue {
+            start: 1,
+            unsent: 1,
+            end: 1,
+            is_open: true,
+            goal: 25_000,
+        };
+        memory.on_written(&queued, 25_000);
+        (queued.end, queued.unsent) = (25_001, 10_001);
+        memory.on_sent(10_001);
+        assert_eq!(memory.room(&queued, 42_000), 10_000);
+        memory.on_written(&queued, 10_000);
+        queued.end = 35_001;
+        assert_eq!(memory.used(35_000), 35_000 + 2 * SEND_OVERHEAD);
+        assert_eq!(memory.room(&queued, 42_000), 25_000);
+    }
+
+    #[test]
+    fn the_window_follows_what_arrivals_occupy() {
+        // Half of the buffer at first, a segment less to grow from.
+        let mut memory = ReceiveMemory::new(40_000, 1460);
+        assert_eq!(memory.first(), 13 * 1460);
+        let mut memory_of_20_000 = ReceiveMemory::new(20_000, 1460);
+        assert!(memory_of_20_000.on_arrival(20_000, 4001, 4000, 1000));
+        // ratio 4000·256/8448 = 121; (20,000 − 8448)·121/256 = 5460, in whole segments.
+        assert_eq!(memory_of_20_000.window(20_000, 0, false), 5000);
+        memory_of_20_000.on_read(4001);
+        assert!(memory_of_20_000.window(20_000, 0, false) > 5000);
+        // No room is left: the window is closed, and the next arrival is kept no more.
+        memory.on_arrival(40_000, 60_001, 60_000, 1000);
+        assert_eq!(memory.window(40_000, 0, false), 0);
+        assert!(!memory.has_room(40_000));
+    }
+
+    #[test]
+    fn a_packet_to_send_is_at_most_half_the_largest_window() {
+        assert_eq!(size_goal(1000, 50_000), 25_000);
+        assert_eq!(size_goal(988, 2000), 988);
+        assert_eq!(size_goal(988, 1 << 20), 66 * 988);
+    }
+}
