@@ -92,6 +92,10 @@ impl ReceiveWindow {
             };
             window.shift = most.checked_ilog2().unwrap_or(0).saturating_sub(15).min(14) as u8;
             window.memory = Some(memory);
+            if profile.options.window_scaling {
+                window.expressible = 65_535 << window.shift;
+            }
+            window.set_buffer(profile, granted);
         }
         window
     }
@@ -244,12 +248,17 @@ impl ReceiveWindow {
             return nxt + memory.first().min(self.expressible);
         }
         let wnd = memory.window(self.buffer, self.shift, self.may_shrink);
-        let edge = nxt + wnd.min(self.expressible);
         if self.may_shrink && self.shift > 0 {
-            edge
-        } else {
-            edge.max(old_edge)
+            return nxt + wnd.min(self.expressible);
         }
+        // What was offered is said again in whole units, rounded up (`tcp_select_window`).
+        let offered = old_edge.saturating_sub(nxt);
+        let wnd = if wnd < offered {
+            offered.next_multiple_of(1 << self.shift)
+        } else {
+            wnd
+        };
+        (nxt + wnd.min(self.expressible)).max(old_edge)
     }
 
     /// Whether the window, with `unread` octets in the buffer, would be smaller

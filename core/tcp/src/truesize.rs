@@ -29,6 +29,9 @@ const SMALL_WINDOW: u64 = 536;
 /// The smallest send buffer (`SOCK_MIN_SNDBUF`).
 pub const LEAST_SEND_BUFFER: u64 = 4608;
 
+/// The smallest receive buffer (`SOCK_MIN_RCVBUF`).
+pub const LEAST_RECEIVE_BUFFER: u64 = 2304;
+
 /// A whole ratio of octets to what they occupy.
 const WHOLE: u64 = 256;
 

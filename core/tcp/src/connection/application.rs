@@ -74,8 +74,7 @@ impl<P: Payload> Connection<P> {
         };
         let piece = self.receive_buffer.read(max)?;
         self.urgent.on_read(piece.len() as u64);
-        self.window
-            .on_read(self.rcv.nxt - self.receive_buffer.readable().min(self.rcv.nxt));
+        self.release_read();
         if self.profile.acknowledgments.ack_waits_for_reader {
             self.ack.on_read(self.ack_every(now));
         }
@@ -88,6 +87,13 @@ impl<P: Payload> Connection<P> {
             self.demand_window_update();
         }
         Some(piece)
+    }
+
+    /// What packets occupied that have been read, free again.
+    #[inline]
+    pub(super) fn release_read(&mut self) {
+        let read = self.rcv.nxt.saturating_sub(self.receive_buffer.readable());
+        self.window.on_read(read);
     }
 
     /// Makes an acknowledgment due where the window has opened far enough.

@@ -50,7 +50,7 @@ impl<P: Payload> Connection<P> {
         }
         let has_fin = segment.flags.contains(Flags::FIN);
         let end = seq + segment.payload.len() as u64;
-        if self.window.counts_packets() && !self.keeps_whole(end, segment) {
+        if self.window.counts_packets() && !self.keeps_whole(seq..end, segment) {
             self.ack.demand();
             return;
         }
@@ -92,12 +92,16 @@ impl<P: Payload> Connection<P> {
 
     /// Where packets count: one is kept whole or dropped. It is kept up to the furthest window
     /// that was advertised, or beyond it where nothing waits to be read (Linux
-    /// `tcp_sequence`), as long as the buffer is not exceeded already.
-    fn keeps_whole(&mut self, end: u64, segment: &Segment<P>) -> bool {
+    /// `tcp_sequence`), as long as the buffer is not exceeded already. The next octet in order
+    /// is always taken where nothing waits to be read: what lies beyond a gap could otherwise
+    /// hold the gap open forever (Linux `tcp_prune_queue` discards it instead).
+    fn keeps_whole(&mut self, Range { start, end }: Range<u64>, segment: &Segment<P>) -> bool {
         let is_empty = segment.payload.is_empty();
         let fits = end <= self.rcv.edge.max(self.rcv.nxt) || self.receive_buffer.readable() == 0;
         self.counters.beyond_window += u64::from(!fits);
-        is_empty || (fits && self.window.has_room())
+        let is_next = start <= self.rcv.nxt && end > self.rcv.nxt;
+        let fills_gap = is_next && self.receive_buffer.readable() == 0;
+        is_empty || (fits && (self.window.has_room() || fills_gap))
     }
 
     /// What an arrival that ends at `end` occupies counts until it is read.

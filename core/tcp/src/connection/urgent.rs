@@ -123,6 +123,8 @@ impl<P: Payload> Connection<P> {
         };
         self.urgent.is_taken = true;
         self.urgent.on_read(1);
+        self.release_read();
+        self.demand_window_update();
         Some(octet)
     }
 
@@ -176,6 +178,8 @@ impl<P: Payload> Connection<P> {
             self.urgent.on_read(1);
             self.urgent.is_taken = true;
             self.urgent.aside = Some(octet);
+            self.release_read();
+            self.demand_window_update();
         }
         max
     }

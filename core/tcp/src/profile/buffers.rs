@@ -7,7 +7,7 @@
 use gigatcp_units::Bytes;
 
 use super::Profile;
-use crate::truesize::LEAST_SEND_BUFFER;
+use crate::truesize::{LEAST_RECEIVE_BUFFER, LEAST_SEND_BUFFER};
 
 /// How much of the receive buffer is offered to the peer, and when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,9 +111,10 @@ impl Profile {
     /// The receive buffer a connection begins with that asked for `requested`.
     #[must_use]
     pub fn receive_buffer_for(&self, requested: Option<Bytes>) -> Bytes {
-        requested.map_or(self.buffers.receive_buffer_start, |octets| {
+        let granted = requested.map_or(self.buffers.receive_buffer_start, |octets| {
             self.granted_buffer(octets)
-        })
+        });
+        self.at_least(granted, LEAST_RECEIVE_BUFFER)
     }
 
     /// The send buffer a connection begins with that asked for `requested`.
@@ -122,8 +123,13 @@ impl Profile {
         let granted = requested.map_or(self.buffers.send_buffer_start, |octets| {
             self.granted_buffer(octets)
         });
+        self.at_least(granted, LEAST_SEND_BUFFER)
+    }
+
+    /// `granted`, and where packets count at least `least` octets.
+    fn at_least(&self, granted: Bytes, least: u64) -> Bytes {
         if self.buffers.truesize {
-            granted.max(Bytes::new(LEAST_SEND_BUFFER))
+            granted.max(Bytes::new(least))
         } else {
             granted
         }

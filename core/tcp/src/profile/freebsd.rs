@@ -6,13 +6,14 @@
 //! verified against a running system: 12 retransmissions, buffers at the start.
 //!
 //! Not as there: the slop of 200 ms that it adds to each retransmission timeout is part of
-//! the minimum here; a SYN is given up by count, not after `keepinit`.
+//! the minimum here; a SYN is given up by count, not after `keepinit`; FIN-WAIT-2 does not
+//! end after 60 s (there only where the application no longer reads).
 
 use gigatcp_units::{Bytes, Duration};
 
 use super::{
-    Acknowledgments, Buffers, Closing, Congestion, Ecn, Liveness, Opening, Pacing, PathMtu,
-    Profile, PrrRule, Recovery, Segments, Timer,
+    Acknowledgments, Buffers, Congestion, Ecn, Liveness, Opening, Pacing, PathMtu, Profile,
+    PrrRule, Recovery, Segments, Timer,
 };
 use crate::ecn::EcnMode;
 use crate::window_growth::Counting;
@@ -25,10 +26,6 @@ impl Profile {
             syn_text: false,
             fast_open_server: false,
             ..Self::MODERN.opening
-        },
-        closing: Closing {
-            fin_wait_2_timeout: Duration::from_secs(60),
-            ..Self::MODERN.closing
         },
         acknowledgments: Acknowledgments {
             quick_ack: false,

@@ -77,6 +77,8 @@ fn slow_start(draw: &mut Draw) -> SlowStart {
 /// A random profile with random settings.
 fn profile(draw: &mut Draw) -> Profile {
     let mut profile = draw.pick(Profile::ALL);
+    // The audit knows the least MSS that an engine takes at its word.
+    profile.path_mtu.mss_min = profile.path_mtu.mss_min.min(LEAST_MSS.into());
     for setting in SETTINGS {
         if draw.chance(CHANGED) {
             let tries = value_for(draw, setting.name);
@@ -90,6 +92,9 @@ fn profile(draw: &mut Draw) -> Profile {
     if profile.buffers.write_chunk > 0 {
         profile.buffers.write_chunk = profile.buffers.write_chunk.max(64);
     }
+    // Buffers that count packets take back what they offered, where they may; the audit knows
+    // no such window.
+    profile.buffers.may_shrink_window &= !profile.buffers.truesize;
     let mut patient = PATIENT as u32;
     if !profile.timer.backoff {
         // Patience is then a number of timeouts, and a queue of others'
