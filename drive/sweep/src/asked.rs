@@ -66,6 +66,9 @@ const SCHEMA: &str = "gigatcp.question/1";
 /// The file in the directory of a question.
 pub const FILE: &str = "sweep.json";
 
+/// Its plan there.
+pub const PLAN: &str = "plan.toml";
+
 /// Why a stored question cannot be put again.
 #[derive(Debug, thiserror::Error)]
 pub enum AskedError {
@@ -164,7 +167,7 @@ impl Asked {
         format!("{:016x}", digest(text.as_bytes(), 0x0061_736b_6564) as u64)
     }
 
-    /// Writes it into a directory, whole or not at all.
+    /// Writes it into a directory, whole or not at all, and its plan as a file to run.
     ///
     /// # Errors
     /// When that cannot be written.
@@ -180,9 +183,18 @@ impl Asked {
                 .and_then(|file| file.set_modified(now))
                 .map_err(io_error("write", &path));
         }
-        crate::tables::replace(&path, |file| {
-            std::io::Write::write_all(file, text.as_bytes())
-        })
+        let write = |path: &Path, text: &str| {
+            crate::tables::replace(path, |file| {
+                std::io::Write::write_all(file, text.as_bytes())
+            })
+        };
+        for (name, text) in &self.files {
+            // A name with directories in it is found by its last word, as with stored runs.
+            let name = Path::new(name).file_name().unwrap_or_default();
+            write(&directory.join(name), text)?;
+        }
+        write(&directory.join(PLAN), &self.plan)?;
+        write(&path, &text)
     }
 
     /// Reads the question in a directory.
