@@ -73,7 +73,12 @@ fn run(base: &Path, asked: &Asked) -> (u64, u64) {
 }
 
 fn overhead(base: &Path, cells: u64) {
-    let asked = asked(WORK, &[format!("path.rtt=5 ms..20 ms linear {cells}")]);
+    let side = (cells as f64).sqrt().round() as u64;
+    let over = [
+        format!("path.rtt=5 ms..20 ms linear {side}"),
+        format!("path.loss=1e-5..2e-4 linear {side}"),
+    ];
+    let asked = asked(WORK, &over);
     let before = cpu();
     let (_, done) = run(base, &asked);
     let of_sweep = cpu() - before;
@@ -121,9 +126,18 @@ fn peak() -> String {
     line.unwrap_or_default().replace(char::is_whitespace, " ")
 }
 
+/// 20,000 cells of half a millisecond: more than 100 killed sweeps come through.
+fn killed() -> Asked {
+    let over = [
+        "path.rtt=1 ms..40 ms linear 100",
+        "path.loss=0..0.02 linear 200",
+    ];
+    let plan = WORK.replace("30 MB", "1 MB");
+    asked(&plan, &over.map(str::to_owned))
+}
+
 fn kills(base: &Path, count: u64) -> bool {
-    let over = ["path.rtt=1..40 ms linear 400".to_owned()];
-    let asked = asked(&WORK.replace("30 MB", "1 MB"), &over);
+    let asked = killed();
     let (calm, disturbed) = (base.join("calm"), base.join("disturbed"));
     run(&calm, &asked);
     let program = std::env::current_exe().expect("this program");
@@ -161,11 +175,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let what = arguments.first().map_or("", String::as_str);
     if what == "child" {
-        let over = ["path.rtt=1..40 ms linear 400".to_owned()];
-        run(
-            Path::new(&arguments[1]),
-            &asked(&WORK.replace("30 MB", "1 MB"), &over),
-        );
+        run(Path::new(&arguments[1]), &killed());
         return ExitCode::SUCCESS;
     }
     let count = |default| {
