@@ -6,7 +6,7 @@
 //! unit and meaning of every column; a Parquet file has them as metadata of its fields.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use crate::results::{Repetition, Results};
@@ -192,7 +192,7 @@ fn open(path: &Path, fields: &[Field]) -> io::Result<Box<dyn Sink>> {
 
 #[cfg(not(feature = "parquet"))]
 fn open(path: &Path, fields: &[Field]) -> io::Result<Box<dyn Sink>> {
-    let file = BufWriter::with_capacity(1 << 16, File::create(path)?);
+    let file = io::BufWriter::with_capacity(1 << 16, File::create(path)?);
     let mut out = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
     let names: Vec<String> = fields.iter().map(|field| quoted(&field.name)).collect();
     writeln!(out, "{}", names.join(","))?;
@@ -200,7 +200,7 @@ fn open(path: &Path, fields: &[Field]) -> io::Result<Box<dyn Sink>> {
 }
 
 #[cfg(not(feature = "parquet"))]
-struct Csv(flate2::write::GzEncoder<BufWriter<File>>);
+struct Csv(flate2::write::GzEncoder<io::BufWriter<File>>);
 
 #[cfg(not(feature = "parquet"))]
 impl Sink for Csv {
