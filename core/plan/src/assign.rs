@@ -42,17 +42,8 @@ impl Assignment {
             return Vec::new();
         };
         let value_text = rest.trim();
-        let builder = Builder {
-            source,
-            offset: text.len() - rest.trim_start().len(),
-        };
-        let value = match DeValue::parse(value_text) {
-            Ok(value) => builder.value(&value),
-            Err(_) => Value {
-                place: builder.place(0..value_text.len()),
-                kind: ValueKind::Text(value_text.to_owned()),
-            },
-        };
+        let offset = text.len() - rest.trim_start().len();
+        let value = typed_at(value_text, source, offset);
         Self::list(&[], key, &place(0..key.len()), &value, findings)
     }
 
@@ -207,6 +198,26 @@ impl Assignment {
             place: self.place.clone(),
             kind: ValueKind::Table(Table::default()),
         }
+    }
+}
+
+/// The value that a text is: what TOML makes of it, else the text itself.
+fn typed_at(text: &str, source: Source, offset: usize) -> Value {
+    let builder = Builder { source, offset };
+    match DeValue::parse(text) {
+        Ok(value) => builder.value(&value),
+        Err(_) => Value {
+            place: builder.place(0..text.len()),
+            kind: ValueKind::Text(text.to_owned()),
+        },
+    }
+}
+
+/// The value that a text within `place` is.
+pub(crate) fn typed(text: &str, place: &Place) -> Value {
+    Value {
+        place: place.clone(),
+        ..typed_at(text, place.source, place.span.start)
     }
 }
 

@@ -22,13 +22,15 @@ use crate::reader::Reader;
 mod ethernet;
 mod flow;
 mod host;
+mod over;
 mod path;
 mod series;
+mod sweep;
 mod topology;
 
 use topology::Topology;
 
-pub(crate) use series::plan;
+pub(crate) use series::{plan, variants};
 
 /// Octets of a TCP header without options.
 const TCP_HEADER: u32 = 20;
@@ -41,7 +43,7 @@ static NO_TABLE: Table = Table {
 /// The run that a document describes. Nothing is left out because of a
 /// finding, so that all are found; with an error among them the result is
 /// worth nothing.
-fn scenario(document: &Table, findings: &Findings) -> Scenario {
+pub(crate) fn scenario(document: &Table, findings: &Findings) -> Scenario {
     let place = Place::in_plan(0..0);
     let reader = Reader::new(&keys::PLAN, document, &place, findings);
     let mut sender = host::host(&reader, "sender");

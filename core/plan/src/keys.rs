@@ -18,6 +18,7 @@ use gigatcp_units::{Bytes, Duration, Rate};
 
 pub use tables::*;
 
+pub mod lookup;
 mod tables;
 
 /// What a value may be.

@@ -28,8 +28,10 @@
 //! Pure: no file is opened and nothing is drawn. Whoever calls reads the file
 //! and draws the carets from [`Diagnostics`].
 //!
-//! Deliberately absent: sweeps over axes (they expand to overrides before
-//! this crate is asked), includes, and variables. A plan is one file that
+//! A sweep reads one plan many times with further changes: [`axis`] is what varies,
+//! [`Template`] the plan that is changed. A series with `over` is a series for each level.
+//!
+//! Not included: includes, and variables. A plan is one file that
 //! says all, at the price of repeating what two plans share.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -38,6 +40,7 @@
 extern crate alloc;
 
 mod assign;
+pub mod axis;
 mod check;
 mod diagnostic;
 mod document;
@@ -48,6 +51,7 @@ mod nearest;
 mod quantity;
 mod reader;
 mod syntax;
+pub mod template;
 mod unset;
 
 use alloc::borrow::ToOwned;
@@ -60,8 +64,9 @@ use diagnostic::Findings;
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity, Source, line_column};
 pub use model::{
     Control, Ends, Ethernet, Flow, FlowKind, Host, Node, Plan, Record, Scenario, Series, Stack,
-    Stop, Supply, Tester,
+    Stop, Supply, Sweep, Tester,
 };
+pub use template::Template;
 
 /// Who reads the files that a plan names, such as the trace of a link.
 pub trait Files {

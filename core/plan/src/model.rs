@@ -33,8 +33,35 @@ pub struct Plan {
     /// The variations, at least one; a plan that names none has one of the
     /// plan's own name.
     pub series: Vec<Series>,
+    /// What a sweep of the plan varies. None: the plan does not say.
+    pub sweep: Option<Sweep>,
     /// What runs, but hardly as meant; mostly empty.
     pub warnings: Diagnostics,
+}
+
+/// The section `[sweep]`: what varies, in the words of the plan.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Sweep {
+    /// Axes, as [`Axis::read`](crate::axis::Axis::read) takes them.
+    pub over: Vec<String>,
+    /// Combinations to leave out.
+    pub exclude: Vec<String>,
+    /// Switches to leave out one at a time.
+    pub ablate: Vec<String>,
+    /// Which combinations run.
+    pub design: Option<String>,
+    /// Order of cells: `random` or `written`.
+    pub order: Option<String>,
+    /// Repetitions of each cell.
+    pub repeat: Option<u32>,
+    /// Batches of repetitions.
+    pub batches: Option<u32>,
+    /// Column that tables and `until` are about.
+    pub metric: Option<String>,
+    /// Half width of the confidence interval to reach, as a share of the mean.
+    pub until: Option<f64>,
+    /// Repetitions of a cell at most.
+    pub most: Option<u32>,
 }
 
 /// A named variation of the plan.
@@ -182,6 +209,17 @@ impl Scenario {
             chain(&self.sender, &self.forward),
             chain(&self.receiver, &self.reverse),
         ]
+    }
+
+    /// Returns the rate of the slowest link of the path times [`base_rtt`](Self::base_rtt).
+    /// None: no link has a rate, or the plan has links between nodes.
+    #[must_use]
+    pub fn bdp(&self) -> Option<Bytes> {
+        let path = self.path();
+        let hops = path.iter().flatten().filter_map(HopConfig::nominal_rate);
+        let medium = self.ethernet.iter().map(|ethernet| ethernet.medium.rate);
+        let rate = hops.chain(medium).min()?;
+        Some(rate.amount_in(self.base_rtt()))
     }
 
     /// Round-trip time of the empty path: all delays of hops and links,

@@ -95,7 +95,11 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
             format!("{head}[path]\n{others}{line}")
         }
         "[[series]]" => {
-            let name = if key == "name" { "" } else { "name = \"b\"\n" };
+            let name = match key {
+                "name" => "",
+                "over" => "name = \"b-{1}\"\n",
+                _ => "name = \"b\"\n",
+            };
             let other = "[[series]]\nname = \"other\"\n";
             let line = if key == "fit_of" {
                 line.replace("reno-60MB", "other")

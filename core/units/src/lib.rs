@@ -8,7 +8,7 @@
 //! One grammar reads and prints them all (see [`grammar`]): `10 Gbit/s`,
 //! `80 ms`, `60 MiB`, `9000 B`, `1e-5`.
 //!
-//! Also here because several crates need them: [`random`] streams, [`settings`]
+//! Also here because several crates need them: [`random`] streams and [`order`], [`settings`]
 //! of whatever is chosen by name (queue disciplines, applications), and what the name
 //! of a [`kernel_control`] says.
 //!
@@ -25,6 +25,7 @@ mod chance;
 pub mod grammar;
 pub mod kernel_control;
 pub mod nearest;
+pub mod order;
 pub mod random;
 mod rate;
 pub mod settings;

@@ -9,18 +9,15 @@
 //! How many seeds fit into the time depends on the machine; each of them, with its
 //! `event_hash`, does not.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use gigatcp_record::{FlowRecord, FurtherFlow, FurtherRecord, FurtherRun, SeriesRecord};
-use gigatcp_sim::World;
-use gigatcp_sim::config::WorldConfig;
 use rayon::prelude::*;
 
 use crate::chance::{FewLosses, few_losses};
-use crate::run::{Job, Progress, RunError, Task};
-use crate::{harvest, scenario};
+use crate::run::{self, Job, Progress, RunError, Task};
 
 /// Most further seeds of a series.
 pub const MAX_SEEDS: u32 = 10;
@@ -113,7 +110,8 @@ pub fn run(
         if stop.load(Ordering::Relaxed) || began.elapsed() + one.took > limit {
             return Ok(None);
         }
-        let record = run_world(task, &stop, &state.now_ns)?;
+        let seed = (task.repeat, task.seed);
+        let record = run::world(task.series, seed, None, &stop, &state.now_ns)?;
         state.done.store(true, Ordering::Relaxed);
         Ok((!record.partial).then(|| {
             on_done(&record);
@@ -187,30 +185,6 @@ impl Drop for Ending<'_> {
         self.0.store(true, Ordering::Relaxed);
         self.1.unpark();
     }
-}
-
-/// One world, without what only graphs need.
-fn run_world(
-    task: &Task<'_>,
-    stop: &AtomicBool,
-    now: &AtomicU64,
-) -> Result<SeriesRecord, RunError> {
-    let series = &*task.series.with_starts(task.seed);
-    let config: WorldConfig = scenario::world(&series.scenario, task.seed);
-    let mut world = World::new(config).map_err(|source| RunError::World {
-        series: series.name.clone(),
-        source,
-    })?;
-    let ended = world.run(stop, now);
-    world.check();
-    let outcome = world.outcome();
-    Ok(harvest::series(
-        series,
-        task.repeat,
-        task.seed,
-        ended,
-        &outcome,
-    ))
 }
 
 fn summed_up(record: &SeriesRecord) -> FurtherRun {

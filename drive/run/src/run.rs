@@ -8,7 +8,7 @@ use gigatcp_capture::CaptureError;
 use gigatcp_path::ConfigError;
 use gigatcp_plan::{Plan, Series, Stack};
 use gigatcp_record::SeriesRecord;
-use gigatcp_sim::{Ended, World};
+use gigatcp_sim::{Tap, World};
 use rayon::prelude::*;
 
 #[cfg(target_os = "linux")]
@@ -192,8 +192,9 @@ impl Job {
     }
 }
 
-/// In virtual time there is no kernel.
-fn asks_for_kernel(series: &Series) -> Option<Refusal> {
+/// Returns why a series cannot run in virtual time: there is no kernel.
+#[must_use]
+pub fn asks_for_kernel(series: &Series) -> Option<Refusal> {
     let hosts = [
         ("sender", &series.scenario.sender),
         ("receiver", &series.scenario.receiver),
@@ -346,14 +347,8 @@ fn run_world(
     stop: &AtomicBool,
     now: &AtomicU64,
 ) -> Result<SeriesRecord, RunError> {
-    let series = &*task.series.with_starts(task.seed);
-    let config = scenario::world(&series.scenario, task.seed);
-    let mut world = World::new(config).map_err(|source| RunError::World {
-        series: series.name.clone(),
-        source,
-    })?;
     let in_capture = |source| RunError::Capture {
-        series: series.name.clone(),
+        series: task.series.name.clone(),
         source,
     };
     let tap = match &job.captures {
@@ -361,24 +356,52 @@ fn run_world(
         None => None,
     };
     let watch = job.judge.then(WatchTap::default);
-    match (tap.clone(), watch.clone()) {
-        (Some(tap), Some(watch)) => world.set_tap(Box::new(Both(tap, watch))),
-        (Some(tap), None) => world.set_tap(Box::new(tap)),
-        (None, Some(watch)) => world.set_tap(Box::new(watch)),
-        (None, None) => {}
-    }
-    let ended = world.run(stop, now);
-    world.check();
+    let seen: Option<Box<dyn Tap + Send>> = match (tap.clone(), watch.clone()) {
+        (Some(tap), Some(watch)) => Some(Box::new(Both(tap, watch))),
+        (Some(tap), None) => Some(Box::new(tap)),
+        (None, Some(watch)) => Some(Box::new(watch)),
+        (None, None) => None,
+    };
+    let mut record = world(task.series, (task.repeat, task.seed), seen, stop, now)?;
     if let Some(tap) = &tap {
         tap.finish().map_err(in_capture)?;
     }
-    let outcome = world.outcome();
-    let mut record = harvest::series(series, task.repeat, task.seed, ended, &outcome);
-    record.partial |= ended == Ended::Interrupted;
     if let Some(watch) = watch {
         watch.judge(&mut record.flows);
     }
     Ok(record)
+}
+
+/// Runs one series as a world with a repetition's number and seed. When `stop` becomes
+/// true it ends where it is, and the record is partial.
+///
+/// # Errors
+/// When a hop cannot be built.
+pub fn world(
+    series: &Series,
+    (repeat, seed): (u32, u64),
+    tap: Option<Box<dyn Tap + Send>>,
+    stop: &AtomicBool,
+    now: &AtomicU64,
+) -> Result<SeriesRecord, RunError> {
+    let series = &*series.with_starts(seed);
+    let config = scenario::world(&series.scenario, seed);
+    let mut world = World::new(config).map_err(|source| RunError::World {
+        series: series.name.clone(),
+        source,
+    })?;
+    if let Some(tap) = tap {
+        world.set_tap(tap);
+    }
+    let ended = world.run(stop, now);
+    world.check();
+    Ok(harvest::series(
+        series,
+        repeat,
+        seed,
+        ended,
+        &world.outcome(),
+    ))
 }
 
 /// The file that the packets of a task go to.

@@ -7,7 +7,7 @@ use crate::commands::{
     watch, why,
 };
 #[cfg(unix)]
-use crate::commands::{server, test, trace};
+use crate::commands::{server, show, sweep, test, trace};
 use crate::failure::Failure;
 
 /// The whole command line.
@@ -29,6 +29,8 @@ surroundings; 130 after Ctrl-C, 143 after SIGTERM.",
 Examples:
   gigatcp list                                   which experiments there are
   gigatcp run fink-slow-start                    run one and see the tables
+  gigatcp sweep my.toml --over path.rtt=10ms,80ms
+                                                 one question: the plan over an axis
   gigatcp check my.toml                          is my plan right, and what would it run?
   gigatcp conform conformance/script             does the engine follow the packet scripts?
   gigatcp why trace.pcapng                       why the connections of a capture were not faster
@@ -52,6 +54,10 @@ pub(crate) struct Arguments {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     Run(run::Arguments),
+    #[cfg(unix)]
+    Sweep(Box<sweep::Arguments>),
+    #[cfg(unix)]
+    Show(show::Arguments),
     Check(check::Arguments),
     Conform(conform::Arguments),
     Why(why::Arguments),
@@ -77,6 +83,10 @@ impl Command {
     pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         match self {
             Self::Run(arguments) => run::run(arguments),
+            #[cfg(unix)]
+            Self::Sweep(arguments) => sweep::run(arguments),
+            #[cfg(unix)]
+            Self::Show(arguments) => show::run(arguments),
             Self::Check(arguments) => check::run(arguments),
             Self::Conform(arguments) => conform::run(arguments),
             Self::Why(arguments) => why::run(arguments),

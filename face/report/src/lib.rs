@@ -16,6 +16,7 @@
 //!   run in real time has to say; [`prose`]: lines of running text.
 //! * [`page`], [`queues`], [`html`]: all of it as one page that needs no network, with
 //!   graphs drawn by our own renderer (`assets/`).
+//! * [`sweep`]: many runs: tables of any axes, effects, plots.
 //! * [`graph`]: connections of captures as time-sequence graphs: a page, xplot's
 //!   files, CSV.
 //!
@@ -47,6 +48,7 @@ pub mod queues;
 mod screen;
 mod seeds;
 pub mod shares;
+pub mod sweep;
 pub mod table;
 pub mod thin;
 

@@ -10,16 +10,15 @@ use alloc::vec::Vec;
 use crate::assign::Assignment;
 use crate::diagnostic::{Diagnostic, Diagnostics, Findings, Place, shown};
 use crate::document::{Table, Value, ValueKind};
+use crate::keys::lookup::SECTIONS;
 use crate::keys::{self, MOST_FLOWS_IN_ALL, MOST_SERIES};
 use crate::model::{Plan, Series};
 use crate::nearest::nearest;
 use crate::reader::Reader;
+use crate::template::Variant;
 use crate::unset;
 
-/// What a series can set, and an override for all series.
-const SECTIONS: [&str; 9] = [
-    "path", "node", "link", "sender", "receiver", "flow", "tester", "record", "duration",
-];
+use super::{over, sweep};
 
 /// Reads the plan that `document` is once the overrides have changed it. The
 /// result is worth something only if no error was found; `texts`
@@ -45,7 +44,7 @@ pub(crate) fn plan(
                 overrides,
                 findings,
             };
-            variations.all(&reader, tables)
+            variations.all(&reader, &over::expanded(tables, findings))
         }
         None => vec![Series {
             name: name.clone(),
@@ -62,9 +61,40 @@ pub(crate) fn plan(
         seed: reader.whole("seed").unwrap_or(1),
         repeat: reader.count("repeat"),
         series,
+        sweep: sweep::sweep(&reader),
         warnings: texts,
         name,
     }
+}
+
+/// The document of each series that [`plan`] returns, in the same order.
+pub(crate) fn variants(
+    document: Table,
+    overrides: &[Assignment],
+    findings: &Findings,
+) -> Vec<Variant> {
+    let mut top = document.clone();
+    apply(&mut top, overrides.iter(), findings);
+    let place = Place::in_plan(0..0);
+    let reader = Reader::new(&keys::PLAN, &top, &place, findings);
+    let Some(tables) = reader.tables("series") else {
+        return vec![Variant { document: top }];
+    };
+    let mut common = document;
+    common.entries.retain(|entry| entry.key != "series");
+    let variations = Variations {
+        common,
+        overrides,
+        findings,
+    };
+    let tables = over::expanded(tables, findings);
+    let readers = tables
+        .iter()
+        .filter_map(|value| Reader::of_value(&keys::SERIES, value, findings));
+    let documents = readers.map(|reader| Variant {
+        document: variations.document(&reader),
+    });
+    documents.collect()
 }
 
 fn apply<'a>(
@@ -99,6 +129,9 @@ impl Variations<'_> {
             .collect();
         check_names(&readers);
         readers.iter().for_each(check_fitted);
+        readers.iter().for_each(|reader| {
+            sweep::order(reader);
+        });
         let mut series: Vec<Series> = Vec::new();
         let mut flows = 0;
         for reader in &readers {
@@ -118,7 +151,8 @@ impl Variations<'_> {
         series
     }
 
-    fn one(&self, reader: &Reader) -> Option<Series> {
+    /// What the series is read from.
+    fn document(&self, reader: &Reader) -> Table {
         let mut document = self.common.clone();
         self.unset(reader, &mut document);
         let set = self.set(reader);
@@ -129,7 +163,11 @@ impl Variations<'_> {
             .iter()
             .filter(|change| change.section() != "series");
         apply(&mut document, overrides, self.findings);
-        let scenario = super::scenario(&document, self.findings);
+        document
+    }
+
+    fn one(&self, reader: &Reader) -> Option<Series> {
+        let scenario = super::scenario(&self.document(reader), self.findings);
         let name = reader.name("name")?;
         Some(Series {
             title: reader.text("title").unwrap_or_else(|| name.clone()),

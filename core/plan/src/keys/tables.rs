@@ -82,6 +82,8 @@ pub const PLAN: KeyTable = KeyTable {
             Kind::Table("[record]"), Is("{}");
         series = r#"{ name = "a", set = {} }"#, "variations of the plan":
             Kind::Tables("[[series]]"), Is("one, named as the plan");
+        sweep = r#"{ over = ["path.rtt=10 ms,20 ms"] }"#, "what `gigatcp sweep` varies":
+            Kind::Table("[sweep]"), Is("what --over says");
     }],
     has_settings: false,
 };
@@ -528,6 +530,39 @@ pub const SERIES: KeyTable = KeyTable {
             Kind::Texts, Is("none");
         set = r#"{ "flow.congestion_control" = "reno" }"#, "what is different in this series":
             Kind::Changes, Is("{}");
+        over = r#"["flow.window = small: 1 MB, large: 4 MB"]"#, "axes: one series for each combination of levels; in name, title and fit_of {1} is the name of the level of the first axis, {=1} its value, {#1} its number":
+            Kind::Texts, Is("none: one series");
+        order = r#""random""#, "order of the series that `over` makes; random is the same each time":
+            Kind::OneOf(&["random", "written"]), Is("written");
+    }],
+    has_settings: false,
+};
+
+/// A sweep.
+pub const SWEEP: KeyTable = KeyTable {
+    heading: "[sweep]",
+    summary: "what `gigatcp sweep` varies, and how; each key is an option of the command too",
+    groups: &[keys! {
+        over = r#"["path.rtt = 10 ms..160 ms log 5", "flow.window = 0.5*bdp, 2*bdp"]"#, "axes, the first varying slowest: KEY=LEVELS, `KEY+KEY=LEVELS` together, `... when KEY=VALUE` nested":
+            Kind::Texts, Is("none");
+        exclude = r#"["path.rtt < 20 ms and flow.window > 1 MB"]"#, "combinations that are left out":
+            Kind::Texts, Is("none");
+        ablate = r#"["sender.sack"]"#, "switches left out one at a time: KEY for one that is true, or KEY=VALUE":
+            Kind::Texts, Is("none");
+        design = r#""fractional 4""#, "which combinations run: factorial, two-level, fractional RESOLUTION or D=ABC,..., latin-hypercube N, sobol N":
+            Kind::Text, Is("factorial");
+        order = r#""written""#, "order in which cells run":
+            Kind::OneOf(&["random", "written"]), Is("random, by the seed");
+        repeat = "20", "repetitions of each cell; repetition k has the same seed in every cell":
+            Kind::Whole(1, 1_000_000), Is("the plan's");
+        batches = "5", "batches of repetitions, each with seeds of its own":
+            Kind::Whole(1, 10_000), Is("1");
+        metric = r#""goodput_bps""#, "column of cells that tables and `until` are about":
+            Kind::Text, Is("goodput_bps");
+        until = r#""2 %""#, "repeats each cell until half the 95 % confidence interval of the metric is below this share of its mean":
+            Kind::Probability, Is("never: `repeat` alone");
+        most = "1000", "repetitions of a cell at most (needs until)":
+            Kind::Whole(2, 1_000_000), Is("200");
     }],
     has_settings: false,
 };
@@ -535,4 +570,5 @@ pub const SERIES: KeyTable = KeyTable {
 /// Every table of a plan, in the order of help.
 pub const TABLES: &[KeyTable] = &[
     PLAN, PATH, HOP, ETHERNET, NODE, LINK, HOST, CPU, RINGS, READER, FLOW, TESTER, RECORD, SERIES,
+    SWEEP,
 ];

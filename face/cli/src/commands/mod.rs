@@ -19,6 +19,10 @@ pub(crate) mod run;
 #[cfg(unix)]
 pub(crate) mod server;
 #[cfg(unix)]
+pub(crate) mod show;
+#[cfg(unix)]
+pub(crate) mod sweep;
+#[cfg(unix)]
 pub(crate) mod test;
 pub(crate) mod theory;
 #[cfg(unix)]

@@ -271,7 +271,7 @@ fn published(folder: &Path) -> Result<Option<Published>, Failure> {
 
 /// The series that were asked for, each once and in the plan's order, so that
 /// the order of typing makes no difference.
-fn chosen(plan: &Plan, wanted: &[String]) -> Result<Vec<String>, Failure> {
+pub(crate) fn chosen(plan: &Plan, wanted: &[String]) -> Result<Vec<String>, Failure> {
     let known: Vec<&str> = plan
         .series
         .iter()
@@ -448,7 +448,7 @@ fn fault(arguments: &Arguments, job: &Job, seeds: u32) -> Failure {
 }
 
 /// `text` as a word of a shell.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=".contains(c);
     if text.chars().all(is_plain) {
         return text.to_owned();

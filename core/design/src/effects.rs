@@ -1,0 +1,198 @@
+//! Effects and interactions: how much of the variance each factor explains.
+//!
+//! Analysis of variance of a balanced design (Fisher): sums of squares of each factor, of
+//! each pair of factors, of everything beyond, and of repetitions within cells. The F test
+//! of a source divides its mean square by that of repetitions. With the same seeds in all
+//! cells repetitions are blocks; the interval of an effect is therefore Student's over the
+//! effects of single repetitions, which what a seed does to all cells alike cannot widen.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::grid::Grid;
+use crate::statistics::{Summary, f_tail, mean};
+
+/// What the factors of a grid explain.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Effects {
+    /// Factors and pairs of factors, as they are in the grid.
+    pub sources: Vec<Source>,
+    /// Share of variance of more than two factors together.
+    pub beyond: f64,
+    /// Share of variance of repetitions within cells.
+    pub within: f64,
+    /// Mean of all values.
+    pub mean: f64,
+}
+
+/// A factor, or two in interaction.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Source {
+    /// Numbers of the factors: one or two.
+    pub factors: Vec<usize>,
+    /// Share of the variance of all values.
+    pub share: f64,
+    /// Probability of a mean square this large by repetitions alone; None without them.
+    pub p: Option<f64>,
+    /// High less low of a factor of two levels, or half the difference of two such effects.
+    pub effect: Option<Summary>,
+}
+
+/// Why there are no effects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unbalanced {
+    /// A combination of levels, or a repetition, is missing or failed.
+    Missing,
+    /// Fewer than two levels vary.
+    Constant,
+}
+
+impl Effects {
+    /// Returns the effects in a grid.
+    ///
+    /// # Errors
+    /// When levels of factors do not occur equally often together.
+    pub fn of(grid: &Grid) -> Result<Self, Unbalanced> {
+        let factors: Vec<usize> = (0..grid.scales.len())
+            .filter(|factor| levels_of(grid, *factor) > 1)
+            .collect();
+        let repetitions = grid.arms.first().map_or(0, |arm| arm.values.len());
+        if factors.is_empty() || repetitions == 0 {
+            return Err(Unbalanced::Constant);
+        }
+        let is_whole = |values: &[f64]| {
+            values.len() == repetitions && values.iter().all(|value| value.is_finite())
+        };
+        if !grid.arms.iter().all(|arm| is_whole(&arm.values)) {
+            return Err(Unbalanced::Missing);
+        }
+        let all: Vec<f64> = grid
+            .arms
+            .iter()
+            .flat_map(|arm| arm.values.clone())
+            .collect();
+        let grand = mean(&all).unwrap_or(f64::NAN);
+        let squares = |values: &[f64], center: f64| -> f64 {
+            let differences = values.iter().map(|value| value - center);
+            differences.map(|difference| difference * difference).sum()
+        };
+        let total = squares(&all, grand);
+        let within = grid.arms.iter().map(|arm| {
+            let center = mean(&arm.values).unwrap_or(f64::NAN);
+            squares(&arm.values, center)
+        });
+        let within: f64 = within.sum();
+        let freedom = (grid.arms.len() * (repetitions - 1)) as f64;
+        let mut sources = Vec::new();
+        let mut single: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
+        let mut explained = 0.0;
+        for group in groups(&factors) {
+            let (between, cells) = between(grid, &group, grand)?;
+            let (sum, free) = match group.as_slice() {
+                [one] => {
+                    single.insert(*one, (between, cells - 1.0));
+                    (between, cells - 1.0)
+                }
+                pair => {
+                    let [a, b] = [single[&pair[0]], single[&pair[1]]];
+                    (between - a.0 - b.0, a.1 * b.1)
+                }
+            };
+            explained += sum;
+            let p =
+                (freedom > 0.0).then(|| f_tail((sum / free) / (within / freedom), free, freedom));
+            sources.push(Source {
+                share: share(sum, total),
+                p,
+                effect: effect(grid, &group, repetitions),
+                factors: group,
+            });
+        }
+        Ok(Self {
+            sources,
+            // In a fraction, sources that are aliased explain the same squares twice.
+            beyond: share((total - within - explained).max(0.0), total),
+            within: share(within, total),
+            mean: grand,
+        })
+    }
+}
+
+fn share(part: f64, total: f64) -> f64 {
+    if total > 0.0 {
+        part.max(0.0) / total
+    } else {
+        0.0
+    }
+}
+
+/// Single factors, then pairs.
+fn groups(factors: &[usize]) -> Vec<Vec<usize>> {
+    let single = factors.iter().map(|one| alloc::vec![*one]);
+    let pairs = factors.iter().enumerate().flat_map(|(at, a)| {
+        let others = factors[at + 1..].iter();
+        others.map(move |b| alloc::vec![*a, *b])
+    });
+    single.chain(pairs).collect()
+}
+
+fn levels_of(grid: &Grid, factor: usize) -> usize {
+    let mut levels: Vec<Option<u32>> = grid.arms.iter().map(|arm| arm.levels[factor]).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    levels.len()
+}
+
+/// Sum of squares between combinations of these factors, and how many there are.
+fn between(grid: &Grid, group: &[usize], grand: f64) -> Result<(f64, f64), Unbalanced> {
+    let mut sums: BTreeMap<Vec<Option<u32>>, (f64, usize)> = BTreeMap::new();
+    for arm in &grid.arms {
+        let place = group.iter().map(|factor| arm.levels[*factor]).collect();
+        let sum = sums.entry(place).or_default();
+        sum.0 += arm.values.iter().sum::<f64>();
+        sum.1 += arm.values.len();
+    }
+    let combinations: usize = group
+        .iter()
+        .map(|factor| levels_of(grid, *factor))
+        .product();
+    let mut counts = sums.values().map(|(_, count)| *count);
+    let first = counts.next().unwrap_or(0);
+    if sums.len() != combinations || !counts.all(|count| count == first) {
+        return Err(Unbalanced::Missing);
+    }
+    let squares = sums.values().map(|(sum, count)| {
+        let difference = sum / *count as f64 - grand;
+        difference * difference * *count as f64
+    });
+    Ok((squares.sum(), sums.len() as f64))
+}
+
+/// The effect in each repetition, summed up; of factors with two levels alone.
+fn effect(grid: &Grid, group: &[usize], repetitions: usize) -> Option<Summary> {
+    let two = |factor: &usize| {
+        let mut levels = grid.arms.iter().map(|arm| arm.levels[*factor]);
+        levels_of(grid, *factor) == 2 && levels.all(|level| level.is_some())
+    };
+    if !group.iter().all(two) {
+        return None;
+    }
+    let lowest = |factor: usize| grid.arms.iter().filter_map(|arm| arm.levels[factor]).min();
+    let lows: Vec<Option<u32>> = group.iter().map(|factor| lowest(*factor)).collect();
+    let sign = |levels: &[Option<u32>]| -> f64 {
+        let signs = group.iter().zip(&lows).map(
+            |(factor, low)| {
+                if levels[*factor] == *low { -1.0 } else { 1.0 }
+            },
+        );
+        signs.product()
+    };
+    let effects = (0..repetitions).map(|repetition| {
+        let signed = grid
+            .arms
+            .iter()
+            .map(|arm| sign(&arm.levels) * arm.values[repetition]);
+        signed.sum::<f64>() * 2.0 / grid.arms.len() as f64
+    });
+    Summary::of(&effects.collect::<Vec<f64>>())
+}

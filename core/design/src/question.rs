@@ -1,0 +1,293 @@
+//! What is varied and how often: `[sweep]` of a plan, and what a command line adds.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
+
+use gigatcp_plan::axis::Axis;
+use gigatcp_plan::{Diagnostic, Diagnostics, Place, Plan, Severity, Sweep};
+use gigatcp_units::settings::Misread;
+
+use crate::fractional::{Fraction, MOST_FACTORS};
+use crate::sampling::MOST_SOBOL;
+use crate::statistics::Summary;
+
+/// Repetitions of a cell at most, where an interval is to become narrow.
+const MOST_REPETITIONS: u32 = 200;
+
+/// Repetitions before an interval is looked at: of fewer the deviation says little.
+pub const FEWEST_REPETITIONS: u32 = 5;
+
+/// What is varied, in which cells, how often.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Question {
+    /// Axes as text.
+    pub over: Vec<String>,
+    /// Combinations that are left out.
+    pub exclude: Vec<String>,
+    /// Switches that are left out one at a time.
+    pub ablate: Vec<String>,
+    /// Which combinations run, as text.
+    pub design: String,
+    /// Whether cells run in random order.
+    pub is_random: bool,
+    /// Seed of repetition 0 in every cell, of the order and of samples.
+    pub seed: u64,
+    /// Repetitions of each cell in each batch; with `until` the first ones.
+    pub repeat: u32,
+    /// Batches.
+    pub batches: u32,
+    /// The column that tables and `until` are about.
+    pub metric: String,
+    /// Half width of the interval to reach, as a share of the mean.
+    pub until: Option<f64>,
+    /// Repetitions of a cell at most.
+    pub most: u32,
+}
+
+impl Question {
+    /// Returns the question of a plan, with what a command line says instead. Axes of the
+    /// command line replace those of the plan over the same keys, and are added otherwise.
+    #[must_use]
+    pub fn of(plan: &Plan, typed: &Sweep, seed: Option<u64>) -> Self {
+        let own = plan.sweep.clone().unwrap_or_default();
+        let name = |text: &str| Axis::read(text).map(|axis| axis.name()).ok();
+        let replaced = |text: &&String| {
+            let mut names = typed.over.iter().map(|other| name(other));
+            !names.any(|other| other.is_some() && other == name(text))
+        };
+        let over = own.over.iter().filter(replaced).chain(&typed.over);
+        let either = |typed: &Vec<String>, own: &Vec<String>| match typed.is_empty() {
+            true => own.clone(),
+            false => typed.clone(),
+        };
+        let until = typed.until.or(own.until);
+        let repeat = typed.repeat.or(own.repeat).or(plan.repeat).unwrap_or(1);
+        let order = typed.order.as_ref().or(own.order.as_ref());
+        let text = |typed: &Option<String>, own: &Option<String>, default: &str| {
+            let said = typed.as_ref().or(own.as_ref());
+            said.map_or_else(|| default.to_owned(), ToOwned::to_owned)
+        };
+        Self {
+            over: over.cloned().collect(),
+            exclude: either(&typed.exclude, &own.exclude),
+            ablate: either(&typed.ablate, &own.ablate),
+            design: text(&typed.design, &own.design, "factorial"),
+            is_random: order.is_none_or(|order| order != "written"),
+            seed: seed.unwrap_or(plan.seed),
+            repeat: match until {
+                Some(_) => repeat.max(FEWEST_REPETITIONS),
+                None => repeat,
+            },
+            batches: typed.batches.or(own.batches).unwrap_or(1),
+            metric: text(&typed.metric, &own.metric, "goodput_bps"),
+            until,
+            most: typed.most.or(own.most).unwrap_or(MOST_REPETITIONS),
+        }
+    }
+
+    /// Repetitions of a cell before an interval is looked at: all, without `until`.
+    #[must_use]
+    pub const fn first(&self) -> u32 {
+        self.repeat.saturating_mul(self.batches)
+    }
+
+    /// Returns how many repetitions a cell needs that has these values; None: no more.
+    ///
+    /// A quarter more at a time: the number depends on the values alone and not on which
+    /// cells ran when.
+    #[must_use]
+    pub fn next(&self, values: &[f64]) -> Option<u32> {
+        let width = self.until?;
+        let count = values.len() as u32;
+        let summary = Summary::of(values)?;
+        let is_enough = summary.count > 1 && summary.relative() <= width;
+        let more = count.saturating_add((count / 4).max(1)).min(self.most);
+        (!is_enough && more > count).then_some(more)
+    }
+
+    /// The seed of a repetition: the same in every cell, so that cells meet the same losses.
+    #[must_use]
+    pub const fn seed_of(&self, repetition: u32) -> u64 {
+        self.seed.wrapping_add(repetition as u64)
+    }
+}
+
+/// Which combinations of levels run.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Design {
+    /// All.
+    Factorial,
+    /// All of the first and last level of each axis.
+    TwoLevel,
+    /// A fraction of those, of this resolution.
+    Fractional(u32),
+    /// A fraction of those, with generators as text.
+    Generators(String),
+    /// Points of a Latin hypercube.
+    Hypercube(usize),
+    /// Points of a Sobol sequence.
+    Sobol(usize),
+}
+
+impl Design {
+    const HINT: &str = "factorial, two-level, `fractional 4` (a resolution), `fractional E=ABCD`, \
+                        `latin-hypercube 100` or `sobol 128`";
+
+    /// Reads a design.
+    ///
+    /// # Errors
+    /// Another word, or a number out of bounds.
+    pub fn read(text: &str) -> Result<Self, Refused> {
+        let wrong = |why: &str| Refused::new(text, 0..text.len(), why, Self::HINT);
+        let (word, rest) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+        let number = || rest.trim().parse::<u32>();
+        let points = || match number() {
+            Ok(count @ 1..=1_000_000) => Ok(count as usize),
+            _ => Err(wrong("the number of points is from 1 to 1000000")),
+        };
+        match word {
+            "factorial" if rest.is_empty() => Ok(Self::Factorial),
+            "two-level" if rest.is_empty() => Ok(Self::TwoLevel),
+            "fractional" if rest.contains('=') => Ok(Self::Generators(rest.to_owned())),
+            "fractional" => match number() {
+                Ok(resolution @ 3..=10) => Ok(Self::Fractional(resolution)),
+                _ => Err(wrong("the resolution is from 3 to 10")),
+            },
+            "latin-hypercube" => Ok(Self::Hypercube(points()?)),
+            "sobol" => Ok(Self::Sobol(points()?)),
+            _ => {
+                let known = [
+                    "factorial",
+                    "two-level",
+                    "fractional",
+                    "latin-hypercube",
+                    "sobol",
+                ];
+                let mut refused = wrong("no such design");
+                refused.misread = refused.misread.suggest(word, known);
+                Err(refused)
+            }
+        }
+    }
+
+    /// Returns the fraction of this number of factors, where the design is one.
+    pub(crate) fn fraction(&self, factors: usize) -> Option<Result<Fraction, Refused>> {
+        let most = format!("a fraction has up to {MOST_FACTORS} axes");
+        match self {
+            Self::Fractional(resolution) => {
+                let fraction = Fraction::smallest(factors, *resolution);
+                let text = format!("fractional {resolution}");
+                Some(fraction.ok_or_else(|| {
+                    Refused::new(
+                        &text,
+                        0..text.len(),
+                        "no such fraction of these axes",
+                        &most,
+                    )
+                }))
+            }
+            Self::Generators(text) => Some(generators(text, factors)),
+            _ => None,
+        }
+    }
+
+    /// Most axes that it can have.
+    pub(crate) const fn most_axes(&self) -> usize {
+        match self {
+            Self::Sobol(_) => MOST_SOBOL,
+            _ => usize::MAX,
+        }
+    }
+}
+
+/// Letters of factors, without the I of the identity.
+pub const LETTERS: &str = "ABCDEFGHJKLMNOPQRSTU";
+
+/// Reads generators, as in `D=AB, E=AC`.
+fn generators(text: &str, factors: usize) -> Result<Fraction, Refused> {
+    let hint = "one for each of the last axes, as in `fractional D=AB, E=AC` for five axes";
+    let wrong = |why: &str| Refused::new(text, 0..text.len(), why, hint);
+    let letter = |c: char| LETTERS.find(c.to_ascii_uppercase());
+    let mut words = vec![];
+    let count = text.split(',').count();
+    let free = factors
+        .checked_sub(count)
+        .ok_or_else(|| wrong("more generators than axes"))?;
+    for (number, part) in text.split(',').enumerate() {
+        let (left, right) = part
+            .split_once('=')
+            .ok_or_else(|| wrong("there is no `=`"))?;
+        let mut own = left.trim().chars();
+        if own.next().and_then(letter) != Some(free + number) || own.next().is_some() {
+            return Err(wrong(
+                "the axes with generators are the last ones, in order",
+            ));
+        }
+        let mut word = 0_u32;
+        for c in right.trim().chars() {
+            let at = letter(c).filter(|at| *at < free);
+            word |= 1 << at.ok_or_else(|| wrong("a generator names axes without one"))?;
+        }
+        words.push(word);
+    }
+    Fraction::new(factors, words).ok_or_else(|| wrong("these generators do not fit the axes"))
+}
+
+/// Why a question cannot be put.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refused {
+    /// The text that is wrong.
+    pub text: String,
+    /// Where and why.
+    pub misread: Misread,
+}
+
+impl Refused {
+    pub(crate) fn new(text: &str, span: Range<usize>, why: &str, hint: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            misread: Misread::new(text.get(span.clone()).unwrap_or(text), span, why, hint),
+        }
+    }
+
+    pub(crate) fn misread(text: &str, misread: Misread) -> Self {
+        Self {
+            text: text.to_string(),
+            misread,
+        }
+    }
+
+    /// Returns the finding as one of a plan, for who draws those; `source` names the text.
+    #[must_use]
+    pub fn diagnostics(self, source: &str) -> Diagnostics {
+        let finding = Diagnostic {
+            severity: Severity::Error,
+            message: self.misread.why,
+            place: Place::in_plan(self.misread.span),
+            label: "here".to_owned(),
+            related: None,
+            effect: Some("nothing was run".to_owned()),
+            nearest: self.misread.nearest,
+            hint: Some(self.misread.hint),
+        };
+        Diagnostics {
+            source_name: source.to_owned(),
+            text: self.text,
+            overrides: vec![],
+            list: vec![finding],
+        }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.misread.why, self.misread.hint)
+    }
+}
+
+impl core::error::Error for Refused {}

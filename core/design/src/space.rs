@@ -1,0 +1,471 @@
+//! The cells of a question, computed one by one from their number.
+//!
+//! A cell is a level of each factor. Factors are the axes, the series of the plan where it
+//! has several (varying slowest), and what is left out in an ablation. A factor with `when`
+//! varies only where its condition holds; elsewhere it has no level, and only the first of
+//! its numbers is a cell. Combinations that are left out are no cells either.
+
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+
+use gigatcp_plan::axis::{Amount, Axis, Condition, Setting};
+use gigatcp_plan::keys::lookup;
+use gigatcp_plan::{Diagnostics, Files, Series, Template};
+use gigatcp_units::Bytes;
+
+use crate::question::{Design, Question, Refused};
+use crate::sampling;
+
+/// Most numbers of cells.
+pub const MOST_CELLS: u64 = 100_000_000;
+
+/// What varies: a name, and levels that each set some keys.
+#[derive(Clone, Debug)]
+pub struct Factor {
+    /// Its name in tables.
+    pub name: String,
+    /// The levels.
+    pub levels: Vec<Level>,
+    when: Vec<Condition>,
+}
+
+/// A level of a factor.
+#[derive(Clone, Debug)]
+pub struct Level {
+    /// Its name in tables.
+    pub label: String,
+    settings: Vec<(String, Setting)>,
+}
+
+/// Which levels the numbers of cells stand for.
+#[derive(Clone, Debug)]
+enum Points {
+    /// All combinations, the last factor varying fastest.
+    All,
+    /// Listed, one level of each factor after the other.
+    Listed(Vec<u32>),
+}
+
+/// The cells of a question.
+#[derive(Clone, Debug)]
+pub struct Space {
+    template: Template,
+    /// Numbers of the series of the plan that take part.
+    series: Vec<usize>,
+    factors: Vec<Factor>,
+    exclude: Vec<Vec<Condition>>,
+    points: Points,
+    count: u64,
+}
+
+/// A cell: one run of the plan with changes, for each repetition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cell {
+    /// Its number.
+    pub number: u64,
+    /// The series of the plan, by number.
+    pub series: usize,
+    /// The level of each factor; None where the factor does not vary.
+    pub levels: Vec<Option<u32>>,
+    /// Keys and values that the plan is changed by.
+    pub changes: Vec<(String, String)>,
+    /// Why it cannot run, in words, where a value cannot be computed.
+    pub refused: Option<String>,
+}
+
+impl Cell {
+    /// Returns its changes as overrides `KEY=VALUE`.
+    #[must_use]
+    pub fn overrides(&self) -> Vec<String> {
+        let changes = self.changes.iter();
+        changes
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect()
+    }
+}
+
+/// BDPs by series and changes of the path.
+type Bdps = BTreeMap<(usize, Vec<String>), Option<Bytes>>;
+
+/// What was looked up for cells before.
+#[derive(Clone, Default, Debug)]
+pub struct Memory {
+    values: RefCell<BTreeMap<(usize, String), Option<String>>>,
+    bdp: RefCell<Bdps>,
+}
+
+impl Space {
+    /// Returns the cells of a question about a plan, or about the series `only` of it.
+    ///
+    /// # Errors
+    /// The first text of the question that is wrong.
+    pub fn new(template: Template, question: &Question, only: &[String]) -> Result<Self, Refused> {
+        let all = template.plan().series.iter().enumerate();
+        let wanted = all.filter(|(_, series)| only.is_empty() || only.contains(&series.name));
+        let series: Vec<usize> = wanted.map(|(number, _)| number).collect();
+        let design = Design::read(&question.design)?;
+        let axes = question.over.iter().map(|text| {
+            let axis = Axis::read(text).map_err(|misread| Refused::misread(text, misread))?;
+            Ok((axis, text.as_str()))
+        });
+        let axes = axes.collect::<Result<Vec<_>, Refused>>()?;
+        let exclude = question.exclude.iter().map(|text| {
+            Condition::read_all(text, 0).map_err(|misread| Refused::misread(text, misread))
+        });
+        let exclude = exclude.collect::<Result<Vec<_>, Refused>>()?;
+        let mut factors = Vec::new();
+        if series.len() > 1 {
+            factors.push(of_series(&template, &series));
+        }
+        factors.extend(axes.iter().map(|(axis, _)| of_axis(axis)));
+        if !question.ablate.is_empty() {
+            factors.push(of_ablation(&question.ablate)?);
+        }
+        check_overlap(&template, &factors)?;
+        let mut space = Self {
+            template,
+            series,
+            factors,
+            exclude,
+            points: Points::All,
+            count: 0,
+        };
+        space.lay_out(&design, &axes, question)?;
+        Ok(space)
+    }
+
+    /// Chooses the combinations.
+    fn lay_out(
+        &mut self,
+        design: &Design,
+        axes: &[(Axis, &str)],
+        question: &Question,
+    ) -> Result<(), Refused> {
+        let text = question.design.as_str();
+        let wrong = |why: &str, hint: &str| Refused::new(text, 0..text.len(), why, hint);
+        let nested = self.factors.iter().any(|factor| !factor.when.is_empty());
+        if *design != Design::Factorial && nested {
+            return Err(wrong(
+                "an axis with `when` varies in a factorial design only",
+                "factorial",
+            ));
+        }
+        if self.factors.len() > design.most_axes() {
+            return Err(wrong(
+                "too many axes for this design",
+                "`latin-hypercube N` has any number",
+            ));
+        }
+        let dimensions = self.factors.len();
+        match design {
+            Design::Factorial => {}
+            Design::TwoLevel | Design::Fractional(_) | Design::Generators(_) => {
+                if let Some(one) = self.factors.iter().find(|one| one.levels.len() < 2) {
+                    let why = format!("axis {} has one level, and two are needed", one.name);
+                    return Err(wrong(&why, "two levels, as in sender.sack=true,false"));
+                }
+                for factor in &mut self.factors {
+                    let last = factor.levels.len() - 1;
+                    factor.levels.swap(1, last);
+                    factor.levels.truncate(2);
+                }
+                if let Some(fraction) = design.fraction(dimensions) {
+                    let fraction = fraction?;
+                    let runs = (0..fraction.runs()).flat_map(|run| fraction.levels(run));
+                    self.points = Points::Listed(runs.collect());
+                }
+            }
+            Design::Hypercube(count) => {
+                let points = sampling::latin_hypercube(*count, dimensions, question.seed);
+                self.sample(&points, axes);
+            }
+            Design::Sobol(count) => self.sample(&sampling::sobol(*count, dimensions), axes),
+        }
+        let product = || {
+            let mut levels = self.factors.iter().map(|factor| factor.levels.len() as u64);
+            levels.try_fold(1_u64, |product, count| product.checked_mul(count))
+        };
+        let count = match &self.points {
+            Points::All => product(),
+            Points::Listed(levels) => Some((levels.len() / dimensions.max(1)) as u64),
+        };
+        let few = count.filter(|count| *count <= MOST_CELLS);
+        self.count = few.ok_or_else(|| {
+            let why = format!("more than {MOST_CELLS} cells");
+            wrong(&why, "fewer levels, or a sample: `latin-hypercube 1000`")
+        })?;
+        Ok(())
+    }
+
+    /// Makes one level of each factor for each point of the unit cube.
+    fn sample(&mut self, points: &[Vec<f64>], axes: &[(Axis, &str)]) {
+        let mut listed = Vec::with_capacity(points.len() * self.factors.len());
+        for (at, factor) in self.factors.iter_mut().enumerate() {
+            let span = axes.iter().find(|(axis, _)| axis.name() == factor.name);
+            let Some((axis, span)) = span.and_then(|(axis, _)| Some((axis, axis.span.as_ref()?)))
+            else {
+                continue;
+            };
+            let level = |point: &Vec<f64>| {
+                let text = span.at(point[at]);
+                let keys = axis.keys.iter();
+                let settings = keys.map(|key| (key.clone(), Setting::Text(text.clone())));
+                Level {
+                    settings: settings.collect(),
+                    label: text,
+                }
+            };
+            factor.levels = points.iter().map(level).collect();
+        }
+        for (number, point) in points.iter().enumerate() {
+            for (factor, share) in self.factors.iter().zip(point) {
+                let is_own = axes
+                    .iter()
+                    .any(|(axis, _)| axis.name() == factor.name && axis.span.is_some());
+                let count = factor.levels.len();
+                let level = match is_own {
+                    true => number,
+                    false => ((share * count as f64) as usize).min(count - 1),
+                };
+                listed.push(level as u32);
+            }
+        }
+        self.points = Points::Listed(listed);
+    }
+
+    /// Returns how many numbers of cells there are; some may be no cells.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The factors, the one that varies slowest first.
+    #[must_use]
+    pub fn factors(&self) -> &[Factor] {
+        &self.factors
+    }
+
+    /// The plan that cells change.
+    #[must_use]
+    pub const fn template(&self) -> &Template {
+        &self.template
+    }
+
+    /// Numbers of the series that take part.
+    #[must_use]
+    pub fn series(&self) -> &[usize] {
+        &self.series
+    }
+
+    /// Returns the cell of a number; None where it is none.
+    #[must_use]
+    pub fn cell(&self, number: u64, files: &dyn Files, memory: &Memory) -> Option<Cell> {
+        let chosen = self.chosen(number);
+        let has_series = self.series.len() > 1;
+        let series = self.series[if has_series { chosen[0] as usize } else { 0 }];
+        let mut cell = Cell {
+            number,
+            series,
+            levels: Vec::with_capacity(chosen.len()),
+            changes: Vec::new(),
+            refused: None,
+        };
+        let mut computed = Vec::new();
+        for (factor, level) in self.factors.iter().zip(&chosen) {
+            let varies = holds_all(&factor.when, &|key| self.text(&cell, key, files, memory));
+            if !varies.unwrap_or(false) {
+                if *level > 0 {
+                    return None;
+                }
+                cell.levels.push(None);
+                continue;
+            }
+            cell.levels.push(Some(*level));
+            for (key, setting) in &factor.levels[*level as usize].settings {
+                match setting {
+                    Setting::Text(text) => cell.changes.push((key.clone(), text.clone())),
+                    Setting::Computed(expression) => computed.push((key, expression)),
+                }
+            }
+        }
+        for (key, expression) in computed {
+            let found =
+                expression.evaluate(&|name| Amount::read(&self.text(&cell, name, files, memory)?));
+            let text = found.and_then(|amount| {
+                amount.text().ok_or_else(|| {
+                    let text = expression.text();
+                    format!("`{text}` is neither data, a time, a rate nor a number")
+                })
+            });
+            match text {
+                Ok(text) => cell.changes.push((key.clone(), text)),
+                Err(why) => cell.refused = Some(format!("{key}: {why}")),
+            }
+        }
+        let mut excluded = self.exclude.iter();
+        let is_excluded = excluded.any(|all| {
+            holds_all(all, &|key| self.text(&cell, key, files, memory)).unwrap_or(false)
+        });
+        (!is_excluded).then_some(cell)
+    }
+
+    /// Returns the series that a cell runs.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the plan once it is changed.
+    pub fn scenario(&self, cell: &Cell, files: &dyn Files) -> Result<Series, Diagnostics> {
+        self.template.cell(cell.series, &cell.overrides(), files)
+    }
+
+    fn chosen(&self, number: u64) -> Vec<u32> {
+        let dimensions = self.factors.len();
+        if let Points::Listed(levels) = &self.points {
+            let begin = number as usize * dimensions;
+            return levels[begin..begin + dimensions].to_vec();
+        }
+        let mut rest = number;
+        let mut chosen = vec![0; dimensions];
+        for (level, factor) in chosen.iter_mut().zip(&self.factors).rev() {
+            let count = factor.levels.len() as u64;
+            *level = (rest % count) as u32;
+            rest /= count;
+        }
+        chosen
+    }
+
+    /// The value of a key, or of `bdp`, in a cell as far as it is known.
+    fn text(&self, cell: &Cell, name: &str, files: &dyn Files, memory: &Memory) -> Option<String> {
+        let own = cell.changes.iter().rev().find(|(key, _)| key == name);
+        if let Some((_, text)) = own {
+            return Some(text.clone());
+        }
+        if name == "bdp" {
+            return self.bdp(cell, files, memory);
+        }
+        let mut values = memory.values.borrow_mut();
+        values
+            .entry((cell.series, name.to_owned()))
+            .or_insert_with(|| {
+                let path = self.template.paths(cell.series, name).into_iter().next()?;
+                self.template.leaves(cell.series).remove(&path)
+            })
+            .clone()
+    }
+
+    fn bdp(&self, cell: &Cell, files: &dyn Files, memory: &Memory) -> Option<String> {
+        let of_path = |change: &&String| {
+            let sections = ["path.", "link.", "node.", "sender.link.", "receiver.link."];
+            sections.iter().any(|section| change.starts_with(section))
+        };
+        let all = cell.overrides();
+        let changes: Vec<String> = all.iter().filter(of_path).cloned().collect();
+        let mut known = memory.bdp.borrow_mut();
+        let known = known.entry((cell.series, changes.clone()));
+        let bdp = *known.or_insert_with(|| {
+            let series = self.template.cell(cell.series, &changes, files).ok()?;
+            series.scenario.bdp()
+        });
+        Some(format!("{} B", bdp?.as_u64()))
+    }
+}
+
+fn holds_all(
+    conditions: &[Condition],
+    text_of: &dyn Fn(&str) -> Option<String>,
+) -> Result<bool, String> {
+    for condition in conditions {
+        if !condition.holds(text_of)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn of_series(template: &Template, numbers: &[usize]) -> Factor {
+    let levels = numbers.iter().map(|number| Level {
+        label: template.plan().series[*number].name.clone(),
+        settings: vec![],
+    });
+    Factor {
+        name: "series".to_owned(),
+        levels: levels.collect(),
+        when: vec![],
+    }
+}
+
+fn of_axis(axis: &Axis) -> Factor {
+    let levels = axis.levels.iter().map(|level| Level {
+        label: level.label.clone(),
+        settings: axis
+            .keys
+            .iter()
+            .cloned()
+            .zip(level.values.iter().cloned())
+            .collect(),
+    });
+    Factor {
+        name: axis.name(),
+        levels: levels.collect(),
+        when: axis.when.clone(),
+    }
+}
+
+/// One level with everything, and one for each switch that is left out.
+fn of_ablation(switches: &[String]) -> Result<Factor, Refused> {
+    let mut levels = vec![Level {
+        label: "nothing".to_owned(),
+        settings: vec![],
+    }];
+    for text in switches {
+        let (key, value) = match text.split_once('=') {
+            Some((key, value)) => (key.trim(), value.trim()),
+            None => (text.trim(), "false"),
+        };
+        let found = lookup::find(key, 0..key.len());
+        let found = found.map_err(|misread| Refused::misread(text, misread))?;
+        if !found.is_flag() && !text.contains('=') {
+            let why = "it is not a switch";
+            let hint = "the value that it has without the mechanism: KEY=VALUE";
+            return Err(Refused::new(text, 0..text.len(), why, hint));
+        }
+        levels.push(Level {
+            label: key.to_owned(),
+            settings: vec![(key.to_owned(), Setting::Text(value.to_owned()))],
+        });
+    }
+    Ok(Factor {
+        name: "without".to_owned(),
+        levels,
+        when: vec![],
+    })
+}
+
+/// Two factors that set one key: which of them counts could not be seen in a table.
+fn check_overlap(template: &Template, factors: &[Factor]) -> Result<(), Refused> {
+    let mut owners: BTreeMap<String, usize> = BTreeMap::new();
+    for (number, factor) in factors.iter().enumerate() {
+        let settings = factor.levels.iter().flat_map(|level| &level.settings);
+        let mut keys: Vec<&String> = settings.map(|(key, _)| key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        for path in keys.into_iter().flat_map(|key| template.paths(0, key)) {
+            let owner = *owners.entry(path.clone()).or_insert(number);
+            if owner != number {
+                let why = format!("{path} is set by {} as well", factors[owner].name);
+                let name = &factor.name;
+                return Err(Refused::new(
+                    name,
+                    0..name.len(),
+                    &why,
+                    "one axis for each key",
+                ));
+            }
+        }
+    }
+    Ok(())
+}

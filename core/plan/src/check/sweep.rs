@@ -1,0 +1,57 @@
+//! `[sweep]`: what varies. Its texts are read by whoever sweeps; here axes are checked.
+
+use crate::axis::{Axis, Condition};
+use crate::diagnostic::{Diagnostic, Place};
+use crate::document::ValueKind;
+use crate::keys;
+use crate::model::Sweep;
+use crate::reader::Reader;
+use alloc::format;
+use gigatcp_units::settings::Misread;
+
+/// Reads the section, if there is one.
+pub(super) fn sweep(plan: &Reader) -> Option<Sweep> {
+    let value = plan.value("sweep")?;
+    let reader = Reader::of_value(&keys::SWEEP, value, plan.findings())?;
+    check(&reader, "over", |text| Axis::read(text).map(|_| ()));
+    check(&reader, "exclude", |text| {
+        Condition::read_all(text, 0).map(|_| ())
+    });
+    Some(Sweep {
+        over: reader.texts("over"),
+        exclude: reader.texts("exclude"),
+        ablate: reader.texts("ablate"),
+        design: reader.text("design"),
+        order: order(&reader).map(Into::into),
+        repeat: reader.count("repeat"),
+        batches: reader.count("batches"),
+        metric: reader.text("metric"),
+        until: reader.probability("until").map(|share| share.as_f64()),
+        most: reader.count("most"),
+    })
+}
+
+/// Reads the order in which cells or series come.
+pub(super) fn order(reader: &Reader) -> Option<&'static str> {
+    let orders = ["random", "written"];
+    let find = |name: &str| orders.into_iter().find(|one| *one == name);
+    reader.choice("order", "order", orders.into_iter(), find)
+}
+
+/// Checks each text of a list where it is written.
+fn check(reader: &Reader, key: &str, read: impl Fn(&str) -> Result<(), Misread>) {
+    let Some(ValueKind::Array(elements)) = reader.value(key).map(|value| &value.kind) else {
+        return;
+    };
+    for element in elements {
+        let ValueKind::Text(text) = &element.kind else {
+            continue;
+        };
+        if let Err(misread) = read(text) {
+            let place: Place = element.place_within(text, misread.span);
+            let finding = Diagnostic::error(&place, format!("`{key}`: {}", misread.why));
+            let finding = finding.nearest(misread.nearest).hint(misread.hint);
+            reader.findings().add(finding);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! A plan that is read many times with further changes, as a sweep does.
+//!
+//! Text is parsed once. For each cell the document of one series is changed and checked
+//! again, so a cell is what a run with the same `--set` is.
+
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::assign::Assignment;
+use crate::axis::Amount;
+use crate::check;
+use crate::diagnostic::{Diagnostics, Findings, Severity};
+use crate::document::{Table, Value, ValueKind};
+use crate::model::{Plan, Series};
+use crate::{Files, changes, parse_with, syntax};
+
+/// A checked plan that can be read again with changes.
+#[derive(Clone, Debug)]
+pub struct Template {
+    plan: Plan,
+    variants: Vec<Variant>,
+}
+
+/// One series: its document with `unset`, `set` and overrides applied.
+#[derive(Clone, Debug)]
+pub(crate) struct Variant {
+    pub(crate) document: Table,
+}
+
+/// Keys at the top of a plan that do not change what a world does.
+const WORDS_ALONE: [&str; 8] = [
+    "name",
+    "title",
+    "description",
+    "claims",
+    "seed",
+    "repeat",
+    "series",
+    "sweep",
+];
+
+impl Template {
+    /// Reads and checks a plan, as [`parse_with`] does.
+    ///
+    /// # Errors
+    /// As [`parse_with`].
+    pub fn read(
+        source_name: &str,
+        bytes: &[u8],
+        overrides: &[String],
+        files: &dyn Files,
+    ) -> Result<Self, Diagnostics> {
+        let mut plan = parse_with(source_name, bytes, overrides, files)?;
+        plan.warnings.source_name = source_name.to_owned();
+        plan.warnings.text = String::from_utf8_lossy(bytes).into_owned();
+        plan.warnings.overrides = overrides.to_vec();
+        // What can be found was found above.
+        let findings = Findings::new(files);
+        let changes = changes(overrides, &findings);
+        let document = syntax::document(bytes, &findings);
+        let variants = document.map(|document| check::variants(document, &changes, &findings));
+        Ok(Self {
+            plan,
+            variants: variants.unwrap_or_default(),
+        })
+    }
+
+    /// The plan without changes.
+    #[must_use]
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Returns the series of that number with changes `KEY=VALUE`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the changed series.
+    pub fn cell(
+        &self,
+        series: usize,
+        changes: &[String],
+        files: &dyn Files,
+    ) -> Result<Series, Diagnostics> {
+        let findings = Findings::new(files);
+        let base = self.plan.warnings.overrides.len();
+        let mut document = self.variants[series].document.clone();
+        for (number, change) in changes.iter().enumerate() {
+            for assignment in Assignment::from_override(change, base + number, &findings) {
+                assignment.apply(&mut document, &findings);
+            }
+        }
+        let scenario = check::scenario(&document, &findings);
+        let list = findings.into_sorted();
+        if list.iter().any(|one| one.severity == Severity::Error) {
+            let mut texts = self.plan.warnings.clone();
+            texts.overrides.extend_from_slice(changes);
+            return Err(Diagnostics { list, ..texts });
+        }
+        let series = &self.plan.series[series];
+        Ok(Series {
+            name: series.name.clone(),
+            title: series.title.clone(),
+            fitted: series.fitted.clone(),
+            fit_of: series.fit_of.clone(),
+            scenario,
+        })
+    }
+
+    /// Returns every value that the series sets, by dotted key with numbers of elements.
+    #[must_use]
+    pub fn leaves(&self, series: usize) -> BTreeMap<String, String> {
+        let mut all = BTreeMap::new();
+        let document = &self.variants[series].document;
+        for entry in &document.entries {
+            if !WORDS_ALONE.contains(&entry.key.as_str()) {
+                collect(&entry.value, &entry.key, &mut all);
+            }
+        }
+        all
+    }
+
+    /// Returns the dotted keys, with numbers of elements, that a key of an axis sets.
+    #[must_use]
+    pub fn paths(&self, series: usize, key: &str) -> Vec<String> {
+        const MARK: &str = "\u{1}";
+        let findings = Findings::default();
+        let mut document = self.variants[series].document.clone();
+        for assignment in Assignment::from_override(&format!("{key}={MARK}"), 0, &findings) {
+            assignment.apply(&mut document, &findings);
+        }
+        let mut all = BTreeMap::new();
+        for entry in &document.entries {
+            collect(&entry.value, &entry.key, &mut all);
+        }
+        let marked = all.into_iter().filter(|(_, text)| text == MARK);
+        marked.map(|(path, _)| path).collect()
+    }
+}
+
+fn collect(value: &Value, path: &str, all: &mut BTreeMap<String, String>) {
+    let text = match &value.kind {
+        ValueKind::Table(table) => {
+            for entry in &table.entries {
+                collect(&entry.value, &format!("{path}.{}", entry.key), all);
+            }
+            return;
+        }
+        ValueKind::Array(elements) => {
+            for (number, element) in elements.iter().enumerate() {
+                collect(element, &format!("{path}.{number}"), all);
+            }
+            return;
+        }
+        ValueKind::Text(text) => text.clone(),
+        ValueKind::Integer(number) => format!("{}", number.unwrap_or_default()),
+        ValueKind::Float(number) => format!("{number:?}"),
+        ValueKind::Flag(flag) => format!("{flag}"),
+        ValueKind::Date => String::new(),
+    };
+    all.insert(path.to_owned(), text);
+}
+
+/// Returns a value in one form for each quantity: `10ms`, `10 ms` and `0.01 s` are the same.
+#[must_use]
+pub fn canonical(text: &str) -> String {
+    let text = text.trim();
+    match Amount::read(text) {
+        Some(amount) => {
+            let (data, time) = (amount.dimension.data, amount.dimension.time);
+            format!("{:e} {data} {time}", amount.value)
+        }
+        None => text.to_owned(),
+    }
+}

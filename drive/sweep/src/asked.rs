@@ -1,0 +1,219 @@
+//! A question and its plan as they are stored: all that is needed to find its rows again.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use gigatcp_design::address::digest;
+use gigatcp_design::{Question, Refused, Space};
+use gigatcp_plan::{Diagnostics, Files, Template};
+use serde::{Deserialize, Serialize};
+
+use crate::rows::Detail;
+use crate::store::{StoreError, io_error};
+
+/// A question about a plan.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Asked {
+    /// `gigatcp.question/1`.
+    pub schema: String,
+    /// Name of the plan.
+    pub name: String,
+    /// One line of what the plan shows.
+    pub title: String,
+    /// Version of the program that ran it, part of the address of each cell.
+    pub version: String,
+    /// The plan as read.
+    pub plan: String,
+    /// Files that the plan names, by name.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+    /// Overrides `KEY=VALUE`.
+    pub overrides: Vec<String>,
+    /// The series that take part; all if empty.
+    pub series: Vec<String>,
+    /// Axes.
+    pub over: Vec<String>,
+    /// Combinations left out.
+    pub exclude: Vec<String>,
+    /// Switches left out one at a time.
+    pub ablate: Vec<String>,
+    /// Which combinations run.
+    pub design: String,
+    /// Whether cells run in random order.
+    pub is_random: bool,
+    /// Seed of repetition 0.
+    pub seed: u64,
+    /// Repetitions of a cell in a batch.
+    pub repeat: u32,
+    /// Batches.
+    pub batches: u32,
+    /// The column that tables are about.
+    pub metric: String,
+    /// Half width of the interval to reach, as a share of the mean.
+    pub until: Option<f64>,
+    /// Repetitions at most.
+    pub most: u32,
+    /// Whether intervals are kept.
+    pub intervals: bool,
+    /// Whether samples are kept.
+    pub samples: bool,
+}
+
+/// The schema this code writes.
+const SCHEMA: &str = "gigatcp.question/1";
+
+/// The file in the directory of a question.
+pub const FILE: &str = "sweep.json";
+
+/// Its plan there.
+pub const PLAN: &str = "plan.toml";
+
+/// Why a stored question cannot be put again.
+#[derive(Debug, thiserror::Error)]
+pub enum AskedError {
+    /// It cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It is not one.
+    #[error("{0}")]
+    Strange(String),
+    /// Its plan is refused by this version.
+    #[error("{0}")]
+    Plan(Box<Diagnostics>),
+    /// Its axes are refused by this version.
+    #[error("{0}")]
+    Refused(#[from] Refused),
+}
+
+impl Files for Asked {
+    fn read(&self, name: &str) -> Result<String, String> {
+        let text = self.files.get(name).cloned();
+        text.ok_or_else(|| format!("{name} was not stored with the sweep"))
+    }
+}
+
+impl Asked {
+    /// The question about a plan whose text is `plan`.
+    #[must_use]
+    pub fn new(template: &Template, plan: &str, question: &Question, version: &str) -> Self {
+        let checked = template.plan();
+        Self {
+            schema: SCHEMA.to_owned(),
+            name: checked.name.clone(),
+            title: checked.title.clone(),
+            version: version.to_owned(),
+            plan: plan.to_owned(),
+            files: BTreeMap::new(),
+            overrides: checked.warnings.overrides.clone(),
+            series: vec![],
+            over: question.over.clone(),
+            exclude: question.exclude.clone(),
+            ablate: question.ablate.clone(),
+            design: question.design.clone(),
+            is_random: question.is_random,
+            seed: question.seed,
+            repeat: question.repeat,
+            batches: question.batches,
+            metric: question.metric.clone(),
+            until: question.until,
+            most: question.most,
+            intervals: false,
+            samples: false,
+        }
+    }
+
+    /// The question in the terms of `gigatcp_design`.
+    #[must_use]
+    pub fn question(&self) -> Question {
+        Question {
+            over: self.over.clone(),
+            exclude: self.exclude.clone(),
+            ablate: self.ablate.clone(),
+            design: self.design.clone(),
+            is_random: self.is_random,
+            seed: self.seed,
+            repeat: self.repeat,
+            batches: self.batches,
+            metric: self.metric.clone(),
+            until: self.until,
+            most: self.most,
+        }
+    }
+
+    /// What is kept of each flow beyond its sums.
+    #[must_use]
+    pub const fn detail(&self) -> Detail {
+        Detail {
+            intervals: self.intervals,
+            samples: self.samples,
+        }
+    }
+
+    /// Returns its cells.
+    ///
+    /// # Errors
+    /// When plan or axes are refused.
+    pub fn space(&self) -> Result<Space, AskedError> {
+        let template = Template::read(&self.name, self.plan.as_bytes(), &self.overrides, self);
+        let template = template.map_err(|wrong| AskedError::Plan(Box::new(wrong)))?;
+        Ok(Space::new(template, &self.question(), &self.series)?)
+    }
+
+    /// Returns a fingerprint: 16 hex digits.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        format!("{:016x}", digest(text.as_bytes(), 0x0061_736b_6564) as u64)
+    }
+
+    /// Writes it into a directory, whole or not at all, and its plan as a file to run.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    pub fn write(&self, directory: &Path) -> Result<(), StoreError> {
+        fs::create_dir_all(directory).map_err(io_error("create the directory", directory))?;
+        let text = serde_json::to_string_pretty(self).unwrap_or_default();
+        let path = directory.join(FILE);
+        if fs::read_to_string(&path).is_ok_and(|old| old == text) {
+            // The newest question is the one that was put last.
+            let touched = fs::File::options().append(true).open(&path);
+            let now = std::time::SystemTime::now();
+            return touched
+                .and_then(|file| file.set_modified(now))
+                .map_err(io_error("write", &path));
+        }
+        let write = |path: &Path, text: &str| {
+            crate::tables::replace(path, |file| {
+                std::io::Write::write_all(file, text.as_bytes())
+            })
+        };
+        for (name, text) in &self.files {
+            // A name with directories in it is found by its last word, as with stored runs.
+            let name = Path::new(name).file_name().unwrap_or_default();
+            write(&directory.join(name), text)?;
+        }
+        write(&directory.join(PLAN), &self.plan)?;
+        write(&path, &text)
+    }
+
+    /// Reads the question in a directory.
+    ///
+    /// # Errors
+    /// When there is none, or one of a newer version.
+    pub fn read(directory: &Path) -> Result<Self, AskedError> {
+        let path = directory.join(FILE);
+        let text = fs::read_to_string(&path).map_err(io_error("read", &path))?;
+        let strange = |why: String| AskedError::Strange(format!("{}: {why}", path.display()));
+        let value: serde_json::Value =
+            serde_json::from_str(&text).map_err(|error| strange(error.to_string()))?;
+        let schema = value.get("schema").and_then(|schema| schema.as_str());
+        if schema != Some(SCHEMA) {
+            let found = schema.unwrap_or("none");
+            return Err(strange(format!(
+                "it has the schema `{found}`, and this version reads `{SCHEMA}`"
+            )));
+        }
+        serde_json::from_value(value).map_err(|error| strange(error.to_string()))
+    }
+}

@@ -1,0 +1,276 @@
+//! Runs the cells that are not in the store, on all cores.
+//!
+//! Each repetition of a cell is a world of its own with its seed, so nothing depends on
+//! the order, on the number of cores, or on what was run before. Batches run one after the
+//! other; within one the order is random unless the question says otherwise. Where an
+//! interval is to become narrow, cells are repeated in rounds, and how often depends on
+//! their own values alone.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use gigatcp_design::address::{Address, Addresses};
+use gigatcp_design::space::Memory;
+use gigatcp_design::{Cell, Question, Space};
+use gigatcp_plan::Files;
+use gigatcp_units::order::Order;
+
+use crate::rows::{CellRow, Column, Detail, metric};
+use crate::store::{Store, StoreError};
+
+/// What to run.
+pub struct Job<'a> {
+    /// The cells.
+    pub space: &'a Space,
+    /// How often and in which order.
+    pub question: &'a Question,
+    /// What is there, and where new rows go.
+    pub store: &'a Store,
+    /// What cells are filed under.
+    pub addresses: Addresses,
+    /// Who reads the files that the plan names.
+    pub files: &'a (dyn Files + Sync),
+    /// What is kept beyond sums.
+    pub detail: Detail,
+    /// The column that `until` is about.
+    pub metric: &'static Column<CellRow>,
+    /// Worlds at the same time.
+    pub threads: usize,
+}
+
+/// How far a sweep is; read it from another thread.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Repetitions of cells that were in the store.
+    pub known: AtomicU64,
+    /// Repetitions to run, in this round and before.
+    pub wanted: AtomicU64,
+    /// Those that have run.
+    pub done: AtomicU64,
+    /// Those without results.
+    pub failed: AtomicU64,
+}
+
+/// The repetitions of a round, by place.
+enum Work {
+    /// All of all cells: batches, then numbers of cells times repetitions.
+    All { order: Vec<Order>, repeat: u32 },
+    /// Listed.
+    Listed(Vec<(u64, u32)>),
+}
+
+impl Work {
+    fn of(job: &Job<'_>) -> Self {
+        let (question, count) = (job.question, job.space.count());
+        let units = count * u64::from(question.repeat);
+        let order = |batch: u32| match question.is_random {
+            true => Order::random(units, question.seed ^ u64::from(batch) << 32),
+            false => Order::written(units),
+        };
+        Self::All {
+            order: (0..question.batches).map(order).collect(),
+            repeat: question.repeat,
+        }
+    }
+
+    fn len(&self, count: u64) -> u64 {
+        match self {
+            Self::All { order, repeat } => order.len() as u64 * count * u64::from(*repeat),
+            Self::Listed(list) => list.len() as u64,
+        }
+    }
+
+    /// Number of the cell and repetition at a place.
+    fn at(&self, place: u64, count: u64) -> (u64, u32) {
+        match self {
+            Self::All { order, repeat } => {
+                let units = count * u64::from(*repeat);
+                let batch = place / units;
+                let unit = order[batch as usize].at(place % units);
+                let repetition = unit % u64::from(*repeat) + batch * u64::from(*repeat);
+                (unit / u64::from(*repeat), repetition as u32)
+            }
+            Self::Listed(list) => list[place as usize],
+        }
+    }
+}
+
+/// Runs what is not in the store. Returns whether everything ran; when `stop` becomes true,
+/// or the store cannot be written, running worlds end and are not stored.
+///
+/// # Errors
+/// When the store cannot be written or read.
+pub fn run(job: &Job<'_>, stop: &AtomicBool, progress: &Progress) -> Result<bool, StoreError> {
+    let mut work = Work::of(job);
+    let mut has_begun = false;
+    loop {
+        let (known, new) = (AtomicU64::new(0), AtomicU64::new(0));
+        each_place(job, &work, stop, &|addresses, cell, repetition| {
+            let plan = addresses.plan(job.space, cell);
+            let seed = job.question.seed_of(repetition);
+            let is_known = job.store.has(addresses.with_seed(plan, seed), job.detail);
+            let counter = if is_known { &known } else { &new };
+            counter.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })?;
+        let (known, new) = (known.into_inner(), new.into_inner());
+        progress.known.fetch_add(known, Ordering::Relaxed);
+        progress.wanted.fetch_add(new, Ordering::Relaxed);
+        if new > 0 && !stop.load(Ordering::Relaxed) {
+            if !has_begun {
+                job.store.begin()?;
+                has_begun = true;
+            }
+            let ran = each_place(job, &work, stop, &|addresses, cell, repetition| {
+                run_one(job, addresses, cell, repetition, stop, progress)
+            });
+            ran?;
+        }
+        if stop.load(Ordering::Relaxed) {
+            job.store.finish()?;
+            return Ok(false);
+        }
+        let next = unsettled(job, &work)?;
+        if next.is_empty() {
+            break;
+        }
+        work = Work::Listed(next);
+    }
+    job.store.finish()?;
+    Ok(true)
+}
+
+type Visit<'a> = dyn Fn(&mut Addresses, &Cell, u32) -> Result<(), StoreError> + Sync + 'a;
+
+/// Visits the cell and repetition at each place, on all threads, in the order of places.
+fn each_place(
+    job: &Job<'_>,
+    work: &Work,
+    stop: &AtomicBool,
+    visit: &Visit<'_>,
+) -> Result<(), StoreError> {
+    let count = job.space.count();
+    let (length, next) = (work.len(count), AtomicU64::new(0));
+    let failure = Mutex::new(None);
+    let worker = || {
+        let (memory, mut addresses) = (Memory::default(), job.addresses.clone());
+        while !stop.load(Ordering::Relaxed) {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            if place >= length {
+                break;
+            }
+            let (number, repetition) = work.at(place, count);
+            let Some(cell) = job.space.cell(number, job.files, &memory) else {
+                continue;
+            };
+            if let Err(error) = visit(&mut addresses, &cell, repetition) {
+                stop.store(true, Ordering::Relaxed);
+                let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
+                failure.get_or_insert(error);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..job.threads {
+            scope.spawn(worker);
+        }
+        worker();
+    });
+    let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failure.map_or(Ok(()), Err)
+}
+
+/// Runs a repetition of a cell unless it is known, and stores its row.
+fn run_one(
+    job: &Job<'_>,
+    addresses: &mut Addresses,
+    cell: &Cell,
+    repetition: u32,
+    stop: &AtomicBool,
+    progress: &Progress,
+) -> Result<(), StoreError> {
+    let seed = job.question.seed_of(repetition);
+    let plan = addresses.plan(job.space, cell);
+    let address: Address = addresses.with_seed(plan, seed);
+    if job.store.has(address, job.detail) {
+        return Ok(());
+    }
+    let Some(row) = row(job, cell, (repetition, seed), stop) else {
+        return Ok(());
+    };
+    if row.failure.is_some() {
+        progress.failed.fetch_add(1, Ordering::Relaxed);
+    }
+    job.store.append(address, job.detail, &row)?;
+    progress.done.fetch_add(1, Ordering::Relaxed);
+    Ok(())
+}
+
+/// What comes out of a repetition; None when it was stopped.
+fn row(job: &Job<'_>, cell: &Cell, seed: (u32, u64), stop: &AtomicBool) -> Option<CellRow> {
+    if let Some(why) = &cell.refused {
+        return Some(CellRow::failed(why.clone()));
+    }
+    let series = match job.space.scenario(cell, job.files) {
+        Ok(series) => series,
+        Err(wrong) => {
+            let first = wrong.list.first().map(|finding| finding.message.clone());
+            return Some(CellRow::failed(first.unwrap_or_default()));
+        }
+    };
+    if let Some(refusal) = gigatcp_run::run::asks_for_kernel(&series) {
+        return Some(CellRow::failed(refusal.message));
+    }
+    let now = AtomicU64::new(0);
+    // A world that finds a fault in itself panics; nothing of it is used afterwards.
+    let run = || gigatcp_run::run::world(&series, seed, None, stop, &now);
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(record)) => (!record.partial).then(|| CellRow::of(&record, job.detail)),
+        Ok(Err(error)) => Some(CellRow::failed(error.to_string())),
+        Err(_) => Some(CellRow::failed("the simulator found a fault in itself")),
+    }
+}
+
+/// The repetitions that cells need beyond those of the last round.
+fn unsettled(job: &Job<'_>, last: &Work) -> Result<Vec<(u64, u32)>, StoreError> {
+    if job.question.until.is_none() {
+        return Ok(vec![]);
+    }
+    // Repetitions of a cell are listed one after the other, the last one last.
+    let mut counts: Vec<(u64, u32)> = Vec::new();
+    match last {
+        Work::All { .. } => {
+            let first = job.question.first();
+            counts.extend((0..job.space.count()).map(|number| (number, first)));
+        }
+        Work::Listed(list) => {
+            for (number, repetition) in list {
+                match counts.last_mut().filter(|last| last.0 == *number) {
+                    Some(last) => last.1 = repetition + 1,
+                    None => counts.push((*number, repetition + 1)),
+                }
+            }
+        }
+    }
+    let (memory, mut addresses) = (Memory::default(), job.addresses.clone());
+    let mut next = Vec::new();
+    for (number, count) in counts {
+        let Some(cell) = job.space.cell(number, job.files, &memory) else {
+            continue;
+        };
+        let plan = addresses.plan(job.space, &cell);
+        let value = |repetition: u32| -> Result<f64, StoreError> {
+            let address = addresses.with_seed(plan, job.question.seed_of(repetition));
+            let row = job.store.row(address)?;
+            let value = row.and_then(|row| metric(&row, job.metric));
+            Ok(value.unwrap_or(f64::NAN))
+        };
+        let values = (0..count).map(value).collect::<Result<Vec<f64>, _>>()?;
+        if let Some(more) = job.question.next(&values) {
+            next.extend((count..more).map(|repetition| (number, repetition)));
+        }
+    }
+    Ok(next)
+}

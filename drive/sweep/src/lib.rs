@@ -1,0 +1,32 @@
+//! Runs the cells of a sweep on all cores, and stores what came out.
+//!
+//! ```text
+//! plan + question -> cells -> rows in a store -> tables, and grids for statistics
+//! ```
+//!
+//! * [`Sweep`]: all of it, as `gigatcp sweep` and `gigatcp show` use it.
+//! * [`rows`]: what is kept of a cell; the columns of the tables, with units.
+//! * [`store`]: rows in files that only grow, by the address of their cell.
+//! * [`asked`]: a question and its plan as they are stored.
+//! * [`execute`]: what is not in the store is run; nothing else is.
+//! * [`tables`]: all rows as compressed CSV, or Parquet.
+//! * [`results`]: the values of one column, for `gigatcp_design`.
+//!
+//! Not included: more than one machine.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod asked;
+pub mod execute;
+#[cfg(feature = "parquet")]
+mod parquet;
+pub mod results;
+pub mod rows;
+pub mod store;
+pub mod sweep;
+pub mod tables;
+
+pub use asked::Asked;
+pub use execute::{Job, Progress, run};
+pub use store::{Store, StoreError};
+pub use sweep::Sweep;

@@ -1,0 +1,128 @@
+//! The rows of a question, in the order of its cells, and the values of one column.
+
+use gigatcp_design::address::{Address, Addresses};
+use gigatcp_design::grid::{Arm, Grid, Scale};
+use gigatcp_design::space::Memory;
+use gigatcp_design::{Cell, Question, Space};
+use gigatcp_plan::Files;
+
+use crate::rows::{CellRow, Column, Detail, metric};
+use crate::store::{Store, StoreError};
+
+/// A question with the store that has its rows.
+pub struct Results<'a> {
+    /// The cells.
+    pub space: &'a Space,
+    /// How often each is repeated.
+    pub question: &'a Question,
+    /// The rows.
+    pub store: &'a Store,
+    /// What they are filed under.
+    pub addresses: Addresses,
+    /// Who reads the files that the plan names.
+    pub files: &'a dyn Files,
+    /// The column that `until` is about.
+    pub metric: &'static Column<CellRow>,
+    /// What is wanted beyond sums; rows may have more.
+    pub detail: Detail,
+}
+
+/// A repetition of a cell.
+#[derive(Clone, Copy, Debug)]
+pub struct Repetition<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
+    /// Its number among the repetitions.
+    pub number: u32,
+    /// Its batch.
+    pub batch: u32,
+    /// Its seed.
+    pub seed: u64,
+    /// What it is filed under.
+    pub address: Address,
+}
+
+impl Results<'_> {
+    /// Visits every repetition that has a row, in the order of cells and repetitions.
+    /// Returns how many of them have none.
+    ///
+    /// # Errors
+    /// When a row cannot be read, and what `visit` returns.
+    pub fn each<E: From<StoreError>>(
+        &self,
+        mut visit: impl FnMut(&Repetition<'_>, &CellRow) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let (memory, mut addresses) = (Memory::default(), self.addresses.clone());
+        let mut missing = 0;
+        for number in 0..self.space.count() {
+            let Some(cell) = self.space.cell(number, self.files, &memory) else {
+                continue;
+            };
+            let plan = addresses.plan(self.space, &cell);
+            let (mut from, mut to) = (0, self.question.first());
+            let mut values = Vec::new();
+            while from < to {
+                for repetition in from..to {
+                    let seed = self.question.seed_of(repetition);
+                    let one = Repetition {
+                        cell: &cell,
+                        number: repetition,
+                        batch: repetition / self.question.repeat,
+                        seed,
+                        address: addresses.with_seed(plan, seed),
+                    };
+                    match self.store.row(one.address)? {
+                        Some(row) => {
+                            values.push(metric(&row, self.metric).unwrap_or(f64::NAN));
+                            visit(&one, &row)?;
+                        }
+                        None => missing += 1,
+                    }
+                }
+                (from, to) = match values.len() == to as usize {
+                    true => (to, self.question.next(&values).unwrap_or(to)),
+                    false => (to, to),
+                };
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Returns the values of a column of `cells`, and how many repetitions have no row.
+    ///
+    /// # Errors
+    /// When a row cannot be read.
+    pub fn grid(&self, column: &Column<CellRow>) -> Result<(Grid, u64), StoreError> {
+        let scales = self.space.factors().iter().map(|factor| Scale {
+            name: factor.name.clone(),
+            labels: factor
+                .levels
+                .iter()
+                .map(|level| level.label.clone())
+                .collect(),
+        });
+        let mut grid = Grid {
+            metric: column.name.to_owned(),
+            scales: scales.collect(),
+            arms: Vec::new(),
+        };
+        let mut last = None;
+        let missing = self.each(|one, row| -> Result<(), StoreError> {
+            if last != Some(one.cell.number) {
+                last = Some(one.cell.number);
+                grid.arms.push(Arm {
+                    levels: one.cell.levels.clone(),
+                    values: Vec::new(),
+                    failures: 0,
+                });
+            }
+            if let Some(arm) = grid.arms.last_mut() {
+                let value = metric(row, column);
+                arm.failures += u32::from(row.failure.is_some());
+                arm.values.push(value.unwrap_or(f64::NAN));
+            }
+            Ok(())
+        })?;
+        Ok((grid, missing))
+    }
+}

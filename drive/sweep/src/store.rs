@@ -1,0 +1,379 @@
+//! Rows by the address of their cell, in files that only grow.
+//!
+//! A directory of segments. Each sweep that stores something makes a segment of its own, so
+//! several at once do not disturb each other. A line of a segment is
+//!
+//! ```text
+//! checksum (16 hex digits) address (32 hex digits) detail (a digit) row (JSON)
+//! ```
+//!
+//! and the first line says which schema it has. A line that is cut off at the end of a
+//! segment, where a sweep was killed, or whose checksum is wrong, counts as not there: its
+//! cell runs again. Nothing that is stored is ever changed. Lines reach the disk within
+//! [`SYNC`]: that is what a power cut can lose beside running cells.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use gigatcp_design::address::{Address, digest};
+
+use crate::rows::{CellRow, Detail};
+
+/// First words of a segment; the number is that of the schema.
+const SCHEMA: &str = "gigatcp.sweep/";
+
+/// The schema this code reads and writes.
+const NUMBER: u32 = 1;
+
+/// Time between two calls that make the disk keep what was written.
+pub const SYNC: Duration = Duration::from_secs(1);
+
+/// Octets of a line before the row.
+const PREFIX: usize = 16 + 1 + 32 + 1 + 1 + 1;
+
+/// Why a store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system refuses.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A newer version of the program wrote it.
+    #[error("{} has the schema `{found}`, and this version reads up to `{SCHEMA}{NUMBER}`", path.display())]
+    Newer {
+        /// The segment.
+        path: PathBuf,
+        /// What its first line says.
+        found: String,
+    },
+    /// A row cannot be understood although its checksum is right.
+    #[error("{} has a row that cannot be read: {why}", path.display())]
+    Row {
+        /// The segment.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+}
+
+pub(crate) fn io_error<'a>(
+    action: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(io::Error) -> StoreError + 'a {
+    move |source| StoreError::Io {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// What a store was found to hold beyond whole rows.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Flaws {
+    /// Rows whose checksum is wrong: segment and place.
+    pub corrupt: Vec<(PathBuf, u64)>,
+    /// Segments whose last row was cut off.
+    pub cut: u64,
+}
+
+/// Where a row is.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    segment: u32,
+    length: u32,
+    offset: u64,
+    detail: u8,
+}
+
+/// Rows by address.
+#[derive(Debug)]
+pub struct Store {
+    directory: PathBuf,
+    index: RwLock<Index>,
+    flaws: Flaws,
+    writer: Mutex<Option<Writer>>,
+}
+
+#[derive(Debug, Default)]
+struct Index {
+    segments: Vec<Arc<(PathBuf, File)>>,
+    places: HashMap<Address, Place>,
+}
+
+impl Index {
+    /// The same cell with the same detail has the same row: the first is kept.
+    fn put(&mut self, address: Address, place: Place) {
+        let known = self.places.entry(address).or_insert(place);
+        if known.detail & place.detail != place.detail {
+            *known = place;
+        }
+    }
+}
+
+/// The segment that rows are added to.
+#[derive(Debug)]
+struct Writer {
+    segment: Arc<(PathBuf, File)>,
+    number: u32,
+    offset: u64,
+    synced: Instant,
+}
+
+impl Store {
+    /// Opens the store in a directory, which need not exist, and reads where its rows are.
+    ///
+    /// # Errors
+    /// When a segment cannot be read, or has a newer schema.
+    pub fn open(directory: &Path) -> Result<Self, StoreError> {
+        let mut store = Self {
+            directory: directory.to_owned(),
+            index: RwLock::default(),
+            flaws: Flaws::default(),
+            writer: Mutex::new(None),
+        };
+        let entries = match fs::read_dir(directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(store),
+            Err(error) => return Err(io_error("read the directory", directory)(error)),
+        };
+        let mut paths = Vec::new();
+        for entry in entries {
+            let path = entry
+                .map_err(io_error("read the directory", directory))?
+                .path();
+            if path.extension().is_some_and(|ending| ending == "rows") {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        for path in paths {
+            store.read_segment(path)?;
+        }
+        Ok(store)
+    }
+
+    fn read_segment(&mut self, path: PathBuf) -> Result<(), StoreError> {
+        let file = File::open(&path).map_err(io_error("open", &path))?;
+        let mut reader = BufReader::with_capacity(1 << 20, &file);
+        let index = self.index.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let segment = index.segments.len() as u32;
+        let (mut offset, mut line) = (0_u64, Vec::new());
+        loop {
+            line.clear();
+            let read = reader.read_until(b'\n', &mut line);
+            let length = read.map_err(io_error("read", &path))?;
+            if length == 0 {
+                break;
+            }
+            if line.pop() != Some(b'\n') {
+                self.flaws.cut += 1;
+                break;
+            }
+            if offset == 0 {
+                check_schema(&line, &path)?;
+            } else if let Some((address, detail)) = whole(&line) {
+                let place = Place {
+                    segment,
+                    length: line.len() as u32,
+                    offset,
+                    detail,
+                };
+                index.put(address, place);
+            } else {
+                self.flaws.corrupt.push((path.clone(), offset));
+            }
+            offset += length as u64;
+        }
+        index.segments.push(Arc::new((path, file)));
+        Ok(())
+    }
+
+    /// What was found beyond whole rows.
+    #[must_use]
+    pub const fn flaws(&self) -> &Flaws {
+        &self.flaws
+    }
+
+    fn index(&self) -> std::sync::RwLockReadGuard<'_, Index> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Option<Writer>> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.index().places.len()
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether there is a row with this detail.
+    #[must_use]
+    pub fn has(&self, address: Address, detail: Detail) -> bool {
+        let index = self.index();
+        let place = index.places.get(&address);
+        place.is_some_and(|place| detail.is_in(place.detail))
+    }
+
+    /// Returns the row of an address; None if there is none.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn row(&self, address: Address) -> Result<Option<CellRow>, StoreError> {
+        let index = self.index();
+        let Some(place) = index.places.get(&address).copied() else {
+            return Ok(None);
+        };
+        let segment = Arc::clone(&index.segments[place.segment as usize]);
+        drop(index);
+        let (path, file) = &*segment;
+        let mut line = vec![0; place.length as usize];
+        let read = file.read_exact_at(&mut line, place.offset);
+        read.map_err(io_error("read", path))?;
+        let row = serde_json::from_slice(&line[PREFIX..]);
+        row.map(Some).map_err(|error| StoreError::Row {
+            path: path.clone(),
+            why: error.to_string(),
+        })
+    }
+
+    /// Makes a segment for rows to come.
+    ///
+    /// # Errors
+    /// When the directory cannot be written.
+    pub fn begin(&self) -> Result<(), StoreError> {
+        let directory = &self.directory;
+        fs::create_dir_all(directory).map_err(io_error("create the directory", directory))?;
+        let mut number = self.index().segments.len();
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        let (path, mut file) = loop {
+            let path = directory.join(format!("{number:06}.rows"));
+            match options.open(&path) {
+                Ok(file) => break (path, file),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(io_error("create", &path)(error)),
+            }
+        };
+        let header = format!("{SCHEMA}{NUMBER}\n");
+        let written = file.write_all(header.as_bytes());
+        written.map_err(io_error("write", &path))?;
+        let segment = Arc::new((path, file));
+        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
+        index.segments.push(Arc::clone(&segment));
+        *self.writer() = Some(Writer {
+            segment,
+            number: index.segments.len() as u32 - 1,
+            offset: header.len() as u64,
+            synced: Instant::now(),
+        });
+        Ok(())
+    }
+
+    /// Stores a row in the segment that was begun.
+    ///
+    /// # Errors
+    /// When it cannot be written; what was stored before is there.
+    pub fn append(
+        &self,
+        address: Address,
+        detail: Detail,
+        row: &CellRow,
+    ) -> Result<(), StoreError> {
+        let row = serde_json::to_string(row).unwrap_or_default();
+        let rest = format!("{address:032x} {} {row}", detail.digit());
+        let line = format!("{:016x} {rest}\n", checksum(rest.as_bytes()));
+        let mut writer = self.writer();
+        let Some(writer) = writer.as_mut() else {
+            return Ok(());
+        };
+        let (path, file) = &*writer.segment;
+        let written = file.write_all_at(line.as_bytes(), writer.offset);
+        let synced = match writer.synced.elapsed() >= SYNC {
+            true => {
+                writer.synced = Instant::now();
+                file.sync_data()
+            }
+            false => Ok(()),
+        };
+        written.and(synced).map_err(io_error("write", path))?;
+        let place = Place {
+            segment: writer.number,
+            length: line.len() as u32 - 1,
+            offset: writer.offset,
+            detail: detail.digit(),
+        };
+        writer.offset += line.len() as u64;
+        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
+        index.put(address, place);
+        Ok(())
+    }
+
+    /// Makes the disk keep what was written. A segment without rows is removed.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn finish(&self) -> Result<(), StoreError> {
+        let Some(writer) = self.writer().take() else {
+            return Ok(());
+        };
+        let (path, file) = &*writer.segment;
+        if writer.offset == (SCHEMA.len() + 2) as u64 {
+            let _ = fs::remove_file(path);
+            return Ok(());
+        }
+        file.sync_data().map_err(io_error("write", path))
+    }
+}
+
+fn check_schema(line: &[u8], path: &Path) -> Result<(), StoreError> {
+    let text = String::from_utf8_lossy(line).into_owned();
+    let number = text
+        .strip_prefix(SCHEMA)
+        .and_then(|number| number.parse::<u32>().ok());
+    match number {
+        Some(1..=NUMBER) => Ok(()),
+        Some(_) => Err(StoreError::Newer {
+            path: path.to_owned(),
+            found: text,
+        }),
+        None => Err(StoreError::Row {
+            path: path.to_owned(),
+            why: "the first line names no schema".to_owned(),
+        }),
+    }
+}
+
+fn checksum(bytes: &[u8]) -> u64 {
+    digest(bytes, 0x0072_6f77) as u64
+}
+
+/// Address and detail of a line whose checksum is right.
+fn whole(line: &[u8]) -> Option<(Address, u8)> {
+    let hex = |range: std::ops::Range<usize>| std::str::from_utf8(line.get(range)?).ok();
+    let wanted = u64::from_str_radix(hex(0..16)?, 16).ok()?;
+    if checksum(line.get(17..)?) != wanted {
+        return None;
+    }
+    let address = u128::from_str_radix(hex(17..49)?, 16).ok()?;
+    let detail = line.get(50)?.checked_sub(b'0')?;
+    Some((address, detail))
+}

@@ -1,0 +1,140 @@
+//! A sweep: a question, its cells, and the store that has their rows.
+//!
+//! ```text
+//! BASE/cells/NUMBER.rows   rows of all questions about a plan
+//! BASE/HASH/sweep.json     a question
+//! BASE/HASH/cells.csv.gz   its tables
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use gigatcp_design::address::Addresses;
+use gigatcp_design::{Question, Space};
+
+use crate::asked::{Asked, AskedError};
+use crate::execute::{self, Job, Progress};
+use crate::results::Results;
+use crate::rows::{CellRow, Column, find_metric};
+use crate::store::{Store, StoreError};
+use crate::tables;
+
+/// A question with its cells and their rows.
+#[derive(Debug)]
+pub struct Sweep {
+    asked: Asked,
+    question: Question,
+    space: Space,
+    store: Store,
+    directory: PathBuf,
+    metric: &'static Column<CellRow>,
+}
+
+impl Sweep {
+    /// Opens the sweep of a question in the directory of its plan's sweeps.
+    ///
+    /// # Errors
+    /// When the question is refused, or what is stored there cannot be read.
+    pub fn open(base: &Path, asked: Asked) -> Result<Self, AskedError> {
+        let space = asked.space()?;
+        let metric = find_metric(&asked.metric).ok_or_else(|| {
+            AskedError::Strange(format!("no column of cells is called `{}`", asked.metric))
+        })?;
+        Ok(Self {
+            directory: base.join(asked.hash()),
+            store: Store::open(&base.join("cells"))?,
+            question: asked.question(),
+            metric,
+            space,
+            asked,
+        })
+    }
+
+    /// Opens a stored sweep by the directory of its question.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn stored(directory: &Path) -> Result<Self, AskedError> {
+        let asked = Asked::read(directory)?;
+        let base = directory.parent().unwrap_or(Path::new("."));
+        let mut sweep = Self::open(base, asked)?;
+        sweep.directory = directory.to_owned();
+        Ok(sweep)
+    }
+
+    /// The question as it is stored.
+    #[must_use]
+    pub const fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    /// The cells.
+    #[must_use]
+    pub const fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// The rows.
+    #[must_use]
+    pub const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Where question and tables are.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Stores the question and runs what has no row. Returns whether everything ran.
+    ///
+    /// # Errors
+    /// When something cannot be stored; rows that were stored are there.
+    pub fn run(
+        &self,
+        threads: usize,
+        stop: &AtomicBool,
+        progress: &Progress,
+    ) -> Result<bool, StoreError> {
+        self.asked.write(&self.directory)?;
+        let job = Job {
+            space: &self.space,
+            question: &self.question,
+            store: &self.store,
+            addresses: self.addresses(),
+            files: &self.asked,
+            detail: self.asked.detail(),
+            metric: self.metric,
+            threads,
+        };
+        execute::run(&job, stop, progress)
+    }
+
+    /// The rows in the order of cells.
+    #[must_use]
+    pub fn results(&self) -> Results<'_> {
+        Results {
+            space: &self.space,
+            question: &self.question,
+            store: &self.store,
+            addresses: self.addresses(),
+            files: &self.asked,
+            metric: self.metric,
+            detail: self.asked.detail(),
+        }
+    }
+
+    /// Writes the tables into the directory of the question. Returns how many repetitions
+    /// have no row.
+    ///
+    /// # Errors
+    /// When a table cannot be written.
+    pub fn write_tables(&self) -> Result<u64, StoreError> {
+        tables::write(&self.results(), &self.directory)
+    }
+
+    fn addresses(&self) -> Addresses {
+        let named: Vec<String> = self.asked.files.values().cloned().collect();
+        Addresses::new(&self.space, &self.asked.version, &named)
+    }
+}

@@ -1,0 +1,258 @@
+//! Tables of all rows: compressed CSV, or Parquet where the program was built with it.
+//!
+//! `cells` has a row for each repetition of a cell; `flows` and `hops` one for each flow and
+//! path element of those; `intervals` and `samples` where they were kept. Every table
+//! begins with the columns of [`KEYS`] and one for each factor. `columns.json` has name,
+//! unit and meaning of every column; a Parquet file has them as metadata of its fields.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::results::{Repetition, Results};
+use crate::rows::{CELL, CellRow, Column, FLOW, HOP, INTERVAL, Kind, SAMPLE, Value};
+use crate::store::{StoreError, io_error};
+
+/// The columns that every table begins with.
+pub const KEYS: [Field; 4] = [
+    field("cell", "", "number of the cell", Kind::Whole),
+    field("repetition", "", "number of the repetition", Kind::Whole),
+    field("batch", "", "number of the batch", Kind::Whole),
+    field("seed", "", "seed of the repetition", Kind::Whole),
+];
+
+/// Whether tables are Parquet files.
+pub const IS_PARQUET: bool = cfg!(feature = "parquet");
+
+/// Name, unit, meaning and kind of a column.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: std::borrow::Cow<'static, str>,
+    /// Its unit; empty: none.
+    pub unit: &'static str,
+    /// What it says.
+    pub meaning: &'static str,
+    /// What its values are.
+    pub kind: Kind,
+}
+
+const fn field(name: &'static str, unit: &'static str, meaning: &'static str, kind: Kind) -> Field {
+    Field {
+        name: std::borrow::Cow::Borrowed(name),
+        unit,
+        meaning,
+        kind,
+    }
+}
+
+/// A table that is being written.
+pub(crate) trait Sink {
+    /// Adds a row with a value for each column.
+    fn row(&mut self, values: Vec<Value>) -> io::Result<()>;
+    /// Ends the table.
+    fn end(self: Box<Self>) -> io::Result<()>;
+}
+
+/// Writes all tables of a question into a directory. Returns how many repetitions have no
+/// row.
+///
+/// # Errors
+/// When a row cannot be read, or a table not be written; earlier tables are then still there.
+pub fn write(results: &Results<'_>, directory: &Path) -> Result<u64, StoreError> {
+    fs::create_dir_all(directory).map_err(io_error("create the directory", directory))?;
+    let factors = results.space.factors().iter();
+    let factors = factors.map(|factor| Field {
+        name: factor.name.clone().into(),
+        unit: "",
+        meaning: "level of the factor; empty where it does not vary",
+        kind: Kind::Text,
+    });
+    let keys: Vec<Field> = KEYS.into_iter().chain(factors).collect();
+    let of_flow = |row: &CellRow| row.flows.clone();
+    let intervals = |row: &CellRow| {
+        let flows = row.flows.iter();
+        let all = flows.flat_map(|flow| flow.intervals.iter().map(|one| (flow.name.clone(), *one)));
+        all.collect()
+    };
+    let samples = |row: &CellRow| {
+        let flows = row.flows.iter();
+        let all = flows.flat_map(|flow| flow.samples.iter().map(|one| (flow.name.clone(), *one)));
+        all.collect()
+    };
+    let mut writer = Tables {
+        results,
+        directory,
+        keys,
+        described: serde_json::Map::new(),
+    };
+    let missing = writer.table("cells", CELL, |row| vec![row.clone()])?;
+    writer.table("flows", FLOW, of_flow)?;
+    writer.table("hops", HOP, |row| row.hops.clone())?;
+    if results.detail.intervals {
+        writer.table("intervals", INTERVAL, intervals)?;
+    }
+    if results.detail.samples {
+        writer.table("samples", SAMPLE, samples)?;
+    }
+    writer.describe()?;
+    Ok(missing)
+}
+
+struct Tables<'a> {
+    results: &'a Results<'a>,
+    directory: &'a Path,
+    keys: Vec<Field>,
+    described: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Tables<'_> {
+    /// Writes a table with the rows that `rows` makes of each repetition.
+    fn table<R>(
+        &mut self,
+        name: &str,
+        columns: &[Column<R>],
+        rows: impl Fn(&CellRow) -> Vec<R>,
+    ) -> Result<u64, StoreError> {
+        let own = columns.iter().map(|column| Field {
+            name: column.name.into(),
+            unit: column.unit,
+            meaning: column.meaning,
+            kind: column.kind,
+        });
+        let fields: Vec<Field> = self.keys.iter().cloned().chain(own).collect();
+        let path = self.directory.join(file_name(name));
+        let mut sink: Option<Box<dyn Sink>> = None;
+        let building = building(&path);
+        let failed = |error| io_error("write", &building)(error);
+        let missing = self.results.each(|one, row| -> Result<(), StoreError> {
+            for row in rows(row) {
+                // A table without rows is no file.
+                let sink = match &mut sink {
+                    Some(sink) => sink,
+                    none => none.insert(open(&building, &fields).map_err(failed)?),
+                };
+                let mut values = keys(self.results, one);
+                values.extend(columns.iter().map(|column| (column.value)(&row)));
+                sink.row(values).map_err(failed)?;
+            }
+            Ok(())
+        })?;
+        if let Some(sink) = sink {
+            sink.end().map_err(failed)?;
+            fs::rename(&building, &path).map_err(io_error("write", &path))?;
+            self.described.insert(name.to_owned(), described(&fields));
+        }
+        Ok(missing)
+    }
+
+    fn describe(&self) -> Result<(), StoreError> {
+        let text = serde_json::to_string_pretty(&self.described).unwrap_or_default();
+        replace(&self.directory.join("columns.json"), |file| {
+            file.write_all(text.as_bytes())
+        })
+    }
+}
+
+fn described(fields: &[Field]) -> serde_json::Value {
+    let columns = fields.iter().map(|field| {
+        serde_json::json!({ "name": field.name, "unit": field.unit, "meaning": field.meaning })
+    });
+    columns.collect::<Vec<_>>().into()
+}
+
+/// The values of the columns that say which row it is.
+fn keys(results: &Results<'_>, one: &Repetition<'_>) -> Vec<Value> {
+    let numbers = [
+        one.cell.number,
+        u64::from(one.number),
+        u64::from(one.batch),
+        one.seed,
+    ];
+    let numbers = numbers.into_iter().map(Value::Whole);
+    let factors = results.space.factors().iter().zip(&one.cell.levels);
+    let labels = factors.map(|(factor, level)| match level {
+        Some(level) => Value::Text(factor.levels[*level as usize].label.clone()),
+        None => Value::Missing,
+    });
+    numbers.chain(labels).collect()
+}
+
+fn file_name(table: &str) -> String {
+    match IS_PARQUET {
+        true => format!("{table}.parquet"),
+        false => format!("{table}.csv.gz"),
+    }
+}
+
+#[cfg(feature = "parquet")]
+fn open(path: &Path, fields: &[Field]) -> io::Result<Box<dyn Sink>> {
+    crate::parquet::open(path, fields)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn open(path: &Path, fields: &[Field]) -> io::Result<Box<dyn Sink>> {
+    let file = io::BufWriter::with_capacity(1 << 16, File::create(path)?);
+    let mut out = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+    let names: Vec<String> = fields.iter().map(|field| quoted(&field.name)).collect();
+    writeln!(out, "{}", names.join(","))?;
+    Ok(Box::new(Csv(out)))
+}
+
+#[cfg(not(feature = "parquet"))]
+struct Csv(flate2::write::GzEncoder<io::BufWriter<File>>);
+
+#[cfg(not(feature = "parquet"))]
+impl Sink for Csv {
+    fn row(&mut self, values: Vec<Value>) -> io::Result<()> {
+        for (at, value) in values.into_iter().enumerate() {
+            let separator = if at == 0 { "" } else { "," };
+            match value {
+                Value::Missing => write!(self.0, "{separator}")?,
+                Value::Text(text) => write!(self.0, "{separator}{}", quoted(&text))?,
+                Value::Whole(number) => write!(self.0, "{separator}{number}")?,
+                Value::Number(number) => write!(self.0, "{separator}{number}")?,
+            }
+        }
+        writeln!(self.0)
+    }
+
+    fn end(self: Box<Self>) -> io::Result<()> {
+        let file = self.0.finish()?;
+        file.into_inner()
+            .map_err(io::IntoInnerError::into_error)?
+            .sync_all()
+    }
+}
+
+/// A text as a field of CSV (RFC 4180).
+#[cfg(not(feature = "parquet"))]
+fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
+/// Where a file is written before it takes its place.
+fn building(path: &Path) -> std::path::PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}", std::process::id()))
+}
+
+/// Writes a file that is there whole or not at all.
+pub(crate) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    let building = building(path);
+    let written = File::create(&building).and_then(|mut file| {
+        write(&mut file)?;
+        file.sync_all()
+    });
+    let written = written.and_then(|()| fs::rename(&building, path));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&building);
+        io_error("write", path)(error)
+    })
+}

@@ -1,0 +1,290 @@
+//! `gigatcp show`: tables, effects and plots of a sweep that was stored.
+
+use std::fs;
+use std::path::PathBuf;
+
+use gigatcp_design::grid::Grid;
+use gigatcp_design::space::Memory;
+use gigatcp_report::sweep::SweepReport;
+use gigatcp_report::sweep::page::{CellLine, MOST_CELLS};
+use gigatcp_sweep::Sweep;
+use serde::Serialize;
+
+use super::run::quoted;
+use super::{Outcome, sweep};
+use crate::failure::Failure;
+use crate::{nearest, output};
+
+/// What can be typed.
+#[derive(clap::Args, Debug)]
+#[command(
+    about = "Show a stored sweep: tables by any axis, effects, plots",
+    long_about = "\
+Show a stored sweep: tables by any axis, effects, plots.
+
+SWEEP is the directory of a plan's sweeps, as in runs/my-sweep, of which the newest question is \
+shown, or the directory of one question in it. Values of axes that are not in the table are pooled. \
+Nothing is run.
+
+Behind the table stands what share of the variance of all values each axis explains, each pair of \
+axes together, and repetitions; with the probability of a share this large by chance, and for axes \
+of two levels the effect with its 95 % confidence interval.",
+    after_help = "\
+Examples:
+  gigatcp show runs/my-sweep
+  gigatcp show runs/my-sweep --by path.rtt --columns flow.congestion_control
+  gigatcp show runs/my-sweep --metric retransmitted_segments --compare flow.congestion_control
+  gigatcp show runs/my-sweep --plot
+  gigatcp show runs/my-sweep --json | jq '.cells[].values'"
+)]
+pub(crate) struct Arguments {
+    /// Directory of a sweep
+    #[arg(value_name = "SWEEP")]
+    sweep: PathBuf,
+
+    /// The column to show, instead of the sweep's
+    #[arg(long, value_name = "NAME")]
+    metric: Option<String>,
+
+    /// Axis whose levels are rows. May be repeated [default: all but the columns]
+    #[arg(long, value_name = "KEY")]
+    by: Vec<String>,
+
+    /// Axis whose levels are columns [default: the last one with few levels]
+    #[arg(long, value_name = "KEY")]
+    columns: Option<String>,
+
+    /// Compare the levels of this axis with its first, pair by pair
+    #[arg(long, value_name = "KEY")]
+    compare: Option<String>,
+
+    /// Write a page with plots, and the plots as SVG
+    #[arg(long)]
+    plot: bool,
+
+    /// Print all rows
+    #[arg(long)]
+    all: bool,
+
+    /// Print the values as JSON instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// What of a sweep to show.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct View {
+    /// The column; the sweep's if None.
+    pub(crate) metric: Option<String>,
+    /// Axes whose levels are rows.
+    pub(crate) by: Vec<String>,
+    /// Axis whose levels are columns.
+    pub(crate) columns: Option<String>,
+    /// Axis whose levels are compared.
+    pub(crate) compare: Option<String>,
+    /// Whether a page is written.
+    pub(crate) plot: bool,
+    /// Whether all rows are printed.
+    pub(crate) all: bool,
+    /// Whether values are printed as JSON.
+    pub(crate) json: bool,
+}
+
+/// Shows the sweep.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let given = &arguments.sweep;
+    let is_question = given.join(gigatcp_sweep::asked::FILE).exists();
+    let directory = match is_question {
+        true => Some(given.clone()),
+        false => sweep::newest(given),
+    };
+    let directory = directory.ok_or_else(|| {
+        Failure::new(format!("{} has no sweep", given.display()))
+            .effect("nothing is shown")
+            .hint("the directory that `gigatcp sweep` names, as in `gigatcp show runs/my-sweep`")
+    })?;
+    let sweep = Sweep::stored(&directory).map_err(sweep::unreadable)?;
+    say_flaws(&sweep);
+    let view = View {
+        metric: arguments.metric.clone(),
+        by: arguments.by.clone(),
+        columns: arguments.columns.clone(),
+        compare: arguments.compare.clone(),
+        plot: arguments.plot,
+        all: arguments.all,
+        json: arguments.json,
+    };
+    show(
+        &sweep,
+        &view,
+        &format!("gigatcp show {}", directory.display()),
+    )?;
+    Ok(Outcome::Done)
+}
+
+/// Prints tables of a sweep, and writes its page where that is wanted.
+pub(crate) fn show(sweep: &Sweep, view: &View, command: &str) -> Result<(), Failure> {
+    let asked = sweep.asked();
+    let column = sweep::column(view.metric.as_ref().unwrap_or(&asked.metric))?;
+    let (grid, missing) = sweep
+        .results()
+        .grid(column)
+        .map_err(|error| Failure::caused(&error).effect("nothing is shown"))?;
+    if view.json {
+        return output::print_json(&json(&grid, column.unit));
+    }
+    let report = SweepReport {
+        name: &asked.name,
+        title: &asked.title,
+        grid: &grid,
+        unit: column.unit,
+        meaning: column.meaning,
+        missing,
+        batches: (asked.repeat, asked.batches),
+    };
+    let rows = view.by.iter().map(|name| factor(&grid, name));
+    let table = gigatcp_report::sweep::View {
+        rows: rows.collect::<Result<_, _>>()?,
+        columns: view
+            .columns
+            .as_ref()
+            .map(|name| factor(&grid, name))
+            .transpose()?,
+        all: view.all,
+        compare: view
+            .compare
+            .as_ref()
+            .map(|name| factor(&grid, name))
+            .transpose()?,
+    };
+    let mut text = report.text(&table);
+    let directory = sweep.directory();
+    if view.plot {
+        let page = directory.join("sweep.html");
+        let plots = report.plots();
+        let files = plots.iter().map(|plot| {
+            (
+                directory.join(format!("{}.svg", plot.name)),
+                plot.file.clone(),
+            )
+        });
+        let html = report.page(&table, command, &cells(sweep));
+        let files = files.chain([(page.clone(), html)]);
+        for (path, text) in files {
+            let written = fs::write(&path, text);
+            written.map_err(|error| Failure::io(&format!("write {}", path.display()), &error))?;
+        }
+        text.push_str(&format!("\npage in {}", page.display()));
+    }
+    text.push_str(&format!("\nstored in {}", directory.display()));
+    output::print(&text)
+}
+
+/// The factor of a name.
+fn factor(grid: &Grid, name: &str) -> Result<usize, Failure> {
+    let names: Vec<&str> = grid
+        .scales
+        .iter()
+        .map(|scale| scale.name.as_str())
+        .collect();
+    grid.factor(name).ok_or_else(|| {
+        Failure::new(format!("the sweep has no axis `{name}`"))
+            .effect("nothing is shown")
+            .hint(nearest::hint(name, "axes", &names))
+    })
+}
+
+/// The values of a sweep for programs.
+#[derive(Serialize)]
+struct Json<'a> {
+    schema: &'static str,
+    metric: &'a str,
+    unit: &'a str,
+    axes: Vec<&'a str>,
+    cells: Vec<JsonCell<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonCell<'a> {
+    levels: Vec<Option<&'a str>>,
+    values: Vec<Option<f64>>,
+    failures: u32,
+}
+
+fn json<'a>(grid: &'a Grid, unit: &'a str) -> Json<'a> {
+    let cells = grid.arms.iter().map(|arm| {
+        let levels = arm.levels.iter().enumerate();
+        let levels = levels.map(|(factor, level)| level.map(|_| grid.label(factor, *level)));
+        let values = arm
+            .values
+            .iter()
+            .map(|value| value.is_finite().then_some(*value));
+        JsonCell {
+            levels: levels.collect(),
+            values: values.collect(),
+            failures: arm.failures,
+        }
+    });
+    Json {
+        schema: "gigatcp.show/1",
+        metric: &grid.metric,
+        unit,
+        axes: grid
+            .scales
+            .iter()
+            .map(|scale| scale.name.as_str())
+            .collect(),
+        cells: cells.collect(),
+    }
+}
+
+/// How cells are run alone.
+fn cells(sweep: &Sweep) -> Vec<CellLine> {
+    let (asked, space, memory) = (sweep.asked(), sweep.space(), Memory::default());
+    let cells = (0..space.count()).filter_map(|number| space.cell(number, asked, &memory));
+    let lines = cells.take(MOST_CELLS).map(|cell| {
+        let labels = space
+            .factors()
+            .iter()
+            .zip(&cell.levels)
+            .filter_map(|(factor, level)| {
+                let label = &factor.levels[(*level)? as usize].label;
+                Some(format!("{} {label}", factor.name))
+            });
+        let changes = asked.overrides.iter().cloned().chain(cell.overrides());
+        let changes: String = changes
+            .map(|change| format!(" --set {}", quoted(&change)))
+            .collect();
+        let series = match space.series().len() > 1 || !asked.series.is_empty() {
+            true => format!(
+                " --series {}",
+                space.template().plan().series[cell.series].name
+            ),
+            false => String::new(),
+        };
+        let plan = sweep.directory().join(gigatcp_sweep::asked::PLAN);
+        let plan = quoted(&plan.to_string_lossy());
+        CellLine {
+            name: labels.collect::<Vec<_>>().join(", "),
+            command: format!("gigatcp run {plan}{series}{changes} --seed {}", asked.seed),
+        }
+    });
+    lines.collect()
+}
+
+/// Says what a store has beyond whole rows.
+pub(crate) fn say_flaws(sweep: &Sweep) {
+    let flaws = sweep.store().flaws();
+    for (path, place) in flaws.corrupt.iter().take(5) {
+        output::say(&format!(
+            "warning: {} has a corrupt row at byte {place}: it counts as not run, and nothing is removed",
+            path.display()
+        ));
+    }
+    if flaws.corrupt.len() > 5 {
+        output::say(&format!(
+            "warning: {} more corrupt rows",
+            flaws.corrupt.len() - 5
+        ));
+    }
+}

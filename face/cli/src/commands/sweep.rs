@@ -1,0 +1,397 @@
+//! `gigatcp sweep`: a plan over axes, every combination on all cores, and tables.
+//!
+//! What was run before is not run again. The question is checked before anything runs, and
+//! every cell is on disk before the first line of a table is printed.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gigatcp_design::address::digest;
+use gigatcp_design::question::Design;
+use gigatcp_design::{Question, Refused, Space};
+use gigatcp_plan::{Sweep as Section, Template};
+use gigatcp_sweep::asked::AskedError;
+use gigatcp_sweep::rows::{CellRow, Column, find_metric, metrics};
+use gigatcp_sweep::{Asked, Progress, StoreError, Sweep, tables};
+use gigatcp_units::grammar::human_duration;
+
+use super::{Outcome, show};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::plan_file::PlanFile;
+use crate::{nearest, output, values};
+
+/// What can be typed.
+#[derive(clap::Args, Debug)]
+#[command(
+    about = "Run a plan over axes, on all cores, and show what each axis does",
+    long_about = "\
+Run a plan over axes, on all cores, and show what each axis does.
+
+An axis is KEY=LEVELS: a list (10ms,20ms), a range (`10 ms..160 ms log 5`, `0..1 linear 11`, \
+`1..9 step 2`), values in quotes where they hold commas, `name: value` for a level with a name. \
+KEY+KEY=LEVELS varies keys together, with one value for all or one for each in parentheses. A \
+level that names another key or `bdp` is computed for each cell: flow.window=0.5*bdp,2*bdp. \
+`KEY=LEVELS when KEY=VALUE` varies only where that holds. Axes, designs and the rest can stand in \
+the plan under [sweep] (keys: `gigatcp list keys`). A plan with several series is swept over them.
+
+Repetition k has the same seed in every cell, so that cells meet the same losses and arrivals, and \
+differences are compared pair by pair. Every cell is the run that `gigatcp run` with the same --set \
+and --seed is, to the bit.
+
+Results are in DIR/<name>-sweep: rows of all cells, which only grow, and for each question its \
+tables (compressed CSV; Parquet where the program was built with `--features parquet`) and its \
+page. A cell is filed under its plan, seed and program version: the same question again runs \
+nothing, other levels run what is new, and Ctrl-C, a crash or a power cut loses the running cells \
+only. A cell that cannot run is a row that says why.",
+    after_help = "\
+Examples:
+  gigatcp sweep my.toml --over path.rtt=10ms,20ms,40ms --over flow.congestion_control=cubic,bbr3,reno --repeat 20 --plot
+  gigatcp sweep my.toml --over 'path.loss=1e-6..1e-2 log 9' --over flow.window=0.5*bdp,bdp,2*bdp
+  gigatcp sweep my.toml --over path.rtt=10ms,80ms --until goodput_bps=2%
+  gigatcp sweep my.toml --ablate sender.sack,sender.rack,sender.tlp --repeat 10
+  gigatcp sweep my.toml --over sender.sack=false,true --over sender.timestamps=false,true --design two-level
+  gigatcp sweep my.toml --over 'path.rtt=1 ms..200 ms' --over 'path.loss=0..0.01' --design 'latin-hypercube 200'
+  gigatcp show runs/my-sweep --by path.rtt --columns flow.congestion_control"
+)]
+pub(crate) struct Arguments {
+    /// Name of an experiment (see `gigatcp list`), or path of a plan
+    #[arg(value_name = "NAME|PLAN.toml")]
+    plan: PathBuf,
+
+    /// An axis: KEY=LEVELS. May be repeated; the first varies slowest. Replaces an axis of the plan
+    /// over the same keys
+    #[arg(long, value_name = "KEY=LEVELS")]
+    over: Vec<String>,
+
+    /// Combinations that are left out: KEY=VALUE (also != < <= > >=), with ` and ` between. May be
+    /// repeated
+    #[arg(long, value_name = "CONDITION")]
+    exclude: Vec<String>,
+
+    /// Leave switches out one at a time: KEY for one that is true, or KEY=VALUE
+    #[arg(long, value_name = "KEY,KEY", value_delimiter = ',')]
+    ablate: Vec<String>,
+
+    /// Which combinations run: factorial, two-level, `fractional RESOLUTION`, `fractional D=ABC`,
+    /// `latin-hypercube N`, `sobol N` [default: factorial]
+    #[arg(long, value_name = "DESIGN")]
+    design: Option<String>,
+
+    /// Order in which cells run [default: random, by the seed]
+    #[arg(long, value_name = "ORDER", value_parser = ["random", "written"])]
+    order: Option<String>,
+
+    /// Repetitions of each cell
+    #[arg(long, value_name = "N", value_parser = values::repeat, allow_hyphen_values = true)]
+    repeat: Option<u32>,
+
+    /// Batches of repetitions, each with seeds of its own; shows the variance within and between
+    #[arg(long, value_name = "N", value_parser = values::repeat, allow_hyphen_values = true)]
+    batches: Option<u32>,
+
+    /// Repeat each cell until half the 95 % confidence interval of the metric is below this share of
+    /// its mean
+    #[arg(long, value_name = "METRIC=SHARE")]
+    until: Option<String>,
+
+    /// Repetitions of a cell at most [default: 200]
+    #[arg(long, value_name = "N", value_parser = values::repeat, requires = "until")]
+    most: Option<u32>,
+
+    /// The column that tables and plots are about [default: goodput_bps]
+    #[arg(long, value_name = "NAME")]
+    metric: Option<String>,
+
+    /// Change the plan in all cells: dotted key and value. May be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+
+    /// Sweep only this series. May be repeated
+    #[arg(long = "series", value_name = "NAME")]
+    series: Vec<String>,
+
+    /// Seed of the first repetition, of the order and of samples, instead of the plan's
+    #[arg(long, value_name = "N", value_parser = values::seed, allow_hyphen_values = true)]
+    seed: Option<u64>,
+
+    /// Also keep intervals or samples of each flow, as tables of their own
+    #[arg(long, value_name = "TABLE", value_delimiter = ',', value_parser = ["intervals", "samples"])]
+    keep: Vec<String>,
+
+    /// Write a page with plots, and the plots as SVG
+    #[arg(long)]
+    plot: bool,
+
+    /// Only say which cells there are
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Print all rows of the table
+    #[arg(long)]
+    all: bool,
+
+    /// Where the directory with the results is made
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    out: PathBuf,
+
+    /// Worlds at the same time [default: one per processor core]. The result does not depend on it
+    #[arg(long, value_name = "N", value_parser = values::jobs, allow_hyphen_values = true)]
+    jobs: Option<usize>,
+}
+
+/// Runs the sweep.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let file = PlanFile::find(&arguments.plan)?;
+    let plan = file.parse(&arguments.overrides)?;
+    let template = Template::read(
+        &plan.name,
+        file.text().as_bytes(),
+        &arguments.overrides,
+        &file,
+    );
+    let template = template.map_err(|findings| Failure::Plan(Box::new(findings)))?;
+    let question = Question::of(&plan, &section(arguments)?, arguments.seed);
+    column(&question.metric)?;
+    Design::read(&question.design).map_err(refused)?;
+    let mut asked = Asked::new(&template, &file.text(), &question, &version()?);
+    asked.files = file.named();
+    asked.series = super::run::chosen(&plan, &arguments.series)?;
+    asked.intervals = arguments.keep.iter().any(|table| table == "intervals");
+    asked.samples = arguments.keep.iter().any(|table| table == "samples");
+    let space = Space::new(template, &question, &asked.series).map_err(refused)?;
+    if arguments.dry_run {
+        return dry_run(&space, &question, &file);
+    }
+    let interrupt = Interrupt::listen()?;
+    let base = arguments.out.join(format!("{}-sweep", plan.name));
+    let sweep = Sweep::open(&base, asked).map_err(unreadable)?;
+    show::say_flaws(&sweep);
+    let is_complete = execute(arguments, &sweep, &interrupt)?;
+    if !is_complete {
+        output::say(&format!(
+            "{}; what ran is stored, and the same command goes on from there",
+            interrupt.signal().map_or("stopped", |signal| signal.name())
+        ));
+    }
+    sweep.write_tables().map_err(|error| unwritable(&error))?;
+    let view = show::View {
+        all: arguments.all,
+        plot: arguments.plot,
+        ..show::View::default()
+    };
+    let shown = show::show(&sweep, &view, &command());
+    if !tables::IS_PARQUET {
+        output::say("tables are compressed CSV: this program was built without Parquet");
+    }
+    match interrupt.signal() {
+        Some(signal) if !is_complete => Ok(Outcome::Interrupted(signal)),
+        _ => shown.map(|()| Outcome::Done),
+    }
+}
+
+/// What was typed, in the terms of a plan's `[sweep]`.
+fn section(arguments: &Arguments) -> Result<Section, Failure> {
+    let mut section = Section {
+        over: arguments.over.clone(),
+        exclude: arguments.exclude.clone(),
+        ablate: arguments.ablate.clone(),
+        design: arguments.design.clone(),
+        order: arguments.order.clone(),
+        repeat: arguments.repeat,
+        batches: arguments.batches,
+        metric: arguments.metric.clone(),
+        until: None,
+        most: arguments.most,
+    };
+    if let Some(text) = &arguments.until {
+        let (name, share) = text.rsplit_once('=').unwrap_or(("", text));
+        let share = share.trim().parse::<gigatcp_units::Probability>();
+        let share = share.map_err(|error| {
+            Failure::new(format!("--until {text}: {error}"))
+                .effect("nothing was run")
+                .hint("a metric and a share of its mean, as in `--until goodput_bps=2%`")
+        })?;
+        section.until = Some(share.as_f64());
+        if !name.is_empty() {
+            section.metric = Some(column(name.trim())?.name.to_owned());
+        }
+    }
+    Ok(section)
+}
+
+/// The column of that name.
+pub(crate) fn column(name: &str) -> Result<&'static Column<CellRow>, Failure> {
+    let names: Vec<&str> = metrics().map(|column| column.name).collect();
+    find_metric(name).ok_or_else(|| {
+        Failure::new(format!("no metric is called `{name}`"))
+            .effect("nothing was run")
+            .hint(nearest::hint(name, "metrics", &names))
+    })
+}
+
+/// Version and fingerprint of this program: results of another build are others.
+fn version() -> Result<String, Failure> {
+    let program = std::env::current_exe().and_then(std::fs::read);
+    let program = program.map_err(|error| Failure::io("read this program", &error))?;
+    let hash = digest(&program, 0x7072_6f67) as u64;
+    Ok(format!("{}-{hash:016x}", env!("CARGO_PKG_VERSION")))
+}
+
+fn command() -> String {
+    let words = std::env::args()
+        .skip(1)
+        .map(|word| super::run::quoted(&word));
+    format!("gigatcp {}", words.collect::<Vec<_>>().join(" "))
+}
+
+fn refused(refused: Refused) -> Failure {
+    Failure::Plan(Box::new(refused.diagnostics("sweep")))
+}
+
+/// What is said about a sweep that cannot be opened.
+pub(crate) fn unreadable(error: AskedError) -> Failure {
+    match error {
+        AskedError::Plan(findings) => Failure::Plan(findings),
+        AskedError::Refused(wrong) => refused(wrong),
+        AskedError::Store(StoreError::Newer { .. }) => Failure::caused(&error)
+            .effect("nothing was run or changed")
+            .hint("use the version that wrote it, or another directory with `--out`"),
+        AskedError::Store(_) | AskedError::Strange(_) => {
+            Failure::caused(&error).effect("nothing was run or changed")
+        }
+    }
+}
+
+fn unwritable(error: &StoreError) -> Failure {
+    Failure::caused(error)
+        .effect("cells that had run are stored; running ones are lost")
+        .hint("make room or choose another `--out`, and run the same command again: it goes on from there")
+}
+
+/// Says which cells there are.
+fn dry_run(space: &Space, question: &Question, file: &PlanFile) -> Result<Outcome, Failure> {
+    const SHOWN: usize = 20;
+    let memory = gigatcp_design::space::Memory::default();
+    let cells = (0..space.count()).filter_map(|number| space.cell(number, file, &memory));
+    let mut text = String::new();
+    let mut count = 0;
+    for cell in cells {
+        count += 1;
+        if count > SHOWN {
+            continue;
+        }
+        let mut words = cell.overrides();
+        if space.series().len() > 1 {
+            words.insert(0, space.template().plan().series[cell.series].name.clone());
+        }
+        words.extend(cell.refused.map(|why| format!("cannot run: {why}")));
+        text.push_str(&format!("{}\n", words.join("  ")));
+    }
+    if count > SHOWN {
+        text.push_str(&format!("{} more\n", count - SHOWN));
+    }
+    let runs = count as u64 * u64::from(question.first());
+    text.push_str(&format!(
+        "{}, {}\n",
+        output::counted(count as u64, "cell"),
+        output::counted(runs, "run")
+    ));
+    output::print(&text).map(|()| Outcome::Done)
+}
+
+/// Runs what has no row, and says how far it is. Returns whether everything ran.
+fn execute(arguments: &Arguments, sweep: &Sweep, interrupt: &Interrupt) -> Result<bool, Failure> {
+    let cores = || thread::available_parallelism().map_or(1, usize::from);
+    let threads = arguments.jobs.unwrap_or_else(cores);
+    let (progress, is_over) = (Progress::default(), AtomicBool::new(false));
+    let began = Instant::now();
+    let ran = thread::scope(|scope| {
+        let painter = scope.spawn(|| paint(&progress, began, &is_over));
+        let ran = sweep.run(threads, interrupt.stop(), &progress);
+        is_over.store(true, Ordering::Relaxed);
+        painter.thread().unpark();
+        ran
+    });
+    let ran = ran.map_err(|error| unwritable(&error))?;
+    let [known, done, failed] = [&progress.known, &progress.done, &progress.failed]
+        .map(|count| count.load(Ordering::Relaxed));
+    let failed = match failed {
+        0 => String::new(),
+        failed => format!(", {failed} failed"),
+    };
+    output::say(&format!(
+        "{} in {}{failed}; {known} known before\n",
+        output::counted(done, "run"),
+        elapsed(began),
+    ));
+    Ok(ran)
+}
+
+fn elapsed(began: Instant) -> String {
+    span(began.elapsed())
+}
+
+fn span(time: Duration) -> String {
+    let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    human_duration(gigatcp_units::Duration::from_nanos(nanos))
+}
+
+/// Says how far the sweep is: each second on a terminal, else each 10 s.
+fn paint(progress: &Progress, began: Instant, is_over: &AtomicBool) {
+    let on_terminal = std::io::stderr().is_terminal();
+    let step = Duration::from_secs(if on_terminal { 1 } else { 10 });
+    let mut last = Instant::now();
+    while !is_over.load(Ordering::Relaxed) {
+        thread::park_timeout(Duration::from_millis(200));
+        if last.elapsed() < step || is_over.load(Ordering::Relaxed) {
+            continue;
+        }
+        last = Instant::now();
+        let [known, wanted, done, failed] = [
+            &progress.known,
+            &progress.wanted,
+            &progress.done,
+            &progress.failed,
+        ]
+        .map(|count| count.load(Ordering::Relaxed));
+        let rate = done as f64 / began.elapsed().as_secs_f64();
+        let left = match done {
+            0 => String::new(),
+            _ => {
+                let left = Duration::from_secs_f64((wanted - done) as f64 / rate.max(1e-9));
+                format!(", {} left", span(left))
+            }
+        };
+        let failed = if failed > 0 {
+            format!(", {failed} failed")
+        } else {
+            String::new()
+        };
+        let line =
+            format!("[{done}/{wanted}] {rate:.1} runs/s{left}{failed}, {known} known before");
+        if on_terminal {
+            eprint!("\r\x1b[2K{line}");
+        } else {
+            output::say(&line);
+        }
+    }
+    if on_terminal {
+        eprint!("\r\x1b[2K");
+    }
+}
+
+/// The directory of the newest question in the directory of a plan's sweeps.
+pub(crate) fn newest(base: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(base).ok()?;
+    let questions = entries.filter_map(|entry| {
+        let path = entry.ok()?.path();
+        let file = path.join(gigatcp_sweep::asked::FILE);
+        let written = file.metadata().and_then(|about| about.modified()).ok()?;
+        Some((written, path))
+    });
+    questions.max().map(|(_, path)| path)
+}

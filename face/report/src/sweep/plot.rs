@@ -1,0 +1,442 @@
+//! The plots of a sweep: lines with bands, a heat map, distributions.
+
+use gigatcp_design::Amount;
+use gigatcp_design::grid::{Pivot, Pooled};
+use gigatcp_design::statistics::Summary;
+
+use super::svg::{Axis, Svg};
+use super::{Scale, SweepReport};
+
+/// Panels of small multiples at most.
+const MOST_PANELS: usize = 24;
+
+/// Curves of a panel at most.
+const MOST_CURVES: usize = 8;
+
+/// A plot: its name as a file, what it shows, and its element.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// Name of the file, without its ending.
+    pub name: &'static str,
+    /// What it shows.
+    pub caption: String,
+    /// An element of a page.
+    pub element: String,
+    /// A file of its own.
+    pub file: String,
+}
+
+/// A factor whose levels have places on an axis.
+struct Along {
+    factor: usize,
+    places: Vec<f64>,
+    is_log: bool,
+    is_number: bool,
+}
+
+/// A panel of small multiples: its levels, and the cells of each of its curves.
+struct Panel<'a> {
+    levels: Vec<Option<u32>>,
+    curves: Vec<(Option<u32>, &'a Vec<Pooled>)>,
+}
+
+/// The ends of an interval; the mean itself without one.
+fn ends(summary: &Summary) -> (f64, f64) {
+    let half = match summary.half_width.is_finite() {
+        true => summary.half_width,
+        false => 0.0,
+    };
+    (summary.mean - half, summary.mean + half)
+}
+
+impl SweepReport<'_> {
+    /// Every plot that the axes allow.
+    #[must_use]
+    pub fn plots(&self) -> Vec<Plot> {
+        let all = [self.lines(), self.heat_map(), self.distributions()];
+        all.into_iter().flatten().collect()
+    }
+
+    /// The factor along the horizontal axis: the one of numbers with the most levels.
+    fn along(&self) -> Option<Along> {
+        let factors = self.varying().into_iter();
+        let alongs = factors.map(|factor| {
+            let labels = &self.grid.scales[factor].labels;
+            let read = |label: &String| Amount::read(label).map(|amount| amount.value);
+            let numbers: Option<Vec<f64>> = labels.iter().map(read).collect();
+            let is_number = numbers.is_some();
+            let count = labels.len();
+            let places = numbers.unwrap_or_else(|| (0..count).map(|at| at as f64).collect());
+            let low = places.iter().copied().fold(f64::INFINITY, f64::min);
+            let high = places.iter().copied().fold(0.0, f64::max);
+            Along {
+                factor,
+                is_log: is_number && low > 0.0 && high / low >= 15.0,
+                places,
+                is_number,
+            }
+        });
+        alongs.max_by_key(|along| (along.is_number, along.places.len()))
+    }
+
+    /// The factor that other things than places stand for: the one with the most levels
+    /// that still fit.
+    fn curves(&self, others: &[usize]) -> Option<usize> {
+        let count = |factor: &usize| self.grid.scales[*factor].labels.len();
+        let fits = others
+            .iter()
+            .copied()
+            .filter(|factor| count(factor) <= MOST_CURVES);
+        fits.max_by_key(|factor| count(factor))
+    }
+
+    /// Small multiples of the mean over one axis, a curve for each level of a second.
+    fn lines(&self) -> Option<Plot> {
+        let along = self.along()?;
+        let others = self.varying().into_iter();
+        let others: Vec<usize> = others.filter(|one| *one != along.factor).collect();
+        let curves = self.curves(&others);
+        let panels: Vec<usize> = others
+            .into_iter()
+            .filter(|one| Some(*one) != curves)
+            .collect();
+        let mut rows = panels.clone();
+        rows.extend(curves);
+        let pivot = self.grid.pivot(&rows, Some(along.factor));
+        let mut groups: Vec<Panel<'_>> = Vec::new();
+        for (levels, cells) in &pivot.cells {
+            let panel = levels[..panels.len()].to_vec();
+            let curve = levels.get(panels.len()).copied().flatten();
+            match groups.last_mut().filter(|last| last.levels == panel) {
+                Some(last) => last.curves.push((curve, cells)),
+                None => groups.push(Panel {
+                    levels: panel,
+                    curves: vec![(curve, cells)],
+                }),
+            }
+        }
+        let left_out = groups.len().saturating_sub(MOST_PANELS);
+        groups.truncate(MOST_PANELS);
+        let (columns, size) = match groups.len() {
+            0 | 1 => (1, (900.0, 380.0)),
+            2 => (2, (590.0, 300.0)),
+            _ => (3, (393.0, 250.0)),
+        };
+        let lines = groups.len().div_ceil(columns);
+        let legend = 22.0;
+        let mut svg = Svg::new(size.0 * columns as f64, size.1 * lines as f64 + legend);
+        self.legend(&mut svg, curves);
+        for (number, panel) in groups.iter().enumerate() {
+            let (column, line) = (number % columns, number / columns);
+            let corner = (size.0 * column as f64, legend + size.1 * line as f64);
+            let names = panels.iter().zip(&panel.levels);
+            let names = names.map(|(factor, level)| self.level(*factor, *level));
+            let title = names.collect::<Vec<_>>().join(", ");
+            let frame = self.frame(&mut svg, corner, size, &title, &along, &pivot);
+            for (curve, cells) in &panel.curves {
+                let cells = pivot.columns.iter().copied().zip(*cells);
+                let cells: Vec<(Option<u32>, &Pooled)> = cells.collect();
+                self.curve(&mut svg, (curves, *curve), &cells, &along, &frame);
+            }
+        }
+        let more = match left_out {
+            0 => String::new(),
+            more => format!(" {more} panels are left out."),
+        };
+        let name = &self.grid.scales[along.factor].name;
+        let caption = format!(
+            "{} over {name}: means, and their 95 % confidence intervals as bands.{more}",
+            self.grid.metric
+        );
+        Some(plot("lines", caption, &svg))
+    }
+
+    /// A mean at each place with its interval as a band.
+    fn curve(
+        &self,
+        svg: &mut Svg,
+        (factor, level): (Option<usize>, Option<u32>),
+        cells: &[(Option<u32>, &Pooled)],
+        along: &Along,
+        (x, y): &(Axis, Axis),
+    ) {
+        let scale = self.scale();
+        let color = level.unwrap_or(0) as usize;
+        let points = cells.iter().filter_map(|(place, cell)| {
+            let at = x.at(along.places[(*place)? as usize]);
+            Some((at, *place, cell.summary?))
+        });
+        let mut points: Vec<(f64, Option<u32>, Summary)> = points.collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let at = |value: f64| y.at(value / scale.factor);
+        let upper = points.iter().map(|(x, _, one)| (*x, at(ends(one).1)));
+        let lower = points.iter().rev().map(|(x, _, one)| (*x, at(ends(one).0)));
+        svg.band(&upper.chain(lower).collect::<Vec<_>>(), color);
+        let middle = points.iter().map(|(x, _, one)| (*x, at(one.mean)));
+        let middle: Vec<(f64, f64)> = middle.collect();
+        svg.path(&middle, color);
+        for ((_, place, one), at) in points.iter().zip(&middle) {
+            let value = super::with_interval(one, scale);
+            let label = self.level(along.factor, *place);
+            let curve = factor.map_or(String::new(), |factor| self.level(factor, level));
+            let title = format!("{label} {curve}: {value} {}", scale.unit);
+            svg.dot(*at, color, &title);
+        }
+    }
+
+    fn level(&self, factor: usize, level: Option<u32>) -> String {
+        format!(
+            "{} {}",
+            self.grid.scales[factor].name,
+            self.grid.label(factor, level)
+        )
+    }
+
+    fn legend(&self, svg: &mut Svg, curves: Option<usize>) {
+        let Some(factor) = curves else { return };
+        let scale = &self.grid.scales[factor];
+        svg.text(8.0, 14.0, "start", "head", &scale.name);
+        let mut x = 24.0 + 7.5 * scale.name.chars().count() as f64;
+        for (color, label) in scale.labels.iter().enumerate() {
+            svg.path(&[(x, 10.0), (x + 22.0, 10.0)], color);
+            svg.text(x + 28.0, 14.0, "start", "", label);
+            x += 48.0 + 7.2 * label.chars().count() as f64;
+        }
+    }
+
+    /// Draws the frame of a panel; returns its axes.
+    fn frame(
+        &self,
+        svg: &mut Svg,
+        (left, top): (f64, f64),
+        (wide, high): (f64, f64),
+        title: &str,
+        along: &Along,
+        pivot: &Pivot,
+    ) -> (Axis, Axis) {
+        let unit = self.scale();
+        let summaries = pivot.cells.iter().flat_map(|(_, cells)| cells);
+        let bounds = summaries.filter_map(|cell| cell.summary).flat_map(|one| {
+            let (low, high) = ends(&one);
+            [low / unit.factor, high / unit.factor]
+        });
+        let bounds: Vec<f64> = bounds.chain([0.0]).collect();
+        let (begin, right, bottom) = (left + 70.0, left + wide - 20.0, top + high - 42.0);
+        let x = Axis::new(&along.places, along.is_log, begin, right);
+        let y = Axis::new(&bounds, false, bottom, top + 26.0);
+        svg.text(begin, top + 16.0, "start", "head", title);
+        for tick in y.ticks(5.0) {
+            svg.line((begin, y.at(tick)), (right, y.at(tick)), "grid");
+            svg.text(left + 64.0, y.at(tick) + 4.0, "end", "", &plain(tick));
+        }
+        svg.text(left + 8.0, top + 16.0, "start", "", unit.unit);
+        svg.line((begin, bottom), (right, bottom), "frame");
+        let scale = &self.grid.scales[along.factor];
+        let places = along.places.iter().map(|at| x.at(*at));
+        let labels = places.zip(scale.labels.iter().map(String::as_str));
+        labels_apart(svg, labels.collect(), bottom + 16.0);
+        let middle = (begin + right) / 2.0;
+        svg.text(middle, bottom + 34.0, "middle", "", &scale.name);
+        (x, y)
+    }
+
+    /// Means over the two factors with the most levels.
+    fn heat_map(&self) -> Option<Plot> {
+        let mut factors = self.varying();
+        let count = |factor: &usize| self.grid.scales[*factor].labels.len();
+        factors.sort_by_key(|factor| std::cmp::Reverse(count(factor)));
+        let (column, row) = (*factors.first()?, *factors.get(1)?);
+        if count(&column) > 200 || count(&row) > 200 || count(&row) * count(&column) < 4 {
+            return None;
+        }
+        let pivot = self.grid.pivot(&[row], Some(column));
+        let scale = self.scale();
+        let means = pivot
+            .cells
+            .iter()
+            .flat_map(|(_, cells)| cells)
+            .filter_map(|cell| cell.summary);
+        let means: Vec<f64> = means.map(|one| one.mean).collect();
+        let shade = Axis::new(&means, false, 0.0, 1.0);
+        let labels = self.grid.scales[row].labels.iter();
+        let longest = labels.map(|label| label.chars().count()).max()?;
+        let left = (30.0 + 7.2 * longest as f64).max(90.0);
+        let size = (
+            ((1100.0 - left) / pivot.columns.len() as f64).min(110.0),
+            (560.0 / pivot.cells.len() as f64).clamp(3.0, 30.0),
+        );
+        let wide = size.0 * pivot.columns.len() as f64;
+        let high = size.1 * pivot.cells.len() as f64;
+        let mut svg = Svg::new((left + wide + 10.0).max(400.0), high + 74.0);
+        svg.text(8.0, 16.0, "start", "head", &self.grid.scales[row].name);
+        let mut last = f64::NEG_INFINITY;
+        for (at, (levels, cells)) in pivot.cells.iter().enumerate() {
+            let y = 26.0 + at as f64 * size.1;
+            if y - last >= 12.0 {
+                let middle = y + size.1 / 2.0 + 4.0;
+                svg.text(
+                    left - 8.0,
+                    middle,
+                    "end",
+                    "",
+                    self.grid.label(row, levels[0]),
+                );
+                last = y;
+            }
+            let row = self.level(row, levels[0]);
+            for (place, (level, cell)) in pivot.columns.iter().zip(cells).enumerate() {
+                let corner = (left + place as f64 * size.0, y);
+                let name = format!("{row}, {}", self.level(column, *level));
+                if let Some(summary) = &cell.summary {
+                    let share = shade.at(summary.mean);
+                    self.tile(&mut svg, (corner, size), share, &name, summary);
+                }
+            }
+        }
+        let centers = (0..pivot.columns.len()).map(|at| left + (at as f64 + 0.5) * size.0);
+        let labels = pivot
+            .columns
+            .iter()
+            .map(|level| self.grid.label(column, *level));
+        labels_apart(&mut svg, centers.zip(labels).collect(), high + 44.0);
+        let name = &self.grid.scales[column].name;
+        svg.text(left + wide / 2.0, high + 64.0, "middle", "head", name);
+        let range = (
+            means.iter().copied().fold(f64::INFINITY, f64::min),
+            means.iter().copied().fold(0.0, f64::max),
+        );
+        let caption = format!(
+            "{}: means, light {} to dark {} {}.",
+            self.grid.metric,
+            scale.number(range.0),
+            scale.number(range.1),
+            scale.unit
+        );
+        Some(plot("heat", caption, &svg))
+    }
+
+    /// A cell of a heat map, with its number where there is room.
+    fn tile(
+        &self,
+        svg: &mut Svg,
+        (corner, size): ((f64, f64), (f64, f64)),
+        share: f64,
+        name: &str,
+        summary: &Summary,
+    ) {
+        let scale = self.scale();
+        let value = super::with_interval(summary, scale);
+        let title = format!("{name}: {value} {}", scale.unit);
+        svg.tile(corner, (size.0 - 1.0, size.1 - 1.0), share, &title);
+        if size.0 >= 42.0 && size.1 >= 15.0 {
+            let middle = (corner.0 + size.0 / 2.0, corner.1 + size.1 / 2.0 + 4.0);
+            let class = if share < 0.55 {
+                "value"
+            } else {
+                "value on-dark"
+            };
+            let number = scale.number(summary.mean);
+            svg.text(middle.0, middle.1, "middle", class, &number);
+        }
+    }
+
+    /// Distributions of all values, a curve for each level of a factor.
+    fn distributions(&self) -> Option<Plot> {
+        let curves = self.curves(&self.varying());
+        let scale = self.scale();
+        let count = curves.map_or(1, |factor| self.grid.scales[factor].labels.len());
+        let mut groups: Vec<Vec<f64>> = vec![Vec::new(); count];
+        for arm in &self.grid.arms {
+            let level = match curves {
+                Some(factor) => arm.levels[factor],
+                None => Some(0),
+            };
+            let Some(level) = level else { continue };
+            let values = arm.values.iter().filter(|value| value.is_finite());
+            groups[level as usize].extend(values.map(|value| value / scale.factor));
+        }
+        let all: Vec<f64> = groups.iter().flatten().copied().collect();
+        if all.len() < 10 {
+            return None;
+        }
+        let low = all.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = all.iter().copied().fold(0.0, f64::max);
+        let (wide, tall) = (900.0, 360.0);
+        let x = Axis::new(&all, low > 0.0 && high / low > 100.0, 70.0, wide - 20.0);
+        let y = Axis::new(&[0.0, 1.0], false, tall - 46.0, 34.0);
+        let mut svg = Svg::new(wide, tall);
+        self.legend(&mut svg, curves);
+        for tick in y.ticks(5.0) {
+            svg.line((70.0, y.at(tick)), (wide - 20.0, y.at(tick)), "grid");
+            svg.text(64.0, y.at(tick) + 4.0, "end", "", &plain(tick));
+        }
+        for tick in x.ticks(8.0) {
+            svg.line((x.at(tick), 34.0), (x.at(tick), tall - 46.0), "grid");
+            svg.text(x.at(tick), tall - 28.0, "middle", "", &plain(tick));
+        }
+        let name = format!("{} in {}", self.grid.metric, scale.unit);
+        svg.text(
+            wide / 2.0,
+            tall - 8.0,
+            "middle",
+            "",
+            name.trim_end_matches(" in "),
+        );
+        for (color, values) in groups.iter_mut().enumerate() {
+            values.sort_by(f64::total_cmp);
+            svg.path(&steps(values, &x, &y), color);
+        }
+        let caption = format!("{}: share of all values up to each.", self.grid.metric);
+        Some(plot("distribution", caption, &svg))
+    }
+}
+
+/// Labels at their places, without those that would touch the one before.
+fn labels_apart(svg: &mut Svg, mut labels: Vec<(f64, &str)>, y: f64) {
+    labels.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut end = f64::NEG_INFINITY;
+    for (at, label) in labels {
+        let half = 3.6 * label.chars().count() as f64;
+        if at - half > end + 6.0 {
+            svg.text(at, y, "middle", "", label);
+            end = at + half;
+        }
+    }
+}
+
+/// The steps of an empirical distribution, at most a thousand.
+fn steps(sorted: &[f64], x: &Axis, y: &Axis) -> Vec<(f64, f64)> {
+    const MOST: usize = 1_000;
+    let stride = sorted.len().div_ceil(MOST).max(1);
+    let count = sorted.len() as f64;
+    let mut places = Vec::new();
+    let mut below = 0.0;
+    for (at, value) in sorted.iter().enumerate() {
+        let is_last = at + 1 == sorted.len();
+        if at % stride == 0 || is_last {
+            let share = (at + 1) as f64 / count;
+            places.push((x.at(*value), y.at(below)));
+            places.push((x.at(*value), y.at(share)));
+            below = share;
+        }
+    }
+    places
+}
+
+fn plot(name: &'static str, caption: String, svg: &Svg) -> Plot {
+    Plot {
+        name,
+        element: svg.element(&caption),
+        file: svg.file(&caption),
+        caption,
+    }
+}
+
+/// A tick without digits that say nothing.
+fn plain(value: f64) -> String {
+    let scale = Scale {
+        factor: 1.0,
+        unit: "",
+    };
+    scale.number(value)
+}

@@ -1,0 +1,196 @@
+//! Plots as SVG: a frame with two axes, and what stands in it.
+
+use std::fmt::Write;
+
+use crate::escape::html;
+
+/// A plot that is being drawn. Units are pixels; the origin is the upper left corner.
+pub(super) struct Svg {
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+/// How values become places along an axis.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    low: f64,
+    high: f64,
+    is_log: bool,
+    from: f64,
+    to: f64,
+}
+
+impl Axis {
+    /// An axis over `values`, drawn between two places.
+    pub(super) fn new(values: &[f64], is_log: bool, from: f64, to: f64) -> Self {
+        let finite = values.iter().copied().filter(|value| value.is_finite());
+        let finite = finite.filter(|value| !is_log || *value > 0.0);
+        let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
+        let (low, high) = match low <= high {
+            true if low < high => (low, high),
+            true => (
+                low - 0.5 * low.abs().max(1e-9),
+                high + 0.5 * high.abs().max(1e-9),
+            ),
+            false => (1.0, 2.0),
+        };
+        Self {
+            low,
+            high,
+            is_log,
+            from,
+            to,
+        }
+    }
+
+    /// The place of a value.
+    pub(super) fn at(&self, value: f64) -> f64 {
+        let share = match self.is_log {
+            true => (value / self.low).ln() / (self.high / self.low).ln(),
+            false => (value - self.low) / (self.high - self.low),
+        };
+        self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
+    }
+
+    /// Round values within it, about `count`.
+    pub(super) fn ticks(&self, count: f64) -> Vec<f64> {
+        if self.is_log {
+            let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
+            let steps: &[f64] = if decades.clone().count() > 4 {
+                &[1.0]
+            } else {
+                &[1.0, 2.0, 5.0]
+            };
+            let all =
+                decades.flat_map(|decade| steps.iter().map(move |step| step * 10_f64.powi(decade)));
+            return all.filter(|value| self.holds(*value)).collect();
+        }
+        let rough = (self.high - self.low) / count;
+        let decade = 10_f64.powf(rough.log10().floor());
+        let steps = [1.0, 2.0, 5.0, 10.0];
+        let step = steps
+            .into_iter()
+            .find(|step| step * decade >= rough)
+            .unwrap_or(10.0)
+            * decade;
+        let first = (self.low / step).ceil() as i64;
+        let last = (self.high / step).floor() as i64;
+        (first..=last).map(|number| number as f64 * step).collect()
+    }
+
+    fn holds(&self, value: f64) -> bool {
+        let slack = (self.high - self.low) * 1e-9;
+        value >= self.low - slack && value <= self.high + slack
+    }
+}
+
+impl Svg {
+    /// An empty plot.
+    pub(super) const fn new(width: f64, height: f64) -> Self {
+        Self {
+            width,
+            height,
+            body: String::new(),
+        }
+    }
+
+    /// Text; `anchor` is start, middle or end.
+    pub(super) fn text(&mut self, x: f64, y: f64, anchor: &str, class: &str, text: &str) {
+        let text = html(text);
+        let _ = write!(
+            self.body,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{text}</text>"
+        );
+    }
+
+    /// A line from place to place.
+    pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
+        let _ = write!(
+            self.body,
+            "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" class=\"{class}\"/>",
+            from.0, from.1, to.0, to.1
+        );
+    }
+
+    /// A line through places, in a color by number.
+    pub(super) fn path(&mut self, places: &[(f64, f64)], color: usize) {
+        let color = color % 8;
+        let points = points(places);
+        let _ = write!(
+            self.body,
+            "<polyline points=\"{points}\" class=\"curve\" style=\"stroke:var(--c{color})\"/>"
+        );
+    }
+
+    /// A filled area with a border through places, in a color by number.
+    pub(super) fn band(&mut self, places: &[(f64, f64)], color: usize) {
+        let color = color % 8;
+        let points = points(places);
+        let _ = write!(
+            self.body,
+            "<polygon points=\"{points}\" class=\"band\" style=\"fill:var(--c{color})\"/>"
+        );
+    }
+
+    /// A dot with a text that appears over it, in a color by number.
+    pub(super) fn dot(&mut self, (x, y): (f64, f64), color: usize, title: &str) {
+        let (color, title) = (color % 8, html(title));
+        let _ = write!(
+            self.body,
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" style=\"fill:var(--c{color})\">\
+             <title>{title}</title></circle>"
+        );
+    }
+
+    /// A rectangle with a share of the darkest color, and a text that appears over it.
+    pub(super) fn tile(&mut self, (x, y): (f64, f64), (w, h): (f64, f64), share: f64, title: &str) {
+        let title = html(title);
+        let _ = write!(
+            self.body,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" class=\"tile\" \
+             style=\"fill-opacity:{:.3}\"><title>{title}</title></rect>",
+            0.06 + 0.94 * share.clamp(0.0, 1.0)
+        );
+    }
+
+    /// The plot as an element of a page; `about` says what it shows.
+    pub(super) fn element(&self, about: &str) -> String {
+        let (width, height, about) = (self.width, self.height, html(about));
+        format!(
+            "<svg style=\"max-width:{width}px\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{about}\">{}</svg>",
+            self.body
+        )
+    }
+
+    /// The plot as a file of its own.
+    pub(super) fn file(&self, about: &str) -> String {
+        let element = self.element(about);
+        let (width, height) = (self.width, self.height);
+        let rest = element.strip_prefix("<svg ").unwrap_or(&element);
+        let (head, body) = rest.split_once('>').unwrap_or((rest, ""));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             {head}><style>{COLORS}{STYLE}</style>\
+             <rect width=\"100%\" height=\"100%\" style=\"fill:#fff\"/>{body}\n"
+        )
+    }
+}
+
+/// The colors of `page.css` for a file that has no page around it.
+const COLORS: &str = "svg{--ink:#16191d;--soft:#545c66;--rule:#d5dae0;--grid:#e8ebef;\
+    --c0:#0072b2;--c1:#c44e00;--c2:#00805c;--c3:#9b3f86;--c4:#1b1e22;--c5:#8f6a00;--c6:#2c93c9;\
+    --c7:#7c1f2f}";
+
+/// How plots look.
+pub(super) const STYLE: &str = "text{font:12px system-ui,\"Segoe UI\",Arial,sans-serif;\
+    fill:var(--soft)}text.head{font-weight:600;fill:var(--ink)}text.value{fill:var(--ink);\
+    font-size:11px}text.on-dark{fill:#fff}.grid{stroke:var(--grid)}.frame{stroke:var(--rule)}.curve{fill:none;\
+    stroke-width:1.8}.band{opacity:.18}.tile{fill:var(--c0);stroke:none}";
+
+fn points(places: &[(f64, f64)]) -> String {
+    let places = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}"));
+    places.collect::<Vec<_>>().join(" ")
+}

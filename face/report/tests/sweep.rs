@@ -1,0 +1,164 @@
+//! Tables and plots of sweeps, from values that are known.
+
+use gigatcp_design::grid::{Arm, Grid, Scale};
+use gigatcp_report::sweep::page::CellLine;
+use gigatcp_report::sweep::{self, SweepReport, View};
+
+fn scale(name: &str, labels: &[&str]) -> Scale {
+    Scale {
+        name: name.to_owned(),
+        labels: labels.iter().map(|&label| label.to_owned()).collect(),
+    }
+}
+
+/// Goodput of 3 RTTs, 2 controls and 4 seeds: 90 Mbit/s less the RTT, reno 10 less, and 1
+/// more with each seed.
+fn grid() -> Grid {
+    let mut arms = Vec::new();
+    for (rtt, loss) in [(0, 10.0), (1, 20.0), (2, 40.0)] {
+        for control in 0..2 {
+            let base = 90.0 - loss - 10.0 * f64::from(control);
+            let values = (0..4).map(|seed| (base + f64::from(seed)) * 1e6);
+            arms.push(Arm {
+                levels: vec![Some(rtt), Some(control)],
+                values: values.collect(),
+                failures: 0,
+            });
+        }
+    }
+    Grid {
+        metric: "goodput_bps".to_owned(),
+        scales: vec![
+            scale("path.rtt", &["10 ms", "20 ms", "40 ms"]),
+            scale("flow.congestion_control", &["cubic", "<reno>"]),
+        ],
+        arms,
+    }
+}
+
+fn report(grid: &Grid) -> SweepReport<'_> {
+    SweepReport {
+        name: "two",
+        title: "Two controls",
+        grid,
+        unit: "bit/s",
+        meaning: "sum of the goodput of all flows",
+        missing: 0,
+        batches: (4, 1),
+    }
+}
+
+#[test]
+fn a_table_has_means_intervals_effects_and_paired_differences() {
+    let grid = grid();
+    let view = View {
+        compare: Some(1),
+        ..View::default()
+    };
+    // Sums of squares are 3733, 600 and 30. Four values one apart: deviation 1.291, and t of three degrees of freedom 3.182.
+    let expected = "\
+two: Two controls
+axes: path.rtt (3 levels), flow.congestion_control (2 levels)
+6 cells, 24 runs
+
+goodput_bps in Mbit/s, mean ± half the 95 % confidence interval (sum of the goodput of all flows)
+columns: flow.congestion_control
+path.rtt         cubic        <reno>
+10 ms     81.50 ± 2.05  71.50 ± 2.05
+20 ms     71.50 ± 2.05  61.50 ± 2.05
+40 ms     51.50 ± 2.05  41.50 ± 2.05
+
+goodput_bps by flow.congestion_control, paired by cell and seed: difference to `cubic` ± half the 95 % confidence interval
+<reno>  -10.00 ± 0.00 Mbit/s  n 12  bootstrap -10.00 to -10.00
+
+share of the variance of all values
+path.rtt                            85.6 %  p < 0.001
+flow.congestion_control             13.8 %  p < 0.001  -10.00 ± 0.00 Mbit/s (<reno> less cubic)
+path.rtt x flow.congestion_control   0.0 %    p 1.000
+more than two factors together       0.0 %
+repetitions within cells             0.7 %
+";
+    assert_eq!(report(&grid).text(&view), expected);
+}
+
+#[test]
+fn failures_and_missing_runs_are_said_and_effects_are_not_made_up() {
+    let mut grid = grid();
+    grid.arms[0].values[2] = f64::NAN;
+    grid.arms[0].failures = 1;
+    grid.arms[5].values = vec![f64::NAN; 4];
+    grid.arms[5].failures = 4;
+    let report = SweepReport {
+        missing: 3,
+        ..report(&grid)
+    };
+    let text = report.text(&View::default());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in [
+        "6 cells, 24 runs, 5 failed, 3 not run yet",
+        "(1 failed)",
+        "40 ms 51.50 ± 2.05 failed",
+        "no effects: combinations of levels are missing",
+    ] {
+        assert!(text.contains(said), "{said} is not in\n{text}");
+    }
+}
+
+#[test]
+fn rows_pool_the_axes_that_are_not_in_the_table() {
+    let grid = grid();
+    let view = View {
+        rows: vec![1],
+        columns: Some(0),
+        ..View::default()
+    };
+    let text = report(&grid).text(&view);
+    assert!(
+        text.contains("flow.congestion_control         10 ms"),
+        "{text}"
+    );
+    let only = View {
+        rows: vec![1],
+        columns: Some(1),
+        ..View::default()
+    };
+    assert!(report(&grid).text(&only).contains("68.17"));
+}
+
+#[test]
+fn numbers_have_four_digits_and_the_largest_unit_that_fits() {
+    let scale = |unit, largest| sweep::Scale::of(unit, largest);
+    assert_eq!(scale("bit/s", 2.5e9).number(1.5e8), "0.1500");
+    assert_eq!(scale("bit/s", 2.5e9).unit, "Gbit/s");
+    assert_eq!(scale("ns", 2e6).number(1_234_567.0), "1.235");
+    assert_eq!(scale("", 100.0).number(12.5), "12.5");
+    assert_eq!(scale("packets", 1e6).number(123_456.0), "123456");
+    assert_eq!(scale("", 1.0).number(f64::NAN), "-");
+}
+
+#[test]
+fn plots_show_every_mean_and_a_page_needs_no_network() {
+    let grid = grid();
+    let report = report(&grid);
+    let plots = report.plots();
+    let names: Vec<&str> = plots.iter().map(|plot| plot.name).collect();
+    assert_eq!(names, ["lines", "heat", "distribution"]);
+    for plot in &plots[..2] {
+        for mean in ["81.50", "71.50", "61.50", "51.50", "41.50"] {
+            assert!(
+                plot.element.contains(mean),
+                "{mean} is not in {}",
+                plot.name
+            );
+        }
+        assert!(plot.file.starts_with("<svg xmlns=") && plot.file.ends_with("</svg>\n"));
+    }
+    let cell = CellLine {
+        name: "path.rtt 10 ms".to_owned(),
+        command: "gigatcp run two --set 'path.rtt=10 ms'".to_owned(),
+    };
+    let page = report.page(&View::default(), "gigatcp sweep two.toml", &[cell]);
+    assert!(page.contains("&lt;reno&gt;") && !page.contains("<reno>"));
+    assert!(!page.contains("http://") && !page.contains("https://"));
+    assert!(page.contains("gigatcp run two --set &#39;path.rtt=10 ms&#39;"));
+}
