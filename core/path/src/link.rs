@@ -31,6 +31,7 @@ use crate::jitter::Delay;
 use crate::parcel::{Frames, Parcel};
 use crate::queue::{self, Discipline, Drops, Limits, Ticket};
 use crate::random::{Purpose, stream};
+use crate::router::Request;
 use crate::service::Service;
 use crate::sojourn::Sojourns;
 
@@ -109,6 +110,8 @@ impl<T> Ord for Departed<T> {
 #[derive(Debug)]
 pub(crate) struct Link<T> {
     queue: Box<dyn Discipline>,
+    /// Whether the queue answers requests.
+    is_router: bool,
     service: Service,
     delay: Delay,
     reorder_delay: Duration,
@@ -164,8 +167,10 @@ fn queue_of(config: &HopConfig, seed: u64, start: Instant) -> Box<dyn Discipline
 impl<T: Parcel> Link<T> {
     /// A link of a configuration that has been checked.
     pub(crate) fn new(config: &HopConfig, seed: u64) -> Self {
+        let mut queue = queue_of(config, seed, Instant::ZERO);
         Self {
-            queue: queue_of(config, seed, Instant::ZERO),
+            is_router: queue.router().is_some(),
+            queue,
             service: Service::new(config),
             delay: Delay::new(config, seed),
             reorder_delay: config.reorder.map_or(Duration::ZERO, |it| it.extra_delay),
@@ -288,6 +293,7 @@ impl<T: Parcel> Link<T> {
         let takes_mark = parcel.takes_mark() && !entrance.is_marked;
         let is_marked = entrance.is_marked && parcel.takes_mark();
         let (flow, is_l4s) = (parcel.flow(), parcel.is_l4s());
+        let request = self.is_router.then(|| parcel.request());
         self.arrivals += 1;
         let mut number = self.hold(Held {
             arrival: self.arrivals,
@@ -321,6 +327,9 @@ impl<T: Parcel> Link<T> {
                 ticket.mark();
             }
             books.counters.inside.add(Tally::new(1, frames.size(place)));
+            if let Some(request) = &request {
+                self.show_request(ticket.octets, request.as_ref());
+            }
             let view = self.view();
             self.queue.enqueue(now, &view, ticket, &mut self.drops);
             if !self.drops.0.is_empty() {
@@ -364,6 +373,27 @@ impl<T: Parcel> Link<T> {
         let older = core::mem::replace(&mut held.parcel, parcel);
         books.discard(now, DropCause::AckFiltered, older, frames);
         None
+    }
+
+    /// Shows the router what arrives.
+    #[inline(never)]
+    fn show_request(&mut self, octets: u32, request: Option<&Request>) {
+        let bytes = self.service.on_line(octets);
+        if let Some(router) = self.queue.router() {
+            router.on_arrival(bytes, request);
+        }
+    }
+
+    /// Lets the router answer what departs.
+    #[inline(never)]
+    fn answer_request(&mut self, now: Instant, octets: u32, parcel: &mut T) {
+        let view = self.view();
+        let bytes = self.service.on_line(octets);
+        if let (Some(router), Some(mut request)) = (self.queue.router(), parcel.request())
+            && router.answer(now, &view, bytes, &mut request)
+        {
+            parcel.answer(&request);
+        }
     }
 
     /// Whether what arrives finds so much that it is marked.
@@ -546,6 +576,9 @@ impl<T: Parcel> Link<T> {
         {
             ticket.mark();
         }
+        if self.is_router {
+            self.answer_request(now, ticket.octets, &mut held.parcel);
+        }
         if ticket.is_marked && held.parcel.try_mark() {
             books.mark(now, tally);
         }
@@ -564,7 +597,8 @@ impl<T: Parcel> Link<T> {
 
     /// A wire packet has left the serialiser.
     fn leave(&mut self, now: Instant, piece: Piece<T>) {
-        if self.release == Release::PerPacket {
+        // What a router has answered differs from packet to packet.
+        if self.release == Release::PerPacket || self.is_router {
             self.depart(now, piece);
             return;
         }

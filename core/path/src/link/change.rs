@@ -114,6 +114,7 @@ impl<T: Parcel> Link<T> {
             let mut moved = Vec::new();
             self.queue.drain(&mut moved);
             self.queue = queue_of(after, seed, now);
+            self.is_router = self.queue.router().is_some();
             // Queues with several lines hand out one after the other.
             moved.sort_by_key(|ticket| ticket.arrived);
             self.move_in(now, moved, books);

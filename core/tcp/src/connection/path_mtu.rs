@@ -49,7 +49,9 @@ impl<P: Payload> Connection<P> {
         let stamps = u32::from(self.timestamps.is_some()) * TIMESTAMPS_LEN;
         let codes = u32::from(self.authentication.is_some()) * authenticate::OPTION_LEN;
         let counters = u32::from(self.ecn.makes_room()) * OPTION_ROOM as u32;
-        let smss = mss.saturating_sub(stamps + codes + counters).max(1);
+        let smss = mss
+            .saturating_sub(stamps + codes + counters + self.routers.room())
+            .max(1);
         self.profile.whole_buffers(smss)
     }
 

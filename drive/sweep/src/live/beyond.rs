@@ -100,7 +100,7 @@ fn missing_control_refusal(series: &str, scenario: &Scenario) -> Option<Refusal>
 }
 
 /// Controls that no kernel has by that name.
-const ENGINES_OWN: [&str; 10] = [
+const ENGINES_OWN: [&str; 13] = [
     "bic-2.6.20",
     "compound",
     "copa",
@@ -110,7 +110,10 @@ const ENGINES_OWN: [&str; 10] = [
     "fixed",
     "ledbat",
     "ledbat++",
+    "rcp",
     "tahoe",
+    "tahoe-1988",
+    "xcp",
 ];
 
 /// The first control asked of a kernel that is not among those `known` to it. A
