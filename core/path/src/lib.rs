@@ -70,6 +70,7 @@ mod network;
 mod parcel;
 mod policer;
 pub mod queue;
+mod quick_start;
 mod random;
 mod receive_rings;
 mod route;

@@ -30,8 +30,9 @@ use crate::drops::DropCause;
 use crate::jitter::Delay;
 use crate::parcel::{Frames, Parcel};
 use crate::queue::{self, Discipline, Drops, Limits, Ticket};
+use crate::quick_start::QuickStart;
 use crate::random::{Purpose, stream};
-use crate::router::Request;
+use crate::router::{Ask, Request};
 use crate::service::Service;
 use crate::sojourn::Sojourns;
 
@@ -110,8 +111,9 @@ impl<T> Ord for Departed<T> {
 #[derive(Debug)]
 pub(crate) struct Link<T> {
     queue: Box<dyn Discipline>,
-    /// Whether the queue answers requests.
+    /// Whether the queue or `quick_start` answers requests.
     is_router: bool,
+    quick_start: Option<QuickStart>,
     service: Service,
     delay: Delay,
     reorder_delay: Duration,
@@ -169,7 +171,8 @@ impl<T: Parcel> Link<T> {
     pub(crate) fn new(config: &HopConfig, seed: u64) -> Self {
         let mut queue = queue_of(config, seed, Instant::ZERO);
         Self {
-            is_router: queue.router().is_some(),
+            is_router: queue.router().is_some() || config.quick_start,
+            quick_start: config.quick_start.then(QuickStart::default),
             queue,
             service: Service::new(config),
             delay: Delay::new(config, seed),
@@ -328,7 +331,7 @@ impl<T: Parcel> Link<T> {
             }
             books.counters.inside.add(Tally::new(1, frames.size(place)));
             if let Some(request) = &request {
-                self.show_request(ticket.octets, request.as_ref());
+                self.show_request(now, ticket.octets, request.as_ref());
             }
             let view = self.view();
             self.queue.enqueue(now, &view, ticket, &mut self.drops);
@@ -377,8 +380,11 @@ impl<T: Parcel> Link<T> {
 
     /// Shows the router what arrives.
     #[inline(never)]
-    fn show_request(&mut self, octets: u32, request: Option<&Request>) {
+    fn show_request(&mut self, now: Instant, octets: u32, request: Option<&Request>) {
         let bytes = self.service.on_line(octets);
+        if let Some(quick_start) = &mut self.quick_start {
+            quick_start.on_arrival(now, bytes);
+        }
         if let Some(router) = self.queue.router() {
             router.on_arrival(bytes, request);
         }
@@ -389,9 +395,23 @@ impl<T: Parcel> Link<T> {
     fn answer_request(&mut self, now: Instant, octets: u32, parcel: &mut T) {
         let view = self.view();
         let bytes = self.service.on_line(octets);
-        if let (Some(router), Some(mut request)) = (self.queue.router(), parcel.request())
-            && router.answer(now, &view, bytes, &mut request)
-        {
+        let Some(mut request) = parcel.request() else {
+            return;
+        };
+        let is_answer = match (&mut self.quick_start, &mut request.ask) {
+            (Some(router), Ask::Start(code)) => match router.approve(now, view.rate, *code) {
+                Some(approved) => {
+                    *code = approved;
+                    true
+                }
+                None => false,
+            },
+            _ => match self.queue.router() {
+                Some(router) => router.answer(now, &view, bytes, &mut request),
+                None => false,
+            },
+        };
+        if is_answer {
             parcel.answer(&request);
         }
     }

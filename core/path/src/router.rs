@@ -1,7 +1,8 @@
 //! What senders ask of the routers of their path, as routers see it.
 //!
-//! A packet carries its sender's request (XCP, RCP); a queue discipline that is a
-//! [`Router`] reads it on arrival and lowers what it asks on departure. Where the request
+//! A packet carries its sender's request (XCP, RCP, Quick-Start); a queue discipline that is
+//! a [`Router`] reads it on arrival and lowers what it asks on departure. Quick-Start is
+//! independent of the discipline ([`HopConfig::quick_start`](crate::HopConfig::quick_start)). Where the request
 //! stands in the packet is its [`Parcel`](crate::Parcel)'s knowledge.
 
 use core::fmt::Debug;
@@ -31,6 +32,8 @@ pub enum Ask {
     },
     /// A rate (RCP).
     Rate(Rate),
+    /// A rate to begin with, N of 40 kbit/s · 2^N (Quick-Start).
+    Start(u8),
 }
 
 /// A queue discipline that answers requests.

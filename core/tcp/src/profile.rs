@@ -256,6 +256,9 @@ pub struct Profile {
     pub fast_convergence: bool,
     /// Alternative backoff with ECN, RFC 8511.
     pub abe: bool,
+    /// N of the rate that the first data asks of routers: 40 kbit/s · 2^N (RFC 4782); 0
+    /// asks none.
+    pub quick_start: u32,
     /// In slow start a window opens that was more than half in use in the last
     /// round, as RFC 7661 section 4.1 has it validated (Linux
     /// `tcp_is_cwnd_limited`); without, only one that is in use to its end.

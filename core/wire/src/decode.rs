@@ -231,6 +231,11 @@ fn decode_option(options: &mut Options, kind: u8, data: &[u8]) -> Option<()> {
             let earlier = options.fast_open();
             options.set_fast_open(FastOpenCookie::from_data(data).or(earlier));
         }
+        // Of a wrong length it is ignored.
+        option_kind::QUICK_START => {
+            let earlier = options.router_reply();
+            options.set_router_reply(RouterReply::from_quick_start(data).or(earlier));
+        }
         option_kind::EXPERIMENT => {
             let earlier = options.fast_open();
             options.set_fast_open(FastOpenCookie::from_experiment(data).or(earlier));

@@ -227,7 +227,7 @@ fn write_options(options: &Options, out: &mut [u8]) {
         request.write_data(|octets| writer.put(octets));
     }
     if let Some(reply) = options.router_reply() {
-        writer.start(option_kind::EXPERIMENT, reply.option_len());
+        writer.start(reply.kind(), reply.option_len());
         reply.write_data(|octets| writer.put(octets));
     }
     if let Some(option) = options.authentication() {

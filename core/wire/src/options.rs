@@ -39,6 +39,8 @@ pub mod option_kind {
     pub const SACK: u8 = 5;
     /// Timestamps, 10 octets (RFC 7323 section 3.2).
     pub const TIMESTAMPS: u8 = 8;
+    /// Quick-Start response, 8 octets (RFC 4782 section 4.2).
+    pub const QUICK_START: u8 = 27;
     /// User timeout, 4 octets (RFC 5482 section 3).
     pub const USER_TIMEOUT: u8 = 28;
     /// Authentication, 4 octets and the code (RFC 5925 section 2.2).

@@ -1,15 +1,18 @@
 //! Options by which a sender asks the routers of its path, and hears their answer.
 //!
 //! XCP (Katabi, Handley, Rohrs, SIGCOMM 2002) and RCP (Dukkipati, Kobayashi, Zhang-Shen,
-//! McKeown, IWQoS 2005) have a header of their own between IP and TCP. Here it is a TCP
-//! option of kind 254 (RFC 6994), so that a capture of it is a capture of TCP. The four
-//! experiment identifiers are not registered.
+//! McKeown, IWQoS 2005) have a header of their own between IP and TCP, Quick-Start (RFC
+//! 4782) has an option of IP. Here all are TCP options of kind 254 (RFC 6994), so that a
+//! capture of them is a capture of TCP. The experiment identifiers are not registered. The
+//! response of Quick-Start is the RFC's, of kind 27.
 //!
 //! ```text
 //! request  XCP  254 16 0x5851  A|rtt(31) cwnd(32) feedback(32)
 //! request  RCP  254 16 0x5251  A|rtt(31) rate(64)
+//! request  QS   254 16 0x5351  A|0(31) N(8) ttl(8) ip_ttl(8) 0(8) nonce(32)
 //! reply    XCP  254  8 0x5852  feedback(32)
 //! reply    RCP  254 12 0x5252  rate(64)
+//! reply    QS    27  8         N(8) ttl_diff(8) nonce(32)
 //! ```
 //!
 //! RTTs are in microseconds, windows and feedback in bytes, rates in bit/s. A router sets A;
@@ -18,8 +21,10 @@
 
 use gigatcp_units::{Duration, Rate};
 
-/// Experiment identifiers (RFC 6994) in the order of the table above.
-const IDENTIFIERS: [[u8; 2]; 4] = [*b"XQ", *b"RQ", *b"XR", *b"RR"];
+use crate::options::option_kind;
+
+/// Experiment identifiers (RFC 6994): requests of XCP and RCP, replies, a Quick-Start.
+const IDENTIFIERS: [[u8; 2]; 5] = [*b"XQ", *b"RQ", *b"XR", *b"RR", *b"SQ"];
 
 /// The bit A of a request.
 const ANSWERED: u32 = 1 << 31;
@@ -50,6 +55,17 @@ pub enum RequestScheme {
         /// The rate that the sender wants, lowered by routers.
         rate: Rate,
     },
+    /// Quick-Start.
+    QuickStart {
+        /// N of the rate 40 kbit/s · 2^N, lowered by routers.
+        code: u8,
+        /// TTL of the request, lowered by routers that approve.
+        ttl: u8,
+        /// TTL of IP, lowered by all routers.
+        ip_ttl: u8,
+        /// What a receiver cannot know of a rate that was not approved.
+        nonce: u32,
+    },
 }
 
 /// The answer of the routers, as the receiver returns it.
@@ -59,6 +75,15 @@ pub enum RouterReply {
     Xcp(i32),
     /// The rate of the flow.
     Rcp(Rate),
+    /// Quick-Start.
+    QuickStart {
+        /// N of the approved rate 40 kbit/s · 2^N.
+        code: u8,
+        /// TTL of IP less that of the request, as they arrived.
+        ttl_diff: u8,
+        /// The nonce of the request.
+        nonce: u32,
+    },
 }
 
 impl RouterRequest {
@@ -90,6 +115,17 @@ impl RouterRequest {
                 put(&rtt);
                 put(&rate.as_bps().to_be_bytes());
             }
+            RequestScheme::QuickStart {
+                code,
+                ttl,
+                ip_ttl,
+                nonce,
+            } => {
+                put(&IDENTIFIERS[4]);
+                put(&rtt);
+                put(&[code, ttl, ip_ttl, 0]);
+                put(&nonce.to_be_bytes());
+            }
         }
     }
 
@@ -107,6 +143,12 @@ impl RouterRequest {
             id if id == IDENTIFIERS[1] => RequestScheme::Rcp {
                 rate: Rate::from_bps(both),
             },
+            id if id == IDENTIFIERS[4] => RequestScheme::QuickStart {
+                code: data[0],
+                ttl: data[1],
+                ip_ttl: data[2],
+                nonce: both as u32,
+            },
             _ => return None,
         };
         let rtt = u32::from_be_bytes(*rtt);
@@ -123,6 +165,16 @@ impl RouterRequest {
         self.is_answered.then_some(match self.scheme {
             RequestScheme::Xcp { feedback, .. } => RouterReply::Xcp(feedback),
             RequestScheme::Rcp { rate } => RouterReply::Rcp(rate),
+            RequestScheme::QuickStart {
+                code,
+                ttl,
+                ip_ttl,
+                nonce,
+            } => RouterReply::QuickStart {
+                code,
+                ttl_diff: ip_ttl.wrapping_sub(ttl),
+                nonce,
+            },
         })
     }
 }
@@ -134,14 +186,30 @@ impl RouterReply {
     /// Bytes of the option.
     pub(crate) const fn option_len(&self) -> usize {
         match self {
-            Self::Xcp(_) => 8,
+            Self::Xcp(_) | Self::QuickStart { .. } => 8,
             Self::Rcp(_) => Self::MAX_OPTION_LEN,
+        }
+    }
+
+    /// Kind of the option.
+    pub(crate) const fn kind(&self) -> u8 {
+        match self {
+            Self::Xcp(_) | Self::Rcp(_) => option_kind::EXPERIMENT,
+            Self::QuickStart { .. } => option_kind::QUICK_START,
         }
     }
 
     /// Writes what stands behind kind and length.
     pub(crate) fn write_data(&self, mut put: impl FnMut(&[u8])) {
         match self {
+            Self::QuickStart {
+                code,
+                ttl_diff,
+                nonce,
+            } => {
+                put(&[*code, *ttl_diff]);
+                put(&nonce.to_be_bytes());
+            }
             Self::Xcp(feedback) => {
                 put(&IDENTIFIERS[2]);
                 put(&feedback.to_be_bytes());
@@ -166,6 +234,18 @@ impl RouterReply {
             }
             _ => None,
         }
+    }
+
+    /// Reads the data of an option of kind 27; `None` if it is of another length.
+    pub(crate) fn from_quick_start(data: &[u8]) -> Option<Self> {
+        let &[code, ttl_diff, ref nonce @ ..] = data else {
+            return None;
+        };
+        Some(Self::QuickStart {
+            code: code & 15,
+            ttl_diff,
+            nonce: u32::from_be_bytes(nonce.try_into().ok()?),
+        })
     }
 
     /// Returns this answer and the one before as one: feedback adds up, the newer rate stands.
@@ -229,10 +309,30 @@ mod tests {
 
     #[test]
     fn requests_and_replies_come_back_as_they_were_written() {
-        let requests = [xcp(false, i32::MAX), xcp(true, -1500), rcp(10_000_000_000)];
+        let quick_start = RouterRequest {
+            is_answered: true,
+            rtt_us: 0,
+            scheme: RequestScheme::QuickStart {
+                code: 15,
+                ttl: 60,
+                ip_ttl: 59,
+                nonce: 0xffff_fffc,
+            },
+        };
+        let response = quick_start.reply().unwrap();
+        let RouterReply::QuickStart { ttl_diff: 255, .. } = response else {
+            panic!("59 - 60 modulo 256: {response:?}");
+        };
+        let requests = [
+            xcp(false, i32::MAX),
+            xcp(true, -1500),
+            rcp(10_000_000_000),
+            quick_start,
+        ];
         let replies = [
             RouterReply::Xcp(i32::MIN),
             RouterReply::Rcp(Rate::from_bps(7)),
+            response,
         ];
         for request in requests {
             for reply in replies.map(Some).into_iter().chain([None]) {

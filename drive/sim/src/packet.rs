@@ -142,6 +142,20 @@ impl Packet {
         }
     }
 
+    /// Writes the TTL of IP, which each link of the route has lowered, into a request for
+    /// Quick-Start: the receiver compares both.
+    #[inline(never)]
+    pub(crate) fn state_ttl(&mut self) {
+        let stage = self.stage;
+        if let Content::Segment(segment) = &mut self.content
+            && let Some(mut request) = segment.options.router_request()
+            && let RequestScheme::QuickStart { ip_ttl, .. } = &mut request.scheme
+        {
+            *ip_ttl = ip_ttl.wrapping_sub(stage);
+            segment.options.set_router_request(Some(request));
+        }
+    }
+
     /// The segment that was sent, damaged, cut or whole.
     #[inline]
     pub(crate) fn sent_segment(&self) -> Option<&Segment<Phantom>> {
@@ -409,6 +423,7 @@ impl Parcel for Packet {
                 feedback: i64::from(feedback),
             },
             RequestScheme::Rcp { rate } => Ask::Rate(rate),
+            RequestScheme::QuickStart { code, .. } => Ask::Start(code),
         };
         let rtt = request.rtt().unwrap_or_default();
         Some(Request { rtt, ask })
@@ -428,6 +443,10 @@ impl Parcel for Packet {
                 *feedback = told.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
             }
             (RequestScheme::Rcp { rate }, Ask::Rate(told)) => *rate = told,
+            (RequestScheme::QuickStart { code, ttl, .. }, Ask::Start(told)) => {
+                *code = told;
+                *ttl = ttl.wrapping_sub(1);
+            }
             _ => {}
         }
         segment.options.set_router_request(Some(request));

@@ -6,7 +6,7 @@ mod common;
 
 use common::{flow, host, link, run, wire, world};
 use gigatcp_path::queue::QueueConfig;
-use gigatcp_path::{HopConfig, queue};
+use gigatcp_path::{HopConfig, LossModel, queue};
 use gigatcp_sim::{FlowConfig, FlowOutcome, HostConfig, Outcome, Stop, Supply};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration, Instant};
@@ -263,4 +263,90 @@ fn an_xcp_flow_comes_back_from_silence_without_drops() {
     assert!((0.95..1.05).contains(&(paced / 500_000.0)), "{paced}");
     let used = (paced + rate_of(&outcome.flows[0], 5.0, 20.0)) * 8.0 / (50e6 * PAYLOAD);
     assert!(used > 0.95, "{used}");
+}
+
+/// A Reno flow over 100 Mbit/s and 200 ms that asks for 40 kbit/s · 2^11 = 81.92 Mbit/s.
+fn quick_start(hops: [bool; 2], loss: Vec<u64>) -> Outcome {
+    const RTT: f64 = 0.200;
+    let [first, second] = hops.map(|quick_start| HopConfig {
+        quick_start,
+        ..router("fifo", 100e6, RTT / 2.0, 2.0)
+    });
+    let second = HopConfig {
+        name: "second".into(),
+        loss: if loss.is_empty() {
+            Vec::new()
+        } else {
+            vec![LossModel::Listed(loss)]
+        },
+        ..second
+    };
+    let profile = Profile {
+        quick_start: 11,
+        ..Profile::MODERN
+    };
+    let flow = flow(
+        "asks",
+        &host(profile, 1500, "reno", 100_000_000),
+        Stop::After(Duration::from_secs(1000)),
+    );
+    let mut config = world(
+        first,
+        wire("reverse", Duration::from_secs_f64(RTT / 2.0)),
+        vec![flow],
+    );
+    config.forward.push(second);
+    config.end = Duration::from_secs_f64(10.0 * RTT);
+    config.observe.sample_step = Duration::from_secs_f64(RTT / 20.0);
+    run(config).1
+}
+
+/// Window in segments so many RTTs after the SYN left.
+fn window_after(outcome: &Outcome, rounds: f64) -> f64 {
+    let at = Instant::ZERO + Duration::from_secs_f64(rounds * 0.200);
+    let samples = outcome.flows[0].samples.as_slice();
+    let one = &samples[samples.partition_point(|one| one.at < at)];
+    one.info.cwnd.as_u64() as f64 / f64::from(one.info.smss)
+}
+
+/// Expected, equation of RFC 4782: 81.92 Mbit/s · 200 ms / 1500 bytes = 1365 segments in the
+/// second RTT after the handshake, paced, so the queue stays below 40 packets; then limited
+/// slow start, by 50 segments per RTT at most.
+#[test]
+fn a_quick_start_sends_at_the_approved_rate_in_its_first_round_trip() {
+    let outcome = quick_start([true, true], Vec::new());
+    let first = window_after(&outcome, 2.5);
+    assert!((1360.0..1367.0).contains(&first), "{first}");
+    let rate = rate_of(&outcome.flows[0], 0.65, 0.80) * 8.0;
+    let expected = 81.92e6 * 1448.0 / 1500.0;
+    assert!((0.9..1.05).contains(&(rate / expected)), "{rate}");
+    let later = window_after(&outcome, 5.5);
+    assert!((first - 10.0..first + 160.0).contains(&later), "{later}");
+    let samples = outcome.link_samples[0].as_slice();
+    let early = samples
+        .iter()
+        .filter(|one| one.at < Instant::from_nanos(700_000_000));
+    assert!(early.map(|one| one.backlog.packets).max().unwrap() < 40);
+    assert_eq!(drops(&outcome), 0);
+}
+
+/// The TTL of a request that one router has not touched differs from that of IP. The first
+/// segments are 16 bytes smaller for the request.
+#[test]
+fn one_router_that_does_not_know_quick_start_makes_it_a_usual_start() {
+    for hops in [[true, false], [false, true], [false, false]] {
+        let outcome = quick_start(hops, Vec::new());
+        let second = window_after(&outcome, 2.5);
+        assert!((19.5..22.0).contains(&second), "{hops:?}: {second}");
+    }
+}
+
+#[test]
+fn a_loss_in_the_data_of_a_quick_start_leaves_the_usual_first_window() {
+    let outcome = quick_start([true, true], vec![100]);
+    assert!(window_after(&outcome, 2.5) > 1300.0);
+    let after = window_after(&outcome, 3.6);
+    assert!(after <= 10.0, "{after}");
+    // One half of what was in flight is where slow start ends.
+    assert!(window_after(&outcome, 9.0) > 100.0);
 }

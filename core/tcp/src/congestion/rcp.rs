@@ -5,11 +5,11 @@
 //! lower it to theirs, the receiver returns it:
 //!
 //! ```text
-//! pacing rate = R        cwnd = 2·R·SRTT + 3 segments                   (1)
+//! pacing rate = R        cwnd = 4·R·min_rtt + 3 segments                (1)
 //! ```
 //!
-//! * Pacing sets the rate. The window leaves it room while a queue grows, and for ACKs of
-//!   two segments.
+//! * Pacing sets the rate. The window leaves it room for a queue of three RTTs and for ACKs
+//!   of two segments.
 //! * The first window leaves before the first answer. The paper asks with the SYN, which
 //!   saves one RTT.
 //! * Loss halves the window until the next answer after recovery. It should not happen where
@@ -27,7 +27,7 @@ use super::windowed::{Law, Window, Windowed};
 use super::xcp::{Answers, stated};
 use super::{Ack, Config, Congestion};
 
-/// Segments beyond twice the rate times RTT.
+/// Segments beyond four times the rate times the minimum RTT.
 const SPARE_SEGMENTS: u64 = 3;
 
 /// An RCP control.
@@ -40,13 +40,13 @@ pub(super) fn control(config: &Config) -> Windowed<Rcp> {
 pub(super) struct Rcp {
     answers: Answers,
     rate: Option<Rate>,
-    srtt: Option<Duration>,
+    min_rtt: Option<Duration>,
 }
 
 impl Law for Rcp {
     fn observe(&mut self, _window: &mut Window, ack: &Ack) {
         self.answers.on_ack(ack);
-        self.srtt = ack.srtt.or(self.srtt);
+        self.min_rtt = ack.min_rtt.or(self.min_rtt);
         if !self.answers.come() {
             self.rate = None;
         }
@@ -86,12 +86,12 @@ impl Law for Rcp {
         };
         self.answers.on_reply();
         self.rate = Some(rate);
-        if let Some(srtt) = self.srtt
+        if let Some(min_rtt) = self.min_rtt
             && !is_reducing
         {
             let spare = SPARE_SEGMENTS * window.smss;
-            let both = 2 * rate.amount_in(srtt).as_u64().min(u64::MAX / 4);
-            window.set(both + spare);
+            let path = rate.amount_in(min_rtt).as_u64().min(u64::MAX / 8);
+            window.set(4 * path + spare);
         }
     }
 }

@@ -293,13 +293,15 @@ impl<P: Payload> Connection<P> {
     /// Whether segments are dressed at all.
     #[inline]
     pub(super) fn is_dressed(&self) -> bool {
-        self.ecn.feedback() == EcnFeedback::Accurate || self.routers.is_on()
+        self.ecn.feedback() == EcnFeedback::Accurate
+            || self.routers.is_on()
+            || self.quick_start.is_due()
     }
 
     /// Dresses a segment that is no SYN: options for routers, the AccECN option, and
     /// that its flags are a counter. `has_room` says whether there is room beside its payload.
     pub(super) fn dress(&mut self, segment: &mut Segment<P>, has_room: bool) {
-        if self.routers.is_on() {
+        if self.routers.is_on() || self.quick_start.is_due() {
             self.dress_for_routers(segment);
         }
         if self.ecn.feedback() != EcnFeedback::Accurate {

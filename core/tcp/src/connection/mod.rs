@@ -32,6 +32,7 @@
 //! | `fast_open` | RFC 7413: text on a SYN, delivered at once |
 //! | `time_wait` | 3.6.1, RFC 6191, RFC 1337: when TIME-WAIT gives way |
 //! | `repair` | RFC 8985, 9937, 5682, 3522: who judges when |
+//! | `quick_start` | RFC 4782: a first window that routers approve |
 //! | `routers` | XCP, RCP: requests to routers, and their answers |
 //! | `validation` | RFC 7661 and RFC 5681 4.1: windows that were not in use |
 //! | `pacing`, `deferral` | when it may leave; whether it waits for more |
@@ -62,6 +63,7 @@ mod output;
 mod pacing;
 mod path_mtu;
 mod persist;
+mod quick_start;
 mod receive;
 mod reduction;
 mod repair;
@@ -285,6 +287,7 @@ pub struct Connection<P> {
     eifel: Eifel,
     congestion: Box<dyn CongestionControl>,
     routers: routers::Routers,
+    quick_start: quick_start::QuickStart,
     validation: Validation,
     rtt: RttEstimator,
     min_rtt: MinRtt,
@@ -444,6 +447,7 @@ impl<P: Payload> Connection<P> {
             frto: Frto::default(),
             eifel: Eifel::default(),
             routers: routers::Routers::new(&*congestion),
+            quick_start: quick_start::QuickStart::new(&profile),
             congestion,
             validation: Validation::new(now),
             rtt: first_estimate(&profile),

@@ -56,6 +56,7 @@ impl<P: Payload> Connection<P> {
         }
         if let Some(reply) = segment.options.router_reply() {
             let before = self.congestion.cwnd();
+            self.begin_quick_start(now, reply);
             self.congestion.on_reply(now, reply);
             if self.congestion.cwnd() != before {
                 self.put_cwnd(now, CwndCause::Avoidance);
@@ -67,8 +68,11 @@ impl<P: Payload> Connection<P> {
     #[inline(never)]
     pub(super) fn dress_for_routers(&mut self, segment: &mut Segment<P>) {
         let len = segment.payload.len();
-        if len > 0 && self.routers.asks {
-            let request = self.congestion.request(self.rtt.srtt());
+        if len > 0 {
+            let request = match self.quick_start.is_due() {
+                true => Some(self.ask_quick_start()),
+                false => self.congestion.request(self.rtt.srtt()),
+            };
             segment.options.set_router_request(request);
             if segment.options.wire_len() > self.option_room() {
                 segment.options.set_router_request(None);

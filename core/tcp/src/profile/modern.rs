@@ -73,6 +73,7 @@ impl Profile {
         slow_start: SlowStart::Usual,
         fast_convergence: true,
         abe: true,
+        quick_start: 0,
         half_used_opens: true,
         growth_by_delivery: false,
         cwnd_validation: false,

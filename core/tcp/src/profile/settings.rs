@@ -332,6 +332,7 @@ pub const SETTINGS: &[Setting] = &[
     // Congestion control.
     switch!(fast_convergence),
     switch!(abe),
+    count!(quick_start, 0..=15),
     switch!(half_used_opens),
     switch!(growth_by_delivery),
     switch!(cwnd_validation),

@@ -217,6 +217,7 @@ impl Rounds {
                 let path = Bytes::new(self.path * SMSS);
                 RouterReply::Rcp(Rate::from_amount(path, self.rtt))
             }
+            RequestScheme::QuickStart { .. } => return,
         };
         self.control.on_reply(self.now, reply);
     }

@@ -496,5 +496,5 @@ fn rcp_paces_at_the_rate_it_is_told() {
     let rate = Rate::from_amount(Bytes::new(50 * SMSS), RTT);
     rounds.control.on_reply(now, RouterReply::Rcp(rate));
     assert_eq!(rounds.control.pacing_rate(), Some(rate));
-    assert!((102.9..=103.0).contains(&rounds.cwnd()), "2·50 + 3");
+    assert!((202.9..=203.0).contains(&rounds.cwnd()), "4·50 + 3");
 }
