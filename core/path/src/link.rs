@@ -32,11 +32,11 @@ use crate::parcel::{Frames, Parcel};
 use crate::queue::{self, Discipline, Drops, Limits, Ticket};
 use crate::quick_start::QuickStart;
 use crate::random::{Purpose, stream};
-use crate::router::{Ask, Request};
 use crate::service::Service;
 use crate::sojourn::Sojourns;
 
 mod change;
+mod requests;
 
 /// What the entrance has decided on wire packets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -376,44 +376,6 @@ impl<T: Parcel> Link<T> {
         let older = core::mem::replace(&mut held.parcel, parcel);
         books.discard(now, DropCause::AckFiltered, older, frames);
         None
-    }
-
-    /// Shows the router what arrives.
-    #[inline(never)]
-    fn show_request(&mut self, now: Instant, octets: u32, request: Option<&Request>) {
-        let bytes = self.service.on_line(octets);
-        if let Some(quick_start) = &mut self.quick_start {
-            quick_start.on_arrival(now, bytes);
-        }
-        if let Some(router) = self.queue.router() {
-            router.on_arrival(bytes, request);
-        }
-    }
-
-    /// Lets the router answer what departs.
-    #[inline(never)]
-    fn answer_request(&mut self, now: Instant, octets: u32, parcel: &mut T) {
-        let view = self.view();
-        let bytes = self.service.on_line(octets);
-        let Some(mut request) = parcel.request() else {
-            return;
-        };
-        let is_answer = match (&mut self.quick_start, &mut request.ask) {
-            (Some(router), Ask::Start(code)) => match router.approve(now, view.rate, *code) {
-                Some(approved) => {
-                    *code = approved;
-                    true
-                }
-                None => false,
-            },
-            _ => match self.queue.router() {
-                Some(router) => router.answer(now, &view, bytes, &mut request),
-                None => false,
-            },
-        };
-        if is_answer {
-            parcel.answer(&request);
-        }
     }
 
     /// Whether what arrives finds so much that it is marked.

@@ -301,7 +301,7 @@ fn quick_start(hops: [bool; 2], loss: Vec<u64>) -> Outcome {
     run(config).1
 }
 
-/// Window in segments so many RTTs after the SYN left.
+/// Window in segments `rounds` RTTs after the SYN left.
 fn window_after(outcome: &Outcome, rounds: f64) -> f64 {
     let at = Instant::ZERO + Duration::from_secs_f64(rounds * 0.200);
     let samples = outcome.flows[0].samples.as_slice();

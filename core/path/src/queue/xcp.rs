@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(
             told(&mut trial, asks(0.050, 50_000, i64::MAX)),
             0,
-            "nobody asked"
+            "no request, no answer"
         );
         let one = asks(0.050, 50_000, i64::MAX);
         for _ in 0..50 {
