@@ -67,7 +67,7 @@ impl QuickStart {
         };
         // Equation (1).
         let busiest = self.arrived[0].max(self.arrived[1]);
-        let arriving = busiest.saturating_mul(8_000_000_000) / SLOT.as_nanos();
+        let arriving = busiest.saturating_mul(8000) / SLOT.as_millis();
         let approved = self.approved[0].saturating_add(self.approved[1]);
         let limit = link.as_bps() / 100 * THRESHOLD;
         let spare = limit.saturating_sub(arriving.saturating_add(approved));
