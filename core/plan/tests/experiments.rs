@@ -223,6 +223,7 @@ fn high_speed_has_the_path_of_the_slides_and_changes_the_control_alone() {
         common.forward[0].queue = first.forward[0].queue.clone();
         common.forward[0].quick_start = false;
         common.sender.profile.quick_start = 0;
+        common.sender.settings.clear();
         format!("{common:?}")
     };
     for kind in ["loss-", "periodic-"] {

@@ -24,7 +24,7 @@
 //! * The first interval is 50 ms. An interval in which no request arrived goes on until one
 //!   does.
 //! * s counts what the link adds to a packet, cwnd counts payload: alpha and beta are in
-//!   effect larger by their ratio, 1.06 for full segments.
+//!   effect larger by their ratio, 1.07 for full segments.
 //! * Fractions of a byte are carried to the next packet.
 //! * Packets without request take their part of y and of the queue: mixed traffic has no
 //!   queue of its own here (section 7 of the paper).

@@ -174,7 +174,7 @@ impl Context {
         let message = format!("`{name}` asks routers, and no queue of the path is one");
         let finding = Diagnostic::warning(reader.place_of_value("congestion_control"), message)
             .label("no answer will come")
-            .effect("the flow is `reno`, with 28 bytes less in each segment");
+            .effect("the flow is `reno`, with 16 bytes less in each segment");
         let hint = format!("path.queue = \"{name}, 1 BDP\"");
         reader.findings().add(finding.hint(hint));
     }

@@ -182,6 +182,13 @@ impl<P: Payload> Connection<P> {
         self.counters.path_mtu_probes += 1;
         let mut segment = self.send(now, octets, Flags::ACK, SendReason::PathMtuProbe);
         segment.segment_size = len as u16;
+        if self.routers.room() > 0 || self.quick_start.has_room() {
+            // Room for an option that this segment does not have: it must not be smaller
+            // than what its arrival proves.
+            let packet = self.path.headers() + segment.options.wire_len() as u32 + len as u32;
+            let unused = mtu.saturating_sub(packet);
+            segment.options.add_padding(unused as usize);
+        }
         segment
     }
 

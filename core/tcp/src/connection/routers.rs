@@ -13,14 +13,13 @@ use gigatcp_wire::{Payload, RouterReply, RouterRequest, Segment};
 use super::Connection;
 use crate::congestion::CongestionControl;
 
-/// Bytes of both options.
-const ROOM: usize = RouterRequest::OPTION_LEN + RouterReply::MAX_OPTION_LEN;
-
 /// State of a connection that asks routers or returns what they say.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Routers {
     /// Whether data carries requests.
     asks: bool,
+    /// Whether the peer's data does as well, so that ours carries replies.
+    replies: bool,
     /// What is to be returned.
     reply: Option<RouterReply>,
 }
@@ -30,6 +29,7 @@ impl Routers {
     pub(super) fn new(control: &dyn CongestionControl) -> Self {
         Self {
             asks: control.request(None).is_some(),
+            replies: false,
             reply: None,
         }
     }
@@ -42,7 +42,9 @@ impl Routers {
 
     /// Returns the bytes that full segments leave free.
     pub(super) const fn room(&self) -> u32 {
-        if self.asks { ROOM as u32 } else { 0 }
+        let request = self.asks as usize * RouterRequest::OPTION_LEN;
+        let reply = self.replies as usize * RouterReply::MAX_OPTION_LEN;
+        (request + reply) as u32
     }
 }
 
@@ -53,6 +55,10 @@ impl<P: Payload> Connection<P> {
         let request = segment.options.router_request();
         if let Some(reply) = request.and_then(|request| request.reply()) {
             self.routers.reply = Some(reply.after(self.routers.reply));
+            if self.routers.asks && !self.routers.replies {
+                self.routers.replies = true;
+                self.follow_segment_size(now);
+            }
         }
         if let Some(reply) = segment.options.router_reply() {
             let before = self.congestion.cwnd();
@@ -82,7 +88,7 @@ impl<P: Payload> Connection<P> {
         let Some(reply) = self.routers.reply else {
             return;
         };
-        if len == 0 || self.routers.asks || full <= u64::from(self.smss) {
+        if len == 0 || self.routers.replies || full <= u64::from(self.smss) {
             segment.options.set_router_reply(Some(reply));
             while segment.options.wire_len() > self.option_room()
                 && !segment.options.sack.is_empty()
