@@ -3,6 +3,8 @@
 //! Plans and the command line change a profile through this table only; a
 //! field that has no line here is a constant of its profile.
 
+use alloc::string::{String, ToString};
+
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::{
@@ -46,11 +48,19 @@ pub struct Setting {
     pub name: &'static str,
     /// What it takes.
     pub expects: &'static str,
+    /// Its value in a profile, as a plan writes it.
+    show: fn(&Profile) -> String,
     /// Sets it; says whether the value fitted.
     pub(super) apply: fn(&mut Profile, SettingValue) -> bool,
 }
 
 impl Setting {
+    /// What `profile` sets, as a plan writes it.
+    #[must_use]
+    pub fn value_in(&self, profile: &Profile) -> String {
+        (self.show)(profile)
+    }
+
     /// The words it takes, if it takes words: those in quotes where what it
     /// expects is "one of" them.
     pub fn words(&self) -> impl Iterator<Item = &'static str> + use<> {
@@ -59,11 +69,17 @@ impl Setting {
     }
 }
 
+/// A value, or `false` where there is none.
+fn or_false(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "false".to_string(), |value| value.to_string())
+}
+
 macro_rules! switch {
     ($field:ident) => {
         Setting {
             name: stringify!($field),
             expects: "true or false",
+            show: |profile| profile.$field.to_string(),
             apply: |profile, value| {
                 let SettingValue::Switch(on) = value else {
                     return false;
@@ -80,6 +96,7 @@ macro_rules! count {
         Setting {
             name: stringify!($field),
             expects: concat!("a whole number from ", $low, " to ", $high),
+            show: |profile| profile.$field.to_string(),
             apply: |profile, value| match value {
                 SettingValue::Count(n) if ($low..=$high).contains(&n) => {
                     profile.$field = n;
@@ -96,6 +113,7 @@ macro_rules! amount {
         Setting {
             name: stringify!($field),
             expects: $expects,
+            show: |profile| profile.$field.to_string(),
             apply: |profile, value| match value {
                 SettingValue::Amount(octets) if ($low..=$high).contains(&octets.as_u64()) => {
                     profile.$field = octets;
@@ -112,6 +130,7 @@ macro_rules! time {
         Setting {
             name: stringify!($field),
             expects: $expects,
+            show: |profile| profile.$field.to_string(),
             apply: |profile, value| match value {
                 SettingValue::Time(t) if ($low..=$high).contains(&t) => {
                     profile.$field = t;
@@ -128,6 +147,7 @@ macro_rules! of_route {
         Setting {
             name: stringify!($field),
             expects: "an amount from \"4 KiB\" to \"1 GiB\", or false (the route says nothing)",
+            show: |profile| or_false(profile.$field),
             apply: |profile, value| {
                 let fits = |octets: Bytes| (4 << 10..=1 << 30).contains(&octets.as_u64());
                 profile.$field = match value {
@@ -177,6 +197,11 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "byte_counting",
         expects: "false, true (as many as acknowledged), or the limit L in segments from 1 to 100",
+        show: |profile| match profile.counting {
+            Counting::PerAck => "false".to_string(),
+            Counting::Bytes { limit: u32::MAX } => "true".to_string(),
+            Counting::Bytes { limit } => limit.to_string(),
+        },
         apply: |profile, value| {
             profile.counting = match value {
                 SettingValue::Switch(false) => Counting::PerAck,
@@ -190,6 +215,11 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "initial_window",
         expects: "one of \"rfc6928\", \"rfc3390\", or a whole number of segments from 1 to 10000",
+        show: |profile| match profile.initial_window {
+            InitialWindow::Rfc6928 => "rfc6928".to_string(),
+            InitialWindow::Rfc3390 => "rfc3390".to_string(),
+            InitialWindow::Segments(segments) => segments.to_string(),
+        },
         apply: |profile, value| {
             profile.initial_window = match value {
                 SettingValue::Count(n @ 1..=10_000) => InitialWindow::Segments(n),
@@ -203,6 +233,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "window_grows",
         expects: "true or false",
+        show: |profile| (profile.window_policy == WindowPolicy::Grows).to_string(),
         apply: |profile, value| {
             profile.window_policy = match value {
                 SettingValue::Switch(true) => WindowPolicy::Grows,
@@ -218,6 +249,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "ack_every_switch",
         expects: "a time after establishment, e.g. \"4 s\", or false (never)",
+        show: |profile| or_false(profile.ack_every_switch),
         apply: |profile, value| {
             profile.ack_every_switch = match value {
                 SettingValue::Time(after) => Some(after),
@@ -281,6 +313,12 @@ pub const SETTINGS: &[Setting] = &[
         name: "prr",
         expects: "one of \"rfc9937\", \"rfc6937-crb\", \"rfc6937-ssrb\", or true (RFC 9937), \
                   false, 6937 (the conservative bound)",
+        show: |profile| match profile.prr {
+            None => "false".to_string(),
+            Some(PrrRule::SafeAck) => "true".to_string(),
+            Some(PrrRule::Conservative) => "6937".to_string(),
+            Some(PrrRule::SlowStart) => "rfc6937-ssrb".to_string(),
+        },
         apply: |profile, value| {
             profile.prr = match value {
                 SettingValue::Switch(false) => None,
@@ -299,6 +337,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "reduce_again",
         expects: "one of \"never\", \"without-prr\", \"always\"",
+        show: |profile| profile.reduce_again.name().to_string(),
         apply: |profile, value| match value {
             SettingValue::Word(word) => {
                 let choice = ReduceAgain::find(word);
@@ -340,6 +379,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "ecn",
         expects: "one of \"off\", \"passive\", \"classic\", \"accurate\", \"passive-classic\", \"mixed\"",
+        show: |profile| profile.ecn.name().to_string(),
         apply: |profile, value| match value {
             SettingValue::Word(word) => {
                 let mode = EcnMode::find(word);
@@ -353,6 +393,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "ecn_option",
         expects: "one of \"off\", \"due\", \"always\"",
+        show: |profile| profile.ecn_option.name().to_string(),
         apply: |profile, value| match value {
             SettingValue::Word(word) => {
                 let choice = EcnOption::find(word);
@@ -375,6 +416,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "max_pacing_rate",
         expects: "a rate from \"1 kbit/s\" to \"100 Tbit/s\", or false (none)",
+        show: |profile| or_false(profile.max_pacing_rate),
         apply: |profile, value| {
             let fits = |rate: Rate| (1_000..=100_000_000_000_000).contains(&rate.as_bps());
             profile.max_pacing_rate = match value {
@@ -410,6 +452,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "write_low_water",
         expects: "an amount from \"1 B\" to \"1 GiB\", or false (a third of the send buffer)",
+        show: |profile| or_false(profile.write_low_water),
         apply: |profile, value| {
             profile.write_low_water = match value {
                 SettingValue::Amount(octets) if (1..=1 << 30).contains(&octets.as_u64()) => {
@@ -424,6 +467,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "not_sent_lowat",
         expects: "an amount from \"1 B\" to \"1 GiB\", or false (none)",
+        show: |profile| or_false(profile.not_sent_lowat),
         apply: |profile, value| {
             let fits = |octets: Bytes| (1..=1 << 30).contains(&octets.as_u64());
             profile.not_sent_lowat = match value {
@@ -522,6 +566,11 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "syn_cookies",
         expects: "false, true (while the backlog is full), or 2 (always)",
+        show: |profile| match profile.syn_cookies {
+            SynCookies::Off => "false".to_string(),
+            SynCookies::WhenFull => "true".to_string(),
+            SynCookies::Always => "2".to_string(),
+        },
         apply: |profile, value| {
             profile.syn_cookies = match value {
                 SettingValue::Switch(false) => SynCookies::Off,
