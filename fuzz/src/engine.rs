@@ -127,7 +127,7 @@ impl<'a, P: Stream> Run<'a, P> {
         let now = Instant::ZERO + Duration::from_secs(1);
         let mut config = config(&mut choices);
         // An urgent octet that is taken out leaves the stream without it.
-        config.profile.urgent_inline |= P::IS_REAL;
+        config.profile.segments.urgent_inline |= P::IS_REAL;
         let connection = if choices.one_in(2) {
             Connection::connect(now, &config)
         } else {

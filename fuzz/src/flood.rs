@@ -38,10 +38,9 @@ pub struct Cost {
 fn config(syn_cookies: SynCookies) -> ListenerConfig {
     ListenerConfig {
         template: Config {
-            profile: Profile {
-                syn_cookies,
-                ..Profile::MODERN
-            },
+            profile: Profile::MODERN.with(|profile| {
+                profile.opening.syn_cookies = syn_cookies;
+            }),
             local_port: 80,
             remote_port: 0,
             iss: SeqNumber::new(0),

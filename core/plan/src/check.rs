@@ -77,7 +77,7 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
         buffers: [&sender, &receiver].map(|draft| flow::Buffer {
             requested: draft.buffer,
             place: draft.buffer_place.clone(),
-            limit: draft.host.profile.buffer_limit,
+            limit: draft.host.profile.buffers.buffer_limit,
         }),
         segment: sender
             .host
@@ -184,7 +184,7 @@ fn ip(plan: &Reader, hosts: [&Host; 2], path: &path::Path) -> IpVersion {
 /// Marks that strike nothing because nothing on their way is capable.
 fn check_marks(marks: &[Vec<Place>; 2], hosts: [&Profile; 2], findings: &Findings) {
     let [there, back] = marks;
-    let [sender, receiver] = hosts.map(|profile| profile.ecn);
+    let [sender, receiver] = hosts.map(|profile| profile.ecn.mode);
     let asks = matches!(sender, EcnMode::Classic | EcnMode::Accurate);
     if !asks || receiver == EcnMode::Off {
         let hint = if asks {

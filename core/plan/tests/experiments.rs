@@ -90,7 +90,10 @@ fn fink_slow_start_fits_one_switch_of_the_ack_ratio_per_twin_and_nothing_else() 
         assert_eq!(twin.fitted, ["receiver.ack_every_switch"]);
         let mut scenario = twin.scenario.clone();
         let profile = &mut scenario.receiver.profile;
-        assert!(profile.ack_every_switch.is_some() && profile.ack_every_later == 3);
+        assert!(
+            profile.acknowledgments.ack_every_switch.is_some()
+                && profile.acknowledgments.ack_every_later == 3
+        );
         *profile = original.scenario.receiver.profile;
         scenario.receiver.settings = original.scenario.receiver.settings.clone();
         assert_eq!(format!("{scenario:?}"), format!("{:?}", original.scenario));
@@ -170,8 +173,8 @@ fn shalunov_lan_sweep_changes_buffers_and_rfc_1323_and_nothing_else() {
     for series in plan.series.iter().filter(|series| series.fitted.is_empty()) {
         let mut run = series.scenario.clone();
         let is_scaled = series.name.starts_with("scaled-");
-        assert_eq!(run.sender.profile.window_scaling, is_scaled);
-        assert_eq!(run.sender.profile.timestamps, is_scaled);
+        assert_eq!(run.sender.profile.options.window_scaling, is_scaled);
+        assert_eq!(run.sender.profile.options.timestamps, is_scaled);
         assert_eq!(run.flows[0].send_buffer, run.flows[0].receive_buffer);
         run.sender.profile = first.sender.profile;
         run.sender.settings = first.sender.settings.clone();
@@ -222,7 +225,7 @@ fn high_speed_has_the_path_of_the_slides_and_changes_the_control_alone() {
         // What asks routers has routers, with the same limit.
         common.forward[0].queue = first.forward[0].queue.clone();
         common.forward[0].quick_start = false;
-        common.sender.profile.quick_start = 0;
+        common.sender.profile.congestion.quick_start = 0;
         common.sender.settings.clear();
         format!("{common:?}")
     };

@@ -238,10 +238,16 @@ fn a_host_has_the_settings_of_its_profile_and_its_own() {
         per_byte_copied = "450 ps"
     "#);
     let profile = run.receiver.profile;
-    assert_eq!((profile.name, profile.sack), ("linux-2.6.20", false));
-    assert_eq!(profile.rto_min, Duration::from_secs(1));
-    assert_eq!(profile.initial_window.bytes(1000), Bytes::new(3000));
-    assert_eq!(profile.buffer_limit, Bytes::new(100 << 20));
+    assert_eq!(
+        (profile.name, profile.recovery.sack),
+        ("linux-2.6.20", false)
+    );
+    assert_eq!(profile.timer.rto_min, Duration::from_secs(1));
+    assert_eq!(
+        profile.congestion.initial_window.bytes(1000),
+        Bytes::new(3000)
+    );
+    assert_eq!(profile.buffers.buffer_limit, Bytes::new(100 << 20));
     assert_eq!(run.receiver.mtu, 9000);
     assert_eq!(run.receiver.costs.per_packet_received.as_nanos(), 3200);
     assert_eq!(run.receiver.costs.per_byte_copied.as_u64(), 450);

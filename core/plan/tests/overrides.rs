@@ -112,7 +112,7 @@ fn values_are_toml_or_else_text() {
         );
     }
     assert_eq!(runs(&["sender.mtu=9000"])[0].sender.mtu, 9000);
-    assert!(!runs(&["sender.sack=false"])[0].sender.profile.sack);
+    assert!(!runs(&["sender.sack=false"])[0].sender.profile.recovery.sack);
     assert_eq!(with(&["title=a = b"]).unwrap().title, "a = b");
 }
 

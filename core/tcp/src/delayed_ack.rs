@@ -106,10 +106,10 @@ impl DelayedAck {
     /// An acknowledgment waits for data to ride on, or for its timer; not where
     /// no data ever came, and there is no conversation to wait for.
     pub fn hold_back(&mut self, now: Instant, profile: &Profile) {
-        if !profile.delayed_ack || !self.started {
+        if !profile.acknowledgments.delayed_ack || !self.started {
             self.due = true;
         } else if self.deadline == Instant::FAR_FUTURE {
-            self.deadline = now + profile.delayed_ack_timeout;
+            self.deadline = now + profile.acknowledgments.delayed_ack_timeout;
         }
     }
 
@@ -129,10 +129,10 @@ impl DelayedAck {
         }
         self.unacked += data.len;
         let enough = self.has_enough(data.ack_every) && !data.must_wait_for_reader;
-        if !profile.delayed_ack || self.quick > 0 || enough {
+        if !profile.acknowledgments.delayed_ack || self.quick > 0 || enough {
             self.due = true;
         } else if self.deadline == Instant::FAR_FUTURE {
-            self.deadline = now + profile.delayed_ack_timeout;
+            self.deadline = now + profile.acknowledgments.delayed_ack_timeout;
         }
     }
 
@@ -153,11 +153,11 @@ impl DelayedAck {
     /// Quick-ACK at the start: half a window of full segments, at most
     /// `quick_acks`.
     fn start_quick(&mut self, profile: &Profile, wnd: u64) {
-        if profile.quick_ack {
+        if profile.acknowledgments.quick_ack {
             let half_window = (wnd / (2 * self.rcv_mss.max(1))).max(2);
             self.quick = u32::try_from(half_window)
                 .unwrap_or(u32::MAX)
-                .min(profile.quick_acks);
+                .min(profile.acknowledgments.quick_acks);
         }
     }
 
@@ -184,9 +184,9 @@ impl DelayedAck {
 /// number, or its declared later one.
 #[inline]
 pub fn ack_every(profile: &Profile, age: Duration) -> u32 {
-    match profile.ack_every_switch {
-        Some(switch) if age >= switch => profile.ack_every_later,
-        _ => profile.ack_every,
+    match profile.acknowledgments.ack_every_switch {
+        Some(switch) if age >= switch => profile.acknowledgments.ack_every_later,
+        _ => profile.acknowledgments.ack_every,
     }
 }
 
@@ -206,10 +206,9 @@ mod tests {
 
     #[test]
     fn an_acknowledgment_that_waits_for_the_reader_leaves_when_it_has_read() {
-        let profile = Profile {
-            quick_ack: false,
-            ..Profile::LINUX_2_6_20
-        };
+        let profile = Profile::LINUX_2_6_20.with(|profile| {
+            profile.acknowledgments.quick_ack = false;
+        });
         let mut ack = DelayedAck::new();
         for _ in 0..3 {
             ack.on_data(Instant::ZERO, &profile, &segment(true));
@@ -240,10 +239,9 @@ mod tests {
 
     #[test]
     fn a_lone_segment_is_acknowledged_when_the_timer_runs_out() {
-        let profile = Profile {
-            quick_ack: false,
-            ..Profile::MODERN
-        };
+        let profile = Profile::MODERN.with(|profile| {
+            profile.acknowledgments.quick_ack = false;
+        });
         let mut ack = DelayedAck::new();
         ack.on_data(Instant::ZERO, &profile, &segment(false));
         assert!(!ack.is_due());

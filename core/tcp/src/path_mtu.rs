@@ -129,14 +129,14 @@ impl PathMtu {
             self.current = told;
             self.act_at = told_until;
         }
-        if profile.plpmtud && profile.plpmtud_from_base {
+        if profile.path_mtu.plpmtud && profile.path_mtu.plpmtud_from_base {
             self.current = self.base(profile).min(self.current);
             self.act_at = now;
         }
-        let remembered = profile.route_mtu.max(self.ip.least_mtu());
-        if profile.route_mtu > 0 && remembered < self.current {
+        let remembered = profile.path_mtu.route_mtu.max(self.ip.least_mtu());
+        if profile.path_mtu.route_mtu > 0 && remembered < self.current {
             self.current = remembered;
-            self.act_at = now + profile.pmtu_raise;
+            self.act_at = now + profile.path_mtu.pmtu_raise;
         }
     }
 
@@ -181,7 +181,7 @@ impl PathMtu {
 
     /// `BASE_PLPMTU` of RFC 8899 section 5.1.2.
     fn base(&self, profile: &Profile) -> u32 {
-        profile.pmtu_base.max(self.ip.least_mtu())
+        profile.path_mtu.pmtu_base.max(self.ip.least_mtu())
     }
 
     /// A segment of the size of the estimate left, and ends at `end`.
@@ -210,11 +210,11 @@ impl PathMtu {
             return None;
         }
         let floor = match self.ip {
-            IpVersion::V4 => profile.pmtu_min,
+            IpVersion::V4 => profile.path_mtu.pmtu_min,
             IpVersion::V6 => self.ip.least_mtu(),
         };
         let is_contradicted = una >= self.full_end;
-        let waits = profile.too_big_waits && is_contradicted;
+        let waits = profile.path_mtu.too_big_waits && is_contradicted;
         if (waits || mtu < floor) && self.pending.is_none_or(|claim| claim.seq < una) {
             self.pending = Some(Claim { seq, mtu });
         }
@@ -243,7 +243,7 @@ impl PathMtu {
         self.high = self.ceiling;
         self.full_end = u64::MAX;
         self.forget_probe();
-        self.act_at = now + profile.pmtu_raise;
+        self.act_at = now + profile.path_mtu.pmtu_raise;
         mtu
     }
 
@@ -304,7 +304,7 @@ impl PathMtu {
         }
         let next = self.candidate();
         if next.is_none() {
-            self.act_at = now + profile.pmtu_raise;
+            self.act_at = now + profile.path_mtu.pmtu_raise;
             self.high = self.ceiling;
         }
         next
@@ -347,7 +347,7 @@ impl PathMtu {
         };
         self.forget_probe();
         self.failures += 1;
-        if self.failures >= profile.pmtu_probes {
+        if self.failures >= profile.path_mtu.pmtu_probes {
             self.high = (probe.mtu - 1).max(self.current);
             self.failures = 0;
         }
@@ -381,18 +381,16 @@ mod tests {
 
     /// No floor of our own.
     fn trusting() -> Profile {
-        Profile {
-            pmtu_min: 68,
-            ..Profile::MODERN
-        }
+        Profile::MODERN.with(|profile| {
+            profile.path_mtu.pmtu_min = 68;
+        })
     }
 
     fn searching() -> Profile {
-        Profile {
-            plpmtud: true,
-            plpmtud_from_base: true,
-            ..Profile::MODERN
-        }
+        Profile::MODERN.with(|profile| {
+            profile.path_mtu.plpmtud = true;
+            profile.path_mtu.plpmtud_from_base = true;
+        })
     }
 
     /// Searches below `ceiling` on a path that takes `limit`; gives the sizes
@@ -501,10 +499,9 @@ mod tests {
 
     #[test]
     fn an_error_below_the_least_estimate_is_believed_after_a_timeout_only() {
-        let profile = Profile {
-            pmtu_min: 552,
-            ..Profile::MODERN
-        };
+        let profile = Profile::MODERN.with(|profile| {
+            profile.path_mtu.pmtu_min = 552;
+        });
         let mut path = PathMtu::new(IpVersion::V4, 1500);
         assert_eq!(path.on_too_big(NOW, &profile, 296, (1, 1)), Some(552));
         assert_eq!(path.on_too_big(NOW, &profile, 296, (1, 1)), None);
@@ -539,7 +536,7 @@ mod tests {
         let profile = Profile::MODERN;
         let mut path = PathMtu::new(IpVersion::V4, 1500);
         path.on_too_big(NOW, &profile, 1200, HEAD);
-        let later = NOW + profile.pmtu_raise;
+        let later = NOW + profile.path_mtu.pmtu_raise;
         assert!(path.is_act_due(later));
         assert_eq!(path.next_probe(later, &profile), Some(1500));
     }

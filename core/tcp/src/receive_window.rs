@@ -55,28 +55,28 @@ impl ReceiveWindow {
         let granted = profile.receive_buffer_for(requested);
         let mss = u64::from(profile.whole_buffers(mss));
         let shift = shift_for(largest_window(profile, requested));
-        let expressible = if profile.window_scaling {
+        let expressible = if profile.options.window_scaling {
             65_535 << shift
         } else {
             65_535
         };
-        let (offer, step) = match profile.window_policy {
+        let (offer, step) = match profile.buffers.window_policy {
             WindowPolicy::FreeSpace => (u64::MAX, 0),
             WindowPolicy::Grows => (first_offer(mss), 2 * mss),
         };
         let mut window = Self {
             buffer: 0,
-            reserve_shift: profile.window_reserve_shift,
+            reserve_shift: profile.buffers.window_reserve_shift,
             offer,
             clamp: 0,
             expressible,
             step,
             shift,
-            may_shrink: profile.may_shrink_window,
-            avoid_silly: profile.silly_window_avoidance,
+            may_shrink: profile.buffers.may_shrink_window,
+            avoid_silly: profile.segments.silly_window_avoidance,
             mss,
             silly_step: mss,
-            update_step: u64::from(profile.window_update_segments) * mss,
+            update_step: u64::from(profile.buffers.window_update_segments) * mss,
         };
         window.set_buffer(profile, granted);
         window
@@ -85,7 +85,7 @@ impl ReceiveWindow {
     /// The buffer holds `granted` octets from now on.
     pub fn set_buffer(&mut self, profile: &Profile, granted: Bytes) {
         let whole = profile.window_of(granted).as_u64();
-        let most = match profile.window_policy {
+        let most = match profile.buffers.window_policy {
             WindowPolicy::FreeSpace => whole,
             // One segment is kept back (Linux `tcp_init_buffer_space`).
             WindowPolicy::Grows => whole.saturating_sub(self.mss).max(whole.min(2 * self.mss)),
@@ -112,7 +112,7 @@ impl ReceiveWindow {
     /// included: what both SYNs and the route leave.
     pub fn on_effective_mss(&mut self, profile: &Profile, mss: u32) {
         self.silly_step = u64::from(profile.whole_buffers(mss)).min(self.mss);
-        self.update_step = u64::from(profile.window_update_segments) * self.silly_step;
+        self.update_step = u64::from(profile.buffers.window_update_segments) * self.silly_step;
     }
 
     /// The window scale to announce, Rcv.Wind.Shift.
@@ -208,18 +208,18 @@ impl ReceiveWindow {
 /// largest buffer the host grants or grows to, whatever was asked for; others
 /// the buffer at hand or, where it grows, the most it grows to.
 fn largest_window(profile: &Profile, requested: Option<Bytes>) -> u64 {
-    let grown = if profile.receive_autotuning {
-        profile.receive_buffer_max
+    let grown = if profile.buffers.receive_autotuning {
+        profile.buffers.receive_buffer_max
     } else {
-        profile.receive_buffer_start
+        profile.buffers.receive_buffer_start
     };
-    match (profile.window_policy, requested) {
-        (WindowPolicy::Grows, _) => profile.buffer_limit.max(grown).as_u64(),
+    match (profile.buffers.window_policy, requested) {
+        (WindowPolicy::Grows, _) => profile.buffers.buffer_limit.max(grown).as_u64(),
         (WindowPolicy::FreeSpace, Some(octets)) => {
             profile.window_of(profile.granted_buffer(octets)).as_u64()
         }
         (WindowPolicy::FreeSpace, None) => {
-            let most = grown.max(profile.receive_buffer_start);
+            let most = grown.max(profile.buffers.receive_buffer_start);
             profile.window_of(most).as_u64()
         }
     }
@@ -263,11 +263,10 @@ mod tests {
 
     #[test]
     fn an_offer_below_a_segment_opens_again_however_far_the_buffer_has_grown() {
-        let profile = Profile {
-            receive_autotuning: true,
-            receive_buffer_start: Bytes::new(4000),
-            ..Profile::LINUX_2_6_20
-        };
+        let profile = Profile::LINUX_2_6_20.with(|profile| {
+            profile.buffers.receive_autotuning = true;
+            profile.buffers.receive_buffer_start = Bytes::new(4000);
+        });
         let mut window = ReceiveWindow::new(&profile, None, 8960);
         let first = window.edge(0, 0, 0);
         assert!((1..8960).contains(&first), "{first}");
@@ -278,10 +277,9 @@ mod tests {
 
     #[test]
     fn a_growing_window_opens_by_two_segments_for_each_that_arrives() {
-        let profile = Profile {
-            buffer_limit: Bytes::new(100 << 20),
-            ..Profile::LINUX_2_6_20
-        };
+        let profile = Profile::LINUX_2_6_20.with(|profile| {
+            profile.buffers.buffer_limit = Bytes::new(100 << 20);
+        });
         let mut window = ReceiveWindow::new(&profile, Some(Bytes::new(60 << 20)), 8960);
         assert_eq!(window.edge(0, 0, 0), 2 * 8960);
         let mut segments = 0_u64;
@@ -295,10 +293,9 @@ mod tests {
 
     #[test]
     fn linux_cuts_the_window_to_what_the_scale_of_its_largest_buffer_expresses() {
-        let profile = Profile {
-            buffer_limit: Bytes::new(100 << 20),
-            ..Profile::LINUX_2_6_20
-        };
+        let profile = Profile::LINUX_2_6_20.with(|profile| {
+            profile.buffers.buffer_limit = Bytes::new(100 << 20);
+        });
         let window = ReceiveWindow::new(&profile, Some(Bytes::new(100 << 20)), 8960);
         assert_eq!(window.shift(), 11);
         assert_eq!(window.clamp(), 65_535 << 11);
@@ -306,11 +303,10 @@ mod tests {
 
     #[test]
     fn a_window_smaller_by_less_than_a_unit_of_the_scale_is_said_alike() {
-        let profile = Profile {
-            buffer_limit: Bytes::new(4 << 20),
-            window_policy: WindowPolicy::Grows,
-            ..Profile::MODERN
-        };
+        let profile = Profile::MODERN.with(|profile| {
+            profile.buffers.buffer_limit = Bytes::new(4 << 20);
+            profile.buffers.window_policy = WindowPolicy::Grows;
+        });
         let mut window = ReceiveWindow::new(&profile, Some(Bytes::new(100_000)), 1000);
         while window.on_full_segments(1000, 0) {}
         let unit = 1 << window.shift();

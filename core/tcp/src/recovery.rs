@@ -139,7 +139,7 @@ impl Judgment {
             self.lost_again_latest = found.resent_latest;
             self.look_again = found.look_again;
         } else {
-            let found = board.mark_lost_by_sack(profile.dup_thresh, facts.smss);
+            let found = board.mark_lost_by_sack(profile.recovery.dup_thresh, facts.smss);
             self.lost = found.map(|(seq, octets)| (seq, octets, LossVerdict::Sack));
         }
     }
@@ -410,12 +410,12 @@ impl Recovery {
             if !facts.sack {
                 board.on_duplicate_ack(facts.smss);
             }
-        } else if profile.row_of_duplicates_ends && facts.acked == 0 {
+        } else if profile.recovery.row_of_duplicates_ends && facts.acked == 0 {
             self.duplicate_acks = 0;
             board.clear_duplicate_credit();
         }
         let mut judgment = Judgment::default();
-        if profile.fast_retransmit
+        if profile.recovery.fast_retransmit
             && let Some(lost) = self.find_first_loss(profile, board, facts, &mut judgment)
         {
             self.begin_recovery(board, facts);
@@ -480,9 +480,10 @@ impl Recovery {
             .lost_again_latest
             .is_some_and(|departure| departure >= self.reduced_at);
         let applies = profile
+            .recovery
             .reduce_again
-            .applies(self.phase, profile.prr.is_some());
-        if is_news && applies && profile.fast_retransmit {
+            .applies(self.phase, profile.recovery.prr.is_some());
+        if is_news && applies && profile.recovery.fast_retransmit {
             self.begin_recovery(board, facts);
             judgment.congestion = Some(CongestionKind::Loss);
         }
@@ -511,8 +512,8 @@ impl Recovery {
         if judgment.lost.is_some() || facts.overdue.is_some() {
             return judgment.lost;
         }
-        let enough = self.duplicate_acks >= profile.dup_thresh;
-        let careful = !facts.sack && profile.newreno;
+        let enough = self.duplicate_acks >= profile.recovery.dup_thresh;
+        let careful = !facts.sack && profile.recovery.newreno;
         if !enough || (careful && facts.una <= self.recover) {
             return None;
         }
@@ -522,7 +523,7 @@ impl Recovery {
 
     /// Fast recovery goes on, or is over.
     fn repair(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) -> Judgment {
-        let plain_reno = !facts.sack && !profile.newreno;
+        let plain_reno = !facts.sack && !profile.recovery.newreno;
         if facts.una >= self.recover || (plain_reno && facts.acked > 0) {
             self.end();
             // The same acknowledgment may show losses in the next window.
@@ -542,8 +543,8 @@ impl Recovery {
                 .mark_first_lost(facts.smss)
                 .map(|(seq, octets)| (seq, octets, LossVerdict::PartialAck));
             self.owes_retransmission = judgment.lost.is_some();
-            judgment.keeps_timer =
-                core::mem::replace(&mut self.partial, true) && !profile.partial_ack_restarts_timer;
+            judgment.keeps_timer = core::mem::replace(&mut self.partial, true)
+                && !profile.timer.partial_ack_restarts_timer;
         } else if facts.duplicate {
             board.on_duplicate_ack(facts.smss);
         }

@@ -224,10 +224,9 @@ impl Pair {
     /// A connection whose SYN has just arrived; the data segment of number
     /// `lost` will not.
     fn opening(lost: u32) -> Self {
-        let profile = Profile {
-            segmentation_offload: false,
-            ..Profile::MODERN
-        };
+        let profile = Profile::MODERN.with(|profile| {
+            profile.segments.segmentation_offload = false;
+        });
         let now = Instant::ZERO;
         let mut client = Box::new(Connection::connect(now, &host(profile)));
         let segment = client.poll_transmit(now).expect("a SYN");

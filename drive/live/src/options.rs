@@ -43,11 +43,10 @@ pub struct Options {
 impl Default for Options {
     /// The profile `modern` with its buffers bounded to 64 MiB, CUBIC.
     fn default() -> Self {
-        Self::of_profile(Profile {
-            send_buffer_max: Bytes::new(64 << 20),
-            receive_buffer_max: Bytes::new(64 << 20),
-            ..Profile::MODERN
-        })
+        Self::of_profile(Profile::MODERN.with(|profile| {
+            profile.buffers.send_buffer_max = Bytes::new(64 << 20);
+            profile.buffers.receive_buffer_max = Bytes::new(64 << 20);
+        }))
     }
 }
 

@@ -40,10 +40,9 @@ fn single_flow(span: Duration) -> WorldConfig {
 /// 100 flows, 1 Gbit/s, 20 ms, MTU 1500, queue of one BDP, Reno with growth
 /// per ACK, starts 4 ms apart: what other simulators call Reno.
 fn dumbbell(span: Duration) -> WorldConfig {
-    let profile = Profile {
-        counting: Counting::PerAck,
-        ..Profile::MODERN
-    };
+    let profile = Profile::MODERN.with(|profile| {
+        profile.congestion.counting = Counting::PerAck;
+    });
     let host = host(profile, 1500, "reno", 16_000_000);
     let delay = Duration::from_millis(10);
     let bdp_packets = 1_000_000_000 / 50 / 8 / 1500;

@@ -218,10 +218,9 @@ fn ideal(p: f64) -> f64 {
 }
 
 fn reno(profile: Profile) {
-    let profile = Profile {
-        delayed_ack: false,
-        ..profile
-    };
+    let profile = profile.with(|profile| {
+        profile.acknowledgments.delayed_ack = false;
+    });
     for (loss, seconds) in [
         (1e-4, 4000),
         (3e-4, 4000),
@@ -244,7 +243,7 @@ fn reno(profile: Profile) {
         let outcome = path.run(profile);
         let mathis = path.rate_of(1.31 / loss.sqrt());
         path.report("reno/mathis", &outcome, mathis);
-        let t0 = profile.rto_min.as_secs_f64();
+        let t0 = profile.timer.rto_min.as_secs_f64();
         let padhye = pftk(loss, rtt, t0) * path.smss() * 8.0 / 1e6;
         let ideal = path.rate_of(ideal(loss));
         println!(

@@ -92,7 +92,7 @@ fn written_in_pieces(
         ..CpuCosts::default()
     };
     let mut flow = flow("flow", &hosts, Stop::Bytes(Bytes::new(MB)));
-    flow.write_size = profile.write_size;
+    flow.write_size = profile.buffers.write_size;
     flow.supply = supply;
     let there = link("there", 100_000_000, Duration::from_millis(1), 500);
     let back = wire("back", Duration::from_millis(1));
@@ -106,7 +106,7 @@ fn written_in_pieces(
 fn a_call_that_is_written_in_pieces_never_waits_for_itself() {
     for buffer in [4096, 5000, 10_000, 65_536] {
         for lowat in [None, Some(1000), Some(3000), Some(10_000)] {
-            let change = |p: &mut Profile| p.not_sent_lowat = lowat.map(Bytes::new);
+            let change = |p: &mut Profile| p.buffers.not_sent_lowat = lowat.map(Bytes::new);
             let seconds = written_in_pieces(change, buffer, None);
             // No segment waits for a delayed acknowledgment or a probe for long.
             assert!(seconds < 60.0, "{buffer} {lowat:?}: {seconds}");
@@ -126,6 +126,6 @@ fn a_call_that_is_written_in_pieces_never_waits_for_itself() {
 #[test]
 fn a_low_water_mark_keeps_the_window_full_where_copying_costs() {
     let low = written_in_pieces(|_| (), 16_384, None);
-    let third = written_in_pieces(|p| p.write_low_water = None, 16_384, None);
+    let third = written_in_pieces(|p| p.buffers.write_low_water = None, 16_384, None);
     assert!(low < 0.98 * third, "{low} {third}");
 }

@@ -16,13 +16,12 @@ const MTU: u64 = 1500;
 
 /// A host without delayed ACKs and offload, so that packets are what theory counts.
 fn speaking(control: &str, ecn: EcnMode) -> HostConfig {
-    let profile = Profile {
-        ecn,
-        l4s: true,
-        delayed_ack: false,
-        segmentation_offload: false,
-        ..Profile::MODERN
-    };
+    let profile = Profile::MODERN.with(|profile| {
+        profile.ecn.mode = ecn;
+        profile.ecn.l4s = true;
+        profile.acknowledgments.delayed_ack = false;
+        profile.segments.segmentation_offload = false;
+    });
     host(profile, MTU as u16, control, 64_000_000)
 }
 

@@ -153,20 +153,18 @@ fn profiles() -> [(&'static str, Profile); 4] {
         ("modern", modern),
         (
             "no-rack",
-            Profile {
-                rack: false,
-                tlp: false,
-                ..modern
-            },
+            modern.with(|profile| {
+                profile.recovery.rack = false;
+                profile.recovery.tlp = false;
+            }),
         ),
         (
             "no-sack",
-            Profile {
-                sack: false,
-                rack: false,
-                tlp: false,
-                ..modern
-            },
+            modern.with(|profile| {
+                profile.recovery.sack = false;
+                profile.recovery.rack = false;
+                profile.recovery.tlp = false;
+            }),
         ),
         ("2.6.20", Profile::LINUX_2_6_20),
     ]

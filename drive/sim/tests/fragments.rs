@@ -14,11 +14,10 @@ const DELAY: Duration = Duration::from_millis(10);
 /// A sender that discovers the MTU of its path, or not, over a link of `mtu` bytes and
 /// another with losses of a share `p`.
 fn transfer(pmtud: bool, mtu: u64, fragments: bool, p: f64) -> (Ended, Outcome) {
-    let profile = Profile {
-        pmtud,
-        plpmtud: false,
-        ..Profile::MODERN
-    };
+    let profile = Profile::MODERN.with(|profile| {
+        profile.path_mtu.pmtud = pmtud;
+        profile.path_mtu.plpmtud = false;
+    });
     let host = host(profile, 1500, "reno", 1_000_000);
     let flows = vec![flow("one", &host, Stop::Bytes(Bytes::new(10_000_000)))];
     let narrow = HopConfig {

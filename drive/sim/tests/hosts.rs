@@ -64,9 +64,9 @@ fn calls_over_several_connections_share_one_server() {
     let text = "rpc, connections 4, poisson, every 4 ms, work 2 ms, depth 100, \
                 answer 1000, count 20000";
     let mut flow = with(text);
-    flow.sender.tcp.profile.nagle = false;
+    flow.sender.tcp.profile.segments.nagle = false;
     // With Nagle's algorithm an answer waits for the ACK of the one before.
-    flow.receiver.tcp.profile.nagle = false;
+    flow.receiver.tcp.profile.segments.nagle = false;
     let (ended, outcome) = run(path(vec![flow]));
     assert_eq!(ended, Ended::Finished);
     assert_eq!(outcome.flows.len(), 4);

@@ -13,7 +13,7 @@ use gigatcp_units::{Bytes, Duration};
 /// A server with this backlog.
 fn server(backlog: Option<u32>, cookies: SynCookies) -> HostConfig {
     let mut server = host(Profile::MODERN, 1500, "cubic", 100_000);
-    server.tcp.profile.syn_cookies = cookies;
+    server.tcp.profile.opening.syn_cookies = cookies;
     server.backlog = backlog;
     server
 }

@@ -14,10 +14,9 @@ const MB: u64 = 1_000_000;
 const DELAY: Duration = Duration::from_millis(10);
 
 fn speaking(ecn: EcnMode) -> HostConfig {
-    let profile = Profile {
-        ecn,
-        ..Profile::MODERN
-    };
+    let profile = Profile::MODERN.with(|profile| {
+        profile.ecn.mode = ecn;
+    });
     host(profile, 1500, "reno", 4 * MB)
 }
 

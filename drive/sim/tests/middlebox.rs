@@ -16,10 +16,9 @@ const DELAY: Duration = Duration::from_millis(10);
 
 /// 20 MB at 100 Mbit/s and 20 ms, a BDP of 250 kB, through a box in both directions.
 fn through(middlebox: Middlebox) -> (Outcome, [Info; 2]) {
-    let profile = Profile {
-        ecn: EcnMode::Classic,
-        ..Profile::MODERN
-    };
+    let profile = Profile::MODERN.with(|profile| {
+        profile.ecn.mode = EcnMode::Classic;
+    });
     let host = host(profile, 1500, "cubic", 4_000_000);
     let guarded = |hop: HopConfig| HopConfig {
         middlebox: Some(middlebox),

@@ -29,10 +29,9 @@ fn with_outage(hop: HopConfig) -> HopConfig {
 fn a_sender_that_paces_is_fast_again_within_a_second_after_an_outage() {
     let forward = link("forward", 180_000_000, Duration::from_micros(2700), 88);
     let reverse = wire("reverse", Duration::from_micros(2700));
-    let profile = Profile {
-        pacing: true,
-        ..Profile::MODERN
-    };
+    let profile = Profile::MODERN.with(|profile| {
+        profile.pacing.enabled = true;
+    });
     let bytes = Stop::Bytes(Bytes::new(24_000_000));
     let flows = vec![flow("one", &host(profile, 1500, "reno", 4_000_000), bytes)];
     let config = world(with_outage(forward), with_outage(reverse), flows);

@@ -68,10 +68,9 @@ fn a_silent_router_costs_three_timeouts_or_with_a_search_from_the_base_none() {
     assert_eq!(sender.info().path_mtu, 1492);
     assert_eq!(sender.counters().timeouts, 3);
 
-    let careful = Profile {
-        plpmtud_from_base: true,
-        ..Profile::MODERN
-    };
+    let careful = Profile::MODERN.with(|profile| {
+        profile.path_mtu.plpmtud_from_base = true;
+    });
     let (ended, outcome) = transfer(careful, false);
     assert_eq!(ended, Ended::Finished);
     let sender = outcome.flows[0].sender.connection().unwrap();
@@ -82,11 +81,10 @@ fn a_silent_router_costs_three_timeouts_or_with_a_search_from_the_base_none() {
 
 #[test]
 fn without_either_nothing_ever_arrives() {
-    let deaf = Profile {
-        pmtud: false,
-        plpmtud: false,
-        ..Profile::MODERN
-    };
+    let deaf = Profile::MODERN.with(|profile| {
+        profile.path_mtu.pmtud = false;
+        profile.path_mtu.plpmtud = false;
+    });
     let (_, outcome) = transfer(deaf, true);
     assert_eq!(outcome.flows[0].bytes(), Bytes::ZERO);
 }

@@ -42,12 +42,11 @@ struct Case {
 
 /// The LAN of 2001: 256 buffers posted of 384, 2 MiB of window, MTU 4470.
 fn machines_of_2001() -> Case {
-    let profile = Profile {
-        buffer_limit: Bytes::new(16 << 20),
+    let profile = Profile::BSD_4_3_RENO.with(|profile| {
+        profile.buffers.buffer_limit = Bytes::new(16 << 20);
         // `ss_fltsz_local`: on a local network the first window has no limit.
-        initial_window: InitialWindow::Segments(10_000),
-        ..Profile::BSD_4_3_RENO
-    };
+        profile.congestion.initial_window = InitialWindow::Segments(10_000);
+    });
     Case {
         profile,
         mtu: 4470,
@@ -283,7 +282,7 @@ fn what_cures_the_stall_and_what_does_not() {
     assert!(heals(&reneging), "reneging");
 
     let mut with_sack = machines_of_2001();
-    with_sack.profile.sack = true;
+    with_sack.profile.recovery.sack = true;
     assert!(!heals(&with_sack), "SACK alone");
 }
 
@@ -303,13 +302,12 @@ fn a_pause_that_outlasts_the_first_timeout_heals() {
 fn todays_tcp_is_healed_by_its_timer_or_by_smaller_packets() {
     let healed = |micros, update, plpmtud| {
         let mut case = machines_of_2001();
-        case.profile = Profile {
-            buffer_limit: Bytes::new(16 << 20),
-            initial_window: InitialWindow::Segments(10_000),
-            window_update_segments: update,
-            plpmtud,
-            ..Profile::MODERN
-        };
+        case.profile = Profile::MODERN.with(|profile| {
+            profile.buffers.buffer_limit = Bytes::new(16 << 20);
+            profile.congestion.initial_window = InitialWindow::Segments(10_000);
+            profile.buffers.window_update_segments = update;
+            profile.path_mtu.plpmtud = plpmtud;
+        });
         case.pause = Duration::from_micros(micros);
         heals(&case)
     };
@@ -340,8 +338,8 @@ proptest! {
     ) {
         let segments = (i64::from(spare) + over).max(4) as u64;
         let mut case = machines_of_2001();
-        case.profile.smss_multiple = 0;
-        case.profile.timestamps = false;
+        case.profile.segments.smss_multiple = 0;
+        case.profile.options.timestamps = false;
         // Long enough for everything to be queued before the first duplicate
         // acknowledgment is back.
         case.one_way = Duration::from_millis(10);

@@ -314,10 +314,9 @@ fn quick_start(hops: [bool; 2], loss: Vec<u64>) -> Outcome {
         },
         ..second
     };
-    let profile = Profile {
-        quick_start: 11,
-        ..Profile::MODERN
-    };
+    let profile = Profile::MODERN.with(|profile| {
+        profile.congestion.quick_start = 11;
+    });
     let flow = flow(
         "asks",
         &host(profile, 1500, "reno", 100_000_000),

@@ -96,10 +96,9 @@ fn each_search_for_an_end_loses_less_than_none_where_the_queue_has_room_for_its_
     );
     // A window that opens while half of it is in use is ahead of its train; one
     // that is full when it opens ends where its train says.
-    let full = Profile {
-        half_used_opens: false,
-        ..Profile::MODERN
-    };
+    let full = Profile::MODERN.with(|profile| {
+        profile.congestion.half_used_opens = false;
+    });
     let hystart = open_by(full, "reno", SlowStart::HyStart, BDP);
     assert!(
         10 * hystart.retransmitted < standard.retransmitted,
@@ -156,10 +155,9 @@ fn the_table_of_ways_to_open_a_window() {
         "paced  control      queue   slow start  full at  delivered  sent again  timeouts  backlog"
     );
     for pacing in [true, false] {
-        let profile = Profile {
-            pacing,
-            ..Profile::MODERN
-        };
+        let profile = Profile::MODERN.with(|profile| {
+            profile.pacing.enabled = pacing;
+        });
         for (queue, share) in [(BDP, "1 BDP"), (BDP / 4, "1/4 BDP"), (8 * BDP, "8 BDP")] {
             for control in ["cubic", "cubic-linux", "reno"] {
                 for way in WAYS {

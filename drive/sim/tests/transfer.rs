@@ -123,7 +123,7 @@ fn losses_of_a_window_that_fits(steal: Option<StealConfig>) -> u64 {
     let (rate, queue) = (100_000_000, 70);
     let window = rate / 8 / 100 + 30 * 1500;
     let mut sender = host(Profile::MODERN, 1500, "reno", window);
-    sender.tcp.profile.pacing = false;
+    sender.tcp.profile.pacing.enabled = false;
     let delay = Duration::from_millis(5);
     let mut flow = flow("one", &sender, Stop::After(Duration::from_secs(2)));
     flow.sender.steal = steal;

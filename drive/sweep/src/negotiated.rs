@@ -51,7 +51,7 @@ pub(crate) fn receive_buffer(
     }
     let (_, shift) = received.window_scale;
     let of_route = of_route(scenario.hosts_of(flow)[1], |profile| {
-        profile.route_receive_buffer
+        profile.buffers.route_receive_buffer
     });
     Some(Negotiated {
         what: "receive buffer".into(),
@@ -74,7 +74,7 @@ pub(crate) fn send_buffer(scenario: &Scenario, flow: &Flow, sent: &Info) -> Opti
     let (tunes, _) = sent.autotuning;
     let of_route = || {
         of_route(scenario.hosts_of(flow)[0], |profile| {
-            profile.route_send_buffer
+            profile.buffers.route_send_buffer
         })
     };
     differs(flow.send_buffer, sent.send_buffer, tunes).then(|| Negotiated {
@@ -93,7 +93,7 @@ pub(crate) fn send_buffer(scenario: &Scenario, flow: &Flow, sent: &Info) -> Opti
 /// What the route asks for in place of the application, if it does.
 fn of_route(host: &Host, metric: fn(&Profile) -> Option<Bytes>) -> Option<String> {
     let asked = metric(&host.profile)?;
-    let rule = if host.profile.route_buffers_override {
+    let rule = if host.profile.buffers.route_buffers_override {
         "in place of what the application asked for"
     } else {
         "where the application asked for less"
@@ -119,7 +119,7 @@ pub(crate) fn cost(flow: &Flow, min_rtt: Option<Duration>, effective: Bytes) -> 
 /// Segments smaller than both SYNs allow, because of what the host remembers.
 pub(crate) fn segment_size(scenario: &Scenario, flow: &Flow, sender: &Info) -> Option<Negotiated> {
     let [host, _] = scenario.hosts_of(flow);
-    let remembered = host.profile.route_mtu;
+    let remembered = host.profile.path_mtu.route_mtu;
     (remembered > 0 && sender.path_mtu == remembered).then(|| Negotiated {
         what: "segment size".into(),
         requested: format!("a packet of {} B", host.mtu),

@@ -169,7 +169,7 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
             Stop::Bytes(bytes) => config::Stop::Bytes(bytes),
             Stop::Duration(span) => config::Stop::After(span),
         },
-        write_size: sends.profile.write_size,
+        write_size: sends.profile.buffers.write_size,
         supply: flow.supply.map(|supply| config::Supply {
             amount: supply.amount,
             every: supply.every,

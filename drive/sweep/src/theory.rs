@@ -69,7 +69,7 @@ pub(crate) fn of_flow(
         return None;
     }
     let [sends, receives] = scenario.hosts_of(flow);
-    if !sends.profile.fast_retransmit {
+    if !sends.profile.recovery.fast_retransmit {
         return None;
     }
     let rtt = rtt(scenario, flow, &route);
@@ -105,7 +105,7 @@ fn window(
 ) -> Option<(f64, String)> {
     match flow.congestion.name() {
         "reno" => {
-            let is_every = sends.counting != Counting::PerAck || !receives.delayed_ack;
+            let is_every = sends.congestion.counting != Counting::PerAck || !receives.acknowledgments.delayed_ack;
             let c = match is_every {
                 true => MathisConstant::RandomEverySegment,
                 false => MathisConstant::RandomDelayed,

@@ -366,14 +366,18 @@ fn setting_value(value: &ValueKind, setting: &Setting) -> Result<SettingValue, O
 
 /// Settings that do nothing without another are hardly meant so.
 fn check_settings(profile: &Profile, reader: &Reader) {
-    let by_window = profile.pacing && profile.pacing_by_window;
+    let by_window = profile.pacing.enabled && profile.pacing.pacing_by_window;
     let idle = [
         (
             "ack_every_later",
-            profile.ack_every_switch.is_none(),
+            profile.acknowledgments.ack_every_switch.is_none(),
             "ack_every_switch is set",
         ),
-        ("dsack", profile.dsack && !profile.sack, "sack is on"),
+        (
+            "dsack",
+            profile.recovery.dsack && !profile.recovery.sack,
+            "sack is on",
+        ),
         (
             "pacing_ss_ratio",
             !by_window,
@@ -386,11 +390,15 @@ fn check_settings(profile: &Profile, reader: &Reader) {
         ),
         (
             "tso_win_divisor",
-            profile.tso_win_divisor > 0 && !profile.segmentation_offload,
+            profile.segments.tso_win_divisor > 0 && !profile.segments.segmentation_offload,
             "segmentation_offload is on",
         ),
-        ("max_pacing_rate", !profile.pacing, "pacing is on"),
-        ("quick_acks", !profile.quick_ack, "quick_ack is on"),
+        ("max_pacing_rate", !profile.pacing.enabled, "pacing is on"),
+        (
+            "quick_acks",
+            !profile.acknowledgments.quick_ack,
+            "quick_ack is on",
+        ),
     ];
     for (key, is_idle, condition) in idle {
         warn_idle(reader, key, !is_idle, condition);

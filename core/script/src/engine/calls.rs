@@ -343,7 +343,7 @@ impl Host {
         let (options, local_port) = (socket.options.clone(), socket.port.unwrap_or(free));
         let mut config = self.setup.config(local_port, remote_port);
         options.apply(&mut config);
-        config.profile.fast_open_without_cookie |= self.setup.cookieless_client;
+        config.profile.opening.fast_open_without_cookie |= self.setup.cookieless_client;
         let tcp = Box::new(Connection::connect(at, &config));
         let index = self.add(tcp, local_port, remote_port, &options);
         self.connections[index].fd = Some(fd);

@@ -278,7 +278,7 @@ impl Host {
 
     /// Open connections heed a changed `tcp_ecn_option` at once.
     fn follow_ecn_option(&mut self) {
-        let (now, option) = (self.clock(), self.setup.profile.ecn_option);
+        let (now, option) = (self.clock(), self.setup.profile.ecn.ecn_option);
         for conn in &mut self.connections {
             conn.tcp.set_ecn_option(now, option);
         }
@@ -336,7 +336,9 @@ impl Setup {
                 let word = words.iter().find(|(known, _)| *known == number);
                 self.set("ecn_option", word.ok_or_else(bad)?.1)
             }
-            Beacon if self.profile.ecn_option == gigatcp_tcp::profile::EcnOption::Due => Err(bad()),
+            Beacon if self.profile.ecn.ecn_option == gigatcp_tcp::profile::EcnOption::Due => {
+                Err(bad())
+            }
             Beacon => number().map(|_| ()),
             PathMtuProbing => {
                 let (probes, from_base) = match value {
@@ -369,8 +371,8 @@ impl Setup {
     /// without one, listeners that were not asked to.
     fn set_fast_open(&mut self, bits: u64) -> Option<()> {
         let has = |bit: u64| bits & bit != 0;
-        self.profile.fast_open_client = has(1);
-        self.profile.fast_open_server = has(2);
+        self.profile.opening.fast_open_client = has(1);
+        self.profile.opening.fast_open_server = has(2);
         self.cookieless_client = has(4);
         self.cookieless_server = has(0x200);
         self.fast_open_unasked = has(0x400);

@@ -12,10 +12,10 @@ impl Host {
     /// Whether a server's cookie is remembered, or none is needed.
     pub fn has_cookie(&mut self) -> bool {
         let (now, server) = (self.clock(), self.addresses.remote);
-        let may = self.setup.profile.fast_open_client;
+        let may = self.setup.profile.opening.fast_open_client;
         let offer = self.fast_open_cache.offer(now, server);
         let cookieless =
-            self.setup.cookieless_client || self.setup.profile.fast_open_without_cookie;
+            self.setup.cookieless_client || self.setup.profile.opening.fast_open_without_cookie;
         may && (cookieless || offer.is_some_and(|offer| !offer.cookie.is_request()))
     }
 

@@ -121,7 +121,7 @@ impl Host {
         let segments = |bytes: Bytes| bytes.as_u64().div_ceil(smss) as i64;
         let in_a_row = i64::from(info.timeouts_in_a_row);
         let is_probing = info.flight_size == Bytes::ZERO;
-        let threshold = i64::from(self.setup.profile.dup_thresh);
+        let threshold = i64::from(self.setup.profile.recovery.dup_thresh);
         let reordering = threshold.max(segments(info.reordering_extent));
         // The SYN is one octet and one segment.
         let delivered = info.delivered.as_u64();

@@ -118,7 +118,7 @@ impl Host {
         let options = socket.options.clone();
         let mut template = self.setup.config(port, 0);
         options.apply(&mut template);
-        template.profile.fast_open_without_cookie |= self.setup.cookieless_server;
+        template.profile.opening.fast_open_without_cookie |= self.setup.cookieless_server;
         let (unasked, common_key) = (self.setup.fast_open_unasked, self.setup.fast_open_key);
         let listening = self.listening.entry(fd).or_default();
         let (backlog, mut fast_open) = (listening.backlog, listening.fast_open);
@@ -126,7 +126,7 @@ impl Host {
             fast_open = backlog;
         }
         let key = Secret::new(listening.key.unwrap_or(common_key));
-        template.profile.fast_open_server &= fast_open > 0;
+        template.profile.opening.fast_open_server &= fast_open > 0;
         listening.listener.get_or_insert_with(|| {
             let mut listener = Listener::new(ListenerConfig {
                 template,

@@ -88,17 +88,18 @@ impl SocketOptions {
         config.mss = self.mss.map_or(config.mss, |mss| mss.min(config.mss));
         config.congestion = self.congestion.unwrap_or(config.congestion);
         let profile = &mut config.profile;
-        profile.nagle &= !self.nodelay;
-        profile.urgent_inline = self.urgent_inline.unwrap_or(profile.urgent_inline);
-        profile.keepalive = self.keepalive.unwrap_or(profile.keepalive);
+        profile.segments.nagle &= !self.nodelay;
+        profile.segments.urgent_inline =
+            self.urgent_inline.unwrap_or(profile.segments.urgent_inline);
+        profile.liveness.keepalive = self.keepalive.unwrap_or(profile.liveness.keepalive);
         let (time, interval, probes) = self.patience(profile);
-        profile.keepalive_time = time;
-        profile.keepalive_interval = interval;
-        profile.keepalive_probes = probes;
-        profile.user_timeout = self.user_timeout.unwrap_or(profile.user_timeout);
+        profile.liveness.keepalive_time = time;
+        profile.liveness.keepalive_interval = interval;
+        profile.liveness.keepalive_probes = probes;
+        profile.liveness.user_timeout = self.user_timeout.unwrap_or(profile.liveness.user_timeout);
         if let Some(most) = self.max_pacing_rate {
-            profile.pacing = true;
-            profile.max_pacing_rate = Some(most);
+            profile.pacing.enabled = true;
+            profile.pacing.max_pacing_rate = Some(most);
         }
     }
 }
@@ -108,10 +109,12 @@ impl SocketOptions {
     /// was not told is as `profile` has it.
     fn patience(&self, profile: &Profile) -> (Duration, Duration, u32) {
         (
-            self.keepalive_time.unwrap_or(profile.keepalive_time),
+            self.keepalive_time
+                .unwrap_or(profile.liveness.keepalive_time),
             self.keepalive_interval
-                .unwrap_or(profile.keepalive_interval),
-            self.keepalive_probes.unwrap_or(profile.keepalive_probes),
+                .unwrap_or(profile.liveness.keepalive_interval),
+            self.keepalive_probes
+                .unwrap_or(profile.liveness.keepalive_probes),
         )
     }
 }
@@ -251,7 +254,7 @@ impl Host {
             }
             "TCP_NODELAY" => {
                 options.nodelay = is_on;
-                let nagle = self.setup.profile.nagle && !is_on;
+                let nagle = self.setup.profile.segments.nagle && !is_on;
                 self.on_connection(open, |conn| conn.tcp.set_nagle(nagle));
                 self.push_out(open, is_on);
             }

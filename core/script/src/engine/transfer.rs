@@ -114,7 +114,7 @@ impl Host {
             Some(File::Socket(socket)) => socket.options.urgent_inline,
             _ => None,
         };
-        let inline = inline.unwrap_or(self.setup.profile.urgent_inline);
+        let inline = inline.unwrap_or(self.setup.profile.segments.urgent_inline);
         let tcp = &mut self.connections[index].tcp;
         let is_awaited = tcp
             .urgent_ahead()

@@ -231,7 +231,7 @@ impl<P: Payload> Connection<P> {
     /// 3465 section 2.1), or those that were not known to have arrived before.
     #[inline]
     fn opening_octets(&self, revealed: &Revealed, credit: u64) -> u64 {
-        if !self.profile.growth_by_delivery || revealed.acked == 0 {
+        if !self.profile.congestion.growth_by_delivery || revealed.acked == 0 {
             return revealed.acked;
         }
         // Without SACK each duplicate acknowledgment stood for a segment.
@@ -297,7 +297,7 @@ impl<P: Payload> Connection<P> {
             self.counters.spurious_retransmits += segments;
             revealed.repeated_in_vain = !self.tlp.is_probe_end(octets.end);
         }
-        if !self.profile.dsack_undo || !self.recovery.on_duplicate_report(octets) {
+        if !self.profile.recovery.dsack_undo || !self.recovery.on_duplicate_report(octets) {
             return;
         }
         self.undo_reduction(now);
@@ -325,7 +325,7 @@ impl<P: Payload> Connection<P> {
             self.min_rtt.on_sample(now, newest);
             return Some(newest);
         }
-        if self.profile.rtt_from_sack
+        if self.profile.timer.rtt_from_sack
             && let Some(sent_at) = revealed.oldest_sacked_sent_at
         {
             self.take_rtt(now, received_at.saturating_since(sent_at));
@@ -386,7 +386,7 @@ impl<P: Payload> Connection<P> {
         if let Some(kind) = judgment.congestion {
             let flight_size = self.flight_size_at_congestion(acked, judgment.limited_transmit);
             self.reduce_window(now, kind, flight_size, self.board.pipe());
-            if self.profile.repair_restarts_timer {
+            if self.profile.timer.repair_restarts_timer {
                 // For the retransmission that follows. It may be held back by
                 // pacing and found needless before it leaves: the timer must
                 // not wait for it.
@@ -412,7 +412,7 @@ impl<P: Payload> Connection<P> {
         let cwnd_limited = core::mem::take(&mut self.cwnd_limited)
             || validated
             || learned.prior_in_flight + u64::from(self.smss) > before.as_u64()
-            || (self.profile.half_used_opens
+            || (self.profile.congestion.half_used_opens
                 && was_slow_start
                 && 2 * most_in_flight > before.as_u64());
         self.congestion.on_ack(&Ack {
@@ -470,7 +470,7 @@ impl<P: Payload> Connection<P> {
     /// Section 3.6.1: 2 MSL of silence.
     pub(super) fn enter_time_wait(&mut self, now: Instant) {
         self.set_state(now, State::TimeWait);
-        self.time_wait_until = now + self.profile.time_wait;
+        self.time_wait_until = now + self.profile.closing.time_wait;
     }
 }
 

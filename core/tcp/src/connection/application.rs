@@ -45,7 +45,7 @@ impl<P: Payload> Connection<P> {
     /// Nagle's algorithm from now on (RFC 9293 SHLD-7, MUST-17: an application
     /// can switch it off).
     pub fn set_nagle(&mut self, on: bool) {
-        self.profile.nagle = on;
+        self.profile.segments.nagle = on;
     }
 
     /// The application has more to write than there was room, or has not:
@@ -64,7 +64,7 @@ impl<P: Payload> Connection<P> {
         };
         let piece = self.receive_buffer.read(max)?;
         self.urgent.on_read(piece.len() as u64);
-        if self.profile.ack_waits_for_reader {
+        if self.profile.acknowledgments.ack_waits_for_reader {
             self.ack.on_read(self.ack_every(now));
         }
         let receiving = matches!(

@@ -92,7 +92,7 @@ impl<P: Payload> Connection<P> {
         let Some(first) = keys.chain.first() else {
             return;
         };
-        self.profile.segmentation_offload = false;
+        self.profile.segments.segmentation_offload = false;
         self.authentication = Some(Box::new(Authenticator {
             current: first.send_id,
             next: first.receive_id,

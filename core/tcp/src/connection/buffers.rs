@@ -40,18 +40,18 @@ impl Buffers {
         mss: u32,
     ) -> Self {
         let (send_requested, receive_requested) = requested;
-        let tunes_send = profile.send_autotuning && send_requested.is_none();
-        let tunes_receive = profile.receive_autotuning && receive_requested.is_none();
+        let tunes_send = profile.buffers.send_autotuning && send_requested.is_none();
+        let tunes_receive = profile.buffers.receive_autotuning && receive_requested.is_none();
         let window = profile.window_of(profile.receive_buffer_for(receive_requested));
         Self {
             send_requested,
             receive_requested,
             send_max: if tunes_send {
-                profile.send_buffer_max.as_u64()
+                profile.buffers.send_buffer_max.as_u64()
             } else {
                 0
             },
-            receive_max: profile.receive_buffer_max.as_u64(),
+            receive_max: profile.buffers.receive_buffer_max.as_u64(),
             receive: tunes_receive
                 .then(|| ReceiveAutotuning::new(now, window.as_u64(), u64::from(mss))),
         }
@@ -73,24 +73,24 @@ impl<P: Payload> Connection<P> {
         let most = profile.granted_buffer(Bytes::MAX).as_u64();
         let settle = |held: u64, of_route: Option<Bytes>, smss: u32| {
             let octets = match of_route.map(Bytes::as_u64) {
-                Some(asked) if profile.route_buffers_override => asked,
+                Some(asked) if profile.buffers.route_buffers_override => asked,
                 Some(asked) => held.max(asked),
                 None => held,
             };
             let smss = u64::from(smss);
-            if profile.buffers_in_segments && octets > smss {
+            if profile.buffers.buffers_in_segments && octets > smss {
                 octets.next_multiple_of(smss).min(most)
             } else {
                 octets.min(most)
             }
         };
         let held = self.send_buffer.capacity();
-        let octets = settle(held, profile.route_send_buffer, self.smss);
+        let octets = settle(held, profile.buffers.route_send_buffer, self.smss);
         if octets != held && !self.buffers.tunes_send() {
             self.send_buffer.set_capacity(octets);
         }
         let held = self.window.buffer();
-        let octets = settle(held, profile.route_receive_buffer, self.smss);
+        let octets = settle(held, profile.buffers.route_receive_buffer, self.smss);
         if octets != held && self.buffers.receive.is_none() {
             self.window.set_buffer(&profile, Bytes::new(octets));
             if !self.active_open {
@@ -139,7 +139,7 @@ impl<P: Payload> Connection<P> {
                 if tuning.is_new_echo(stamps.ecr)
                     && let Some(age) = clock.rtt_by_echo(now, stamps.ecr)
                 {
-                    tuning.on_echo(age, self.profile.timestamp_tick);
+                    tuning.on_echo(age, self.profile.options.timestamp_tick);
                 }
             }
             _ => tuning.on_arrival(now, self.rcv.nxt, self.rcv.edge),
@@ -214,7 +214,7 @@ impl<P: Payload> Connection<P> {
             return 0;
         }
         let space = self.send_buffer.space();
-        let Some(lowat) = self.profile.not_sent_lowat else {
+        let Some(lowat) = self.profile.buffers.not_sent_lowat else {
             return space;
         };
         let left = lowat.as_u64().saturating_sub(self.unsent());
@@ -229,9 +229,9 @@ impl<P: Payload> Connection<P> {
     /// `not_sent_lowat`, as in Linux (`sk_stream_is_writeable`).
     pub fn send_wake_space(&self) -> u64 {
         let capacity = self.send_buffer.capacity();
-        let mark = self.profile.write_low_water;
+        let mark = self.profile.buffers.write_low_water;
         let room = mark.map_or(capacity / 3, |mark| mark.as_u64().min(capacity));
-        match self.profile.not_sent_lowat {
+        match self.profile.buffers.not_sent_lowat {
             None => room,
             Some(lowat) => room.min(lowat.as_u64() / 2),
         }

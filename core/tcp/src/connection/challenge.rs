@@ -55,14 +55,14 @@ impl ChallengeLimit {
 
     /// Whether one more may leave; if so, it counts.
     fn admits(&mut self, now: Instant, profile: &Profile) -> bool {
-        if profile.challenge_ack_limit == 0 {
+        if profile.defense.challenge_ack_limit == 0 {
             return true;
         }
-        if self.answers == 0 || now >= self.since + profile.challenge_ack_interval {
+        if self.answers == 0 || now >= self.since + profile.defense.challenge_ack_interval {
             self.since = now;
             self.answers = 0;
         }
-        let admitted = self.answers < profile.challenge_ack_limit;
+        let admitted = self.answers < profile.defense.challenge_ack_limit;
         self.answers += u32::from(admitted);
         admitted
     }
@@ -94,9 +94,9 @@ impl<P: Payload> Connection<P> {
     pub(super) fn handle_syn_in_window(&mut self, now: Instant, syn: &Segment<P>) {
         let returns_to_listen =
             self.state == State::SynReceived && !self.active_open && !self.is_opened_fast();
-        if self.profile.challenge_ack && returns_to_listen {
+        if self.profile.defense.challenge_ack && returns_to_listen {
             self.fail(now, Failure::Reset);
-        } else if self.profile.challenge_ack {
+        } else if self.profile.defense.challenge_ack {
             // RFC 5961 section 4.2: in every state; a true restart of the peer
             // then answers with a reset that fits.
             self.challenge(now);
@@ -110,7 +110,7 @@ impl<P: Payload> Connection<P> {
     /// Whether `ack`, which is older than SND.UNA, is so old that nothing of
     /// this connection can say it (RFC 5961 section 5.2).
     pub(super) fn is_ack_impossible(&self, ack: u64) -> bool {
-        self.profile.challenge_ack && self.snd.una - ack > self.snd.max_wnd
+        self.profile.defense.challenge_ack && self.snd.una - ack > self.snd.max_wnd
     }
 }
 
@@ -122,11 +122,10 @@ mod tests {
 
     #[test]
     fn so_many_answers_leave_in_an_interval_and_no_more() {
-        let profile = Profile {
-            challenge_ack_limit: 3,
-            challenge_ack_interval: Duration::from_millis(500),
-            ..Profile::MODERN
-        };
+        let profile = Profile::MODERN.with(|profile| {
+            profile.defense.challenge_ack_limit = 3;
+            profile.defense.challenge_ack_interval = Duration::from_millis(500);
+        });
         let mut limit = ChallengeLimit::new();
         let mut admitted = |ms| limit.admits(Instant::ZERO + Duration::from_millis(ms), &profile);
         let at = [100, 100, 200, 300, 599, 600, 601, 602, 1099, 1100];
@@ -160,10 +159,9 @@ mod tests {
 
     #[test]
     fn a_limit_of_zero_is_none() {
-        let profile = Profile {
-            challenge_ack_limit: 0,
-            ..Profile::MODERN
-        };
+        let profile = Profile::MODERN.with(|profile| {
+            profile.defense.challenge_ack_limit = 0;
+        });
         let mut limit = ChallengeLimit::new();
         assert!((0..1000).all(|_| limit.admits(Instant::ZERO, &profile)));
     }

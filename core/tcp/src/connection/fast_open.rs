@@ -48,13 +48,13 @@ impl<P: Payload> Connection<P> {
     /// [`Connection::poll_transmit`]. Without the switch `fast_open_client`
     /// nothing changes; returns whether something did.
     pub fn offer_fast_open(&mut self, offer: &FastOpenOffer) -> bool {
-        let may = self.profile.fast_open_client
+        let may = self.profile.opening.fast_open_client
             && self.state == State::SynSent
             && self.snd.nxt == 0
             && self.authentication.is_none();
         if may {
             // Who needs no cookie asks for none.
-            let asks = offer.cookie.is_request() && self.profile.fast_open_without_cookie;
+            let asks = offer.cookie.is_request() && self.profile.opening.fast_open_without_cookie;
             self.fast_open = Some(Box::new(FastOpen {
                 option: (!asks).then_some(offer.cookie),
                 room: u32::from(offer.mss).min(self.rmss),
@@ -180,7 +180,7 @@ impl<P: Payload> Connection<P> {
         };
         let has_cookie = match state.option {
             Some(cookie) => !cookie.is_request(),
-            None => self.profile.fast_open_without_cookie,
+            None => self.profile.opening.fast_open_without_cookie,
         };
         if self.syn_answers || !has_cookie {
             return 0;

@@ -26,7 +26,7 @@ impl<P: Payload> Connection<P> {
         let quoted = self
             .snd
             .offset_of(error.seq)
-            .filter(|seq| self.profile.icmp_errors && self.is_in_flight(*seq))
+            .filter(|seq| self.profile.defense.icmp_errors && self.is_in_flight(*seq))
             // What ended while opening still has its SYN in flight.
             .filter(|_| self.state != State::Closed);
         let opening = !self.is_synchronized();
@@ -64,7 +64,7 @@ impl<P: Payload> Connection<P> {
         match kind {
             IcmpKind::SourceQuench => return false,
             IcmpKind::TooBig { mtu } => return self.handle_too_big(now, seq, mtu),
-            _ if (kind.is_hard() || self.profile.soft_errors_end_opens)
+            _ if (kind.is_hard() || self.profile.defense.soft_errors_end_opens)
                 && !self.is_synchronized() =>
             {
                 self.soft_error = Some(kind);

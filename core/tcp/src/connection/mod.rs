@@ -377,9 +377,10 @@ fn announced_mss(config: &Config) -> u32 {
 /// The timestamp clock, where there is one.
 fn timestamp_clock(profile: &Profile, offset: u32) -> Option<TimestampClock> {
     let clock = || {
-        TimestampClock::new(profile.timestamp_tick, offset).with_tolerance(profile.paws_tolerance)
+        TimestampClock::new(profile.options.timestamp_tick, offset)
+            .with_tolerance(profile.options.paws_tolerance)
     };
-    profile.timestamps.then(clock)
+    profile.options.timestamps.then(clock)
 }
 
 /// The congestion control before the peer's MSS is known.
@@ -395,7 +396,7 @@ fn first_control(config: &Config, rmss: u32) -> Box<dyn CongestionControl> {
 /// agrees to scaling.
 fn first_receive_space(profile: &Profile, window: &ReceiveWindow) -> ReceiveSpace {
     let mut space = ReceiveSpace::new();
-    if profile.window_scaling {
+    if profile.options.window_scaling {
         space.shift = window.shift();
     }
     space
@@ -403,8 +404,12 @@ fn first_receive_space(profile: &Profile, window: &ReceiveWindow) -> ReceiveSpac
 
 /// The round-trip time before there is a sample.
 fn first_estimate(profile: &Profile) -> RttEstimator {
-    RttEstimator::new(profile.rto_initial, profile.rto_min, profile.rto_max)
-        .with_floor_on_variance(profile.rto_floor_on_variance)
+    RttEstimator::new(
+        profile.timer.rto_initial,
+        profile.timer.rto_min,
+        profile.timer.rto_max,
+    )
+    .with_floor_on_variance(profile.timer.rto_floor_on_variance)
 }
 
 impl<P: Payload> Connection<P> {
@@ -425,7 +430,7 @@ impl<P: Payload> Connection<P> {
             mss_limit: rmss,
             path: PathMtu::new(config.ip, rmss + config.ip.header_len() + 20),
             soft_error: None,
-            liveness: liveness::Liveness::new(profile.keepalive, now),
+            liveness: liveness::Liveness::new(profile.liveness.keepalive, now),
             urgent: urgent::Urgent::new(),
             patience: user_timeout::Patience::new(&profile),
             congestion_entry: config.congestion,
@@ -451,12 +456,12 @@ impl<P: Payload> Connection<P> {
             congestion,
             validation: Validation::new(now),
             rtt: first_estimate(&profile),
-            min_rtt: MinRtt::new(profile.min_rtt_window),
+            min_rtt: MinRtt::new(profile.timer.min_rtt_window),
             ack: DelayedAck::new(),
             window,
             timestamps: timestamp_clock(&profile, config.timestamp_offset),
-            sack: profile.sack,
-            scaling: profile.window_scaling,
+            sack: profile.recovery.sack,
+            scaling: profile.options.window_scaling,
             ecn: EcnState::new(&profile),
             dsack: None,
             syn_due: false,

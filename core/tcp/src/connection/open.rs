@@ -92,7 +92,7 @@ impl<P: Payload> Connection<P> {
         // A peer that asks for tiny segments asks for a million of them.
         let default = self.path.ip().default_mss();
         let theirs = offered.mss.map_or(default, u32::from);
-        self.mss_limit = theirs.max(self.profile.mss_min).min(self.rmss);
+        self.mss_limit = theirs.max(self.profile.path_mtu.mss_min).min(self.rmss);
         let ceiling = self.mss_limit + self.path.headers();
         self.path.start(now, &self.profile, ceiling);
         self.smss = self.smss_of(self.path.current());
@@ -105,7 +105,7 @@ impl<P: Payload> Connection<P> {
     /// Returns the largest segment on the route that the host remembers, options
     /// included. A search for the path's MTU that begins low is no such knowledge.
     fn mss_of_route(&self) -> u32 {
-        match self.profile.route_mtu {
+        match self.profile.path_mtu.route_mtu {
             0 => u32::MAX,
             mtu => mtu.saturating_sub(self.path.headers()).max(1),
         }
@@ -247,7 +247,7 @@ impl<P: Payload> Connection<P> {
             self.acknowledge_syn(now, received.at, ack);
             self.set_state(now, State::Established);
             // ACK at once; it may ride on data.
-            if self.profile.handshake_ack_alone {
+            if self.profile.opening.handshake_ack_alone {
                 self.ack.demand_alone();
             } else {
                 self.ack.demand();
@@ -266,7 +266,7 @@ impl<P: Payload> Connection<P> {
     /// section 3.1); where it is that of RFC 6928, whose section 2 takes one
     /// timeout for spurious, after two.
     fn start_anew_after(&mut self, now: Instant, lost: u32) {
-        let tolerated = u32::from(self.profile.initial_window == InitialWindow::Rfc6928);
+        let tolerated = u32::from(self.profile.congestion.initial_window == InitialWindow::Rfc6928);
         if lost > tolerated {
             let one_segment = Bytes::new(u64::from(self.smss));
             self.congestion.on_idle_restart(now, one_segment);
@@ -314,15 +314,15 @@ fn seed_of(iss: SeqNumber, [local_port, remote_port]: [u16; 2]) -> u64 {
 pub(super) fn control_of(profile: &Profile, smss: u32) -> congestion::Config {
     congestion::Config {
         smss,
-        initial_window: profile.initial_window.bytes(smss),
-        usual_slow_start: match profile.slow_start {
+        initial_window: profile.congestion.initial_window.bytes(smss),
+        usual_slow_start: match profile.congestion.slow_start {
             SlowStart::Usual => SlowStart::HyStart,
             chosen => chosen,
         },
-        paced: profile.pacing && profile.pacing_by_window,
-        counting: profile.counting,
-        fast_convergence: profile.fast_convergence,
-        abe: profile.abe,
+        paced: profile.pacing.enabled && profile.pacing.pacing_by_window,
+        counting: profile.congestion.counting,
+        fast_convergence: profile.congestion.fast_convergence,
+        abe: profile.congestion.abe,
         ..congestion::Config::default()
     }
 }

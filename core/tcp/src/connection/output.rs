@@ -119,7 +119,7 @@ impl<P: Payload> Connection<P> {
             }
         }
         if let Some(most) = self.sendable(unsent, allowance, window) {
-            let may_wait = self.profile.tso_win_divisor > 0;
+            let may_wait = self.profile.segments.tso_win_divisor > 0;
             if may_wait && self.waits_for_more(now, unsent, [allowance, window]) {
                 return None;
             }
@@ -160,7 +160,7 @@ impl<P: Payload> Connection<P> {
         }
         // Without limited transmit (RFC 3042) the first duplicate ACKs send
         // nothing: what they say has left does not count yet.
-        let waits = !self.profile.limited_transmit;
+        let waits = !self.profile.recovery.limited_transmit;
         let in_use = if waits && self.recovery.is_disordered(self.board.sacked()) {
             self.snd.flight_size()
         } else {
@@ -192,10 +192,11 @@ impl<P: Payload> Connection<P> {
         }
         if unsent <= usable {
             // The last, partial segment.
-            let waits =
-                !idle && (!self.profile.nagle_minshall || self.snd.una < self.snd.small_end);
+            let waits = !idle
+                && (!self.profile.segments.nagle_minshall || self.snd.una < self.snd.small_end);
             let waits = waits && is_last;
-            let nagle_holds = self.profile.nagle && waits && !self.fin_wanted && !self.is_urgent();
+            let nagle_holds =
+                self.profile.segments.nagle && waits && !self.fin_wanted && !self.is_urgent();
             let holds = nagle_holds || (self.more_to_come && is_last && !self.fin_wanted);
             return (!holds || self.is_half_window(unsent)).then_some(unsent);
         }
@@ -203,14 +204,14 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         // The window itself is smaller than a segment.
-        let may_be_small = idle || !self.profile.nagle;
+        let may_be_small = idle || !self.profile.segments.nagle;
         let worth_it = may_be_small && 2 * most >= self.snd.max_wnd;
-        (!self.profile.silly_window_avoidance || worth_it).then_some(most)
+        (!self.profile.segments.silly_window_avoidance || worth_it).then_some(most)
     }
 
     /// Whether that much leaves by the rule `half_window_leaves`.
     fn is_half_window(&self, octets: u64) -> bool {
-        self.profile.half_window_leaves && 2 * octets >= self.snd.max_wnd
+        self.profile.segments.half_window_leaves && 2 * octets >= self.snd.max_wnd
     }
 
     /// Octets not sent yet of the record that comes next.
@@ -436,7 +437,7 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         // With RACK what may only be late is not sent (rule 3 would).
-        if !self.profile.rack
+        if !self.profile.recovery.rack
             && let Some(range) = self.board.first_unsacked_candidate()
         {
             if self.is_held_by_pacing(now) {
@@ -449,7 +450,7 @@ impl<P: Payload> Connection<P> {
             }
             return Some(self.resend(now, range.start..end, SendReason::Rescue));
         }
-        if self.profile.rescue_retransmission
+        if self.profile.recovery.rescue_retransmission
             && self.recovery.may_rescue()
             && let Some(range) = self.board.last_unsacked(self.smss)
             && range.end <= self.snd.edge()

@@ -76,15 +76,19 @@ impl<P: Payload> Connection<P> {
     /// switch is off, or there is neither a rate nor a round-trip time.
     #[inline]
     pub(super) fn pace(&self) -> Option<Pace> {
-        if !self.profile.pacing {
+        if !self.profile.pacing.enabled {
             return None;
         }
         let pace = match self.congestion.pacing_rate() {
             Some(rate) => Pace::from_rate(rate),
-            None if self.profile.pacing_by_window => self.pace_of_window(),
-            None => self.profile.max_pacing_rate.and_then(Pace::from_rate),
+            None if self.profile.pacing.pacing_by_window => self.pace_of_window(),
+            None => self
+                .profile
+                .pacing
+                .max_pacing_rate
+                .and_then(Pace::from_rate),
         }?;
-        match self.profile.max_pacing_rate {
+        match self.profile.pacing.max_pacing_rate {
             None => Some(pace),
             Some(most) => Some(pace.at_most(Pace::from_rate(most))),
         }
@@ -97,15 +101,15 @@ impl<P: Payload> Connection<P> {
         // Approaching ssthresh counts as avoidance: slow down in time.
         let opens_fast = cwnd < self.congestion.ssthresh().as_u64() / 2;
         let percent = if opens_fast {
-            self.profile.pacing_ss_ratio
+            self.profile.pacing.pacing_ss_ratio
         } else {
-            self.profile.pacing_ca_ratio
+            self.profile.pacing.pacing_ca_ratio
         };
         let window = cwnd.max(self.snd.flight_size());
         // Where acknowledgments are lost for long, their echoes tell of round
         // trips longer than any timeout: a retransmission must not wait for
         // its moment until the timer has asked for the next.
-        let longest = self.profile.rto_max.max(self.profile.rto_min);
+        let longest = self.profile.timer.rto_max.max(self.profile.timer.rto_min);
         let srtt = self.rtt.measured_srtt()?.min(longest);
         Pace::from_window(window, srtt, percent)
     }
@@ -141,7 +145,7 @@ impl<P: Payload> Connection<P> {
     #[inline]
     pub(super) fn release_size(&self, most: u64) -> u64 {
         let smss = u64::from(self.smss);
-        if !self.profile.segmentation_offload || most < 2 * smss {
+        if !self.profile.segments.segmentation_offload || most < 2 * smss {
             return smss;
         }
         let device = MAX_SUPER_SEGMENT as u64;
@@ -151,7 +155,7 @@ impl<P: Payload> Connection<P> {
             // Two segments may leave at once at any rate.
             Some(pace) if most > 2 * smss => self.quantum_at(pace),
             // Linux sizes them so whether it paces or not.
-            None if self.profile.tso_win_divisor > 0 => {
+            None if self.profile.segments.tso_win_divisor > 0 => {
                 let pace = self.pace_of_window();
                 pace.map_or(device, |pace| self.quantum_at(pace))
             }
@@ -192,8 +196,8 @@ impl<P: Payload> Connection<P> {
     /// From now on no more than `most` leaves, so that whatever leaves is paced
     /// (`SO_MAX_PACING_RATE` of Linux); absent: the bound is lifted.
     pub fn set_max_pacing_rate(&mut self, most: Option<Rate>) {
-        self.profile.pacing |= most.is_some();
-        self.profile.max_pacing_rate = most;
+        self.profile.pacing.enabled |= most.is_some();
+        self.profile.pacing.max_pacing_rate = most;
     }
 
     /// The rate at which segments are released, if they are paced.

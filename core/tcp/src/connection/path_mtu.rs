@@ -43,7 +43,7 @@ impl<P: Payload> Connection<P> {
     /// every data segment counted (RFC 6691); never less than `mss_min` leaves
     /// room for, and a whole number of `smss_multiple` where it reaches one.
     pub(super) fn smss_of(&self, mtu: u32) -> u32 {
-        let least = self.profile.mss_min;
+        let least = self.profile.path_mtu.mss_min;
         let mss = mtu.saturating_sub(self.path.headers()).max(least);
         let mss = mss.min(self.mss_limit);
         let stamps = u32::from(self.timestamps.is_some()) * TIMESTAMPS_LEN;
@@ -64,7 +64,7 @@ impl<P: Payload> Connection<P> {
         if smss == self.smss {
             return;
         }
-        let initial = self.profile.initial_window;
+        let initial = self.profile.congestion.initial_window;
         let is_fresh = self.snd.nxt <= 1 && self.congestion.cwnd() == initial.bytes(self.smss);
         self.smss = smss;
         if is_fresh {
@@ -89,7 +89,7 @@ impl<P: Payload> Connection<P> {
     /// Returns whether that is believed. A SYN with data is obeyed like any other
     /// segment (RFC 1191 section 3) and leaves again without the data.
     pub(super) fn handle_too_big(&mut self, now: Instant, seq: u64, told: u32) -> bool {
-        if !self.profile.pmtud {
+        if !self.profile.path_mtu.pmtud {
             return false;
         }
         let is_syn = seq == 0;
@@ -145,7 +145,7 @@ impl<P: Payload> Connection<P> {
         allowance: u64,
         window: u64,
     ) -> Turn<P> {
-        if !self.profile.plpmtud {
+        if !self.profile.path_mtu.plpmtud {
             self.age_path_mtu(now);
             return Turn::Go;
         }
@@ -159,7 +159,7 @@ impl<P: Payload> Connection<P> {
         let smss = u64::from(self.smss);
         // Behind the probe enough segments that its loss is found by SACK or
         // duplicate acknowledgments, and not by the timer.
-        let needed = len + (u64::from(self.profile.dup_thresh) + 1) * smss;
+        let needed = len + (u64::from(self.profile.recovery.dup_thresh) + 1) * smss;
         let cwnd = self.congestion.cwnd().as_u64();
         if len <= smss || unsent.min(window).min(cwnd) < needed {
             return Turn::Go;
@@ -269,8 +269,8 @@ impl<P: Payload> Connection<P> {
         }
         let again_and_again = self
             .timeouts_in_a_row
-            .is_multiple_of(self.profile.black_hole_timeouts);
-        if !self.profile.plpmtud || !again_and_again {
+            .is_multiple_of(self.profile.path_mtu.black_hole_timeouts);
+        if !self.profile.path_mtu.plpmtud || !again_and_again {
             return;
         }
         // Only what would be cut by it can be helped by it.

@@ -37,7 +37,7 @@ impl<P: Payload> Connection<P> {
             self.rtt
                 .rto()
                 .saturating_mul(1 << self.persist_backoff.min(16))
-                .min(self.profile.rto_max)
+                .min(self.profile.timer.rto_max)
         };
         self.persist_at = self.within_patience(now, now + wait);
     }
@@ -102,7 +102,7 @@ impl<P: Payload> Connection<P> {
         }
         self.counters.window_probes += 1;
         self.arm_persist(now);
-        if self.profile.bare_window_probes {
+        if self.profile.segments.bare_window_probes {
             // An acknowledgment from just before the window makes the peer say
             // how wide it is (Linux `tcp_xmit_probe_skb`).
             let header = Header {

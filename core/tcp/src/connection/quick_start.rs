@@ -65,7 +65,7 @@ pub(super) enum QuickStart {
 impl QuickStart {
     /// State at the start.
     pub(super) fn new(profile: &Profile) -> Self {
-        match profile.quick_start {
+        match profile.congestion.quick_start {
             0 => Self::Off,
             _ => Self::Due,
         }
@@ -96,7 +96,7 @@ impl<P: Payload> Connection<P> {
             is_answered: false,
             rtt_us: 0,
             scheme: RequestScheme::QuickStart {
-                code: self.profile.quick_start.min(15) as u8,
+                code: self.profile.congestion.quick_start.min(15) as u8,
                 ttl: TTL,
                 ip_ttl: TTL,
                 nonce,
@@ -130,13 +130,16 @@ impl<P: Payload> Connection<P> {
         self.quick_start = QuickStart::Sending {
             from: self.snd.nxt,
             window,
-            pacing: (self.profile.pacing, self.profile.max_pacing_rate),
+            pacing: (
+                self.profile.pacing.enabled,
+                self.profile.pacing.max_pacing_rate,
+            ),
         };
-        self.profile.pacing = true;
-        let most = self.profile.max_pacing_rate.unwrap_or(Rate::MAX);
+        self.profile.pacing.enabled = true;
+        let most = self.profile.pacing.max_pacing_rate.unwrap_or(Rate::MAX);
         // Equation (1) counts headers, pacing does not.
         let payload = Rate::from_amount(window, srtt);
-        self.profile.max_pacing_rate = Some(payload.min(most));
+        self.profile.pacing.max_pacing_rate = Some(payload.min(most));
         if matches!(self.slow_start, SlowStart::Usual | SlowStart::Standard) {
             self.slow_start = SlowStart::Limited {
                 max_ssthresh: MAX_SSTHRESH,
@@ -173,7 +176,10 @@ impl<P: Payload> Connection<P> {
                 self.follow_segment_size(now);
             }
             QuickStart::Sending { from, pacing, .. } if self.snd.una > *from => {
-                (self.profile.pacing, self.profile.max_pacing_rate) = *pacing;
+                (
+                    self.profile.pacing.enabled,
+                    self.profile.pacing.max_pacing_rate,
+                ) = *pacing;
                 let sent = Bytes::new(self.snd.nxt - *from);
                 self.quick_start = QuickStart::Sent(self.snd.nxt);
                 if sent < self.congestion.cwnd() {
@@ -190,12 +196,15 @@ impl<P: Payload> Connection<P> {
     pub(super) fn give_up_quick_start(&mut self, now: Instant) {
         let before = core::mem::replace(&mut self.quick_start, QuickStart::Off);
         if let QuickStart::Sending { pacing, .. } = before {
-            (self.profile.pacing, self.profile.max_pacing_rate) = pacing;
+            (
+                self.profile.pacing.enabled,
+                self.profile.pacing.max_pacing_rate,
+            ) = pacing;
         }
         if before.has_room() {
             self.follow_segment_size(now);
         } else {
-            let usual = self.profile.initial_window.bytes(self.smss);
+            let usual = self.profile.congestion.initial_window.bytes(self.smss);
             self.congestion.on_idle_restart(now, usual);
         }
     }

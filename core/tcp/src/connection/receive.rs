@@ -127,7 +127,7 @@ impl<P: Payload> Connection<P> {
             segment_size: per_segment,
             wnd: self.rcv.wnd(),
             ack_every: self.ack_every(now),
-            must_wait_for_reader: self.profile.ack_waits_for_reader
+            must_wait_for_reader: self.profile.acknowledgments.ack_waits_for_reader
                 && self.window.would_shrink(unread + len, self.rcv.last_wnd),
         };
         self.ack.on_data(now, &self.profile, &data);
@@ -160,7 +160,7 @@ impl<P: Payload> Connection<P> {
 
     /// The next acknowledgment reports `range` as received twice (RFC 2883).
     pub(super) fn note_duplicate(&mut self, range: Range<u64>) {
-        if self.sack && self.profile.dsack && !range.is_empty() {
+        if self.sack && self.profile.recovery.dsack && !range.is_empty() {
             self.dsack = Some(range);
             self.ack.demand_alone();
         }
@@ -175,7 +175,10 @@ impl<P: Payload> Connection<P> {
         self.peer_fin = None;
         // RFC 2018 section 3: there is nothing left to select.
         self.dsack = None;
-        if self.profile.delayed_fin_ack && self.state == State::Established && !self.ack.is_due() {
+        if self.profile.closing.delayed_fin_ack
+            && self.state == State::Established
+            && !self.ack.is_due()
+        {
             self.ack.hold_back(now, &self.profile);
         } else {
             self.ack.demand();

@@ -51,7 +51,7 @@ impl<P: Payload> Connection<P> {
         let flight_size = left.max((left + acked).min(cwnd));
         if self.waits_fill_the_window() {
             flight_size.max(cwnd)
-        } else if self.profile.rack && self.sack {
+        } else if self.profile.recovery.rack && self.sack {
             flight_size.min(cwnd)
         } else {
             flight_size
@@ -123,7 +123,7 @@ impl<P: Payload> Connection<P> {
     pub(super) fn undo_reduction(&mut self, now: Instant) {
         let from = self.recovery.phase();
         self.counters.undos += 1;
-        if from == Phase::Loss || self.profile.rack {
+        if from == Phase::Loss || self.profile.recovery.rack {
             // The timer was wrong about all of it; time judges the rest anew.
             self.board.forget_losses();
         }

@@ -42,7 +42,7 @@ impl<P: Payload> Connection<P> {
         duplicate: bool,
         segment: &Segment<P>,
     ) -> Judgment {
-        if self.profile.rack && self.sack {
+        if self.profile.recovery.rack && self.sack {
             self.tell_rack(received_at, revealed, segment);
         }
         // The common case: nothing suspicious before, nothing suspicious now.
@@ -123,7 +123,7 @@ impl<P: Payload> Connection<P> {
 
     /// By what time judges now: RFC 8985 section 6.2 steps 4 and 5.
     fn overdue(&mut self, now: Instant) -> Option<crate::scoreboard::Overdue> {
-        if !(self.profile.rack && self.sack) {
+        if !(self.profile.recovery.rack && self.sack) {
             return None;
         }
         self.update_reo_wnd();
@@ -132,7 +132,7 @@ impl<P: Payload> Connection<P> {
 
     /// RFC 8985 section 6.2 step 4.
     fn update_reo_wnd(&mut self) {
-        let many = self.profile.dup_thresh;
+        let many = self.profile.recovery.dup_thresh;
         let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
         let urgent = repairing
             || self.board.sacked() >= u64::from(many) * u64::from(self.smss)
@@ -169,7 +169,7 @@ impl<P: Payload> Connection<P> {
     /// Marks what a retransmission timeout says is lost: all of it, or with
     /// RACK what cannot be on its way any more (RFC 8985 section 6.3).
     pub(super) fn mark_lost_on_timeout(&mut self, now: Instant) -> (u64, u64) {
-        if self.profile.rack && self.sack {
+        if self.profile.recovery.rack && self.sack {
             self.update_reo_wnd();
             if let Some(after) = self.rack.overdue_on_timeout(self.rtt.srtt()) {
                 return self.board.mark_lost_on_timeout(now, after, self.smss);
@@ -203,8 +203,8 @@ impl<P: Payload> Connection<P> {
                 self.rtt.srtt(),
                 self.snd.flight_size() <= u64::from(self.smss),
                 tlp::Delays {
-                    acknowledgment: self.profile.tlp_max_ack_delay,
-                    slack: self.profile.tlp_slack,
+                    acknowledgment: self.profile.recovery.tlp_max_ack_delay,
+                    slack: self.profile.recovery.tlp_slack,
                 },
                 self.retransmit_at,
             );
@@ -231,7 +231,7 @@ impl<P: Payload> Connection<P> {
     /// something in flight and a window that is open.
     #[inline]
     fn may_probe_tail(&self) -> bool {
-        self.profile.tlp
+        self.profile.recovery.tlp
             && self.sack
             && self.tlp.may_probe()
             && matches!(self.recovery.phase(), Phase::Open | Phase::Cwr)
@@ -305,7 +305,7 @@ impl<P: Payload> Connection<P> {
 
     /// A retransmission from `start` on leaves.
     pub(super) fn note_retransmission(&mut self, now: Instant, start: u64) {
-        if self.profile.eifel
+        if self.profile.recovery.eifel
             && let Some(clock) = &self.timestamps
         {
             self.eifel.on_retransmit(clock.val(now));
@@ -313,7 +313,7 @@ impl<P: Payload> Connection<P> {
         // The retransmission timer is that of the first segment outstanding.
         // Where time can find its repair lost as well, the repair has the whole
         // of it, as in Linux; RFC 6298 (5.1) leaves a running timer alone.
-        if self.profile.rack && self.sack && start == self.snd.una {
+        if self.profile.recovery.rack && self.sack && start == self.snd.una {
             self.retransmit_at = now + self.rtt.rto();
         }
     }
@@ -376,7 +376,7 @@ impl<P: Payload> Connection<P> {
     fn answer_spurious(&mut self, now: Instant, rtt: Option<Duration>) {
         if self.recovery.phase() == Phase::Loss {
             self.counters.spurious_timeouts += 1;
-            if let Some(rtt) = rtt.filter(|_| self.profile.eifel) {
+            if let Some(rtt) = rtt.filter(|_| self.profile.recovery.eifel) {
                 self.rtt.on_spurious_timeout(rtt);
             }
         }
@@ -390,7 +390,7 @@ impl<P: Payload> Connection<P> {
     /// acknowledgment would come to release anything: then cwnd decides.
     pub(super) fn begin_reduction(&mut self, acked: u64, known: u64) {
         self.prr.end();
-        if let Some(rule) = self.profile.prr
+        if let Some(rule) = self.profile.recovery.prr
             && self.snd.flight_size() > 0
             && !self.congestion.reduces_by_itself()
         {

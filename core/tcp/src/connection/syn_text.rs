@@ -20,7 +20,7 @@ use super::Connection;
 impl<P: Payload> Connection<P> {
     /// Keeps text and FIN of the peer's `syn` for later.
     pub(super) fn keep_syn_text(&mut self, syn: &Segment<P>) {
-        if self.profile.syn_text && has_text(syn) {
+        if self.profile.opening.syn_text && has_text(syn) {
             self.syn_text = Some(Box::new(without_syn(syn.clone())));
         }
     }
@@ -37,7 +37,7 @@ impl<P: Payload> Connection<P> {
     /// Text and FIN of the SYN-ACK that has just established the connection
     /// (section 3.10.7.3: processing goes on at the sixth step).
     pub(super) fn take_syn_ack_text(&mut self, now: Instant, syn_ack: &Segment<P>) {
-        if self.profile.syn_text && has_text(syn_ack) {
+        if self.profile.opening.syn_text && has_text(syn_ack) {
             self.handle_text(now, 1, &mut without_syn(syn_ack.clone()));
         }
     }

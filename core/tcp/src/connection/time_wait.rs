@@ -58,7 +58,7 @@ impl<P: Payload> Connection<P> {
     #[must_use]
     pub fn gives_way_to(&self, segment: &Segment<P>) -> Option<Predecessor> {
         let is_syn = is_plain_syn(segment);
-        let gives_way = self.profile.time_wait_reuse
+        let gives_way = self.profile.closing.time_wait_reuse
             && self.state == State::TimeWait
             && is_syn
             && self.is_later_than_this(segment);
@@ -71,7 +71,7 @@ impl<P: Payload> Connection<P> {
     #[must_use]
     pub fn gives_way_to_reconnect(&self, now: Instant) -> Option<Predecessor> {
         let clock = self.timestamps.as_ref()?;
-        let gives_way = self.profile.time_wait_reuse
+        let gives_way = self.profile.closing.time_wait_reuse
             && self.state == State::TimeWait
             && now.saturating_since(clock.recent_taken_at()?) >= CLOCK_HAS_MOVED;
         gives_way.then(|| self.predecessor())
@@ -88,7 +88,10 @@ impl<P: Payload> Connection<P> {
         let has_later_number = syn.seq.distance_from(self.rcv.on_wire(self.rcv.nxt)) >= 0;
         // Timestamps are enabled for the new incarnation when both sides want
         // them, and were for the old one when they were agreed.
-        let offered = syn.options.timestamps.filter(|_| self.profile.timestamps);
+        let offered = syn
+            .options
+            .timestamps
+            .filter(|_| self.profile.options.timestamps);
         match (&self.timestamps, offered) {
             (Some(clock), Some(stamps)) => match clock.compare_with_recent(stamps.val) {
                 core::cmp::Ordering::Greater => true,
@@ -106,7 +109,9 @@ impl<P: Payload> Connection<P> {
     /// listening is challenged like any other (RFC 5961 section 4). Returns
     /// whether that was all.
     pub(super) fn ignores_in_time_wait(&self, segment: &Segment<P>) -> bool {
-        self.profile.time_wait_reuse && is_plain_syn(segment) && !self.is_later_than_this(segment)
+        self.profile.closing.time_wait_reuse
+            && is_plain_syn(segment)
+            && !self.is_later_than_this(segment)
     }
 }
 

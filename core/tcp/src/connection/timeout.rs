@@ -58,7 +58,7 @@ impl<P: Payload> Connection<P> {
         };
         self.outbox.put(EventMask::CHANGES, now, event);
         let over = if opening {
-            self.timeouts_in_a_row > self.profile.syn_retries
+            self.timeouts_in_a_row > self.profile.opening.syn_retries
         } else {
             self.is_patience_over(now, rto)
         };
@@ -67,8 +67,8 @@ impl<P: Payload> Connection<P> {
             return;
         }
         let is_linear = self.state == State::SynSent
-            && self.timeouts_in_a_row <= self.profile.syn_linear_timeouts;
-        if self.profile.backoff && !is_linear {
+            && self.timeouts_in_a_row <= self.profile.opening.syn_linear_timeouts;
+        if self.profile.timer.backoff && !is_linear {
             self.rtt.back_off();
         }
         if opening {
@@ -93,7 +93,7 @@ impl<P: Payload> Connection<P> {
         self.early_at = Instant::FAR_FUTURE;
         // RFC 5682 section 2.1 step 1: neither for a repeated timeout, nor
         // where a repair was under way already.
-        if self.profile.frto && !again && !matches!(from, Phase::Recovery | Phase::Loss) {
+        if self.profile.recovery.frto && !again && !matches!(from, Phase::Recovery | Phase::Loss) {
             self.frto.begin(self.snd.nxt);
         } else {
             self.frto.stop();
@@ -113,7 +113,7 @@ impl<P: Payload> Connection<P> {
     /// Patience is over. Where the profile says so the peer is told with a reset
     /// at SND.MAX, which it takes only if its window reaches that far.
     pub(super) fn give_up(&mut self, now: Instant) {
-        if self.profile.reset_on_giving_up && self.is_synchronized() {
+        if self.profile.timer.reset_on_giving_up && self.is_synchronized() {
             self.reset_due = Some(Reset {
                 seq: self.snd.on_wire(self.snd.nxt),
                 ack: Some(self.rcv.on_wire(self.rcv.nxt)),

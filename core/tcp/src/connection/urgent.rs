@@ -89,7 +89,7 @@ impl<P: Payload> Connection<P> {
 
     /// Whether urgent octets stay in line from now on (`SO_OOBINLINE`).
     pub fn set_urgent_inline(&mut self, on: bool) {
-        self.profile.urgent_inline = on;
+        self.profile.segments.urgent_inline = on;
     }
 
     /// Whether the last octet read was the last one before the mark; out of
@@ -129,7 +129,7 @@ impl<P: Payload> Connection<P> {
     /// Whether the last octet before a mark ahead has still to be taken out of
     /// the stream.
     fn is_apart(&self) -> bool {
-        !self.profile.urgent_inline && self.urgent.is_ahead() && !self.urgent.is_taken
+        !self.profile.segments.urgent_inline && self.urgent.is_ahead() && !self.urgent.is_taken
     }
 
     /// Whether urgent data waits for its acknowledgment.

@@ -43,10 +43,10 @@ pub(super) struct Patience {
 impl Patience {
     pub(super) fn new(profile: &Profile) -> Self {
         Self {
-            limit: profile.user_timeout,
-            ours: profile.user_timeout,
-            changeable: profile.user_timeout_adopt,
-            tell: profile.user_timeout_option && !profile.user_timeout.is_zero(),
+            limit: profile.liveness.user_timeout,
+            ours: profile.liveness.user_timeout,
+            changeable: profile.liveness.user_timeout_adopt,
+            tell: profile.liveness.user_timeout_option && !profile.liveness.user_timeout.is_zero(),
             since: Instant::ZERO,
         }
     }
@@ -65,7 +65,7 @@ impl<P: Payload> Connection<P> {
         self.patience.limit = limit;
         self.patience.ours = limit;
         self.patience.changeable = false;
-        self.patience.tell = self.profile.user_timeout_option && !limit.is_zero();
+        self.patience.tell = self.profile.liveness.user_timeout_option && !limit.is_zero();
         if self.patience.tell && self.is_synchronized() {
             self.ack.demand_alone();
         }
@@ -107,12 +107,12 @@ impl<P: Payload> Connection<P> {
         let Some(theirs) = options.user_timeout() else {
             return;
         };
-        if self.profile.user_timeout_option && self.patience.changeable {
+        if self.profile.liveness.user_timeout_option && self.patience.changeable {
             let theirs = Duration::from_secs(theirs.seconds());
             let longest = self.patience.ours.max(theirs);
             self.patience.limit = longest
-                .max(self.profile.user_timeout_min)
-                .min(self.profile.user_timeout_max);
+                .max(self.profile.liveness.user_timeout_min)
+                .min(self.profile.liveness.user_timeout_max);
         }
     }
 
@@ -124,7 +124,7 @@ impl<P: Payload> Connection<P> {
                 Instant::from_nanos(now.as_nanos().saturating_sub(waited.as_nanos()));
         }
         if self.patience.limit.is_zero() {
-            self.timeouts_in_a_row > self.profile.retries
+            self.timeouts_in_a_row > self.profile.timer.retries
         } else {
             now >= self.patience.since + self.patience.limit
         }

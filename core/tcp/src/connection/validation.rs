@@ -14,7 +14,7 @@ use crate::congestion::{CongestionKind, WindowBounds};
 impl<P: Payload> Connection<P> {
     /// An ACK: whether the window may grow though it was not full.
     pub(super) fn validate_window(&mut self, now: Instant) -> bool {
-        if !self.profile.cwnd_validation {
+        if !self.profile.congestion.cwnd_validation {
             return false;
         }
         let srtt = self.srtt_or_zero();
@@ -39,14 +39,14 @@ impl<P: Payload> Connection<P> {
         if now.saturating_since(busy_until) <= self.rtt.rto() {
             return;
         }
-        if self.profile.cwnd_validation {
+        if self.profile.congestion.cwnd_validation {
             // RFC 7661 section 4.4 in place of RFC 5681 section 4.1.
             let srtt = self.srtt_or_zero();
             if !self.validation.check(now, srtt, self.congestion.cwnd()) {
                 self.expire_window(now);
             }
-        } else if self.profile.idle_restart {
-            let initial = self.profile.initial_window.bytes(self.smss);
+        } else if self.profile.congestion.idle_restart {
+            let initial = self.profile.congestion.initial_window.bytes(self.smss);
             let restart = initial.min(self.congestion.cwnd());
             self.congestion.on_idle_restart(now, restart);
             self.last_sent_at = now;
@@ -58,7 +58,7 @@ impl<P: Payload> Connection<P> {
     /// section 4.4.3). From a window of 2^62 octets to the initial one it is
     /// at most 48 halvings; what is left over of longer silences is nothing.
     fn expire_window(&mut self, now: Instant) {
-        let initial = self.profile.initial_window.bytes(self.smss);
+        let initial = self.profile.congestion.initial_window.bytes(self.smss);
         for _ in 0..48 {
             let cwnd = self.congestion.cwnd();
             let Some(bounds) = self.validation.expire(now, cwnd, initial) else {
@@ -77,7 +77,7 @@ impl<P: Payload> Connection<P> {
         kind: CongestionKind,
         flight_size: u64,
     ) -> (u64, Option<WindowBounds>) {
-        if !self.profile.cwnd_validation {
+        if !self.profile.congestion.cwnd_validation {
             return (flight_size, None);
         }
         if kind == CongestionKind::Timeout {
@@ -93,7 +93,7 @@ impl<P: Payload> Connection<P> {
 
     /// Recovery is over.
     pub(super) fn validate_recovery_end(&mut self, now: Instant) {
-        if !self.profile.cwnd_validation {
+        if !self.profile.congestion.cwnd_validation {
             return;
         }
         let sent_again = self.octets_sent_again();

@@ -341,7 +341,7 @@ impl<P: Payload> Listener<P> {
             self.open_fast(now, tuple, &config, &received, grant);
             return;
         }
-        let policy = config.profile.syn_cookies;
+        let policy = config.profile.opening.syn_cookies;
         let full = self.half_open.len() >= self.config.backlog;
         if policy == SynCookies::Always || (full && policy == SynCookies::WhenFull) {
             self.send_cookie(now, tuple, &config, &received);
@@ -359,8 +359,8 @@ impl<P: Payload> Listener<P> {
         syn: &Segment<P>,
     ) -> (bool, Option<FastOpenCookie>) {
         let profile = &self.config.template.profile;
-        let without_cookie = profile.fast_open_without_cookie;
-        if !profile.fast_open_server {
+        let without_cookie = profile.opening.fast_open_without_cookie;
+        if !profile.opening.fast_open_server {
             return (false, None);
         }
         let Some(offered) = syn.options.fast_open() else {
@@ -592,7 +592,7 @@ impl<P: Payload> Listener<P> {
         config: &Config,
         received: &Received<P>,
     ) {
-        let stamps = config.profile.timestamps;
+        let stamps = config.profile.options.timestamps;
         let (syn, iss) = self.cookies.bake(now, &tuple, &received.segment, stamps);
         let config = Config {
             iss,

@@ -16,7 +16,10 @@
 
 use gigatcp_units::{Bytes, Duration};
 
-use super::{InitialWindow, Profile, SynCookies, WindowPolicy};
+use super::{
+    Acknowledgments, Buffers, Closing, Congestion, Defense, Ecn, InitialWindow, Liveness, Opening,
+    Options, Pacing, PathMtu, Profile, Recovery, Segments, SynCookies, Timer, WindowPolicy,
+};
 use crate::ecn::EcnMode;
 use crate::window_growth::{Counting, SlowStart};
 
@@ -24,79 +27,107 @@ impl Profile {
     /// FreeBSD 4.3, the system of the machines of 2001.
     pub const BSD_4_3_RENO: Self = Self {
         name: "bsd-4.3-reno",
-        sack: false,
-        dsack: false,
-        limited_transmit: false,
-        rescue_retransmission: false,
-        quick_ack: false,
-        segmentation_offload: false,
-        counting: Counting::PerAck,
-        initial_window: InitialWindow::Segments(1),
-        delayed_ack_timeout: Duration::from_millis(100),
-        rto_initial: Duration::from_secs(3),
-        rto_min: Duration::from_secs(1),
-        rto_max: Duration::from_secs(64),
-        retries: 12,
-        syn_retries: 4,
-        timestamp_tick: Duration::from_millis(10),
-        window_policy: WindowPolicy::FreeSpace,
-        buffer_limit: Bytes::new(262_144),
-
-        // Loss recovery.
-        rack: false,
-        tlp: false,
-        prr: None,
-        frto: false,
-        eifel: false,
-        paws_tolerance: Duration::ZERO,
-
-        // Congestion control.
-        slow_start: SlowStart::Standard,
-        fast_convergence: false,
-        abe: false,
-        cwnd_validation: false,
-
-        // Explicit congestion notification.
-        ecn: EcnMode::Off,
-        ecn_doubts: false,
-
-        // Pacing and buffers.
-        pacing: false,
-        receive_autotuning: false,
-        send_autotuning: false,
-        receive_buffer_start: Bytes::new(16_384),
-        receive_buffer_max: Bytes::new(262_144),
-        send_buffer_start: Bytes::new(16_384),
-        send_buffer_max: Bytes::new(262_144),
-        write_size: Bytes::new(8192),
-        write_low_water: Some(Bytes::new(2048)),
-        write_chunk: 2048,
-
-        // Path MTU, errors and liveness.
-        plpmtud: false,
-        keepalive_probes: 8,
-        urgent_inline: false,
-        challenge_ack: false,
-        challenge_ack_limit: 0,
-
-        // Opening and identity.
-        syn_text: false,
-        fast_open_client: false,
-        fast_open_server: false,
-        syn_cookies: SynCookies::Off,
-        time_wait_ignores_reset: false,
-
-        // Habits of BSD.
-        row_of_duplicates_ends: true,
-        smss_multiple: 2048,
-        route_buffers_override: true,
-        buffers_in_segments: true,
-        window_update_segments: 2,
-        half_window_leaves: true,
-        handshake_ack_alone: true,
-        update_after_open: true,
-        repair_restarts_timer: true,
-        reset_on_giving_up: true,
+        options: Options {
+            timestamp_tick: Duration::from_millis(10),
+            paws_tolerance: Duration::ZERO,
+            ..Self::MODERN.options
+        },
+        opening: Opening {
+            syn_retries: 4,
+            syn_text: false,
+            fast_open_client: false,
+            fast_open_server: false,
+            syn_cookies: SynCookies::Off,
+            handshake_ack_alone: true,
+            update_after_open: true,
+            ..Self::MODERN.opening
+        },
+        closing: Closing {
+            time_wait_ignores_reset: false,
+            ..Self::MODERN.closing
+        },
+        acknowledgments: Acknowledgments {
+            delayed_ack_timeout: Duration::from_millis(100),
+            quick_ack: false,
+            ..Self::MODERN.acknowledgments
+        },
+        segments: Segments {
+            half_window_leaves: true,
+            smss_multiple: 2048,
+            segmentation_offload: false,
+            urgent_inline: false,
+            ..Self::MODERN.segments
+        },
+        timer: Timer {
+            rto_initial: Duration::from_secs(3),
+            rto_min: Duration::from_secs(1),
+            rto_max: Duration::from_secs(64),
+            retries: 12,
+            repair_restarts_timer: true,
+            reset_on_giving_up: true,
+            ..Self::MODERN.timer
+        },
+        recovery: Recovery {
+            sack: false,
+            dsack: false,
+            row_of_duplicates_ends: true,
+            limited_transmit: false,
+            rescue_retransmission: false,
+            rack: false,
+            tlp: false,
+            prr: None,
+            frto: false,
+            eifel: false,
+            ..Self::MODERN.recovery
+        },
+        congestion: Congestion {
+            counting: Counting::PerAck,
+            initial_window: InitialWindow::Segments(1),
+            slow_start: SlowStart::Standard,
+            cwnd_validation: false,
+            fast_convergence: false,
+            abe: false,
+            ..Self::MODERN.congestion
+        },
+        ecn: Ecn {
+            mode: EcnMode::Off,
+            ecn_doubts: false,
+            ..Self::MODERN.ecn
+        },
+        pacing: Pacing {
+            enabled: false,
+            ..Self::MODERN.pacing
+        },
+        buffers: Buffers {
+            receive_buffer_start: Bytes::new(16_384),
+            receive_buffer_max: Bytes::new(262_144),
+            receive_autotuning: false,
+            window_policy: WindowPolicy::FreeSpace,
+            window_update_segments: 2,
+            send_buffer_start: Bytes::new(16_384),
+            send_buffer_max: Bytes::new(262_144),
+            send_autotuning: false,
+            write_size: Bytes::new(8192),
+            write_low_water: Some(Bytes::new(2048)),
+            write_chunk: 2048,
+            buffer_limit: Bytes::new(262_144),
+            buffers_in_segments: true,
+            route_buffers_override: true,
+            ..Self::MODERN.buffers
+        },
+        path_mtu: PathMtu {
+            plpmtud: false,
+            ..Self::MODERN.path_mtu
+        },
+        liveness: Liveness {
+            keepalive_probes: 8,
+            ..Self::MODERN.liveness
+        },
+        defense: Defense {
+            challenge_ack: false,
+            challenge_ack_limit: 0,
+            ..Self::MODERN.defense
+        },
         ..Self::MODERN
     };
 }

@@ -12,8 +12,8 @@ use crate::script::{Script, segments, with};
 /// Accurate feedback, every segment acknowledged.
 fn accurate() -> Config {
     with(|p| {
-        p.ecn = EcnMode::Accurate;
-        p.delayed_ack = false;
+        p.ecn.mode = EcnMode::Accurate;
+        p.acknowledgments.delayed_ack = false;
     })
 }
 
@@ -114,11 +114,11 @@ fn table_2_a_server_tells_how_the_syn_arrived() {
     ];
     for mode in [EcnMode::Accurate, EcnMode::Passive] {
         for (syn, answer) in table {
-            let config = changed(|p| p.ecn = mode);
+            let config = changed(|p| p.ecn.mode = mode);
             let mut t = Script::accept(&config, &format!("{syn} 0:0(0) <mss 1000>"));
             t.expect(&format!("{answer} 0:0(0) ack 1 <mss 1000,{OPTION}>"));
         }
-        let config = changed(|p| p.ecn = mode);
+        let config = changed(|p| p.ecn.mode = mode);
         for (syn, answer) in [("SEW", "SE."), ("S", "S.")] {
             let mut t = Script::accept(&config, &format!("{syn} 0:0(0) <mss 1000>"));
             t.expect(&format!("{answer} 0:0(0) ack 1 <mss 1000>"));
@@ -327,8 +327,8 @@ fn the_counter_goes_out_modulo_eight_and_octets_by_their_field() {
 fn a_change_to_marked_and_every_second_mark_are_acknowledged_at_once() {
     // Section 3.2.2.5.1, beside delayed acknowledgments.
     let mut t = client(&changed(|p| {
-        p.delayed_ack = true;
-        p.ack_every = 10;
+        p.acknowledgments.delayed_ack = true;
+        p.acknowledgments.ack_every = 10;
     }));
     let data = |n: u64, field: &str| {
         let start = 1 + n * 1000;
@@ -504,8 +504,8 @@ fn retransmissions_carry_the_newest_counter_and_no_ect() {
 fn sack_keeps_two_blocks_beside_the_option() {
     // Section 3.2.3.3, MUST.
     let mut config = changed(|p| {
-        p.sack = true;
-        p.timestamps = true;
+        p.recovery.sack = true;
+        p.options.timestamps = true;
     });
     config.mss = 1012;
     let mut t = Script::connect(&config);
@@ -532,7 +532,7 @@ fn sack_keeps_two_blocks_beside_the_option() {
 
 #[test]
 fn a_super_segment_keeps_the_counter_on_every_piece() {
-    let mut t = client(&changed(|p| p.segmentation_offload = true));
+    let mut t = client(&changed(|p| p.segments.segmentation_offload = true));
     t.write(5000);
     let mut whole = t.leaving().remove(0);
     while whole.wire_segments() > 1 {
@@ -568,7 +568,7 @@ fn a_marked_super_segment_counts_its_packets() {
 
 #[test]
 fn header_prediction_takes_data_and_acknowledgments_without_news() {
-    let mut t = client(&changed(|p| p.header_prediction = true));
+    let mut t = client(&changed(|p| p.segments.header_prediction = true));
     t.inject("EA. 1:1(0) ack 1");
     let before = t.tcp.counters().predicted;
     t.inject("[ect0] EA. 1:1001(1000) ack 1");
@@ -581,7 +581,7 @@ fn header_prediction_takes_data_and_acknowledgments_without_news() {
 
 #[test]
 fn options_on_every_segment_take_their_room_from_the_first_one_that_comes_on() {
-    let config = changed(|p| p.ecn_option = EcnOption::Always);
+    let config = changed(|p| p.ecn.ecn_option = EcnOption::Always);
     let mut t = Script::connect(&config);
     t.expect("SEWA 0:0(0) <mss 1000>");
     // A box takes the option out of SYNs alone.
@@ -631,7 +631,7 @@ fn where_syns_cross_nobody_takes_more_than_its_own_asked_for() {
         (EcnMode::Accurate, "SEWA", EcnFeedback::Accurate),
     ];
     for (mode, syn, agreed) in modes {
-        let mut t = Script::connect(&changed(|p| p.ecn = mode));
+        let mut t = Script::connect(&changed(|p| p.ecn.mode = mode));
         t.expect(&format!("{syn} 0:0(0) <mss 1000>"));
         t.inject("SEWA 0:0(0) <mss 1000>");
         let _ = t.leaving();
@@ -642,7 +642,7 @@ fn where_syns_cross_nobody_takes_more_than_its_own_asked_for() {
 #[test]
 fn what_sack_had_told_of_is_not_newly_acknowledged_when_its_marks_are_guessed() {
     // Appendix A.2.1 with no option: one packet is new, so none was marked.
-    let mut t = Script::connect(&changed(|p| p.sack = true));
+    let mut t = Script::connect(&changed(|p| p.recovery.sack = true));
     t.expect("SEWA 0:0(0) <mss 1000,sackOK>");
     t.inject("SW. 0:0(0) ack 1 <mss 1000,sackOK>");
     let _ = t.leaving();
@@ -667,7 +667,7 @@ fn ect1_leaves_with_a_scalable_control_accurate_feedback_and_the_switch_alone() 
         ("reno", true, EcnMode::Accurate, Ecn::Ect0),
     ];
     for (control, l4s, ecn, expected) in cases {
-        let mut config = changed(|p| (p.l4s, p.ecn) = (l4s, ecn));
+        let mut config = changed(|p| (p.ecn.l4s, p.ecn.mode) = (l4s, ecn));
         config.congestion = gigatcp_tcp::congestion::find(control).unwrap();
         let mut t = Script::connect(&config);
         let _ = t.leaving();

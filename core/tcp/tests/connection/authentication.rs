@@ -50,7 +50,7 @@ fn key(id: u8, algorithm: Algorithm) -> MasterKey {
 fn client_config() -> Config {
     with(|p| {
         *p = Profile::MODERN;
-        p.quick_ack = false;
+        p.acknowledgments.quick_ack = false;
     })
 }
 
@@ -404,7 +404,7 @@ fn a_listener_takes_only_signed_syns_of_a_peer_that_must_sign() {
         let master = key(3, Algorithm::HmacSha1);
         let name = tuple(true);
         let mut template = server_config();
-        template.profile.syn_cookies = when;
+        template.profile.opening.syn_cookies = when;
         let mut listener = Listener::<Bytes>::new(ListenerConfig {
             template,
             secret: Secret::new([1; 16]),

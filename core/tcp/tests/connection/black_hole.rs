@@ -55,20 +55,31 @@ fn transfer(config: &Config, mtu: usize, lost: u64, seed: u64) -> World<Phantom>
 }
 
 const FROM_BASE: Profile = Profile {
-    plpmtud_from_base: true,
-    time_wait: Duration::from_secs(1),
+    closing: gigatcp_tcp::profile::Closing {
+        time_wait: Duration::from_secs(1),
+        ..Profile::MODERN.closing
+    },
+    path_mtu: gigatcp_tcp::profile::PathMtu {
+        plpmtud_from_base: true,
+        ..Profile::MODERN.path_mtu
+    },
     ..Profile::MODERN
 };
 
 const AFTER_A_HOLE: Profile = Profile {
-    plpmtud_from_base: false,
+    path_mtu: gigatcp_tcp::profile::PathMtu {
+        plpmtud_from_base: false,
+        ..FROM_BASE.path_mtu
+    },
     ..FROM_BASE
 };
 
 #[test]
 fn an_mtu_of_1492_behind_an_interface_of_9000_is_found_without_a_stall() {
     for sack in [true, false] {
-        let profile = Profile { sack, ..FROM_BASE };
+        let profile = FROM_BASE.with(|profile| {
+            profile.recovery.sack = sack;
+        });
         let world = transfer(&config(9000, "reno", profile), 1492, 0, 1);
         assert!(world.is_done(), "{}", world.describe());
         let sender = &world.sides[0].tcp;
@@ -126,11 +137,10 @@ fn every_control_delivers_everything_over_every_mtu_and_with_loss() {
 
 #[test]
 fn without_the_switches_the_connection_dies_in_the_black_hole() {
-    let profile = Profile {
-        plpmtud: false,
-        retries: 5,
-        ..FROM_BASE
-    };
+    let profile = FROM_BASE.with(|profile| {
+        profile.path_mtu.plpmtud = false;
+        profile.timer.retries = 5;
+    });
     let world = transfer(&config(9000, "reno", profile), 1492, 0, 1);
     assert_eq!(
         world.sides[0].tcp.failure(),
@@ -141,10 +151,10 @@ fn without_the_switches_the_connection_dies_in_the_black_hole() {
 /// At the base of 500 octets under an MSS of 1000, with cwnd for ten.
 fn searching() -> Script {
     Script::established(&with(|p| {
-        p.plpmtud = true;
-        p.plpmtud_from_base = true;
-        p.pmtu_base = 500;
-        p.sack = true;
+        p.path_mtu.plpmtud = true;
+        p.path_mtu.plpmtud_from_base = true;
+        p.path_mtu.pmtu_base = 500;
+        p.recovery.sack = true;
     }))
 }
 

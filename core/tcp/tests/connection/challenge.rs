@@ -9,8 +9,8 @@ use crate::script::{Script, bare, with};
 /// Receive window of these scripts: offsets 1 to 5000. One answer in 500 ms.
 fn limited() -> Script {
     let mut config = with(|p| {
-        p.challenge_ack_limit = 1;
-        p.challenge_ack_interval = Duration::from_millis(500);
+        p.defense.challenge_ack_limit = 1;
+        p.defense.challenge_ack_interval = Duration::from_millis(500);
     });
     config.receive_buffer = Some(Bytes::new(5000));
     Script::established(&config)
@@ -135,7 +135,7 @@ fn a_reset_at_the_right_edge_is_outside_the_window_and_dropped() {
 
 #[test]
 fn without_the_switch_any_reset_or_syn_in_the_window_ends_the_connection() {
-    let old = || Script::established(&with(|p| p.challenge_ack = false));
+    let old = || Script::established(&with(|p| p.defense.challenge_ack = false));
     let mut t = old();
     t.inject("R 700:700(0)");
     assert_eq!(t.tcp.failure(), Some(Failure::Reset));

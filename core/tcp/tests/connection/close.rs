@@ -233,7 +233,7 @@ fn a_fin_that_overtakes_the_data_waits_for_it() {
 #[test]
 fn a_fin_with_data_that_overtakes_other_data_waits_for_it() {
     for sack in [false, true] {
-        let mut t = Script::established(&with(|p| p.sack = sack));
+        let mut t = Script::established(&with(|p| p.recovery.sack = sack));
         t.inject("FP. 501:1001(500) ack 1");
         t.expect(if sack {
             ". 1:1(0) ack 1 <sack 501:1001>"

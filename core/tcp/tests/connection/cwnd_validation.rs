@@ -11,9 +11,9 @@ const RTT: u64 = 100;
 
 fn config(cwnd_validation: bool) -> Config {
     with(|profile| {
-        profile.cwnd_validation = cwnd_validation;
-        profile.half_used_opens = false;
-        profile.window_scaling = true;
+        profile.congestion.cwnd_validation = cwnd_validation;
+        profile.congestion.half_used_opens = false;
+        profile.options.window_scaling = true;
     })
 }
 
@@ -118,7 +118,7 @@ fn a_window_at_least_half_in_use_grows_and_one_less_than_half_in_use_does_not() 
 #[test]
 fn in_slow_start_a_window_grows_while_it_is_more_than_half_in_use() {
     let mut settings = config(false);
-    settings.profile.half_used_opens = true;
+    settings.profile.congestion.half_used_opens = true;
     let mut sender = Sender::of_80_segments(&settings);
     sender.round(40);
     assert_eq!(sender.t.cwnd(), 80.0, "half of it is not more than half");

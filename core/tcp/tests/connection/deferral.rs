@@ -12,8 +12,8 @@ const STEP: Duration = Duration::from_micros(10);
 /// Waits for the third part of the window.
 fn waiting() -> Config {
     let mut config = with(|p| {
-        p.segmentation_offload = true;
-        p.tso_win_divisor = 3;
+        p.segments.segmentation_offload = true;
+        p.segments.tso_win_divisor = 3;
     });
     config.initial_ssthresh = Some(10);
     config
@@ -54,7 +54,7 @@ fn what_an_acknowledgment_opens_waits_until_it_is_a_part_of_the_window() {
 #[test]
 fn without_the_setting_it_leaves_at_once() {
     let mut config = waiting();
-    config.profile.tso_win_divisor = 0;
+    config.profile.segments.tso_win_divisor = 0;
     let mut t = opened(&config, 30_000);
     t.inject(". 1:1(0) ack 2001");
     t.expect(". 10001:12001(2000) ack 1");

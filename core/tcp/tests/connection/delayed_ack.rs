@@ -25,7 +25,7 @@ fn every_second_full_segment_is_acknowledged_at_once() {
 fn what_waits_together_is_acknowledged_together() {
     // RFC 9293 MUST-59, in order and beyond a hole.
     for delayed_ack in [true, false] {
-        let mut t = Script::established(&with(|p| p.delayed_ack = delayed_ack));
+        let mut t = Script::established(&with(|p| p.acknowledgments.delayed_ack = delayed_ack));
         t.inject_together((0..10).map(data));
         t.expect(". 1:1(0) ack 10001");
         t.expect_nothing();
@@ -45,8 +45,8 @@ fn no_segment_is_acknowledged_twice() {
     for sack in [false, true] {
         for delayed_ack in [false, true] {
             let mut t = Script::established(&with(|p| {
-                p.sack = sack;
-                p.delayed_ack = delayed_ack;
+                p.recovery.sack = sack;
+                p.acknowledgments.delayed_ack = delayed_ack;
             }));
             let mut number = 1_u64;
             for _ in 0..2000 {
@@ -101,7 +101,7 @@ fn data_of_our_own_carries_the_acknowledgment() {
 
 #[test]
 fn without_delay_every_segment_is_acknowledged() {
-    let mut t = Script::established(&with(|p| p.delayed_ack = false));
+    let mut t = Script::established(&with(|p| p.acknowledgments.delayed_ack = false));
     for n in 0..5 {
         t.inject(&data(n));
         t.expect(&format!(". 1:1(0) ack {}", 1001 + n * 1000));
@@ -110,7 +110,7 @@ fn without_delay_every_segment_is_acknowledged() {
 
 #[test]
 fn a_young_connection_acknowledges_16_segments_one_by_one() {
-    let mut config = with(|p| p.quick_ack = true);
+    let mut config = with(|p| p.acknowledgments.quick_ack = true);
     config.receive_buffer = Some(Bytes::new(65_535));
     let mut t = Script::established(&config);
     for n in 0..16 {
@@ -130,9 +130,9 @@ fn a_young_connection_acknowledges_16_segments_one_by_one() {
 #[test]
 fn a_bsd_tells_of_a_scaled_window_when_the_handshake_ends_and_holds_the_first_ack_back() {
     let mut config = with(|p| *p = Profile::BSD_4_3_RENO);
-    config.profile.timestamps = false;
-    config.profile.buffers_in_segments = false;
-    config.profile.buffer_limit = Bytes::new(1 << 20);
+    config.profile.options.timestamps = false;
+    config.profile.buffers.buffers_in_segments = false;
+    config.profile.buffers.buffer_limit = Bytes::new(1 << 20);
     config.receive_buffer = Some(Bytes::new(1 << 20));
     let mut t = Script::accept(&config, "S 0:0(0) win 65535 <mss 1000,wscale 0>");
     t.expect("S. 0:0(0) ack 1 win 65535 <mss 1000,wscale 5>");
@@ -149,8 +149,8 @@ fn a_bsd_tells_of_a_scaled_window_when_the_handshake_ends_and_holds_the_first_ac
 /// Where nothing tells of the window, the first data that is read does.
 #[test]
 fn without_that_the_first_data_are_acknowledged_with_the_scaled_window() {
-    let mut config = with(|p| p.window_update_segments = 2);
-    config.profile.window_scaling = true;
+    let mut config = with(|p| p.buffers.window_update_segments = 2);
+    config.profile.options.window_scaling = true;
     config.receive_buffer = Some(Bytes::new(1 << 20));
     let mut t = Script::accept(&config, "S 0:0(0) win 65535 <mss 1000,wscale 0>");
     t.leaving();
@@ -164,7 +164,7 @@ fn without_that_the_first_data_are_acknowledged_with_the_scaled_window() {
 #[test]
 fn a_bsd_acknowledges_the_syn_ack_before_the_data_that_were_written_early() {
     for alone in [true, false] {
-        let mut t = Script::connect(&with(|p| p.handshake_ack_alone = alone));
+        let mut t = Script::connect(&with(|p| p.opening.handshake_ack_alone = alone));
         t.leaving();
         t.write(1000);
         t.inject("S. 0:0(0) ack 1 <mss 1000>");
@@ -177,7 +177,7 @@ fn a_bsd_acknowledges_the_syn_ack_before_the_data_that_were_written_early() {
 
 #[test]
 fn how_many_segments_make_an_acknowledgment_is_a_setting() {
-    let mut t = Script::established(&with(|p| p.ack_every = 5));
+    let mut t = Script::established(&with(|p| p.acknowledgments.ack_every = 5));
     for n in 0..10 {
         t.inject(&data(n));
         if n % 5 == 4 {
@@ -190,8 +190,8 @@ fn how_many_segments_make_an_acknowledgment_is_a_setting() {
 #[test]
 fn the_number_changes_at_the_declared_age() {
     let mut t = Script::established(&with(|p| {
-        p.ack_every_switch = Some(Duration::from_millis(100));
-        p.ack_every_later = 3;
+        p.acknowledgments.ack_every_switch = Some(Duration::from_millis(100));
+        p.acknowledgments.ack_every_later = 3;
     }));
     t.inject(&data(0));
     t.inject(&data(1));
@@ -240,7 +240,7 @@ fn a_duplicate_is_acknowledged_at_once() {
 fn a_duplicate_acknowledgment_leaves_alone_even_if_there_is_data_to_send() {
     // RFC 5681 section 2: with data it would be no duplicate.
     for sack in [false, true] {
-        let mut t = Script::established(&with(|p| p.sack = sack));
+        let mut t = Script::established(&with(|p| p.recovery.sack = sack));
         let blocks = |t: &str| {
             if sack {
                 format!(" <sack {t}>")
@@ -263,7 +263,7 @@ fn a_duplicate_acknowledgment_leaves_alone_even_if_there_is_data_to_send() {
 
 #[test]
 fn the_acknowledgment_of_an_unread_full_window_waits_for_the_reader_where_linux_does() {
-    let mut t = Script::established(&with(|p| p.ack_waits_for_reader = true));
+    let mut t = Script::established(&with(|p| p.acknowledgments.ack_waits_for_reader = true));
     t.inject(&data(0));
     t.inject(&data(1));
     t.inject(&data(2));
@@ -278,6 +278,6 @@ fn the_acknowledgment_of_an_unread_full_window_waits_for_the_reader_where_linux_
 
 #[test]
 fn the_profile_of_today_is_within_what_the_standard_allows() {
-    assert!(Profile::MODERN.delayed_ack_timeout < Duration::from_millis(500));
-    assert_eq!(Profile::MODERN.ack_every, 2);
+    assert!(Profile::MODERN.acknowledgments.delayed_ack_timeout < Duration::from_millis(500));
+    assert_eq!(Profile::MODERN.acknowledgments.ack_every, 2);
 }

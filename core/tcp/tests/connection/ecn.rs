@@ -12,8 +12,8 @@ use crate::script::{Script, segments, with};
 
 fn mode(ecn: EcnMode) -> Config {
     with(|p| {
-        p.ecn = ecn;
-        p.delayed_ack = false;
+        p.ecn.mode = ecn;
+        p.acknowledgments.delayed_ack = false;
     })
 }
 
@@ -102,8 +102,8 @@ fn only_who_is_told_to_asks() {
         t.write(1000);
         t.expect("P. 1:1001(1000) ack 1");
     }
-    assert_eq!(Profile::MODERN.ecn, EcnMode::Passive);
-    assert_eq!(Profile::LINUX_2_6_20.ecn, EcnMode::Off);
+    assert_eq!(Profile::MODERN.ecn.mode, EcnMode::Passive);
+    assert_eq!(Profile::LINUX_2_6_20.ecn.mode, EcnMode::Off);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn marks_on_what_is_no_data_or_lies_outside_the_window_are_not_echoed() {
 
 #[test]
 fn the_first_mark_and_the_news_of_a_reduction_are_acknowledged_at_once() {
-    let mut t = opened(&with(|p| p.ecn = EcnMode::Classic));
+    let mut t = opened(&with(|p| p.ecn.mode = EcnMode::Classic));
     t.inject("[ce] . 1:1001(1000) ack 1");
     t.expect("E. 1:1(0) ack 1001");
     t.inject("[ce] . 1001:2001(1000) ack 1");
@@ -271,7 +271,7 @@ fn a_reduction_for_a_loss_is_told_too() {
 fn at_a_window_of_one_segment_an_echo_makes_new_data_wait_for_the_timer() {
     // RFC 3168 section 6.1.2.
     let mut config = classic();
-    config.profile.initial_window = InitialWindow::Segments(1);
+    config.profile.congestion.initial_window = InitialWindow::Segments(1);
     let mut t = opened(&config);
     t.write(3000);
     t.expect("[ect0] . 1:1001(1000) ack 1");
@@ -290,7 +290,7 @@ fn at_a_window_of_one_segment_an_echo_makes_new_data_wait_for_the_timer() {
 #[test]
 fn a_super_segment_tells_of_the_reduction_on_its_first_piece() {
     let mut config = classic();
-    config.profile.segmentation_offload = true;
+    config.profile.segments.segmentation_offload = true;
     let mut t = opened(&config);
     t.write(100_000);
     let mut left = t.leaving();
@@ -307,8 +307,8 @@ fn a_super_segment_tells_of_the_reduction_on_its_first_piece() {
 
 fn dctcp() -> Config {
     with(|p| {
-        p.ecn = EcnMode::Classic;
-        p.dctcp_receiver = true;
+        p.ecn.mode = EcnMode::Classic;
+        p.ecn.dctcp_receiver = true;
     })
 }
 

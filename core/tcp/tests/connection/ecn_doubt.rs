@@ -19,9 +19,9 @@ struct Path {
 
 fn config(doubts: bool) -> Config {
     with(|p| {
-        p.ecn = EcnMode::Accurate;
-        p.ecn_doubts = doubts;
-        p.delayed_ack = false;
+        p.ecn.mode = EcnMode::Accurate;
+        p.ecn.ecn_doubts = doubts;
+        p.acknowledgments.delayed_ack = false;
     })
 }
 

@@ -160,7 +160,7 @@ fn without_the_switch_or_after_the_syn_nothing_is_offered() {
         cookie: cookie(),
         mss: 1460,
     };
-    let mut t = Script::connect(&with(|p| p.fast_open_client = false));
+    let mut t = Script::connect(&with(|p| p.opening.fast_open_client = false));
     t.leaving();
     assert!(!t.tcp.offer_fast_open(&offer));
     let mut t = Script::connect(&bare());
@@ -326,7 +326,7 @@ fn when_syns_cross_an_acknowledgment_of_the_text_counts() {
 fn a_syn_with_text_that_is_too_big_for_the_path_leaves_again_without_and_smss_follows() {
     // RFC 1191 section 3: the estimate falls in SYN-SENT too.
     let mut config = bare();
-    config.profile.pmtud = true;
+    config.profile.path_mtu.pmtud = true;
     let mut t = opening(&config, 2000, cookie(), 1460);
     t.expect(&format!("S 0:984(984) <mss 1000,{COOKIE}>"));
     icmp(&mut t, IcmpKind::TooBig { mtu: 640 }, 0);
@@ -349,7 +349,7 @@ fn a_syn_with_text_that_is_too_big_for_the_path_leaves_again_without_and_smss_fo
 fn early_data_that_is_too_big_leaves_again_in_segments_that_fit() {
     // RFC 8201 section 4, in SYN-RECEIVED.
     let mut config = bare();
-    config.profile.pmtud = true;
+    config.profile.path_mtu.pmtud = true;
     let mut t = accepted(&config, "S 0:100(100) <mss 1000>");
     t.leaving();
     t.write(1000);

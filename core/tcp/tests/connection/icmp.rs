@@ -114,7 +114,7 @@ fn an_error_that_quotes_what_is_not_in_flight_is_ignored() {
 
 #[test]
 fn errors_are_not_listened_to_without_the_switch() {
-    let mut t = Script::connect(&with(|p| p.icmp_errors = false));
+    let mut t = Script::connect(&with(|p| p.defense.icmp_errors = false));
     t.expect("S 0:0(0) <mss 1000>");
     icmp(&mut t, IcmpKind::PortUnreachable, 0);
     assert_eq!(t.state(), State::SynSent);

@@ -10,7 +10,7 @@ const TWO_HOURS: u64 = 7_200_000;
 
 /// With keep-alives of Linux: 2 h, then 9 probes 75 s apart.
 fn watched() -> Script {
-    Script::established(&with(|p| p.keepalive = true))
+    Script::established(&with(|p| p.liveness.keepalive = true))
 }
 
 #[test]
@@ -54,10 +54,10 @@ fn how_long_silence_lasts_and_how_often_is_asked_can_be_set() {
     // RFC 9293 MUST-27.
     for (time, interval, probes) in [(30, 5, 2), (7, 60, 3)] {
         let mut t = Script::established(&with(|p| {
-            p.keepalive = true;
-            p.keepalive_time = Duration::from_secs(time);
-            p.keepalive_interval = Duration::from_secs(interval);
-            p.keepalive_probes = probes;
+            p.liveness.keepalive = true;
+            p.liveness.keepalive_time = Duration::from_secs(time);
+            p.liveness.keepalive_interval = Duration::from_secs(interval);
+            p.liveness.keepalive_probes = probes;
         }));
         t.wait_ms(time * 1000);
         for _ in 0..probes {
@@ -103,8 +103,8 @@ fn a_connection_that_is_used_is_not_probed() {
 #[test]
 fn while_data_is_in_flight_the_retransmission_timer_watches_the_peer() {
     let mut t = Script::established(&with(|p| {
-        p.keepalive = true;
-        p.keepalive_time = Duration::from_secs(1);
+        p.liveness.keepalive = true;
+        p.liveness.keepalive_time = Duration::from_secs(1);
     }));
     t.write(100);
     t.expect("P. 1:101(100) ack 1");
@@ -132,10 +132,10 @@ fn an_application_switches_keep_alives_on_and_off() {
 #[test]
 fn a_user_timeout_decides_over_probes_too() {
     let mut t = Script::established(&with(|p| {
-        p.keepalive = true;
-        p.keepalive_time = Duration::from_secs(60);
-        p.keepalive_interval = Duration::from_secs(10);
-        p.user_timeout = Duration::from_secs(90);
+        p.liveness.keepalive = true;
+        p.liveness.keepalive_time = Duration::from_secs(60);
+        p.liveness.keepalive_interval = Duration::from_secs(10);
+        p.liveness.user_timeout = Duration::from_secs(90);
     }));
     t.wait_ms(60_000);
     for _ in 0..3 {
@@ -166,7 +166,7 @@ fn a_half_closed_connection_may_be_silent_for_ever_by_default() {
 
 #[test]
 fn fin_wait_2_ends_after_its_timeout_of_silence() {
-    let config = with(|p| p.fin_wait_2_timeout = Duration::from_secs(60));
+    let config = with(|p| p.closing.fin_wait_2_timeout = Duration::from_secs(60));
     let mut t = half_closed(&config);
     t.wait_ms(59_000);
     t.inject("P. 1:11(10) ack 2");
@@ -199,7 +199,7 @@ fn the_fin_of_the_peer_again_starts_time_wait_anew_and_nothing_else_does() {
 fn a_syn_is_repeated_for_more_than_three_minutes() {
     // RFC 9293 MUST-23.
     let mut config = bare();
-    config.profile.syn_retries = gigatcp_tcp::Profile::MODERN.syn_retries;
+    config.profile.opening.syn_retries = gigatcp_tcp::Profile::MODERN.opening.syn_retries;
     let mut t = Script::connect(&config);
     t.expect("S 0:0(0) <mss 1000>");
     for seconds in [1, 2, 4, 8, 16, 32, 64] {

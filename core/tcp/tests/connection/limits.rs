@@ -108,7 +108,7 @@ fn a_closed_window_is_the_receivers_limit_while_it_is_probed() {
 #[test]
 fn the_time_after_a_timeout_is_recoverys() {
     for sack in [false, true] {
-        let mut t = Script::established(&with(|p| p.sack = sack));
+        let mut t = Script::established(&with(|p| p.recovery.sack = sack));
         t.write(10_000);
         t.leaving();
         t.wait_ms(200);

@@ -39,7 +39,7 @@ pub fn client(number: u32, v6: bool) -> Endpoints {
 pub fn config(change: impl FnOnce(&mut Profile)) -> ListenerConfig {
     ListenerConfig {
         template: with(|p| {
-            p.syn_cookies = SynCookies::Off;
+            p.opening.syn_cookies = SynCookies::Off;
             change(p);
         }),
         secret: Secret::new(*b"0123456789abcdef"),
@@ -148,10 +148,9 @@ fn three_segments_open_a_connection_over_both_families() {
 fn a_connection_made_anew_is_the_one_that_was_never_put_away() {
     let profile = |p: &mut Profile| {
         let syn_cookies = SynCookies::Off;
-        *p = Profile {
-            syn_cookies,
-            ..Profile::MODERN
-        };
+        *p = Profile::MODERN.with(|profile| {
+            profile.opening.syn_cookies = syn_cookies;
+        });
     };
     let mut server = Server::new(config(profile));
     let syn = "S 0:0(0) win 9000 <mss 1460,sackOK,TS val 5 ecr 0,wscale 7>";
@@ -203,7 +202,7 @@ fn a_connection_made_anew_is_the_one_that_was_never_put_away() {
 
 #[test]
 fn a_syn_ack_is_sent_after_1_3_7_15_31_63_seconds_and_given_up_after_127() {
-    let mut server = Server::new(config(|p| p.syn_retries = 6));
+    let mut server = Server::new(config(|p| p.opening.syn_retries = 6));
     server.hear(client(1, false), "S 0:0(0) <mss 1000>");
     for seconds in [1, 2, 4, 8, 16, 32] {
         assert!(server.wait_ms(seconds * 1000 - 1).is_empty());
@@ -461,7 +460,7 @@ fn text_on_a_syn_is_kept_up_to_one_segment() {
 fn another_syn_in_the_window_returns_a_half_open_connection_to_listen() {
     // RFC 9293 section 3.10.7.4, fourth; RFC 793 answered with a reset.
     for (challenge_ack, answers) in [(true, 0), (false, 1)] {
-        let mut server = Server::new(config(|p| p.challenge_ack = challenge_ack));
+        let mut server = Server::new(config(|p| p.defense.challenge_ack = challenge_ack));
         let from = client(1, false);
         server.hear(from, "S 0:0(0) <mss 1000>");
         let answered = server.hear(from, "S 5000:5000(0) <mss 1000>");
@@ -566,7 +565,7 @@ fn a_million_syns_cost_no_more_room_than_the_backlog() {
             backlog: 256,
             ..config(|p| {
                 *p = Profile::MODERN;
-                p.syn_cookies = cookies;
+                p.opening.syn_cookies = cookies;
             })
         });
         let mut syn = notation::read(

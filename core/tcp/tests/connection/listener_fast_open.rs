@@ -113,7 +113,7 @@ fn so_many_may_be_under_way_and_one_that_is_reset_counts_for_another_minute() {
 
 #[test]
 fn without_the_switch_the_option_is_as_if_it_were_not_there() {
-    let mut server = Server::new(config(|p| p.fast_open_server = false));
+    let mut server = Server::new(config(|p| p.opening.fast_open_server = false));
     assert_eq!(
         server.hear(client(1, false), "S 0:0(0) <mss 1000,FO>"),
         [SYN_ACK]

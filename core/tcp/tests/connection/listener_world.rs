@@ -218,13 +218,12 @@ impl World {
 }
 
 fn patient() -> Profile {
-    Profile {
-        syn_retries: 60,
-        retries: 60,
-        rto_max: Duration::from_secs(2),
-        pacing: false,
-        ..Profile::MODERN
-    }
+    Profile::MODERN.with(|profile| {
+        profile.opening.syn_retries = 60;
+        profile.timer.retries = 60;
+        profile.timer.rto_max = Duration::from_secs(2);
+        profile.pacing.enabled = false;
+    })
 }
 
 #[test]
@@ -232,7 +231,7 @@ fn whatever_opens_the_connection_every_octet_arrives() {
     for seed in 0..60 {
         for cookies in [SynCookies::Off, SynCookies::Always] {
             let lost = [0, 5, 30][seed as usize % 3];
-            let mut world = World::new(seed, lost, seed % 2 == 0, |p| p.syn_cookies = cookies);
+            let mut world = World::new(seed, lost, seed % 2 == 0, |p| p.opening.syn_cookies = cookies);
             world.ask(4000, None);
         }
     }
@@ -244,7 +243,7 @@ fn a_syn_answered_with_a_cookie_and_again_without_opens_a_connection_whichever_c
     for seed in 0..300 {
         let lost = [0, 5, 10][seed as usize % 3];
         let mut world = World::with_backlog(1, seed, lost, seed % 2 == 0, |p| {
-            p.syn_cookies = SynCookies::WhenFull;
+            p.opening.syn_cookies = SynCookies::WhenFull;
         });
         world.is_crowded = true;
         // Longer than the first timeout: answers to the SYN and to its

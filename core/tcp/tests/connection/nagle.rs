@@ -6,7 +6,7 @@ use crate::script::{Script, bare, segments, with};
 
 #[test]
 fn one_small_segment_at_a_time_is_on_its_way() {
-    let mut t = Script::established(&with(|p| p.nagle = true));
+    let mut t = Script::established(&with(|p| p.segments.nagle = true));
     t.write(10);
     t.expect("P. 1:11(10) ack 1");
     t.write(20);
@@ -34,7 +34,7 @@ fn several_writes_that_had_to_wait_leave_as_full_segments_with_one_push() {
 
 #[test]
 fn a_full_segment_does_not_wait() {
-    let mut t = Script::established(&with(|p| p.nagle = true));
+    let mut t = Script::established(&with(|p| p.segments.nagle = true));
     t.write(10);
     t.expect("P. 1:11(10) ack 1");
     t.write(999);
@@ -47,7 +47,7 @@ fn a_full_segment_does_not_wait() {
 /// rest of the call, also where nothing is outstanding.
 #[test]
 fn less_than_a_segment_waits_while_more_of_the_same_call_follows() {
-    let mut t = Script::established(&with(|p| p.nagle = true));
+    let mut t = Script::established(&with(|p| p.segments.nagle = true));
     t.tcp.set_more_to_come(true);
     t.write(600);
     t.expect_nothing();
@@ -70,8 +70,8 @@ fn less_than_a_segment_waits_while_more_of_the_same_call_follows() {
 fn half_of_the_largest_window_leaves_at_once_where_that_is_the_rule() {
     for rule in [true, false] {
         let mut t = Script::connect(&with(|p| {
-            p.nagle = true;
-            p.half_window_leaves = rule;
+            p.segments.nagle = true;
+            p.segments.half_window_leaves = rule;
         }));
         t.leaving();
         t.inject("S. 0:0(0) ack 1 win 1200 <mss 1000>");
@@ -92,8 +92,8 @@ fn half_of_the_largest_window_leaves_at_once_where_that_is_the_rule() {
 #[test]
 fn the_small_end_of_a_large_write_waits_for_all_acknowledgments() {
     let mut t = Script::established(&with(|p| {
-        p.nagle = true;
-        p.nagle_minshall = false;
+        p.segments.nagle = true;
+        p.segments.nagle_minshall = false;
     }));
     t.write(2500);
     t.expect_all(segments(0..2, 1));
@@ -107,8 +107,8 @@ fn the_small_end_of_a_large_write_waits_for_all_acknowledgments() {
 fn by_minshall_the_small_end_of_a_large_write_waits_for_small_segments_alone() {
     // draft-minshall-nagle-01.
     let mut t = Script::established(&with(|p| {
-        p.nagle = true;
-        p.nagle_minshall = true;
+        p.segments.nagle = true;
+        p.segments.nagle_minshall = true;
     }));
     t.write(2500);
     let small = String::from("P. 2001:2501(500) ack 1");
@@ -124,7 +124,7 @@ fn by_minshall_the_small_end_of_a_large_write_waits_for_small_segments_alone() {
 
 #[test]
 fn closing_sends_what_waited() {
-    let mut t = Script::established(&with(|p| p.nagle = true));
+    let mut t = Script::established(&with(|p| p.segments.nagle = true));
     t.write(10);
     t.expect("P. 1:11(10) ack 1");
     t.write(20);

@@ -52,7 +52,7 @@ fn a_passive_open_takes_three_segments() {
 fn the_handshake_does_not_open_the_window() {
     // RFC 5681 section 3.1: neither the SYN-ACK nor its acknowledgment counts.
     for rfc in [InitialWindow::Rfc3390, InitialWindow::Rfc6928] {
-        let config = with(|p| p.initial_window = rfc);
+        let config = with(|p| p.congestion.initial_window = rfc);
         let initial = rfc.bytes(1000);
         let mut active = Script::connect(&config);
         active.expect("S 0:0(0) <mss 1000>");
@@ -123,7 +123,7 @@ fn a_fin_may_complete_a_passive_open() {
 
 #[test]
 fn text_on_a_syn_is_left_for_the_peer_to_send_again() {
-    let mut t = Script::accept(&with(|p| p.syn_text = false), "S 0:10(10)");
+    let mut t = Script::accept(&with(|p| p.opening.syn_text = false), "S 0:10(10)");
     t.expect("S. 0:0(0) ack 1 <mss 1000>");
     t.inject(". 11:11(0) ack 1");
     t.expect_nothing();
@@ -176,7 +176,7 @@ fn in_a_simultaneous_open_a_lost_syn_ack_is_sent_again() {
 
 #[test]
 fn a_lost_syn_is_sent_after_1_3_7_15_31_63_seconds_and_given_up_after_127() {
-    let mut t = Script::connect(&with(|p| p.syn_retries = 6));
+    let mut t = Script::connect(&with(|p| p.opening.syn_retries = 6));
     t.expect("S 0:0(0) <mss 1000>");
     for seconds in [1, 2, 4, 8, 16, 32] {
         t.wait_ms(seconds * 1000);
@@ -192,7 +192,7 @@ fn a_lost_syn_is_sent_after_1_3_7_15_31_63_seconds_and_given_up_after_127() {
 
 #[test]
 fn a_lost_syn_ack_is_sent_after_1_3_7_15_31_63_seconds_and_given_up_after_127() {
-    let mut t = Script::accept(&with(|p| p.syn_retries = 6), "S 0:0(0)");
+    let mut t = Script::accept(&with(|p| p.opening.syn_retries = 6), "S 0:0(0)");
     t.expect("S. 0:0(0) ack 1 <mss 1000>");
     for seconds in [1, 2, 4, 8, 16, 32] {
         t.wait_ms(seconds * 1000);
@@ -342,7 +342,7 @@ fn a_reset_in_syn_received_ends_a_passive_open_and_refuses_an_active_one() {
 
 #[test]
 fn windows_in_syn_segments_are_not_scaled() {
-    let mut t = Script::connect(&with(|p| p.window_scaling = true));
+    let mut t = Script::connect(&with(|p| p.options.window_scaling = true));
     t.expect("S 0:0(0) <mss 1000,wscale 0>");
     t.inject("S. 0:0(0) ack 1 win 100 <mss 1000,wscale 7>");
     t.expect(". 1:1(0) ack 1");
@@ -351,7 +351,7 @@ fn windows_in_syn_segments_are_not_scaled() {
     assert_eq!(t.tcp.info().snd_wnd.as_u64(), 100 << 7);
 
     let mut t = Script::accept(
-        &with(|p| p.window_scaling = true),
+        &with(|p| p.options.window_scaling = true),
         "S 0:0(0) win 100 <wscale 7>",
     );
     t.expect("S. 0:0(0) ack 1 <mss 1000,wscale 0>");
@@ -363,7 +363,7 @@ fn windows_in_syn_segments_are_not_scaled() {
 #[test]
 fn the_peers_shift_is_obeyed_up_to_14_and_taken_as_14_above() {
     for shift in (0..=16).chain([200, 255]) {
-        let mut t = Script::connect(&with(|p| p.window_scaling = true));
+        let mut t = Script::connect(&with(|p| p.options.window_scaling = true));
         t.expect("S 0:0(0) <mss 1000,wscale 0>");
         t.inject(&format!("S. 0:0(0) ack 1 <mss 1000,wscale {shift}>"));
         t.expect(". 1:1(0) ack 1");
@@ -377,7 +377,7 @@ fn the_peers_shift_is_obeyed_up_to_14_and_taken_as_14_above() {
 #[test]
 fn our_shift_is_the_smallest_for_the_buffer_and_scales_what_we_offer() {
     for shift in 0..=14_u8 {
-        let mut config = with(|p| p.window_scaling = true);
+        let mut config = with(|p| p.options.window_scaling = true);
         let buffer = 65_535_u64 << shift;
         config.receive_buffer = Some(gigatcp_units::Bytes::new(buffer));
         let mut t = Script::connect(&config);
@@ -444,9 +444,9 @@ fn check_agreement(t: &Script, ours: Offer, theirs: Offer) {
 
 fn config_of(ours: Offer) -> gigatcp_tcp::Config {
     let mut config = with(|p| {
-        p.window_scaling = ours.wscale;
-        p.sack = ours.sack;
-        p.timestamps = ours.timestamps;
+        p.options.window_scaling = ours.wscale;
+        p.recovery.sack = ours.sack;
+        p.options.timestamps = ours.timestamps;
     });
     config.receive_buffer = Some(gigatcp_units::Bytes::new(65_535 << 4));
     config
@@ -507,7 +507,7 @@ fn a_tiny_mss_is_raised_to_48_and_ours_may_be_as_small_as_it_likes() {
         assert_eq!(t.tcp.info().smss, 48);
     }
     for ours in 0..=60 {
-        let mut config = with(|p| p.timestamps = true);
+        let mut config = with(|p| p.options.timestamps = true);
         config.mss = ours;
         let mut t = Script::connect(&config);
         t.leaving();
@@ -526,7 +526,7 @@ fn a_tiny_mss_is_raised_to_48_and_ours_may_be_as_small_as_it_likes() {
 #[test]
 fn after_a_lost_syn_the_window_is_one_segment_and_the_timeout_3_seconds() {
     // RFC 5681 section 3.1 (end), RFC 6298 (5.7).
-    let config = with(|p| p.initial_window = InitialWindow::Rfc3390);
+    let config = with(|p| p.congestion.initial_window = InitialWindow::Rfc3390);
     let mut t = Script::connect(&config);
     t.expect("S 0:0(0) <mss 1000>");
     t.wait_ms(1000);
@@ -543,7 +543,7 @@ fn after_a_lost_syn_the_window_is_one_segment_and_the_timeout_3_seconds() {
 
 #[test]
 fn after_a_lost_syn_ack_the_window_is_one_segment_too() {
-    let config = with(|p| p.initial_window = InitialWindow::Rfc3390);
+    let config = with(|p| p.congestion.initial_window = InitialWindow::Rfc3390);
     let mut t = Script::accept(&config, "S 0:0(0) <mss 1000>");
     t.expect("S. 0:0(0) ack 1 <mss 1000>");
     t.wait_ms(1000);

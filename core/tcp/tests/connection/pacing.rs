@@ -13,7 +13,11 @@ fn opened(config: &Config, waiting: usize) -> Script {
     let mut t = Script::connect(config);
     t.leaving();
     t.wait_ms(100);
-    let sack = if config.profile.sack { ",sackOK" } else { "" };
+    let sack = if config.profile.recovery.sack {
+        ",sackOK"
+    } else {
+        ""
+    };
     t.inject(&format!("S. 0:0(0) ack 1 win 65535 <mss 1000{sack}>"));
     t.expect(". 1:1(0) ack 1");
     t.write(10_000 + waiting);
@@ -30,15 +34,15 @@ fn ms(ms: u64) -> Duration {
 }
 
 fn paced() -> Config {
-    with(|p| p.pacing = true)
+    with(|p| p.pacing.enabled = true)
 }
 
 /// Released at 8 Mbit/s: a segment of 1000 octets each millisecond.
 fn at_8_mbit() -> Config {
     with(|p| {
-        p.pacing = true;
-        p.pacing_by_window = false;
-        p.max_pacing_rate = Some(Rate::from_bps(8_000_000));
+        p.pacing.enabled = true;
+        p.pacing.pacing_by_window = false;
+        p.pacing.max_pacing_rate = Some(Rate::from_bps(8_000_000));
     })
 }
 
@@ -82,7 +86,7 @@ fn near_ssthresh_and_above_it_a_fifth_more_than_the_window_is_released() {
 fn the_ratios_are_settings() {
     for (percent, gap) in [(100, 5000), (400, 1250)] {
         let mut config = paced();
-        config.profile.pacing_ss_ratio = percent;
+        config.profile.pacing.pacing_ss_ratio = percent;
         let mut t = opened(&config, 40_000);
         t.expect_all(segments(10..11, 1));
         t.wait(Duration::from_micros(gap));
@@ -94,8 +98,8 @@ fn the_ratios_are_settings() {
 fn a_super_segment_is_cut_to_what_a_millisecond_carries_but_not_below_two_segments() {
     for (rate, octets) in [(4_000_000, 2000), (32_000_000, 4000), (800_000_000, 20_000)] {
         let mut config = at_8_mbit();
-        config.profile.segmentation_offload = true;
-        config.profile.max_pacing_rate = Some(Rate::from_bps(rate));
+        config.profile.segments.segmentation_offload = true;
+        config.profile.pacing.max_pacing_rate = Some(Rate::from_bps(rate));
         let mut t = Script::connect(&config);
         t.leaving();
         t.wait_ms(100);
@@ -182,8 +186,8 @@ fn retransmissions_wait_for_their_moment_too() {
 #[test]
 fn a_repair_that_pacing_holds_back_and_a_peer_takes_back_leaves_the_timer_running() {
     let mut config = at_8_mbit();
-    config.profile.sack = true;
-    config.profile.repair_restarts_timer = true;
+    config.profile.recovery.sack = true;
+    config.profile.timer.repair_restarts_timer = true;
     let mut t = opened(&config, 5000);
     for n in 10..15 {
         t.expect_all(segments_and_push(n, 15));
@@ -250,7 +254,7 @@ fn the_retransmission_timer_runs_from_when_a_segment_left() {
 fn a_rate_below_the_timeout_is_no_idle_time() {
     // One segment each two seconds, acknowledged at once: never idle.
     let mut config = at_8_mbit();
-    config.profile.max_pacing_rate = Some(Rate::from_bps(4000));
+    config.profile.pacing.max_pacing_rate = Some(Rate::from_bps(4000));
     let mut t = opened(&config, 20_000);
     let cwnd = t.cwnd();
     for n in 10..16 {
@@ -291,8 +295,8 @@ fn a_window_spread_over_its_round_trip_still_grows() {
 #[test]
 fn without_the_switch_everything_leaves_at_once() {
     let mut config = paced();
-    config.profile.pacing = false;
-    config.profile.max_pacing_rate = Some(Rate::from_bps(8_000_000));
+    config.profile.pacing.enabled = false;
+    config.profile.pacing.max_pacing_rate = Some(Rate::from_bps(8_000_000));
     let mut t = opened(&config, 40_000);
     t.expect_all(segments(10..30, 1));
     assert_eq!(t.tcp.info().pacing_rate, None);
@@ -334,9 +338,9 @@ static STEADY: congestion::Entry = congestion::Entry {
 #[test]
 fn a_control_that_has_a_rate_and_a_quantum_decides_both() {
     let mut config = with(|p| {
-        p.pacing = true;
-        p.pacing_by_window = false;
-        p.segmentation_offload = true;
+        p.pacing.enabled = true;
+        p.pacing.pacing_by_window = false;
+        p.segments.segmentation_offload = true;
     });
     config.congestion = &STEADY;
     let mut t = Script::established(&config);
@@ -354,7 +358,7 @@ fn a_control_that_has_a_rate_and_a_quantum_decides_both() {
         assert_eq!(sent, [5000]);
     }
     // The user's bound is below the control's rate.
-    config.profile.max_pacing_rate = Some(Rate::from_bps(1_000_000));
+    config.profile.pacing.max_pacing_rate = Some(Rate::from_bps(1_000_000));
     let t = Script::established(&config);
     assert_eq!(t.tcp.info().pacing_rate, Some(Rate::from_bps(1_000_000)));
     let unbounded = bare();
@@ -366,10 +370,10 @@ fn no_round_trip_spreads_the_window_over_more_than_the_longest_timeout() {
     // Twenty seconds of lost acknowledgments: the echo of what got through
     // first is that old, and no timeout is longer than one second.
     let mut t = Script::connect(&with(|p| {
-        p.pacing = true;
-        p.timestamps = true;
-        p.retries = 100;
-        p.rto_max = Duration::from_secs(1);
+        p.pacing.enabled = true;
+        p.options.timestamps = true;
+        p.timer.retries = 100;
+        p.timer.rto_max = Duration::from_secs(1);
     }));
     t.leaving();
     t.wait_ms(100);

@@ -45,49 +45,48 @@ fn config() -> impl Strategy<Value = Config> {
     );
     let control = 0..congestion::REGISTRY.len();
     (switches, sizes, control).prop_map(|(on, (mss, receive, send, iss), control)| Config {
-        profile: Profile {
-            sack: on[0],
-            dsack: on[1],
-            timestamps: on[2],
-            window_scaling: on[3],
-            fast_retransmit: on[4],
-            newreno: on[5],
-            limited_transmit: on[6],
-            rescue_retransmission: on[7],
-            delayed_ack: on[8],
-            quick_ack: on[9],
-            nagle: on[10],
-            silly_window_avoidance: on[11],
-            header_prediction: on[12],
-            segmentation_offload: on[13],
-            idle_restart: on[14],
-            syn_text: on[8],
+        profile: Profile::MODERN.with(|profile| {
+            profile.recovery.sack = on[0];
+            profile.recovery.dsack = on[1];
+            profile.options.timestamps = on[2];
+            profile.options.window_scaling = on[3];
+            profile.recovery.fast_retransmit = on[4];
+            profile.recovery.newreno = on[5];
+            profile.recovery.limited_transmit = on[6];
+            profile.recovery.rescue_retransmission = on[7];
+            profile.acknowledgments.delayed_ack = on[8];
+            profile.acknowledgments.quick_ack = on[9];
+            profile.segments.nagle = on[10];
+            profile.segments.silly_window_avoidance = on[11];
+            profile.segments.header_prediction = on[12];
+            profile.segments.segmentation_offload = on[13];
+            profile.congestion.idle_restart = on[14];
+            profile.opening.syn_text = on[8];
             // Any switch will do to decide over a second one.
-            plpmtud: on[6] || on[7],
-            plpmtud_from_base: on[6],
-            pmtu_base: 300,
-            challenge_ack: on[12],
-            window_policy: if on[15] {
+            profile.path_mtu.plpmtud = on[6] || on[7];
+            profile.path_mtu.plpmtud_from_base = on[6];
+            profile.path_mtu.pmtu_base = 300;
+            profile.defense.challenge_ack = on[12];
+            profile.buffers.window_policy = if on[15] {
                 WindowPolicy::Grows
             } else {
                 WindowPolicy::FreeSpace
-            },
-            ecn: EcnMode::ALL[usize::from(on[3]) * 2 + usize::from(on[10])],
-            dctcp_receiver: on[5],
-            window_reserve_shift: u32::from(on[15]) * 2,
-            ack_waits_for_reader: on[15],
-            initial_window: if on[9] {
+            };
+            profile.ecn.mode = EcnMode::ALL[usize::from(on[3]) * 2 + usize::from(on[10])];
+            profile.ecn.dctcp_receiver = on[5];
+            profile.buffers.window_reserve_shift = u32::from(on[15]) * 2;
+            profile.acknowledgments.ack_waits_for_reader = on[15];
+            profile.congestion.initial_window = if on[9] {
                 InitialWindow::Rfc3390
             } else {
                 InitialWindow::Rfc6928
-            },
+            };
             // Patience beyond bad luck.
-            retries: 100,
-            syn_retries: 100,
-            rto_max: Duration::from_secs(10),
-            time_wait: Duration::from_secs(3000),
-            ..Profile::MODERN
-        },
+            profile.timer.retries = 100;
+            profile.opening.syn_retries = 100;
+            profile.timer.rto_max = Duration::from_secs(10);
+            profile.closing.time_wait = Duration::from_secs(3000);
+        }),
         local_port: 1,
         remote_port: 2,
         iss: SeqNumber::new(iss),
@@ -177,7 +176,7 @@ fn two_gib_of_sequence_space_and_more_pass_with_every_octet_in_its_place() {
     // 5 GiB: the sequence space wraps once.
     let mut config = with(|p| {
         *p = Profile::MODERN;
-        p.quick_ack = false;
+        p.acknowledgments.quick_ack = false;
     });
     config.mss = 8960;
     config.events = EventMask::NONE;
@@ -266,8 +265,8 @@ fn both_sides_may_open_and_close_at_the_same_moment() {
 fn a_clean_transfer_retransmits_nothing_and_acknowledges_every_second_segment() {
     let mut config = with(|p| {
         *p = Profile::MODERN;
-        p.segmentation_offload = false;
-        p.quick_ack = false;
+        p.segments.segmentation_offload = false;
+        p.acknowledgments.quick_ack = false;
     });
     config.receive_buffer = Some(Octets::new(4 << 20));
     let habits = [writes(1_000_000), writes(0)];
@@ -289,7 +288,7 @@ fn header_prediction_changes_nothing_but_the_path_through_the_code() {
     let run = |predict: bool| {
         let mut config = with(|p| {
             *p = Profile::MODERN;
-            p.header_prediction = predict;
+            p.segments.header_prediction = predict;
         });
         config.receive_buffer = Some(Octets::new(1 << 20));
         let path = Path {

@@ -28,7 +28,7 @@ fn without_an_mss_option_segments_have_536_octets_on_ipv4_and_1220_on_ipv6() {
 #[test]
 fn the_smaller_of_both_sides_counts_less_the_options_of_every_segment() {
     // RFC 9293 MUST-16, RFC 6691.
-    let mut config = with(|p| p.timestamps = true);
+    let mut config = with(|p| p.options.timestamps = true);
     config.mss = 1460;
     let with_stamps = "S. 0:0(0) ack 1 <mss 1400,TS val 1 ecr 0>";
     assert_eq!(smss(&config, with_stamps), 1388);
@@ -42,10 +42,10 @@ fn an_mss_too_small_to_be_true_is_not_taken_at_its_word() {
         let syn_ack = format!("S. 0:0(0) ack 1 <mss {mss}>");
         assert_eq!(smss(&bare(), &syn_ack), 48);
     }
-    let careful = with(|p| p.mss_min = 536);
+    let careful = with(|p| p.path_mtu.mss_min = 536);
     assert_eq!(smss(&careful, "S. 0:0(0) ack 1 <mss 100>"), 536);
     // What we ourselves announced is no lie.
-    let mut small = with(|p| p.mss_min = 536);
+    let mut small = with(|p| p.path_mtu.mss_min = 536);
     small.mss = 100;
     assert_eq!(smss(&small, "S. 0:0(0) ack 1 <mss 9>"), 100);
 }
@@ -53,7 +53,7 @@ fn an_mss_too_small_to_be_true_is_not_taken_at_its_word() {
 /// Five segments of 1000 octets in flight; cwnd is ten. No floor of our own
 /// under what routers say.
 fn five_in_flight() -> Script {
-    let mut t = Script::established(&with(|p| p.pmtu_min = 68));
+    let mut t = Script::established(&with(|p| p.path_mtu.pmtu_min = 68));
     t.write(5000);
     let mut sent: Vec<String> = segments(0..5, 1).collect();
     sent[4].insert(0, 'P');
@@ -90,7 +90,7 @@ fn what_was_too_big_leaves_again_at_once_in_segments_that_fit_and_cwnd_stays() {
 #[test]
 fn duplicate_acknowledgments_of_what_was_too_big_are_no_congestion() {
     for sack in [false, true] {
-        let mut t = Script::established(&with(|p| p.sack = sack));
+        let mut t = Script::established(&with(|p| p.recovery.sack = sack));
         t.write(5000);
         t.leaving();
         let cwnd = t.cwnd();
@@ -200,7 +200,7 @@ fn ten_minutes_later_more_is_tried() {
 
 #[test]
 fn routers_are_not_listened_to_without_the_switch() {
-    let mut t = Script::established(&with(|p| p.pmtud = false));
+    let mut t = Script::established(&with(|p| p.path_mtu.pmtud = false));
     t.write(1000);
     t.expect("P. 1:1001(1000) ack 1");
     icmp(&mut t, IcmpKind::TooBig { mtu: 640 }, 1);
@@ -219,7 +219,7 @@ fn a_route_that_remembers_a_size_bounds_segments_and_not_what_is_announced() {
         (IpVersion::V4, 9000, 4400),
         (IpVersion::V4, 0, 4400),
     ] {
-        let mut config = with(|p| p.route_mtu = remembered);
+        let mut config = with(|p| p.path_mtu.route_mtu = remembered);
         (config.ip, config.mss) = (ip, 4430);
         let mut t = Script::connect(&config);
         assert_eq!(t.leaving().remove(0).options.mss, Some(4430));

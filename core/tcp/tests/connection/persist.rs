@@ -199,7 +199,7 @@ fn a_fin_probe_that_is_accepted_ends_it() {
 fn probes_are_for_closed_windows_only() {
     // Small but open: what fits goes out after the override timer, and is
     // then ordinary data.
-    let mut t = Script::established(&with(|p| p.nagle = true));
+    let mut t = Script::established(&with(|p| p.segments.nagle = true));
     t.inject(". 1:1(0) ack 1 win 300");
     t.write(3000);
     t.expect_nothing();
@@ -217,7 +217,7 @@ fn probes_are_for_closed_windows_only() {
 
 #[test]
 fn a_window_that_opens_from_small_to_large_stops_the_override_timer() {
-    let mut t = Script::established(&with(|p| p.nagle = true));
+    let mut t = Script::established(&with(|p| p.segments.nagle = true));
     t.inject(". 1:1(0) ack 1 win 300");
     t.write(2000);
     t.wait_ms(100);

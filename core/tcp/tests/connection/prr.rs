@@ -16,11 +16,11 @@ struct Figure {
 impl Figure {
     fn new(prr: Option<PrrRule>) -> Self {
         let config = with(|p| {
-            p.sack = true;
-            p.prr = prr;
-            p.window_scaling = true;
-            p.rescue_retransmission = false;
-            p.initial_window = InitialWindow::Segments(22);
+            p.recovery.sack = true;
+            p.recovery.prr = prr;
+            p.options.window_scaling = true;
+            p.recovery.rescue_retransmission = false;
+            p.congestion.initial_window = InitialWindow::Segments(22);
         });
         let mut t = Script::established(&config);
         t.inject(". 1:1(0) ack 1");
@@ -124,9 +124,9 @@ fn an_acknowledgment_that_advances_without_new_loss_releases_one_more() {
 #[test]
 fn without_sack_the_reduction_is_spread_over_the_duplicates_and_ends_without_a_burst() {
     for window in 8..=100_u64 {
-        let mut config = with(|p| p.prr = Some(PrrRule::SafeAck));
-        config.profile.window_scaling = true;
-        config.profile.initial_window = InitialWindow::Segments(window as u32);
+        let mut config = with(|p| p.recovery.prr = Some(PrrRule::SafeAck));
+        config.profile.options.window_scaling = true;
+        config.profile.congestion.initial_window = InitialWindow::Segments(window as u32);
         let mut t = Script::established(&config);
         t.inject(". 1:1(0) ack 1");
         t.write(window as usize * 10_000);
@@ -165,9 +165,9 @@ fn a_notification_that_finds_nothing_in_flight_leaves_no_reduction_behind() {
     // The acknowledgment that ends one reduction begins the next: with nothing
     // in flight none would come to release anything more.
     let config = with(|p| {
-        p.prr = Some(PrrRule::SafeAck);
-        p.ecn = EcnMode::Classic;
-        p.delayed_ack = false;
+        p.recovery.prr = Some(PrrRule::SafeAck);
+        p.ecn.mode = EcnMode::Classic;
+        p.acknowledgments.delayed_ack = false;
     });
     let mut t = Script::connect(&config);
     t.leaving();

@@ -4,7 +4,7 @@ use crate::script::{Script, bare, with};
 
 #[test]
 fn a_record_leaves_in_segments_of_its_own_and_waits_for_nothing() {
-    let mut t = Script::established(&with(|p| p.nagle = true));
+    let mut t = Script::established(&with(|p| p.segments.nagle = true));
     t.inject(". 1:1(0) ack 1 win 0");
     t.write(1400);
     t.end_record();
@@ -25,7 +25,7 @@ fn a_record_leaves_in_segments_of_its_own_and_waits_for_nothing() {
 
 #[test]
 fn the_last_record_is_for_nagle_like_any_small_segment() {
-    let mut t = Script::established(&with(|p| p.nagle = true));
+    let mut t = Script::established(&with(|p| p.segments.nagle = true));
     t.write(400);
     t.end_record();
     t.expect("P. 1:401(400) ack 1");

@@ -13,8 +13,8 @@ use crate::script::{Script, bare, segments, with};
 /// `window` segments in flight, plenty written.
 fn in_flight(config: &Config, window: u64) -> Script {
     let mut config = config.clone();
-    config.profile.initial_window = InitialWindow::Segments(window as u32);
-    config.profile.window_scaling = true;
+    config.profile.congestion.initial_window = InitialWindow::Segments(window as u32);
+    config.profile.options.window_scaling = true;
     let mut t = Script::established(&config);
     t.inject(". 1:1(0) ack 1");
     t.write(window as usize * 10_000);
@@ -112,7 +112,7 @@ fn recovery_follows_the_algebra_of_1990_for_every_window() {
 
 #[test]
 fn plain_reno_recovers_from_one_loss_by_the_same_algebra() {
-    let mut t = in_flight(&with(|p| p.newreno = false), 16);
+    let mut t = in_flight(&with(|p| p.recovery.newreno = false), 16);
     let mut sent = 0;
     for _ in 1..16 {
         t.inject(". 1:1(0) ack 1");
@@ -131,7 +131,7 @@ fn the_acknowledgment_that_ends_recovery_does_not_open_the_window() {
         .iter()
         .filter(|one| one.family == Family::WindowBased);
     for (control, sack) in of_windows.flat_map(|one| [(one, true), (one, false)]) {
-        let mut config = with(|p| p.sack = sack);
+        let mut config = with(|p| p.recovery.sack = sack);
         config.congestion = control;
         let mut t = in_flight(&config, 20);
         for n in 1..20 {
@@ -169,7 +169,7 @@ fn a_flight_of_three_segments_leaves_ssthresh_at_two() {
 #[test]
 fn limited_transmit_sends_two_new_segments_which_do_not_count_for_ssthresh() {
     // RFC 3042; RFC 5681 section 3.2 step 2.
-    let mut t = in_flight(&with(|p| p.limited_transmit = true), 10);
+    let mut t = in_flight(&with(|p| p.recovery.limited_transmit = true), 10);
     t.inject(". 1:1(0) ack 1");
     t.expect_all(segments(10..11, 1));
     t.inject(". 1:1(0) ack 1");
@@ -204,7 +204,7 @@ fn limited_transmit_sends_two_new_segments_which_do_not_count_for_ssthresh() {
 
 #[test]
 fn what_is_sent_within_the_window_is_no_limited_transmit() {
-    let mut t = Script::established(&with(|p| p.limited_transmit = true));
+    let mut t = Script::established(&with(|p| p.recovery.limited_transmit = true));
     t.write(4000);
     t.leaving();
     t.inject(". 1:1(0) ack 1");
@@ -219,8 +219,8 @@ fn what_is_sent_within_the_window_is_no_limited_transmit() {
 
 #[test]
 fn limited_transmit_obeys_the_window_of_the_peer() {
-    let mut config = with(|p| p.limited_transmit = true);
-    config.profile.initial_window = InitialWindow::Segments(10);
+    let mut config = with(|p| p.recovery.limited_transmit = true);
+    config.profile.congestion.initial_window = InitialWindow::Segments(10);
     let mut t = Script::established(&config);
     t.inject(". 1:1(0) ack 1 win 10000");
     t.write(20_000);
@@ -231,7 +231,7 @@ fn limited_transmit_obeys_the_window_of_the_peer() {
 
 #[test]
 fn without_fast_retransmit_only_the_timer_repairs() {
-    let mut t = in_flight(&with(|p| p.fast_retransmit = false), 10);
+    let mut t = in_flight(&with(|p| p.recovery.fast_retransmit = false), 10);
     for _ in 1..10 {
         t.inject(". 1:1(0) ack 1");
         t.expect_nothing();
@@ -290,7 +290,7 @@ fn rounds_of_repair(config: &Config, window: u64, lost: &[u64]) -> u32 {
     let mut t = in_flight(config, window);
     let mut receiver = Receiver {
         have: BTreeSet::new(),
-        sack: config.profile.sack,
+        sack: config.profile.recovery.sack,
     };
     let survivors: Vec<u64> = (0..window).filter(|n| !lost.contains(n)).collect();
     let mut flight = receiver.round(&mut t, &survivors);
@@ -320,7 +320,7 @@ fn newreno_needs_k_round_trips_for_k_losses_in_a_window_and_sack_one() {
     }
     for k in 1..=8 {
         let lost: Vec<u64> = (0..k).map(|n| n * 3).collect();
-        let sack = rounds_of_repair(&with(|p| p.sack = true), 64, &lost);
+        let sack = rounds_of_repair(&with(|p| p.recovery.sack = true), 64, &lost);
         assert_eq!(sack, 1, "{lost:?}");
     }
 }
@@ -375,7 +375,7 @@ fn the_timer_restarts_on_the_first_partial_acknowledgment_only() {
 
 #[test]
 fn where_linux_is_followed_every_partial_acknowledgment_restarts_the_timer() {
-    let mut t = in_flight(&with(|p| p.partial_ack_restarts_timer = true), 20);
+    let mut t = in_flight(&with(|p| p.timer.partial_ack_restarts_timer = true), 20);
     for _ in 0..15 {
         t.inject(". 1:1(0) ack 1");
         t.leaving();
@@ -391,7 +391,7 @@ fn where_linux_is_followed_every_partial_acknowledgment_restarts_the_timer() {
 
 #[test]
 fn plain_reno_stops_at_the_first_partial_acknowledgment_and_halves_again_for_the_second_loss() {
-    let mut t = in_flight(&with(|p| p.newreno = false), 20);
+    let mut t = in_flight(&with(|p| p.recovery.newreno = false), 20);
     for _ in 0..18 {
         t.inject(". 1:1(0) ack 1");
         t.leaving();

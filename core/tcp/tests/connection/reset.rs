@@ -209,10 +209,10 @@ fn unread_data_survives_the_end_of_the_connection() {
 
 #[test]
 fn a_forged_reset_or_syn_does_not_touch_the_echoed_timestamp() {
-    let mut t = Script::established(&with(|p| p.timestamps = true));
+    let mut t = Script::established(&with(|p| p.options.timestamps = true));
     t.inject("R 1:1001(1000) <TS val 900 ecr 0>");
     t.leaving();
-    let mut t = Script::established(&with(|p| p.timestamps = true));
+    let mut t = Script::established(&with(|p| p.options.timestamps = true));
     t.inject("S 1:1(0) <TS val 900 ecr 0>");
     t.expect(". 1:1(0) ack 1 <TS val 1000 ecr 1>");
     t.inject(". 1:1(0) ack 999 <TS val 900 ecr 0>");

@@ -43,7 +43,7 @@ fn what_is_not_acknowledged_is_sent_again_at_doubling_intervals_up_to_the_ceilin
 #[test]
 fn each_timeout_is_told_with_its_number_before_the_connection_is_given_up() {
     // RFC 9293 SHLD-9: between R1 and R2, and from which on is the listener's.
-    let mut t = Script::established(&with(|p| p.retries = 7));
+    let mut t = Script::established(&with(|p| p.timer.retries = 7));
     t.write(1000);
     t.leaving();
     let mut told = Vec::new();
@@ -66,7 +66,7 @@ fn each_timeout_is_told_with_its_number_before_the_connection_is_given_up() {
 
 #[test]
 fn without_backoff_the_interval_stays() {
-    let mut t = Script::established(&with(|p| p.backoff = false));
+    let mut t = Script::established(&with(|p| p.timer.backoff = false));
     t.write(1000);
     t.leaving();
     for _ in 0..5 {
@@ -263,14 +263,14 @@ fn duplicates_of_an_unnecessary_repair_do_not_start_another() {
 #[test]
 fn the_floor_and_the_first_timeout_are_settings() {
     let mut t = Script::connect(&with(|p| {
-        p.rto_initial = Duration::from_secs(3);
-        p.rto_min = Duration::from_secs(1);
+        p.timer.rto_initial = Duration::from_secs(3);
+        p.timer.rto_min = Duration::from_secs(1);
     }));
     t.leaving();
     t.wait_ms(3000);
     t.expect("S 0:0(0) <mss 1000>");
 
-    let mut t = Script::established(&with(|p| p.rto_min = Duration::from_secs(1)));
+    let mut t = Script::established(&with(|p| p.timer.rto_min = Duration::from_secs(1)));
     t.write(10);
     t.leaving();
     t.wait_ms(1000);

@@ -10,16 +10,16 @@ use crate::script::{ISS, PEER_ISS, Script, segments, with};
 
 fn sack() -> Config {
     with(|p| {
-        p.sack = true;
-        p.dsack = true;
+        p.recovery.sack = true;
+        p.recovery.dsack = true;
     })
 }
 
 /// `window` segments in flight, `more` written beyond them.
 fn in_flight(config: &Config, window: u64, more: usize) -> Script {
     let mut config = config.clone();
-    config.profile.initial_window = InitialWindow::Segments(window as u32);
-    config.profile.window_scaling = true;
+    config.profile.congestion.initial_window = InitialWindow::Segments(window as u32);
+    config.profile.options.window_scaling = true;
     let mut t = Script::established(&config);
     t.inject(". 1:1(0) ack 1");
     t.write(window as usize * 1000 + more);
@@ -68,7 +68,7 @@ fn the_blocks_are_those_of_the_example_of_rfc_2018() {
 #[test]
 fn beside_timestamps_three_blocks_fit() {
     let mut config = sack();
-    config.profile.timestamps = true;
+    config.profile.options.timestamps = true;
     let mut t = Script::established(&config);
     for n in [1, 3, 5, 7] {
         t.inject(&format!(
@@ -108,7 +108,7 @@ fn duplicates_are_reported_as_rfc_2883_section_4_draws() {
 
 #[test]
 fn duplicates_are_not_reported_if_that_is_switched_off() {
-    let mut t = Script::established(&with(|p| p.sack = true));
+    let mut t = Script::established(&with(|p| p.recovery.sack = true));
     t.inject(". 1:501(500) ack 1");
     t.inject(". 1:501(500) ack 1");
     t.expect(". 1:1(0) ack 501");
@@ -225,7 +225,7 @@ fn news_count_even_if_the_segment_carries_data_or_another_window() {
 #[test]
 fn pipe_governs_recovery_by_hand() {
     let mut config = sack();
-    config.profile.limited_transmit = true;
+    config.profile.recovery.limited_transmit = true;
     let mut t = in_flight(&config, 10, 30_000);
     let news = |n: u64| format!(". 1:1(0) ack 1 <sack 1001:{}>", 1001 + n * 1000);
     // Limited transmit on the first two.
@@ -266,7 +266,7 @@ fn without_limited_transmit_the_first_two_send_nothing() {
 #[test]
 fn several_holes_are_repaired_in_one_round_trip_lowest_first() {
     let mut config = sack();
-    config.profile.rescue_retransmission = false;
+    config.profile.recovery.rescue_retransmission = false;
     let mut t = in_flight(&config, 20, 0);
     // 0, 4 and 8 are lost, everything else arrives.
     let mut sent = Vec::new();
@@ -302,7 +302,7 @@ fn a_lost_tail_is_rescued_once() {
     // NextSeg rule 4: 0 and 9 of ten are lost, nothing more is written.
     for rescue in [true, false] {
         let mut config = sack();
-        config.profile.rescue_retransmission = rescue;
+        config.profile.recovery.rescue_retransmission = rescue;
         let mut t = in_flight(&config, 10, 0);
         for n in 1..=8 {
             t.inject(&format!(". 1:1(0) ack 1 <sack 1001:{}>", 1001 + n * 1000));
@@ -327,7 +327,7 @@ fn what_is_probably_lost_is_sent_when_there_is_nothing_new() {
     // NextSeg rule 3: 0, 5 and 8 of ten are lost. Above 5 and 8 is too little
     // SACKed to call them so.
     let mut config = sack();
-    config.profile.rescue_retransmission = false;
+    config.profile.recovery.rescue_retransmission = false;
     let mut t = in_flight(&config, 10, 0);
     t.inject(". 1:1(0) ack 1 <sack 1001:5001>");
     t.expect(". 1:1001(1000) ack 1");
@@ -346,7 +346,7 @@ fn what_is_probably_lost_is_sent_when_there_is_nothing_new() {
 #[test]
 fn what_was_sent_by_rule_3_does_not_hide_the_next_hole() {
     let mut config = sack();
-    config.profile.rescue_retransmission = false;
+    config.profile.recovery.rescue_retransmission = false;
     let mut t = in_flight(&config, 10, 0);
     t.inject(". 1:1(0) ack 1 <sack 1001:5001>");
     t.expect(". 1:1001(1000) ack 1");
@@ -361,7 +361,7 @@ fn what_was_sent_by_rule_3_does_not_hide_the_next_hole() {
 fn what_rule_3_sends_counts_in_pipe_a_second_time() {
     // SetPipe, (b): otherwise the whole hole would leave in one burst.
     let mut config = sack();
-    config.profile.rescue_retransmission = false;
+    config.profile.recovery.rescue_retransmission = false;
     let mut t = in_flight(&config, 40, 0);
     t.inject(". 1:1(0) ack 1 <sack 1001:4001>");
     t.expect(". 1:1001(1000) ack 1");
@@ -378,7 +378,7 @@ fn what_rule_3_sends_counts_in_pipe_a_second_time() {
 #[test]
 fn rules_3_and_4_also_serve_when_the_peers_window_stops_new_data() {
     let mut config = sack();
-    config.profile.initial_window = InitialWindow::Segments(10);
+    config.profile.congestion.initial_window = InitialWindow::Segments(10);
     let mut t = Script::established(&config);
     t.wnd = 10_000;
     t.inject(". 1:1(0) ack 1");
@@ -425,7 +425,7 @@ fn the_acknowledgment_that_ends_one_recovery_may_begin_the_next() {
 #[test]
 fn data_sent_after_a_timeout_and_lost_is_another_event() {
     let mut config = sack();
-    config.profile.limited_transmit = true;
+    config.profile.recovery.limited_transmit = true;
     let mut t = in_flight(&config, 4, 60_000);
     t.wait_ms(200);
     t.expect(". 1:1001(1000) ack 1");

@@ -26,26 +26,25 @@ pub const MSS: u16 = 1000;
 /// and one segment at a time. A script switches on what it is about.
 pub fn bare() -> Config {
     Config {
-        profile: Profile {
-            sack: false,
-            dsack: false,
-            timestamps: false,
-            window_scaling: false,
-            limited_transmit: false,
-            quick_ack: false,
-            nagle: false,
-            challenge_ack_limit: 0,
-            plpmtud: false,
-            segmentation_offload: false,
-            rack: false,
-            tlp: false,
-            prr: None,
-            frto: false,
-            eifel: false,
-            pacing: false,
-            paws_tolerance: Duration::ZERO,
-            ..Profile::MODERN
-        },
+        profile: Profile::MODERN.with(|profile| {
+            profile.recovery.sack = false;
+            profile.recovery.dsack = false;
+            profile.options.timestamps = false;
+            profile.options.window_scaling = false;
+            profile.recovery.limited_transmit = false;
+            profile.acknowledgments.quick_ack = false;
+            profile.segments.nagle = false;
+            profile.defense.challenge_ack_limit = 0;
+            profile.path_mtu.plpmtud = false;
+            profile.segments.segmentation_offload = false;
+            profile.recovery.rack = false;
+            profile.recovery.tlp = false;
+            profile.recovery.prr = None;
+            profile.recovery.frto = false;
+            profile.recovery.eifel = false;
+            profile.pacing.enabled = false;
+            profile.options.paws_tolerance = Duration::ZERO;
+        }),
         local_port: 4000,
         remote_port: 80,
         iss: ISS,

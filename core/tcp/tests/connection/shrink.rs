@@ -56,7 +56,7 @@ fn the_retransmission_timer_goes_on_for_what_is_inside() {
 
 #[test]
 fn a_closed_window_stops_a_recovery_and_its_opening_resumes_it() {
-    let mut t = Script::established(&with(|p| p.sack = true));
+    let mut t = Script::established(&with(|p| p.recovery.sack = true));
     t.write(10_000);
     t.leaving();
     // Seven of ten are missing; five of them are sent again.
@@ -101,8 +101,8 @@ fn new_data_waits_for_the_old_edge_to_come_back() {
 fn the_override_timer_waits_a_second_at_most() {
     // The round trip is five seconds: the retransmission timer far longer.
     let mut t = Script::connect(&with(|p| {
-        p.nagle = true;
-        p.rto_initial = gigatcp_units::Duration::from_secs(20);
+        p.segments.nagle = true;
+        p.timer.rto_initial = gigatcp_units::Duration::from_secs(20);
     }));
     t.leaving();
     t.wait_ms(5000);

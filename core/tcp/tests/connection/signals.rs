@@ -179,7 +179,7 @@ fn losses_that_a_timeout_finds_are_told_and_those_of_a_retransmission_as_such() 
 #[test]
 fn what_is_delivered_is_told_in_full_and_apart_from_what_may_open_the_window() {
     let mut config = rack();
-    config.profile.growth_by_delivery = true;
+    config.profile.congestion.growth_by_delivery = true;
     let mut t = established(&listening(config));
     t.write(10_000);
     t.leaving();
@@ -223,7 +223,7 @@ fn a_retransmission_that_is_delivered_makes_a_rate_sample_and_no_round_trip() {
 
 #[test]
 fn a_departure_after_silence_is_alone_in_flight_and_limited_by_the_application() {
-    let mut t = Script::established(&listening(with(|p| p.window_scaling = true)));
+    let mut t = Script::established(&listening(with(|p| p.options.window_scaling = true)));
     t.write(20_000);
     assert_eq!(t.leaving().len(), 10);
     let limited = |told: &[Told]| -> Vec<(u64, bool)> {

@@ -10,11 +10,11 @@ use crate::script::{Script, segments, with};
 
 fn frto(sack: bool) -> Config {
     with(|p| {
-        p.frto = true;
-        p.sack = sack;
-        p.dsack = sack;
-        p.window_scaling = true;
-        p.initial_window = InitialWindow::Segments(10);
+        p.recovery.frto = true;
+        p.recovery.sack = sack;
+        p.recovery.dsack = sack;
+        p.options.window_scaling = true;
+        p.congestion.initial_window = InitialWindow::Segments(10);
     })
 }
 
@@ -134,11 +134,11 @@ fn nothing_comes_back_after_the_new_segments_and_the_timer_ends_the_test() {
 
 fn eifel() -> Config {
     with(|p| {
-        p.eifel = true;
-        p.timestamps = true;
-        p.sack = true;
-        p.window_scaling = true;
-        p.initial_window = InitialWindow::Segments(10);
+        p.recovery.eifel = true;
+        p.options.timestamps = true;
+        p.recovery.sack = true;
+        p.options.window_scaling = true;
+        p.congestion.initial_window = InitialWindow::Segments(10);
     })
 }
 
@@ -310,10 +310,10 @@ fn an_original_that_a_repair_overtook_is_taken_within_the_tolerance() {
     // originals of TSval 10 arrive.
     for tolerant in [false, true] {
         let config = with(|p| {
-            p.timestamps = true;
-            p.sack = true;
+            p.options.timestamps = true;
+            p.recovery.sack = true;
             if tolerant {
-                p.paws_tolerance = gigatcp_units::Duration::from_millis(200);
+                p.options.paws_tolerance = gigatcp_units::Duration::from_millis(200);
             }
         });
         let mut t = Script::established(&config);

@@ -13,7 +13,7 @@ use crate::script::PEER_ISS;
 fn modern(when: SynCookies) -> Server {
     Server::new(config(|p| {
         *p = Profile::MODERN;
-        p.syn_cookies = when;
+        p.opening.syn_cookies = when;
     }))
 }
 
@@ -109,8 +109,8 @@ fn the_mss_is_rounded_down_to_one_of_the_table() {
         (true, Some(8960), 8940),
     ] {
         let mut config = config(|p| {
-            p.syn_cookies = SynCookies::Always;
-            p.time_wait_reuse = true;
+            p.opening.syn_cookies = SynCookies::Always;
+            p.closing.time_wait_reuse = true;
         });
         config.template.mss = 9000;
         let mut server = Server::new(config);
@@ -238,7 +238,7 @@ fn guessing_a_hundred_thousand_times_opens_nothing() {
 
 #[test]
 fn cookies_come_into_play_when_the_backlog_is_full_and_nobody_looks_for_them_before() {
-    let mut server = Server::new(config(|p| p.syn_cookies = SynCookies::WhenFull));
+    let mut server = Server::new(config(|p| p.opening.syn_cookies = SynCookies::WhenFull));
     server.hear(client(50, false), ". 1:1(0) ack 1");
     assert_eq!(server.listener.counters().cookies_bad, 0);
     for n in 0..20 {
@@ -261,7 +261,7 @@ fn cookies_come_into_play_when_the_backlog_is_full_and_nobody_looks_for_them_bef
 
 #[test]
 fn a_cookie_that_finds_the_accept_queue_full_is_good_later() {
-    let mut server = Server::new(config(|p| p.syn_cookies = SynCookies::Always));
+    let mut server = Server::new(config(|p| p.opening.syn_cookies = SynCookies::Always));
     let mut waiting = Vec::new();
     for n in 0..5 {
         waiting.push(answer_to(&mut server, n, false, "S 0:0(0) <mss 1000>"));
@@ -282,7 +282,7 @@ fn of_a_cookie_and_a_remembered_answer_to_one_syn_either_opens() {
         for takes_cookie in [true, false] {
             let mut config = config(|p| {
                 *p = Profile::MODERN;
-                p.syn_cookies = SynCookies::WhenFull;
+                p.opening.syn_cookies = SynCookies::WhenFull;
             });
             config.backlog = 1;
             let mut server = Server::new(config);

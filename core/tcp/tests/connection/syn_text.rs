@@ -56,7 +56,7 @@ fn a_syn_with_text_and_fin_opens_delivers_and_closes() {
 
 #[test]
 fn without_the_switch_a_fin_on_a_syn_is_left_to_come_again() {
-    let mut t = Script::accept(&with(|p| p.syn_text = false), "FS 0:0(0)");
+    let mut t = Script::accept(&with(|p| p.opening.syn_text = false), "FS 0:0(0)");
     t.expect("S. 0:0(0) ack 1 <mss 1000>");
     t.inject(". 1:1(0) ack 1");
     assert_eq!(t.state(), State::Established);
@@ -79,7 +79,7 @@ fn text_on_a_syn_ack_is_taken_at_once() {
     t.expect(". 1:1(0) ack 12");
     assert_eq!((t.state(), t.read(100)), (State::CloseWait, 10));
 
-    let mut t = Script::connect(&with(|p| p.syn_text = false));
+    let mut t = Script::connect(&with(|p| p.opening.syn_text = false));
     t.expect("S 0:0(0) <mss 1000>");
     t.inject("FS. 0:10(10) ack 1 <mss 1000>");
     t.expect(". 1:1(0) ack 1");

@@ -11,7 +11,7 @@ use crate::script::{ISS, PEER_ISS, Script, bare, with};
 /// In TIME-WAIT; the peer's FIN stood at offset 1, so RCV.NXT is 2. With
 /// timestamps the peer's last was 50.
 fn waiting(timestamps: bool) -> Script {
-    let mut t = Script::established(&with(|p| p.timestamps = timestamps));
+    let mut t = Script::established(&with(|p| p.options.timestamps = timestamps));
     t.close();
     let (fin, stamps) = if timestamps {
         ("F. 1:1(0) ack 1", " <TS val 50 ecr 1000>")
@@ -48,7 +48,7 @@ fn without_timestamps_a_syn_must_begin_beyond_what_was_received() {
 #[test]
 fn a_peer_that_brings_timestamps_now_and_had_none_is_no_ghost() {
     // The old incarnation had none because the peer did not offer them.
-    let mut t = Script::connect(&with(|p| p.timestamps = true));
+    let mut t = Script::connect(&with(|p| p.options.timestamps = true));
     t.leaving();
     t.inject("S. 0:0(0) ack 1 <mss 1000>");
     t.leaving();
@@ -94,7 +94,7 @@ fn only_a_plain_syn_in_time_wait_opens_anew_and_only_with_the_switch() {
     let t = Script::established(&bare());
     assert!(!gives_way(&t, "S 1000:1000(0)"));
 
-    let mut t = Script::established(&with(|p| p.time_wait_reuse = false));
+    let mut t = Script::established(&with(|p| p.closing.time_wait_reuse = false));
     t.close();
     t.expect("F. 1:1(0) ack 1");
     t.inject("F. 1:1(0) ack 2");
@@ -167,7 +167,7 @@ fn a_reset_does_not_assassinate_time_wait() {
     t.expect_nothing();
     assert_eq!(t.state(), State::TimeWait);
 
-    let mut t = Script::established(&with(|p| p.time_wait_ignores_reset = false));
+    let mut t = Script::established(&with(|p| p.closing.time_wait_ignores_reset = false));
     t.close();
     t.expect("F. 1:1(0) ack 1");
     t.inject("F. 1:1(0) ack 2");

@@ -7,8 +7,8 @@ use crate::script::{Script, with};
 
 fn timestamps() -> Config {
     with(|p| {
-        p.timestamps = true;
-        p.delayed_ack = false;
+        p.options.timestamps = true;
+        p.acknowledgments.delayed_ack = false;
     })
 }
 
@@ -24,8 +24,8 @@ fn data(n: u64, val: u32) -> String {
 #[test]
 fn a_delayed_acknowledgment_echoes_the_earliest_segment_as_section_4_3_draws() {
     let mut config = timestamps();
-    config.profile.delayed_ack = true;
-    config.profile.ack_every = 3;
+    config.profile.acknowledgments.delayed_ack = true;
+    config.profile.acknowledgments.ack_every = 3;
     let mut t = Script::established(&config);
     // Large segments first, so that three of these are not "enough".
     t.inject(&data(0, 11));
@@ -167,7 +167,7 @@ fn what_is_remembered_expires_after_24_days_and_is_replaced() {
 
 #[test]
 fn a_connection_without_the_option_ignores_it() {
-    let mut t = Script::established(&with(|p| p.delayed_ack = false));
+    let mut t = Script::established(&with(|p| p.acknowledgments.delayed_ack = false));
     t.inject(&data(0, 50));
     t.expect(". 1:1(0) ack 101");
     t.inject(&data(1, 10));

@@ -9,7 +9,7 @@ use crate::script::{Script, segments};
 
 fn tlp() -> Config {
     let mut config = rack();
-    config.profile.tlp = true;
+    config.profile.recovery.tlp = true;
     config
 }
 

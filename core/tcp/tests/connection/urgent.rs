@@ -74,7 +74,7 @@ fn a_closed_window_keeps_the_data_and_lets_the_news_of_it_through() {
 
 #[test]
 fn nagle_does_not_hold_urgent_data_back() {
-    let mut t = Script::established(&with(|p| p.nagle = true));
+    let mut t = Script::established(&with(|p| p.segments.nagle = true));
     t.write(10);
     t.expect("P. 1:11(10) ack 1");
     t.tcp.write(octets(11, 10));
@@ -169,7 +169,7 @@ fn a_mark_outside_the_window_or_after_the_fin_is_no_news() {
 
 #[test]
 fn out_of_line_the_octet_before_the_mark_is_taken_aside() {
-    let mut t = Script::established(&with(|p| p.urgent_inline = false));
+    let mut t = Script::established(&with(|p| p.segments.urgent_inline = false));
     t.inject("PU. 1:101(100) ack 1 urg 40");
     let now = t.now;
     let before = t.tcp.read(now, 1000).unwrap();
@@ -186,7 +186,7 @@ fn out_of_line_the_octet_before_the_mark_is_taken_aside() {
 #[test]
 fn out_of_line_the_octet_is_given_as_soon_as_it_is_there_and_left_out_of_what_is_read() {
     // As 4.2BSD's sockets: whatever lies before it unread.
-    let mut t = Script::established(&with(|p| p.urgent_inline = false));
+    let mut t = Script::established(&with(|p| p.segments.urgent_inline = false));
     t.inject("U. 1:11(10) ack 1 urg 40");
     assert_eq!(t.tcp.read_urgent(), None, "announced, and not yet there");
     assert!(!t.tcp.has_urgent_octet());
@@ -211,7 +211,7 @@ fn out_of_line_the_octet_is_given_as_soon_as_it_is_there_and_left_out_of_what_is
 
 #[test]
 fn out_of_line_a_second_mark_ahead_of_the_reader_leaves_the_count_right() {
-    let mut t = Script::established(&with(|p| p.urgent_inline = false));
+    let mut t = Script::established(&with(|p| p.segments.urgent_inline = false));
     t.inject("PU. 1:11(10) ack 1 urg 5");
     assert_eq!(t.tcp.read_urgent(), Some(octets(5, 1)));
     t.inject("PU. 11:21(10) ack 1 urg 10");
@@ -232,7 +232,7 @@ fn out_of_line_a_second_mark_ahead_of_the_reader_leaves_the_count_right() {
 
 #[test]
 fn out_of_line_an_octet_nobody_asked_for_in_time_stays_in_line() {
-    let mut t = Script::established(&with(|p| p.urgent_inline = false));
+    let mut t = Script::established(&with(|p| p.segments.urgent_inline = false));
     t.inject("PU. 1:11(10) ack 1 urg 5");
     t.inject("PU. 11:21(10) ack 1 urg 10");
     t.leaving();

@@ -12,7 +12,7 @@ fn seconds(n: u64) -> Duration {
 
 /// With a user timeout of `limit` seconds.
 fn patient(limit: u64) -> Script {
-    Script::established(&with(|p| p.user_timeout = seconds(limit)))
+    Script::established(&with(|p| p.liveness.user_timeout = seconds(limit)))
 }
 
 #[test]
@@ -54,8 +54,8 @@ fn progress_starts_the_user_timeout_anew() {
 #[test]
 fn the_user_timeout_replaces_the_number_of_retransmissions() {
     let mut t = Script::established(&with(|p| {
-        p.user_timeout = seconds(3600);
-        p.retries = 1;
+        p.liveness.user_timeout = seconds(3600);
+        p.timer.retries = 1;
     }));
     t.write(100);
     t.leaving();
@@ -95,14 +95,14 @@ fn a_closed_window_whose_probes_are_answered_outlasts_the_user_timeout() {
 
 fn told(change: impl FnOnce(&mut Profile)) -> gigatcp_tcp::Config {
     with(|p| {
-        p.user_timeout_option = true;
+        p.liveness.user_timeout_option = true;
         change(p);
     })
 }
 
 #[test]
 fn it_is_told_on_the_syn_and_on_the_first_acknowledgment_after_it() {
-    let config = told(|p| p.user_timeout = seconds(300));
+    let config = told(|p| p.liveness.user_timeout = seconds(300));
     let mut t = Script::connect(&config);
     t.expect("S 0:0(0) <mss 1000,uto 300>");
     t.inject("S. 0:0(0) ack 1 <mss 1000>");
@@ -120,9 +120,9 @@ fn the_longer_of_both_is_adopted_within_the_limits() {
     // RFC 5482 section 3.1: min(U_LIMIT, max(ADV_UTO, REMOTE_UTO, L_LIMIT)).
     let adopted = |ours: u64, theirs: u64| {
         let config = told(|p| {
-            p.user_timeout = seconds(ours);
-            p.user_timeout_min = seconds(100);
-            p.user_timeout_max = seconds(3600);
+            p.liveness.user_timeout = seconds(ours);
+            p.liveness.user_timeout_min = seconds(100);
+            p.liveness.user_timeout_max = seconds(3600);
         });
         let mut t = Script::connect(&config);
         t.leaving();
@@ -164,7 +164,7 @@ fn the_peer_may_change_its_mind_on_any_segment() {
 
 #[test]
 fn the_option_is_neither_sent_nor_heeded_unless_enabled() {
-    let config = with(|p| p.user_timeout = seconds(300));
+    let config = with(|p| p.liveness.user_timeout = seconds(300));
     let mut t = Script::connect(&config);
     t.expect("S 0:0(0) <mss 1000>");
     t.inject("S. 0:0(0) ack 1 <mss 1000,uto 900>");

@@ -159,11 +159,11 @@ fn a_driver_that_does_not_ask_after_each_read_learns_when_to_ask() {
 /// the route (216 of data in 256) or the peer's SYN leaves less.
 #[test]
 fn the_edge_moves_in_steps_of_the_effective_mss_and_not_of_the_announced_one() {
-    let mut config = with(|p| p.route_mtu = 256);
+    let mut config = with(|p| p.path_mtu.route_mtu = 256);
     config.receive_buffer = Some(Bytes::new(2160));
     let of_route = Script::established(&config);
-    config.profile.route_mtu = 0;
-    config.profile.mss_min = 88;
+    config.profile.path_mtu.route_mtu = 0;
+    config.profile.path_mtu.mss_min = 88;
     let mut of_peer = Script::connect(&config);
     of_peer.leaving();
     of_peer.inject("S. 0:0(0) ack 1 <mss 216>");
@@ -198,7 +198,7 @@ fn whatever_part_of_a_small_kept_back_buffer_is_free_one_side_moves() {
     // The sender waits for half the largest window it saw; the receiver must
     // not hold back what would make it move.
     for arrived in 1..=750 {
-        let mut config = with(|p| p.window_reserve_shift = 2);
+        let mut config = with(|p| p.buffers.window_reserve_shift = 2);
         config.receive_buffer = Some(Bytes::new(1000));
         let mut t = Script::established(&config);
         t.inject(&format!(". 1:{}({arrived}) ack 1", arrived + 1));
@@ -213,7 +213,7 @@ fn whatever_part_of_a_small_kept_back_buffer_is_free_one_side_moves() {
 
 #[test]
 fn a_peer_without_scaling_is_offered_65535_and_not_told_of_more() {
-    let mut config = with(|p| p.window_scaling = true);
+    let mut config = with(|p| p.options.window_scaling = true);
     config.receive_buffer = Some(Bytes::new(1 << 20));
     let mut t = Script::connect(&config);
     t.expect("S 0:0(0) win 65535 <mss 1000,wscale 5>");
@@ -250,8 +250,8 @@ fn rounding_to_the_scale_neither_shrinks_the_window_by_a_unit_nor_keeps_it_open_
         (14, 1000),
     ] {
         let mut config = with(|p| {
-            p.window_scaling = true;
-            p.delayed_ack = false;
+            p.options.window_scaling = true;
+            p.acknowledgments.delayed_ack = false;
         });
         let buffer = (65_535_u64 << shift) - (5 << shift) / 2;
         config.receive_buffer = Some(Bytes::new(buffer));
@@ -301,8 +301,8 @@ fn rounding_to_the_scale_neither_shrinks_the_window_by_a_unit_nor_keeps_it_open_
 #[test]
 fn what_was_offered_is_accepted_even_if_the_field_had_to_say_less() {
     let mut config = with(|p| {
-        p.window_scaling = true;
-        p.delayed_ack = false;
+        p.options.window_scaling = true;
+        p.acknowledgments.delayed_ack = false;
     });
     config.receive_buffer = Some(Bytes::new(65_536 * 2));
     let mut t = Script::connect(&config);
@@ -324,9 +324,9 @@ fn what_was_offered_is_accepted_even_if_the_field_had_to_say_less() {
 fn a_buffer_smaller_than_one_unit_of_the_scale_opens_and_closes_by_that_unit() {
     // The scale comes from the largest buffer the host grants (Linux).
     let mut config = with(|p| {
-        p.window_scaling = true;
-        p.delayed_ack = false;
-        p.window_policy = gigatcp_tcp::profile::WindowPolicy::Grows;
+        p.options.window_scaling = true;
+        p.acknowledgments.delayed_ack = false;
+        p.buffers.window_policy = gigatcp_tcp::profile::WindowPolicy::Grows;
     });
     config.receive_buffer = Some(Bytes::new(5000));
     let mut t = Script::connect(&config);
@@ -343,8 +343,8 @@ fn a_buffer_smaller_than_one_unit_of_the_scale_opens_and_closes_by_that_unit() {
 #[test]
 fn the_window_of_linux_grows_by_two_segments_each_and_every_segment_is_acknowledged() {
     let mut config = with(|p| {
-        p.window_policy = gigatcp_tcp::profile::WindowPolicy::Grows;
-        p.window_scaling = true;
+        p.buffers.window_policy = gigatcp_tcp::profile::WindowPolicy::Grows;
+        p.options.window_scaling = true;
     });
     config.receive_buffer = Some(Bytes::new(65_535));
     let mut t = Script::connect(&config);
@@ -381,7 +381,7 @@ fn the_window_of_linux_grows_by_two_segments_each_and_every_segment_is_acknowled
 
 #[test]
 fn a_window_that_grows_follows_what_arrives_in_super_segments_too() {
-    let mut config = with(|p| p.window_policy = gigatcp_tcp::profile::WindowPolicy::Grows);
+    let mut config = with(|p| p.buffers.window_policy = gigatcp_tcp::profile::WindowPolicy::Grows);
     config.receive_buffer = Some(Bytes::new(60_000));
     let mut t = Script::established(&config);
     let mut segment = crate::notation::read(
@@ -449,7 +449,7 @@ fn a_sender_without_nagle_uses_a_small_window_when_it_is_half_of_the_largest() {
 
 #[test]
 fn a_sender_that_avoids_silly_windows_waits_for_half_of_the_largest() {
-    let mut t = Script::connect(&with(|p| p.nagle = true));
+    let mut t = Script::connect(&with(|p| p.segments.nagle = true));
     t.leaving();
     t.inject("S. 0:0(0) ack 1 win 800 <mss 1000>");
     t.leaving();
@@ -463,7 +463,7 @@ fn a_sender_that_avoids_silly_windows_waits_for_half_of_the_largest() {
 
 #[test]
 fn a_sender_that_does_not_avoid_silly_windows_uses_every_crumb() {
-    let mut t = Script::established(&with(|p| p.silly_window_avoidance = false));
+    let mut t = Script::established(&with(|p| p.segments.silly_window_avoidance = false));
     t.inject(". 1:1(0) ack 1 win 1007");
     t.write(5000);
     t.expect(". 1:1001(1000) ack 1");

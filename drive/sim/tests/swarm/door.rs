@@ -86,14 +86,14 @@ impl Door {
         let draw = &mut self.draw;
         let floods = draw.chance(20);
         let profile = &mut config.profile;
-        profile.syn_cookies = draw.pick(&[
+        profile.opening.syn_cookies = draw.pick(&[
             SynCookies::Off,
             SynCookies::WhenFull,
             SynCookies::WhenFull,
             SynCookies::Always,
         ]);
-        if floods && profile.syn_cookies == SynCookies::Off {
-            profile.syn_cookies = SynCookies::WhenFull;
+        if floods && profile.opening.syn_cookies == SynCookies::Off {
+            profile.opening.syn_cookies = SynCookies::WhenFull;
         }
         let flood = Flood {
             every: draw.span(Duration::from_micros(10), Duration::from_millis(50)),
@@ -117,7 +117,7 @@ impl Door {
             accept_from: Instant::ZERO + if late { pause } else { Duration::ZERO },
             forgot: false,
             knows: false,
-            cookies: config.template.profile.syn_cookies != SynCookies::Off,
+            cookies: config.template.profile.opening.syn_cookies != SynCookies::Off,
             config,
         });
     }

@@ -87,21 +87,21 @@ fn profile(draw: &mut Draw) -> Profile {
         }
     }
     // One write per RTT of some bytes would take longer than any world lasts.
-    if profile.write_chunk > 0 {
-        profile.write_chunk = profile.write_chunk.max(64);
+    if profile.buffers.write_chunk > 0 {
+        profile.buffers.write_chunk = profile.buffers.write_chunk.max(64);
     }
     let mut patient = PATIENT as u32;
-    if !profile.backoff {
+    if !profile.timer.backoff {
         // Patience is then a number of timeouts, and a queue of others'
         // packets, or of our own repetitions, can outlast a few short ones.
         patient = 100;
-        profile.rto_min = profile.rto_min.max(Duration::from_secs(3));
+        profile.timer.rto_min = profile.timer.rto_min.max(Duration::from_secs(3));
     }
     // Third parties forge resets and SYNs inside the window: without RFC 5961
     // they win, as they should.
-    profile.challenge_ack = true;
-    profile.retries = profile.retries.max(patient);
-    profile.syn_retries = profile.syn_retries.max(patient);
+    profile.defense.challenge_ack = true;
+    profile.timer.retries = profile.timer.retries.max(patient);
+    profile.opening.syn_retries = profile.opening.syn_retries.max(patient);
     profile
 }
 
@@ -111,13 +111,13 @@ pub fn speak_ecn(seed: u64, config: &mut Config, always: bool) {
     let mut draw = Draw::new(seed, "ecn");
     let accurate = draw.chance(70) || always;
     if draw.chance(50) || always {
-        config.profile.ecn = if accurate {
+        config.profile.ecn.mode = if accurate {
             EcnMode::Accurate
         } else {
             EcnMode::Classic
         };
     }
-    config.profile.ecn_doubts = draw.chance(80) || always;
+    config.profile.ecn.ecn_doubts = draw.chance(80) || always;
 }
 
 /// Values to try for a setting, in order; a setting that is not listed takes
@@ -228,7 +228,7 @@ pub fn most_octets(sender: &Config, receiver: &Config, segments: u64) -> u64 {
     // The peer's MSS rules, and timestamps take 12 octets of it.
     let segment = u64::from(sender.mss.min(receiver.mss)) - 12;
     let most = (segment * segments).min(window.saturating_mul(WINDOWS));
-    let avoids = |config: &Config| config.profile.silly_window_avoidance;
+    let avoids = |config: &Config| config.profile.segments.silly_window_avoidance;
     if avoids(sender) && avoids(receiver) {
         most
     } else {

@@ -48,17 +48,17 @@ pub fn lengthen(draw: &mut Draw, world: &mut WorldConfig) {
             host.tcp.send_buffer = Some(Bytes::new(BUFFER));
             host.tcp.receive_buffer = Some(Bytes::new(BUFFER));
             let profile = &mut host.tcp.profile;
-            profile.buffer_limit = Bytes::new(1 << 30);
-            profile.window_reserve_shift = 0;
+            profile.buffers.buffer_limit = Bytes::new(1 << 30);
+            profile.buffers.window_reserve_shift = 0;
             // A route of 78 octets makes 90 million packets of it.
-            profile.route_mtu = 0;
+            profile.path_mtu.route_mtu = 0;
             // Written seven bytes at a time, it takes minutes.
-            profile.write_chunk = 0;
+            profile.buffers.write_chunk = 0;
             // Without these, thousands of losses are repaired one timeout at a
             // time, or the window is 64 KiB: a matter of days.
-            profile.sack = true;
-            profile.window_scaling = true;
-            profile.fast_retransmit = true;
+            profile.recovery.sack = true;
+            profile.options.window_scaling = true;
+            profile.recovery.fast_retransmit = true;
         }
     }
 }

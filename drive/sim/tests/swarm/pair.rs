@@ -142,14 +142,16 @@ impl Pair {
         let mut marking = Marking::new(seed);
         // Only accurate feedback lets a sender doubt it.
         let may_starve = marking.starves()
-            && !configs
-                .iter()
-                .all(|config| config.profile.ecn == EcnMode::Accurate && config.profile.ecn_doubts);
-        let doubts = configs.each_ref().map(|config| config.profile.ecn_doubts);
+            && !configs.iter().all(|config| {
+                config.profile.ecn.mode == EcnMode::Accurate && config.profile.ecn.ecn_doubts
+            });
+        let doubts = configs
+            .each_ref()
+            .map(|config| config.profile.ecn.ecn_doubts);
         if plant == Some(Plant::Credulous) {
             marking.mark_all();
             for config in &mut configs {
-                config.profile.ecn_doubts = false;
+                config.profile.ecn.ecn_doubts = false;
             }
         }
         let [first, second] = configs;
@@ -175,7 +177,7 @@ impl Pair {
             let open_at = Instant::ZERO + draw.span(Duration::ZERO, Duration::from_millis(100));
             let mut application = Application::new(draw, seed, number, totals);
             application.closes = closes[number];
-            application.expect_inline(config.profile.urgent_inline);
+            application.expect_inline(config.profile.segments.urgent_inline);
             if plant == Some(Plant::MovedMark) {
                 application.set_urgent(50);
             }
@@ -422,7 +424,7 @@ impl Pair {
             return Ok(());
         }
         if self.marking.is_quiet(at) {
-            let forgets = self.ends[1 - at].config.profile.time_wait_forgets_ecn;
+            let forgets = self.ends[1 - at].config.profile.ecn.time_wait_forgets_ecn;
             self.marks[at].check(info, packets, forgets)?;
         }
         if self.marking.marks_all(at) && self.doubts[at] {

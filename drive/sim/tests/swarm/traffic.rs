@@ -185,10 +185,10 @@ fn elements(draw: &mut Draw, world: &mut WorldConfig, ip: IpVersion) {
         for flow in &mut world.flows {
             for host in [&mut flow.sender, &mut flow.receiver] {
                 let profile = &mut host.tcp.profile;
-                profile.pmtud |= ip == IpVersion::V6;
+                profile.path_mtu.pmtud |= ip == IpVersion::V6;
                 // A host that takes no ICMP errors loses all large packets there.
-                profile.icmp_errors = true;
-                profile.pmtu_min = profile.pmtu_min.min(mtu as u32);
+                profile.defense.icmp_errors = true;
+                profile.path_mtu.pmtu_min = profile.path_mtu.pmtu_min.min(mtu as u32);
             }
         }
     }

@@ -236,7 +236,7 @@ impl Goal {
         let (rtt, mss) = (this.scenario.base_rtt(), lab::mss(&this.scenario));
         let padhye = Pftk {
             rtt,
-            t0: this.scenario.sender.profile.rto_min.max(rtt),
+            t0: this.scenario.sender.profile.timer.rto_min.max(rtt),
             segments_per_ack: 1.0,
             window_limit: None,
         };

@@ -97,7 +97,7 @@ impl Asked<'_> {
     }
 
     fn send_buffer(&self) -> Negotiated {
-        let most = self.scenario.sender.profile.send_buffer_max;
+        let most = self.scenario.sender.profile.buffers.send_buffer_max;
         let asked = self.flow.send_buffer;
         Negotiated {
             what: "sender's send buffer".into(),
@@ -109,7 +109,7 @@ impl Asked<'_> {
     }
 
     fn receive_buffer(&self, largest: Bytes, min_rtt: Option<Duration>) -> Negotiated {
-        let most = self.scenario.receiver.profile.receive_buffer_max;
+        let most = self.scenario.receiver.profile.buffers.receive_buffer_max;
         let asked = self.flow.receive_buffer;
         let mut cause = of_buffer(asked, self.granted.receive_buffer, most, "rmem");
         if asked.is_some_and(|asked| largest < asked) {

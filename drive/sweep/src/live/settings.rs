@@ -24,41 +24,41 @@ const fn known(name: &'static str, sysctl: &'static str, value: fn(&Profile) -> 
 
 /// Documentation/networking/ip-sysctl.rst has what each does.
 const KNOWN: [Known; 16] = [
-    known("sack", "net.ipv4.tcp_sack", |p| p.sack.into()),
-    known("dsack", "net.ipv4.tcp_dsack", |p| p.dsack.into()),
+    known("sack", "net.ipv4.tcp_sack", |p| p.recovery.sack.into()),
+    known("dsack", "net.ipv4.tcp_dsack", |p| p.recovery.dsack.into()),
     known("timestamps", "net.ipv4.tcp_timestamps", |p| {
-        p.timestamps.into()
+        p.options.timestamps.into()
     }),
     known("window_scaling", "net.ipv4.tcp_window_scaling", |p| {
-        p.window_scaling.into()
+        p.options.window_scaling.into()
     }),
-    known("rack", "net.ipv4.tcp_recovery", |p| p.rack.into()),
+    known("rack", "net.ipv4.tcp_recovery", |p| p.recovery.rack.into()),
     // 3: tail loss probes; 0: none.
     known("tlp", "net.ipv4.tcp_early_retrans", |p| {
-        3 * u32::from(p.tlp)
+        3 * u32::from(p.recovery.tlp)
     }),
     // 2: with SACK too; 0: not at all.
-    known("frto", "net.ipv4.tcp_frto", |p| 2 * u32::from(p.frto)),
-    known("dup_thresh", "net.ipv4.tcp_reordering", |p| p.dup_thresh),
+    known("frto", "net.ipv4.tcp_frto", |p| 2 * u32::from(p.recovery.frto)),
+    known("dup_thresh", "net.ipv4.tcp_reordering", |p| p.recovery.dup_thresh),
     known("idle_restart", "net.ipv4.tcp_slow_start_after_idle", |p| {
-        p.idle_restart.into()
+        p.congestion.idle_restart.into()
     }),
     known("tso_win_divisor", "net.ipv4.tcp_tso_win_divisor", |p| {
-        p.tso_win_divisor
+        p.segments.tso_win_divisor
     }),
     known("pacing_ss_ratio", "net.ipv4.tcp_pacing_ss_ratio", |p| {
-        p.pacing_ss_ratio
+        p.pacing.pacing_ss_ratio
     }),
     known("pacing_ca_ratio", "net.ipv4.tcp_pacing_ca_ratio", |p| {
-        p.pacing_ca_ratio
+        p.pacing.pacing_ca_ratio
     }),
     known("receive_autotuning", "net.ipv4.tcp_moderate_rcvbuf", |p| {
-        p.receive_autotuning.into()
+        p.buffers.receive_autotuning.into()
     }),
-    known("retries", "net.ipv4.tcp_retries2", |p| p.retries),
-    known("syn_retries", "net.ipv4.tcp_syn_retries", |p| p.syn_retries),
+    known("retries", "net.ipv4.tcp_retries2", |p| p.timer.retries),
+    known("syn_retries", "net.ipv4.tcp_syn_retries", |p| p.opening.syn_retries),
     known("may_shrink_window", "net.ipv4.tcp_shrink_window", |p| {
-        p.may_shrink_window.into()
+        p.buffers.may_shrink_window.into()
     }),
 ];
 

@@ -190,11 +190,17 @@ fn furnish(emulator: &Emulator, side: Side, host: &Host) -> Result<(), LiveError
     let wanted = [
         (
             "net.ipv4.tcp_rmem",
-            range(profile.receive_buffer_start, profile.receive_buffer_max),
+            range(
+                profile.buffers.receive_buffer_start,
+                profile.buffers.receive_buffer_max,
+            ),
         ),
         (
             "net.ipv4.tcp_wmem",
-            range(profile.send_buffer_start, profile.send_buffer_max),
+            range(
+                profile.buffers.send_buffer_start,
+                profile.buffers.send_buffer_max,
+            ),
         ),
         ("net.ipv4.tcp_no_metrics_save", "1".to_owned()),
     ];

@@ -74,27 +74,24 @@ pub fn all() -> Vec<Case> {
 /// Loss and reordering under several senders.
 fn usual() -> Vec<Case> {
     let modern = with(Profile::MODERN);
-    let no_sack = with(Profile {
-        sack: false,
-        rack: false,
-        tlp: false,
-        ..Profile::MODERN
-    });
-    let no_timestamps = with(Profile {
-        timestamps: false,
-        ..Profile::MODERN
-    });
+    let no_sack = with(Profile::MODERN.with(|profile| {
+        profile.recovery.sack = false;
+        profile.recovery.rack = false;
+        profile.recovery.tlp = false;
+    }));
+    let no_timestamps = with(Profile::MODERN.with(|profile| {
+        profile.options.timestamps = false;
+    }));
     let mut v6 = with(Profile::MODERN);
     v6.tcp.ip = IpVersion::V6;
     let mut wraps = with(Profile::MODERN);
     wraps.tcp.iss = SeqNumber::new(u32::MAX - 200_000);
     // Timers that are too eager: repairs that nobody needs.
-    let eager = with(Profile {
-        rack: false,
-        dup_thresh: 1,
-        tlp: false,
-        ..Profile::MODERN
-    });
+    let eager = with(Profile::MODERN.with(|profile| {
+        profile.recovery.rack = false;
+        profile.recovery.dup_thresh = 1;
+        profile.recovery.tlp = false;
+    }));
     let copying = {
         let mut hops = way(0.01, 0.0);
         hops[0].duplicate = Some(Probability::try_new(0.01).unwrap());
@@ -136,20 +133,17 @@ fn windows() -> Vec<Case> {
         };
         host
     };
-    let probing = Profile {
-        bare_window_probes: false,
-        ..Profile::MODERN
-    };
-    let bare = Profile {
-        bare_window_probes: true,
-        ..Profile::MODERN
-    };
-    let alive = Profile {
-        keepalive: true,
-        keepalive_time: Duration::from_secs(2),
-        keepalive_interval: Duration::from_secs(1),
-        ..Profile::MODERN
-    };
+    let probing = Profile::MODERN.with(|profile| {
+        profile.segments.bare_window_probes = false;
+    });
+    let bare = Profile::MODERN.with(|profile| {
+        profile.segments.bare_window_probes = true;
+    });
+    let alive = Profile::MODERN.with(|profile| {
+        profile.liveness.keepalive = true;
+        profile.liveness.keepalive_time = Duration::from_secs(2);
+        profile.liveness.keepalive_interval = Duration::from_secs(1);
+    });
     let seconds = Duration::from_secs;
     let mut slow = case("keep-alive", &with(alive), 20_000, way(0.0, 0.0));
     slow.config.flows[0].supply = Some(Supply {
@@ -183,10 +177,9 @@ fn windows() -> Vec<Case> {
 /// How it ends, and several at once.
 fn ends() -> Vec<Case> {
     let modern = with(Profile::MODERN);
-    let gives_up = with(Profile {
-        retries: 3,
-        ..Profile::MODERN
-    });
+    let gives_up = with(Profile::MODERN.with(|profile| {
+        profile.timer.retries = 3;
+    }));
     let mut hops = way(0.0, 0.0);
     hops[1].loss = vec![LossModel::Listed((100..1000).collect())];
     let mut several = case("several", &modern, 300_000, way(0.02, 0.01));

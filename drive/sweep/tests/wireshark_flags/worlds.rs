@@ -80,12 +80,11 @@ fn every_packet_has_the_flags_that_the_installed_tshark_gives_it() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let no_sack = Profile {
-        sack: false,
-        rack: false,
-        tlp: false,
-        ..Profile::MODERN
-    };
+    let no_sack = Profile::MODERN.with(|profile| {
+        profile.recovery.sack = false;
+        profile.recovery.rack = false;
+        profile.recovery.tlp = false;
+    });
     let profiles = [
         ("modern", Profile::MODERN),
         ("no-sack", no_sack),

@@ -194,7 +194,7 @@ fn engine_options(request: &Request) -> io::Result<Options> {
     if let Some(name) = parameters.congestion.as_ref().filter(|_| sends(request)) {
         options = options.with_congestion(name)?;
     }
-    options.profile.max_pacing_rate = parameters.fqrate.map(Rate::from_bps);
+    options.profile.pacing.max_pacing_rate = parameters.fqrate.map(Rate::from_bps);
     options.send_buffer = parameters.window.map(Bytes::new);
     options.receive_buffer = parameters.window.map(Bytes::new);
     let mss = |mss| u16::try_from(mss).unwrap_or(u16::MAX);
@@ -274,7 +274,7 @@ impl Connection for EngineStream {
             mss: Some(info.smss),
             overrides: Vec::new(),
         };
-        let limit = self.options.profile.buffer_limit.as_u64();
+        let limit = self.options.profile.buffers.buffer_limit.as_u64();
         let limit = format!("the engine grants at most {limit} bytes");
         let deciders = Deciders {
             send_buffer: limit.clone(),
@@ -292,13 +292,16 @@ impl Connection for EngineStream {
     }
 
     fn reading(&self, _: &Sampler, at: Instant) -> io::Result<Reading> {
-        let most = self.options.profile.max_pacing_rate;
+        let most = self.options.profile.pacing.max_pacing_rate;
         self.measured()
             .map(|measured| reading::of(&measured, most, at))
     }
 
     fn limits(&self) -> BufferLimits {
         let profile = &self.options.profile;
-        BufferLimits::Engine([profile.receive_buffer_max, profile.send_buffer_max])
+        BufferLimits::Engine([
+            profile.buffers.receive_buffer_max,
+            profile.buffers.send_buffer_max,
+        ])
     }
 }

@@ -1,0 +1,18 @@
+//! Options that a SYN offers, RFC 7323.
+
+use gigatcp_units::Duration;
+
+/// Options that a SYN offers, RFC 7323.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Options {
+    /// Timestamps and PAWS, RFC 7323 sections 3 to 5.
+    pub timestamps: bool,
+    /// Step of the timestamp clock (RFC 7323 section 5.4: 1 ms to 1 s).
+    pub timestamp_tick: Duration,
+    /// How much older than TS.Recent a segment may be and is still taken: late,
+    /// not a ghost. Zero is RFC 7323 section 5.3 (R1) to the letter, which drops
+    /// originals that repairs have overtaken.
+    pub paws_tolerance: Duration,
+    /// Window scaling, RFC 7323 section 2.
+    pub window_scaling: bool,
+}
