@@ -220,6 +220,8 @@ pub struct HopConfig {
     pub mark: Option<Probability>,
     /// Whether the ECN field of every packet is cleared on arrival.
     pub ecn_bleach: bool,
+    /// Whether it answers requests for Quick-Start (RFC 4782).
+    pub quick_start: bool,
     /// A middlebox that changes segments with SYN on arrival, before anything else.
     pub middlebox: Option<Middlebox>,
     /// Octets of the largest IP packet the element takes; larger ones are
@@ -294,6 +296,7 @@ impl HopConfig {
             && self.delay_schedule.is_none()
             && self.jitter.is_none()
             && self.ack_filter != Some(AckFilter::Queue)
+            && !self.quick_start
             && self.queue.is_fifo()
     }
 }

@@ -127,6 +127,7 @@ impl HopConfig {
             ("duplicate", text(&self.duplicate)),
             ("mark_above", threshold),
             ("mark", text(&self.mark)),
+            ("quick_start", self.quick_start.then(|| "true".to_string())),
             ("ecn_bleach", self.ecn_bleach.then(|| "true".to_string())),
             ("middlebox", self.middlebox.as_ref().map(middlebox_text)),
         ])

@@ -30,11 +30,13 @@ use crate::drops::DropCause;
 use crate::jitter::Delay;
 use crate::parcel::{Frames, Parcel};
 use crate::queue::{self, Discipline, Drops, Limits, Ticket};
+use crate::quick_start::QuickStart;
 use crate::random::{Purpose, stream};
 use crate::service::Service;
 use crate::sojourn::Sojourns;
 
 mod change;
+mod requests;
 
 /// What the entrance has decided on wire packets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -109,6 +111,9 @@ impl<T> Ord for Departed<T> {
 #[derive(Debug)]
 pub(crate) struct Link<T> {
     queue: Box<dyn Discipline>,
+    /// Whether the queue or `quick_start` answers requests.
+    is_router: bool,
+    quick_start: Option<QuickStart>,
     service: Service,
     delay: Delay,
     reorder_delay: Duration,
@@ -164,8 +169,11 @@ fn queue_of(config: &HopConfig, seed: u64, start: Instant) -> Box<dyn Discipline
 impl<T: Parcel> Link<T> {
     /// A link of a configuration that has been checked.
     pub(crate) fn new(config: &HopConfig, seed: u64) -> Self {
+        let mut queue = queue_of(config, seed, Instant::ZERO);
         Self {
-            queue: queue_of(config, seed, Instant::ZERO),
+            is_router: queue.router().is_some() || config.quick_start,
+            quick_start: config.quick_start.then(QuickStart::default),
+            queue,
             service: Service::new(config),
             delay: Delay::new(config, seed),
             reorder_delay: config.reorder.map_or(Duration::ZERO, |it| it.extra_delay),
@@ -288,6 +296,7 @@ impl<T: Parcel> Link<T> {
         let takes_mark = parcel.takes_mark() && !entrance.is_marked;
         let is_marked = entrance.is_marked && parcel.takes_mark();
         let (flow, is_l4s) = (parcel.flow(), parcel.is_l4s());
+        let request = self.is_router.then(|| parcel.request());
         self.arrivals += 1;
         let mut number = self.hold(Held {
             arrival: self.arrivals,
@@ -321,6 +330,9 @@ impl<T: Parcel> Link<T> {
                 ticket.mark();
             }
             books.counters.inside.add(Tally::new(1, frames.size(place)));
+            if let Some(request) = &request {
+                self.show_request(now, ticket.octets, request.as_ref());
+            }
             let view = self.view();
             self.queue.enqueue(now, &view, ticket, &mut self.drops);
             if !self.drops.0.is_empty() {
@@ -546,6 +558,9 @@ impl<T: Parcel> Link<T> {
         {
             ticket.mark();
         }
+        if self.is_router {
+            self.answer_request(now, ticket.octets, &mut held.parcel);
+        }
         if ticket.is_marked && held.parcel.try_mark() {
             books.mark(now, tally);
         }
@@ -564,7 +579,8 @@ impl<T: Parcel> Link<T> {
 
     /// A wire packet has left the serialiser.
     fn leave(&mut self, now: Instant, piece: Piece<T>) {
-        if self.release == Release::PerPacket {
+        // What a router has answered differs from packet to packet.
+        if self.release == Release::PerPacket || self.is_router {
             self.depart(now, piece);
             return;
         }

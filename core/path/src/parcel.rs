@@ -6,7 +6,7 @@
 //! crate is about wire packets.
 
 use crate::ack_filter::PureAck;
-use crate::{Middlebox, Tally};
+use crate::{Middlebox, Request, Tally};
 
 /// What a path carries: an IP packet, or a super-packet of several.
 ///
@@ -95,6 +95,17 @@ pub trait Parcel: Clone {
     fn try_fragment(&mut self, mtu: u64, id: u64) -> bool {
         let _ = (mtu, id);
         false
+    }
+
+    /// Returns the request to routers that each wire packet carries; by default none.
+    fn request(&self) -> Option<Request> {
+        None
+    }
+
+    /// Writes into its request what a router has made of it. Only called with one wire
+    /// packet inside that has a request.
+    fn answer(&mut self, request: &Request) {
+        let _ = request;
     }
 
     /// Damages the packet, so that the checksum of its transport fails at the receiver;

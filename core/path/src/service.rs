@@ -96,6 +96,11 @@ impl Service {
         self.rate
     }
 
+    /// Bytes on the line for `octets` of one packet.
+    pub(crate) const fn on_line(&self, octets: u32) -> u64 {
+        self.overhead + octets as u64
+    }
+
     /// Whether something is in service.
     #[inline]
     pub(crate) const fn is_busy(&self) -> bool {

@@ -9,6 +9,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use gigatcp_app::AppConfig;
+use gigatcp_path::HopConfig;
 use gigatcp_tcp::profile::EcnMode;
 use gigatcp_tcp::{IpVersion, Profile};
 use gigatcp_units::Duration;
@@ -88,6 +89,7 @@ pub(crate) fn scenario(document: &Table, findings: &Findings) -> Scenario {
         time_sequence: record.flag("time_sequence").unwrap_or(false),
         end,
         kernel_sends: sender.host.stack == Stack::Kernel,
+        routers: routers(path.forward.iter().chain(&path.sender_link).chain(&links)),
         ends,
     };
     let flows = flows.flows(&reader, &tables);
@@ -108,6 +110,11 @@ pub(crate) fn scenario(document: &Table, findings: &Findings) -> Scenario {
         tester: tester(&section(&reader, "tester", &keys::TESTER), duration),
         record: self::record(&record, duration),
     }
+}
+
+/// Names of the queues of `hops`, which a control that asks routers has to find.
+fn routers<'a>(hops: impl Iterator<Item = &'a HopConfig>) -> Vec<&'static str> {
+    hops.map(|hop| hop.queue.discipline.name).collect()
 }
 
 /// A backlog for one connection only is hardly meant so.

@@ -217,16 +217,22 @@ fn lance_has_each_pair_of_buffers_once_and_not_in_order() {
 fn high_speed_has_the_path_of_the_slides_and_changes_the_control_alone() {
     let text = include_str!("../../../experiments/high-speed/plan.toml");
     let plan = checked("high-speed", text);
-    assert_eq!(plan.series.len(), 24);
+    assert_eq!(plan.series.len(), 31);
     let common = |scenario: &Scenario| {
         let mut common = scenario.clone();
-        common.flows[0].congestion = plan.series[0].scenario.flows[0].congestion.clone();
+        let first = &plan.series[0].scenario;
+        common.flows[0].congestion = first.flows[0].congestion.clone();
+        // What asks routers has routers, with the same limit.
+        common.forward[0].queue = first.forward[0].queue.clone();
+        common.forward[0].quick_start = false;
+        common.sender.profile.congestion.quick_start = 0;
+        common.sender.settings.clear();
         format!("{common:?}")
     };
     for kind in ["loss-", "periodic-"] {
         let of_kind = plan.series.iter().filter(|it| it.name.starts_with(kind));
         let scenarios: Vec<_> = of_kind.map(|it| &it.scenario).collect();
-        assert_eq!(scenarios.len(), 12);
+        assert_eq!(scenarios.len(), 14);
         for scenario in scenarios {
             assert_eq!(scenario.base_rtt(), Duration::from_millis(70));
             let rate = scenario.forward[0].rate;

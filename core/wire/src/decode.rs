@@ -19,7 +19,8 @@ use crate::encode::FIXED_HEADER_LEN;
 use crate::options::option_kind;
 use crate::{
     AccEcn, AccEcnOrder, Authentication, Checksum, Ecn, Endpoints, FastOpenCookie, Flags, Options,
-    Payload, SackBlock, Segment, SeqNumber, Timestamps, UserTimeout, WireWindow,
+    Payload, RouterReply, RouterRequest, SackBlock, Segment, SeqNumber, Timestamps, UserTimeout,
+    WireWindow,
 };
 
 /// Why octets are no segment.
@@ -230,9 +231,19 @@ fn decode_option(options: &mut Options, kind: u8, data: &[u8]) -> Option<()> {
             let earlier = options.fast_open();
             options.set_fast_open(FastOpenCookie::from_data(data).or(earlier));
         }
+        // Of a wrong length it is ignored.
+        option_kind::QUICK_START => {
+            let earlier = options.router_reply();
+            options.set_router_reply(RouterReply::from_quick_start(data).or(earlier));
+        }
         option_kind::EXPERIMENT => {
             let earlier = options.fast_open();
             options.set_fast_open(FastOpenCookie::from_experiment(data).or(earlier));
+            if let Some(request) = RouterRequest::from_experiment(data) {
+                options.set_router_request(Some(request));
+            } else if let Some(reply) = RouterReply::from_experiment(data) {
+                options.set_router_reply(Some(reply));
+            }
         }
         option_kind::AUTHENTICATION => {
             options.set_authentication(Some(Authentication::from_data(data)?));

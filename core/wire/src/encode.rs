@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 
 use crate::options::{MAX_OPTIONS_LEN, option_kind};
-use crate::{Checksum, Endpoints, Options, PayloadOctets, Segment, UserTimeout};
+use crate::{Checksum, Endpoints, Options, PayloadOctets, RouterRequest, Segment, UserTimeout};
 
 /// Octets of the TCP header before the options.
 pub const FIXED_HEADER_LEN: usize = 20;
@@ -221,6 +221,14 @@ fn write_options(options: &Options, out: &mut [u8]) {
     if let Some(timeout) = options.user_timeout() {
         writer.start(option_kind::USER_TIMEOUT, UserTimeout::OPTION_LEN);
         writer.put(&timeout.to_wire().to_be_bytes());
+    }
+    if let Some(request) = options.router_request() {
+        writer.start(option_kind::EXPERIMENT, RouterRequest::OPTION_LEN);
+        request.write_data(|octets| writer.put(octets));
+    }
+    if let Some(reply) = options.router_reply() {
+        writer.start(reply.kind(), reply.option_len());
+        reply.write_data(|octets| writer.put(octets));
     }
     if let Some(option) = options.authentication() {
         writer.start(option_kind::AUTHENTICATION, option.option_len());

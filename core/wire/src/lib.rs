@@ -35,6 +35,7 @@ mod options;
 mod packet;
 mod payload;
 mod phantom;
+mod routers;
 mod segment;
 mod seq;
 mod user_timeout;
@@ -58,6 +59,7 @@ pub use options::{
 pub use packet::{PacketError, decode_packet, encode_headers, encode_packet};
 pub use payload::{Payload, Phantom};
 pub use phantom::{PhantomMismatch, fill_phantom, phantom_octet, verify_phantom};
+pub use routers::{RequestScheme, RouterReply, RouterRequest};
 pub use segment::{MAX_SUPER_SEGMENT, Segment, WireWindow};
 pub use seq::SeqNumber;
 pub use user_timeout::UserTimeout;

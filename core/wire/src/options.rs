@@ -14,7 +14,9 @@
 
 use alloc::boxed::Box;
 
-use crate::{AccEcn, Authentication, FastOpenCookie, SeqNumber, UserTimeout};
+use crate::{
+    AccEcn, Authentication, FastOpenCookie, RouterReply, RouterRequest, SeqNumber, UserTimeout,
+};
 
 /// The most octets the options of one segment take: a data offset of 15 words
 /// less the fixed header (RFC 9293 section 3.1).
@@ -37,6 +39,8 @@ pub mod option_kind {
     pub const SACK: u8 = 5;
     /// Timestamps, 10 octets (RFC 7323 section 3.2).
     pub const TIMESTAMPS: u8 = 8;
+    /// Quick-Start response, 8 octets (RFC 4782 section 4.2).
+    pub const QUICK_START: u8 = 27;
     /// User timeout, 4 octets (RFC 5482 section 3).
     pub const USER_TIMEOUT: u8 = 28;
     /// Authentication, 4 octets and the code (RFC 5925 section 2.2).
@@ -135,8 +139,8 @@ pub struct Options {
     pub accecn: Option<AccEcn>,
     /// SACK blocks.
     pub sack: SackBlocks,
-    /// Fast Open, authentication and user timeout: see [`Options::fast_open`],
-    /// [`Options::authentication`] and [`Options::user_timeout`].
+    /// Fast Open, authentication, user timeout and what routers are asked: see
+    /// [`Options::fast_open`] and the following.
     pub rare: RareOptions,
 }
 
@@ -151,6 +155,8 @@ struct Rare {
     fast_open: Option<FastOpenCookie>,
     authentication: Option<Authentication>,
     user_timeout: Option<UserTimeout>,
+    router_request: Option<RouterRequest>,
+    router_reply: Option<RouterReply>,
     padding: u8,
 }
 
@@ -199,6 +205,45 @@ impl Options {
         let rare = self.rare_or_none();
         self.set_rare(Rare {
             user_timeout: timeout,
+            ..rare
+        });
+    }
+
+    /// Returns whether there may be any of the options that few segments carry.
+    #[inline]
+    #[must_use]
+    pub const fn has_rare(&self) -> bool {
+        self.rare.0.is_some()
+    }
+
+    /// Request to the routers of the path.
+    #[inline]
+    #[must_use]
+    pub fn router_request(&self) -> Option<RouterRequest> {
+        self.rare.0.as_ref()?.router_request
+    }
+
+    /// Sets or removes the request to the routers of the path.
+    pub fn set_router_request(&mut self, request: Option<RouterRequest>) {
+        let rare = self.rare_or_none();
+        self.set_rare(Rare {
+            router_request: request,
+            ..rare
+        });
+    }
+
+    /// Answer of the routers of the path.
+    #[inline]
+    #[must_use]
+    pub fn router_reply(&self) -> Option<RouterReply> {
+        self.rare.0.as_ref()?.router_reply
+    }
+
+    /// Sets or removes the answer of the routers of the path.
+    pub fn set_router_reply(&mut self, reply: Option<RouterReply>) {
+        let rare = self.rare_or_none();
+        self.set_rare(Rare {
+            router_reply: reply,
             ..rare
         });
     }
@@ -302,6 +347,10 @@ impl Options {
         };
         let mut len = rare.padding as usize;
         len += rare.user_timeout.is_some() as usize * UserTimeout::OPTION_LEN;
+        len += rare.router_request.is_some() as usize * RouterRequest::OPTION_LEN;
+        if let Some(reply) = &rare.router_reply {
+            len += reply.option_len();
+        }
         if let Some(cookie) = &rare.fast_open {
             len += cookie.option_len().next_multiple_of(unit);
         }

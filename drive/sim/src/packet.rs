@@ -1,11 +1,11 @@
 //! What travels: a segment, a datagram or an ICMP error in an IP packet, with its way.
 
 use gigatcp_app::datagrams::Datagram;
-use gigatcp_path::{Middlebox, Parcel, PureAck, Routed};
+use gigatcp_path::{Ask, Middlebox, Parcel, PureAck, Request, Routed};
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{
-    Ecn, Flags, IcmpError, IcmpKind, IpVersion, Options, Payload, Phantom, SackBlock, Segment,
-    SeqNumber,
+    Ecn, Flags, IcmpError, IcmpKind, IpVersion, Options, Payload, Phantom, RequestScheme,
+    SackBlock, Segment, SeqNumber,
 };
 
 use crate::fragments::Fragments;
@@ -139,6 +139,20 @@ impl Packet {
                 Content::Fragments(fragments) => &fragments.content,
                 Content::Segment(_) | Content::Icmp { .. } => return None,
             };
+        }
+    }
+
+    /// Writes the TTL of IP, which each link of the route has lowered, into a request for
+    /// Quick-Start: the receiver compares both.
+    #[inline(never)]
+    pub(crate) fn state_ttl(&mut self) {
+        let stage = self.stage;
+        if let Content::Segment(segment) = &mut self.content
+            && let Some(mut request) = segment.options.router_request()
+            && let RequestScheme::QuickStart { ip_ttl, .. } = &mut request.scheme
+        {
+            *ip_ttl = ip_ttl.wrapping_sub(stage);
+            segment.options.set_router_request(Some(request));
         }
     }
 
@@ -398,6 +412,44 @@ impl Parcel for Packet {
             flags: segment.flags.bits(),
             sack: edges(sack.as_slice()),
         })
+    }
+
+    #[inline(never)]
+    fn request(&self) -> Option<Request> {
+        let request = self.segment()?.options.router_request()?;
+        let ask = match request.scheme {
+            RequestScheme::Xcp { cwnd, feedback } => Ask::Window {
+                cwnd: u64::from(cwnd),
+                feedback: i64::from(feedback),
+            },
+            RequestScheme::Rcp { rate } => Ask::Rate(rate),
+            RequestScheme::QuickStart { code, .. } => Ask::Start(code),
+        };
+        let rtt = request.rtt().unwrap_or_default();
+        Some(Request { rtt, ask })
+    }
+
+    #[inline(never)]
+    fn answer(&mut self, answer: &Request) {
+        let Content::Segment(segment) = &mut self.content else {
+            return;
+        };
+        let Some(mut request) = segment.options.router_request() else {
+            return;
+        };
+        request.is_answered = true;
+        match (&mut request.scheme, answer.ask) {
+            (RequestScheme::Xcp { feedback, .. }, Ask::Window { feedback: told, .. }) => {
+                *feedback = told.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+            }
+            (RequestScheme::Rcp { rate }, Ask::Rate(told)) => *rate = told,
+            (RequestScheme::QuickStart { code, ttl, .. }, Ask::Start(told)) => {
+                *code = told;
+                *ttl = ttl.wrapping_sub(1);
+            }
+            _ => {}
+        }
+        segment.options.set_router_request(Some(request));
     }
 
     #[cold]

@@ -313,7 +313,12 @@ impl World {
 
     /// A packet reaches its host.
     #[inline(always)]
-    fn deliver(&mut self, packet: Packet) {
+    fn deliver(&mut self, mut packet: Packet) {
+        if let Content::Segment(segment) = &packet.content
+            && segment.options.has_rare()
+        {
+            packet.state_ttl();
+        }
         self.packets += packet.wire_packets() as u64;
         let flow = packet.flow as usize;
         let Some(ends) = self.connections.get(flow) else {

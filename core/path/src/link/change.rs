@@ -5,6 +5,8 @@ use core::cmp::Reverse;
 
 use gigatcp_units::{Duration, Instant};
 
+use crate::quick_start::QuickStart;
+
 use super::{Departed, Entrance, Held, Link, Piece, queue_of, replacing};
 use crate::closed::Closed;
 use crate::config::HopConfig;
@@ -110,6 +112,9 @@ impl<T: Parcel> Link<T> {
         let is_other_queue = before.queue != after.queue
             || before.limit_packets != after.limit_packets
             || before.limit_bytes != after.limit_bytes;
+        if before.quick_start != after.quick_start {
+            self.quick_start = after.quick_start.then(QuickStart::default);
+        }
         if is_other_queue {
             let mut moved = Vec::new();
             self.queue.drain(&mut moved);
@@ -118,6 +123,7 @@ impl<T: Parcel> Link<T> {
             moved.sort_by_key(|ticket| ticket.arrived);
             self.move_in(now, moved, books);
         }
+        self.is_router = self.queue.router().is_some() || self.quick_start.is_some();
         // What is served at an infinite rate has left.
         self.advance(now, books);
     }

@@ -17,11 +17,13 @@ mod fifo;
 mod fq_codel;
 mod head_drop;
 mod pie;
+mod rcp;
 mod red;
 mod step;
 #[cfg(test)]
 mod tests;
 mod waiting;
+mod xcp;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -32,6 +34,7 @@ use gigatcp_units::{Bytes, Instant, Rate};
 
 pub use gigatcp_units::settings::{Parameter, Setting, Settings, SettingsError, Value};
 
+use crate::router::Router;
 use crate::{ConfigError, DropCause, Tally};
 
 /// A wire packet that waits: what a discipline may know of it.
@@ -125,6 +128,11 @@ pub trait Discipline: Debug + Send {
     /// The time has come. May be called late, after which what was missed is made up
     /// for.
     fn handle_timeout(&mut self, _now: Instant, _link: &Link) {}
+
+    /// The discipline as one that answers senders' requests; `None` if it answers none.
+    fn router(&mut self) -> Option<&mut dyn Router> {
+        None
+    }
 }
 
 /// The most that may wait. Nothing is no limit, or the discipline's own.
@@ -240,6 +248,8 @@ pub const REGISTRY: &[Entry] = &[
     red::ENTRY,
     pie::ENTRY,
     dualpi2::ENTRY,
+    xcp::ENTRY,
+    rcp::ENTRY,
 ];
 
 /// The discipline of that name.

@@ -8,7 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use gigatcp_app::{AppConfig, Make};
-use gigatcp_tcp::congestion::{self, REGISTRY, SlowStart};
+use gigatcp_tcp::congestion::{self, Family, REGISTRY, SlowStart};
 use gigatcp_units::grammar::human_rate;
 use gigatcp_units::{Bytes, Duration, Rate};
 
@@ -41,6 +41,8 @@ pub(crate) struct Context {
     pub(crate) time_sequence: bool,
     /// When the run ends, if the plan says.
     pub(crate) end: Option<Duration>,
+    /// Queues on the way of data.
+    pub(crate) routers: Vec<&'static str>,
     /// Whether senders are a kernel's.
     pub(crate) kernel_sends: bool,
     /// Nodes and routes of the flows of each table, in a plan with `[[link]]`.
@@ -139,6 +141,8 @@ impl Context {
     fn flow(&self, reader: &Reader) -> Option<Flow> {
         let start = reader.time("start").unwrap_or(Duration::ZERO);
         let [send_buffer, receive_buffer] = self.buffers(reader);
+        let congestion = control(reader, self.kernel_sends)?;
+        self.check_routers(&congestion, reader);
         Some(Flow {
             name: String::new(),
             group: None,
@@ -148,7 +152,7 @@ impl Context {
             start_jitter: reader.time("start_jitter").unwrap_or(Duration::ZERO),
             stop: self.rest_of_run(start),
             supply: supply(reader),
-            congestion: control(reader, self.kernel_sends)?,
+            congestion,
             initial_ssthresh: reader.count("initial_ssthresh"),
             slow_start: slow_start(reader),
             send_buffer,
@@ -156,6 +160,23 @@ impl Context {
             extra_delay: reader.time("extra_delay").unwrap_or(Duration::ZERO),
             time_sequence: reader.flag("time_sequence").unwrap_or(self.time_sequence),
         })
+    }
+
+    /// A control that asks routers where there is none.
+    fn check_routers(&self, control: &Control, reader: &Reader) {
+        let Control::Engine(entry) = control else {
+            return;
+        };
+        let name = entry.name;
+        if entry.family != Family::Explicit || self.routers.contains(&name) {
+            return;
+        }
+        let message = format!("`{name}` asks routers, and no queue of the path is one");
+        let finding = Diagnostic::warning(reader.place_of_value("congestion_control"), message)
+            .label("no answer will come")
+            .effect("the flow is `reno`, with 16 bytes less in each segment");
+        let hint = format!("path.queue = \"{name}, 1 BDP\"");
+        reader.findings().add(finding.hint(hint));
     }
 
     /// When a flow ends that begins at `start` and does not say.

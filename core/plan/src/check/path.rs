@@ -238,6 +238,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         mark_above: reader.threshold("mark_above"),
         mark: reader.probability("mark").filter(|p| p.as_f64() > 0.0),
         ecn_bleach: reader.flag("ecn_bleach").unwrap_or(false),
+        quick_start: reader.flag("quick_start").unwrap_or(false),
         middlebox: reader.middlebox("middlebox"),
         mtu: reader
             .octets("mtu")

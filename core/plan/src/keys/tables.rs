@@ -158,6 +158,8 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Probability, Is("0");
     ecn_bleach = "true", "whether the ECN field of every packet is cleared":
         Kind::Flag, Is("false");
+    quick_start = "true", "whether it answers requests for Quick-Start (RFC 4782), see `quick_start` of a host":
+        Kind::Flag, Is("false");
     middlebox = r#""mss 1400, no timestamps""#, "what is clamped or cleared on segments with SYN":
         Kind::Middlebox, Is("nothing");
     mtu = "1492", "largest IP packet the link takes; larger ones are dropped":

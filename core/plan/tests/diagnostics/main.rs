@@ -225,6 +225,14 @@ fn marks_that_no_packet_can_get_are_found() {
         &marking.replace("sender", "receiver"),
         "acknowledgments are not capable",
     );
+    let asking = "[flow]\ncongestion_control = \"xcp\"";
+    found(
+        asking,
+        "`xcp` asks routers, and no queue of the path is one",
+    );
+    let path = "path = { rate = \"1 Gbit/s\", rtt = \"20 ms\", queue = \"xcp, 1 BDP\" }";
+    let plan = parse("p", plan_with(&format!("{path}\n{asking}")).as_bytes(), &[]).unwrap();
+    assert_eq!(plan.warnings.list, [], "there is a router");
     let text = format!("[sender]\necn = \"accurate\"\n{marking}");
     let plan = parse("p", plan_with(&text).as_bytes(), &[]).unwrap();
     assert_eq!(plan.warnings.list, [], "nothing to warn of");

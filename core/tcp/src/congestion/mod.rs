@@ -46,23 +46,27 @@ mod model_path;
 mod nv;
 mod prague;
 mod rate_model;
+mod rcp;
 mod round_rtt;
 mod scalable;
 mod signals;
 mod slow_start;
 mod tahoe;
+mod tahoe_1988;
 mod validation;
 mod vegas;
 mod veno;
 mod westwood;
 mod windowed;
 mod windowed_filter;
+mod xcp;
 mod yeah;
 
 use alloc::boxed::Box;
 use core::fmt::Debug;
 
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_wire::{RouterReply, RouterRequest};
 
 pub use crate::window_growth::{Counting, SlowStart};
 pub use signals::{Ack, Congestion, CongestionKind, Lost, RateSample, Sent, WindowBounds};
@@ -171,6 +175,15 @@ pub trait CongestionControl: Debug + Send {
     /// cwnd and ssthresh return to what they were, or stay if larger now.
     fn undo(&mut self, now: Instant);
 
+    /// Returns what each segment of data asks of the routers of the path; `None`: nothing.
+    /// A control asks always or never.
+    fn request(&self, _srtt: Option<Duration>) -> Option<RouterRequest> {
+        None
+    }
+
+    /// Routers answered. Comes after the ACK that brought it.
+    fn on_reply(&mut self, _now: Instant, _reply: RouterReply) {}
+
     /// Whether the control spreads its reductions itself, so that proportional
     /// rate reduction (RFC 9937) must not come between: a control whose cwnd is
     /// no target for the flight.
@@ -214,6 +227,8 @@ pub enum Family {
     /// A model of the path's rate and round trip: pacing rate and window follow it
     /// up and down, and a loss need not reduce them.
     RateBased,
+    /// A window or rate that routers tell; without their answers window-based.
+    Explicit,
 }
 
 impl Family {
@@ -224,6 +239,7 @@ impl Family {
             Self::WindowBased => "window-based",
             Self::DelayBased => "delay-based",
             Self::RateBased => "rate-based",
+            Self::Explicit => "explicit",
         }
     }
 }
@@ -475,6 +491,14 @@ pub const REGISTRY: &[Entry] = &[
         build: |config| Box::new(tahoe::control(config)),
     },
     Entry {
+        name: "tahoe-1988",
+        summary: "tahoe by the paper: per ACK, half of cwnd in whole segments (Jacobson 1988)",
+        family: Family::WindowBased,
+        reacts_to: "losses, each with slow start",
+        deployed: "4.3BSD-Tahoe, 1988 to 1990",
+        build: |config| Box::new(tahoe_1988::control(config)),
+    },
+    Entry {
         name: "decbit",
         summary: "half of the packets marked: an eighth less, otherwise one more (Ramakrishnan, Jain 1990)",
         family: Family::WindowBased,
@@ -491,6 +515,22 @@ pub const REGISTRY: &[Entry] = &[
         deployed: "DECnet",
         draws: false,
         build: |config| Box::new(cute::control(config)),
+    },
+    Entry {
+        name: "xcp",
+        summary: "routers say by how much the window changes (Katabi, Handley, Rohrs 2002)",
+        family: Family::Explicit,
+        reacts_to: "feedback of routers (queue `xcp`); losses; without routers as `reno`",
+        deployed: "nowhere: experiments",
+        build: |config| Box::new(xcp::control(config)),
+    },
+    Entry {
+        name: "rcp",
+        summary: "routers say at which rate to send (Dukkipati 2005)",
+        family: Family::Explicit,
+        reacts_to: "the rate of routers (queue `rcp`); losses; without routers as `reno`",
+        deployed: "nowhere: experiments",
+        build: |config| Box::new(rcp::control(config)),
     },
     Entry {
         name: "bic-2.6.20",

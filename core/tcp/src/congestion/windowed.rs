@@ -22,7 +22,8 @@
 use core::fmt::Debug;
 
 use gigatcp_events::Phase;
-use gigatcp_units::{Bytes, Instant, Rate};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_wire::{RouterReply, RouterRequest};
 
 use super::gate::{Gate, Passage};
 use super::slow_start::Opening;
@@ -121,6 +122,13 @@ impl Window {
         u64::try_from(share / u128::from(self.cwnd)).unwrap_or(u64::MAX)
     }
 
+    /// Sets cwnd to `octets`, one segment at least, and ends slow start: a router's word.
+    pub(super) fn set(&mut self, octets: u64) {
+        self.cwnd = octets.max(self.smss).min(u64::MAX - 1);
+        self.ssthresh = self.cwnd.max(self.floor());
+        self.fraction = 0;
+    }
+
     /// Lowers cwnd without a congestion event: the reaction to delay.
     ///
     /// It ends slow start. The window never rises nor falls below one segment.
@@ -170,6 +178,14 @@ pub(super) trait Law: Clone + Debug + Send {
     fn pacing_rate(&self, _window: &Window) -> Option<Rate> {
         None
     }
+
+    /// See [`CongestionControl::request`].
+    fn request(&self, _window: &Window, _srtt: Option<Duration>) -> Option<RouterRequest> {
+        None
+    }
+
+    /// Routers answered; `is_reducing` while the window is kept down after congestion.
+    fn on_reply(&mut self, _window: &mut Window, _reply: RouterReply, _is_reducing: bool) {}
 
     /// A reduction was undone: takes over what was measured `since`.
     ///
@@ -281,6 +297,15 @@ impl<L: Law> CongestionControl for Windowed<L> {
         self.window.smss = u64::from(smss.max(1));
         self.window.cwnd = self.window.cwnd.max(self.window.smss);
         self.opening.set_smss(smss);
+    }
+
+    fn request(&self, srtt: Option<Duration>) -> Option<RouterRequest> {
+        self.law.request(&self.window, srtt)
+    }
+
+    fn on_reply(&mut self, _now: Instant, reply: RouterReply) {
+        let is_reducing = self.gate.is_reducing();
+        self.law.on_reply(&mut self.window, reply, is_reducing);
     }
 
     fn reduces_by_itself(&self) -> bool {

@@ -193,6 +193,9 @@ impl<P: Payload> Connection<P> {
             opening: self.opening_octets(&revealed, credit),
         };
         self.tell_congestion_control(now, &revealed, &learned);
+        if self.is_quick_starting() && revealed.acked > 0 {
+            self.follow_quick_start(now);
+        }
         if revealed.acked > 0 {
             self.let_go(now, ack, judgment.keeps_timer, revealed.retransmitted);
         }

@@ -205,11 +205,14 @@ impl<P: Payload> Connection<P> {
 
     // Receiving.
 
-    /// An acceptable segment that is about to be taken.
+    /// An acceptable segment that is about to be taken: its marks, and what routers said.
     #[inline]
-    pub(super) fn note_ecn(&mut self, now: Instant, segment: &Segment<P>) {
+    pub(super) fn note_network(&mut self, now: Instant, segment: &Segment<P>) {
         if self.ecn.is_on() {
             self.receive_ecn(now, segment);
+        }
+        if segment.options.has_rare() {
+            self.hear_routers(now, segment);
         }
     }
 
@@ -291,12 +294,17 @@ impl<P: Payload> Connection<P> {
     #[inline]
     pub(super) fn is_dressed(&self) -> bool {
         self.ecn.feedback() == EcnFeedback::Accurate
+            || self.routers.is_on()
+            || self.quick_start.is_due()
     }
 
-    /// Dresses a segment that is no SYN: the AccECN option, and that its flags
-    /// are a counter. `has_room` says whether there is room beside its payload.
+    /// Dresses a segment that is no SYN: options for routers, the AccECN option, and
+    /// that its flags are a counter. `has_room` says whether there is room beside its payload.
     pub(super) fn dress(&mut self, segment: &mut Segment<P>, has_room: bool) {
-        if !self.is_dressed() {
+        if self.routers.is_on() || self.quick_start.is_due() {
+            self.dress_for_routers(segment);
+        }
+        if self.ecn.feedback() != EcnFeedback::Accurate {
             return;
         }
         segment.ace = true;

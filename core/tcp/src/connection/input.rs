@@ -58,7 +58,7 @@ impl<P: Payload> Connection<P> {
             }
             self.remember_timestamp(now, segment);
             self.handle_ack(now, received.at, ack, segment);
-            self.note_ecn(now, segment);
+            self.note_network(now, segment);
             return true;
         }
         let len = segment.payload.len() as u64;
@@ -74,7 +74,7 @@ impl<P: Payload> Connection<P> {
             return false;
         }
         self.remember_timestamp(now, segment);
-        self.note_ecn(now, segment);
+        self.note_network(now, segment);
         self.take_expected_data(now, segment);
         true
     }
@@ -154,7 +154,7 @@ impl<P: Payload> Connection<P> {
         }
         // Only now: what a forger could send must not change what is echoed.
         self.remember_timestamp(now, segment);
-        self.note_ecn(now, segment);
+        self.note_network(now, segment);
         self.take_user_timeout(&segment.options);
         if segment.flags.contains(Flags::URG) {
             self.handle_urgent(now, seq, segment);

@@ -32,6 +32,8 @@
 //! | `fast_open` | RFC 7413: text on a SYN, delivered at once |
 //! | `time_wait` | 3.6.1, RFC 6191, RFC 1337: when TIME-WAIT gives way |
 //! | `repair` | RFC 8985, 9937, 5682, 3522: who judges when |
+//! | `quick_start` | RFC 4782: a first window that routers approve |
+//! | `routers` | XCP, RCP: requests to routers, and their answers |
 //! | `validation` | RFC 7661 and RFC 5681 4.1: windows that were not in use |
 //! | `pacing`, `deferral` | when it may leave; whether it waits for more |
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
@@ -61,9 +63,11 @@ mod output;
 mod pacing;
 mod path_mtu;
 mod persist;
+mod quick_start;
 mod receive;
 mod reduction;
 mod repair;
+mod routers;
 mod segment;
 mod syn_text;
 mod time_wait;
@@ -284,6 +288,8 @@ pub struct Connection<P> {
     frto: Frto,
     eifel: Eifel,
     congestion: Box<dyn CongestionControl>,
+    routers: routers::Routers,
+    quick_start: quick_start::QuickStart,
     validation: Validation,
     rtt: RttEstimator,
     min_rtt: MinRtt,
@@ -416,6 +422,7 @@ impl<P: Payload> Connection<P> {
         let requested = (config.send_buffer, config.receive_buffer);
         let rmss = announced_mss(config);
         let window = ReceiveWindow::new(&profile, config.receive_buffer, rmss);
+        let congestion = first_control(config, rmss);
         Self {
             profile,
             local_port: config.local_port,
@@ -446,7 +453,9 @@ impl<P: Payload> Connection<P> {
             prr: Prr::default(),
             frto: Frto::default(),
             eifel: Eifel::default(),
-            congestion: first_control(config, rmss),
+            routers: routers::Routers::new(&*congestion),
+            quick_start: quick_start::QuickStart::new(&profile),
+            congestion,
             validation: Validation::new(now),
             rtt: first_estimate(&profile),
             min_rtt: MinRtt::new(profile.timer.min_rtt_window),

@@ -119,6 +119,10 @@ impl<P: Payload> Connection<P> {
             slow_start: self.slow_start,
             ..control_of(&self.profile, self.smss)
         };
+        let config = congestion::Config {
+            initial_window: self.first_window().unwrap_or(config.initial_window),
+            ..config
+        };
         self.pacing.first_window_left = config.initial_window.as_u64();
         self.congestion = (self.congestion_entry.build)(&config);
         self.put_cwnd(now, CwndCause::Initial);

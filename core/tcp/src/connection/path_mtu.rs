@@ -13,7 +13,7 @@
 
 use gigatcp_events::{CwndCause, Event, EventMask, LossVerdict, PathMtuCause, SendReason};
 use gigatcp_units::{Bytes, Instant};
-use gigatcp_wire::{Flags, Payload, Segment};
+use gigatcp_wire::{Flags, Payload, RouterRequest, Segment};
 
 use super::Connection;
 use super::authenticate;
@@ -49,7 +49,10 @@ impl<P: Payload> Connection<P> {
         let stamps = u32::from(self.timestamps.is_some()) * TIMESTAMPS_LEN;
         let codes = u32::from(self.authentication.is_some()) * authenticate::OPTION_LEN;
         let counters = u32::from(self.ecn.makes_room()) * OPTION_ROOM as u32;
-        let smss = mss.saturating_sub(stamps + codes + counters).max(1);
+        let start = u32::from(self.quick_start.has_room()) * RouterRequest::OPTION_LEN as u32;
+        let routers = self.routers.room().max(start);
+        let options = stamps + codes + counters + routers;
+        let smss = mss.saturating_sub(options).max(1);
         self.profile.whole_buffers(smss)
     }
 
@@ -179,6 +182,13 @@ impl<P: Payload> Connection<P> {
         self.counters.path_mtu_probes += 1;
         let mut segment = self.send(now, octets, Flags::ACK, SendReason::PathMtuProbe);
         segment.segment_size = len as u16;
+        if self.routers.room() > 0 || self.quick_start.has_room() {
+            // Room for an option that this segment does not have: it must not be smaller
+            // than what its arrival proves.
+            let packet = self.path.headers() + segment.options.wire_len() as u32 + len as u32;
+            let unused = mtu.saturating_sub(packet);
+            segment.options.add_padding(unused as usize);
+        }
         segment
     }
 

@@ -74,6 +74,9 @@ impl<P: Payload> Connection<P> {
             flight_size: Bytes::new(flight_size),
             pipe: Bytes::new(pipe),
         });
+        if self.is_quick_starting() {
+            self.give_up_quick_start(now);
+        }
         self.ecn.on_reduction();
         self.counters.loss_events += u64::from(kind != CongestionKind::Ecn);
         let cause = match kind {

@@ -62,6 +62,9 @@ pub struct Congestion {
     pub fast_convergence: bool,
     /// Alternative backoff with ECN, RFC 8511.
     pub abe: bool,
+    /// N of the rate that the first data asks of routers: 40 kbit/s · 2^N (RFC 4782); 0
+    /// asks none.
+    pub quick_start: u32,
 }
 
 #[cfg(test)]

@@ -106,6 +106,7 @@ impl Profile {
             cwnd_validation: false,
             fast_convergence: true,
             abe: true,
+            quick_start: 0,
         },
         ecn: Ecn {
             mode: EcnMode::Passive,

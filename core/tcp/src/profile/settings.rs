@@ -386,6 +386,7 @@ pub const SETTINGS: &[Setting] = &[
     // Congestion control.
     switch!("fast_convergence", congestion.fast_convergence),
     switch!("abe", congestion.abe),
+    count!("quick_start", congestion.quick_start, 0..=15),
     switch!("half_used_opens", congestion.half_used_opens),
     switch!("growth_by_delivery", congestion.growth_by_delivery),
     switch!("cwnd_validation", congestion.cwnd_validation),

@@ -7,7 +7,8 @@ use gigatcp_tcp::congestion::{
     Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Lost, RateSample,
     SlowStart,
 };
-use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_wire::{RequestScheme, RouterReply};
 use std::collections::VecDeque;
 
 /// Segment size of every run.
@@ -195,6 +196,30 @@ impl Rounds {
             let due = start + Duration::from_nanos(rtt.as_nanos() * i / acks);
             self.acknowledge(covered, Phase::Open, due - self.now);
         }
+        self.answer();
+    }
+
+    /// Routers of the path answer once per round: four tenths of what is spare to a window,
+    /// all of the path to a rate.
+    fn answer(&mut self) {
+        if self.path == u64::MAX {
+            return;
+        }
+        let Some(request) = self.control.request(Some(self.rtt)) else {
+            return;
+        };
+        let reply = match request.scheme {
+            RequestScheme::Xcp { .. } => {
+                let spare = (self.path as f64 - self.cwnd()) * SMSS as f64;
+                RouterReply::Xcp((0.4 * spare) as i32)
+            }
+            RequestScheme::Rcp { .. } => {
+                let path = Bytes::new(self.path * SMSS);
+                RouterReply::Rcp(Rate::from_amount(path, self.rtt))
+            }
+            RequestScheme::QuickStart { .. } => return,
+        };
+        self.control.on_reply(self.now, reply);
     }
 
     /// Congestion with the whole window in flight: one segment of it is lost, or all

@@ -7,7 +7,8 @@ use gigatcp_tcp::congestion::{
     Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Entry, Family, Lost,
     REGISTRY, RateSample, Sent, SlowStart, WindowBounds,
 };
-use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_wire::RouterReply;
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -31,6 +32,7 @@ enum Step {
         flight_size: u64,
     },
     RecoveryEnd,
+    Reply(RouterReply),
     IdleRestart(u64),
     /// RFC 7661: cwnd at most, ssthresh at least, ssthresh at most.
     Unvalidated(u64, u64, u64),
@@ -110,6 +112,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => [octets(), octets()].prop_map(Step::Sent),
         1 => (0..2_000_000_u64).prop_map(Step::Established),
         2 => Just(Step::RecoveryEnd),
+        2 => any::<i32>().prop_map(|bytes| Step::Reply(RouterReply::Xcp(bytes))),
+        1 => (1..u64::MAX).prop_map(|bps| Step::Reply(RouterReply::Rcp(Rate::from_bps(bps)))),
         1 => octets().prop_map(Step::IdleRestart),
         1 => (octets(), octets(), octets())
             .prop_map(|(cwnd, least, most)| Step::Unvalidated(cwnd, least, most.max(least))),
@@ -160,7 +164,7 @@ const FALLS_ON_ACK: &[&str] = &["decbit"];
 
 /// Controls whose window opens while it is reduced: from one segment while losses are
 /// repaired, or by what arrives without a mark.
-const OPENS_MEANWHILE: &[&str] = &["cute", "decbit", "prague", "tahoe"];
+const OPENS_MEANWHILE: &[&str] = &["cute", "decbit", "prague", "tahoe", "tahoe-1988"];
 
 /// An ACK of nothing in phase Open.
 const OPEN: Step = Step::Ack {
@@ -248,6 +252,7 @@ fn apply(control: &mut dyn CongestionControl, step: &Step, now: &mut Instant) {
             pipe: Bytes::new(flight_size),
         }),
         Step::RecoveryEnd => control.on_recovery_end(*now),
+        Step::Reply(reply) => control.on_reply(*now, reply),
         Step::IdleRestart(window) => control.on_idle_restart(*now, Bytes::new(window)),
         Step::Unvalidated(cwnd, least, most) => {
             let bounds = WindowBounds {
@@ -285,6 +290,10 @@ fn check(
                 falls_on_ack || cwnd >= before,
                 "{step:?}: {before:?} to {cwnd:?}"
             );
+        }
+        Step::Reply(_) => {
+            let is_heard = family == Family::Explicit;
+            prop_assert!(is_heard || cwnd == before, "{step:?}");
         }
         Step::Undo | Step::RecoveryEnd => {
             prop_assert!(

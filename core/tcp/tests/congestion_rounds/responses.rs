@@ -7,7 +7,8 @@
 use crate::harness::{Link, Rounds, SMSS, modern};
 use gigatcp_events::Phase;
 use gigatcp_tcp::congestion::{Config, CongestionControl, CongestionKind, find};
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::{Bytes, Duration, Rate};
+use gigatcp_wire::RouterReply;
 
 const RTT: Duration = Duration::from_millis(100);
 
@@ -432,4 +433,68 @@ fn tahoe_opens_from_one_segment_while_losses_are_repaired() {
     }
     rounds.acknowledge(1, Phase::Recovery, RTT);
     assert_eq!(rounds.window(), 32);
+}
+
+/// By the paper, a second segment per ACK halves both slopes; `tahoe` counts bytes.
+#[test]
+fn tahoe_of_1988_grows_by_acks_and_halves_cwnd_in_whole_segments() {
+    let after = |name: &str, segments_per_ack: u64, rounds: usize| {
+        let mut run = Rounds::new(control(name, 10), RTT, segments_per_ack);
+        (0..rounds).for_each(|_| {
+            run.round();
+        });
+        run.cwnd()
+    };
+    let one = after("tahoe-1988", 1, 20);
+    assert!((28.0..30.0).contains(&one), "a little below 30: {one}");
+    let two = after("tahoe-1988", 2, 20);
+    assert!((18.5..20.2).contains(&two), "{two}");
+    assert_eq!(after("tahoe", 2, 20), 30.0);
+
+    let mut odd = Rounds::new(control("tahoe-1988", 10), RTT, 1);
+    odd.round();
+    odd.congestion(CongestionKind::Timeout);
+    assert_eq!(odd.control.ssthresh().as_u64(), 5 * SMSS);
+    assert_eq!(odd.window(), 1);
+}
+
+/// Equation (1) of XCP, and what the sender does without feedback.
+#[test]
+fn xcp_adds_feedback_and_is_reno_two_rounds_after_the_last() {
+    let mut rounds = Rounds::new(control("xcp", 10), RTT, 1);
+    rounds.round();
+    assert_eq!(rounds.window(), 11, "Reno while no router answers");
+    let tell = |rounds: &mut Rounds, bytes| {
+        let now = rounds.now;
+        rounds.control.on_reply(now, RouterReply::Xcp(bytes));
+    };
+    tell(&mut rounds, 5_500);
+    assert_eq!(rounds.cwnd(), 16.5);
+    rounds.round();
+    rounds.round();
+    assert_eq!(rounds.cwnd(), 16.5, "nothing but feedback moves it");
+    rounds.round();
+    assert!(rounds.cwnd() > 17.0);
+    tell(&mut rounds, -1_000_000);
+    assert_eq!(rounds.cwnd(), 1.0);
+    // While it is reduced, only less is heard.
+    tell(&mut rounds, 29_000);
+    rounds.congestion(CongestionKind::Loss);
+    assert_eq!(rounds.cwnd(), 15.0);
+    tell(&mut rounds, 4_000);
+    assert_eq!(rounds.cwnd(), 15.0);
+    tell(&mut rounds, -4_000);
+    assert_eq!(rounds.cwnd(), 11.0);
+}
+
+#[test]
+fn rcp_paces_at_the_rate_it_is_told() {
+    let mut rounds = Rounds::new(control("rcp", 10), RTT, 1);
+    rounds.round();
+    let now = rounds.now;
+    assert_eq!(rounds.control.pacing_rate(), None);
+    let rate = Rate::from_amount(Bytes::new(50 * SMSS), RTT);
+    rounds.control.on_reply(now, RouterReply::Rcp(rate));
+    assert_eq!(rounds.control.pacing_rate(), Some(rate));
+    assert!((202.9..=203.0).contains(&rounds.cwnd()), "4·50 + 3");
 }

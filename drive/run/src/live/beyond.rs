@@ -1,7 +1,7 @@
 //! What a plan says and real time does not do: named where it is left out, and
 //! refused where leaving it out would make another plan of it.
 
-use gigatcp_path::{CpuCosts, Picoseconds};
+use gigatcp_path::{CpuCosts, HopConfig, Picoseconds};
 use gigatcp_plan::{Flow, Host, Plan, Scenario, Series, Stack};
 use gigatcp_tcp::congestion::SlowStart;
 
@@ -100,7 +100,7 @@ fn missing_control_refusal(series: &str, scenario: &Scenario) -> Option<Refusal>
 }
 
 /// Controls that no kernel has by that name.
-const ENGINES_OWN: [&str; 10] = [
+const ENGINES_OWN: [&str; 13] = [
     "bic-2.6.20",
     "compound",
     "copa",
@@ -110,7 +110,10 @@ const ENGINES_OWN: [&str; 10] = [
     "fixed",
     "ledbat",
     "ledbat++",
+    "rcp",
     "tahoe",
+    "tahoe-1988",
+    "xcp",
 ];
 
 /// The first control asked of a kernel that is not among those `known` to it. A
@@ -139,6 +142,20 @@ pub(super) fn not_modelled(scenario: &Scenario) -> Vec<String> {
     }
     if scenario.sender.stack == Stack::Kernel {
         of_flows(scenario, &mut left_out);
+    }
+    let is_router =
+        |hop: &HopConfig| hop.quick_start || ["xcp", "rcp"].contains(&hop.queue.discipline.name);
+    if scenario
+        .forward
+        .iter()
+        .chain(&scenario.links)
+        .any(is_router)
+    {
+        left_out.push(
+            "path.queue, path.quick_start: routers of a path in real time read no requests; flows \
+             go on as without routers"
+                .to_owned(),
+        );
     }
     if scenario.flows.iter().any(|flow| flow.time_sequence) {
         left_out.push(

@@ -223,6 +223,7 @@ pub fn hop(draw: &mut Draw, name: String) -> HopConfig {
         mtu: None,
         tells_too_big: false,
         fragments: false,
+        quick_start: false,
         rate_source: None,
         shaper: None,
         aggregate: None,

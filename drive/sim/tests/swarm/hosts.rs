@@ -150,6 +150,7 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         }
         "not_sent_lowat" => SettingValue::Amount(Bytes::new(draw.magnitude(1, 1 << 20))),
         "quick_acks" => count(draw, 0, 100),
+        "quick_start" => count(draw, 1, 15),
         "retries" | "syn_retries" => count(draw, PATIENT, 30),
         "pmtu_base" | "pmtu_min" => count(draw, 68, 9000),
         "pmtu_raise" => time(draw, ms(1000), ms(600_000)),

@@ -16,6 +16,7 @@ pub fn change(draw: &mut Draw, hop: &mut HopConfig) {
     if draw.chance(40) {
         hop.queue = queue(draw);
     }
+    hop.quick_start = draw.chance(50);
     if let Some(rate) = hop.rate.filter(|_| draw.chance(15)) {
         let step = |draw: &mut Draw, at| (at, times(rate, draw.magnitude(100, 10_000)));
         let (first, second) = (draw.span(ms(1), ms(500)), draw.span(ms(1), ms(5_000)));

@@ -1,0 +1,97 @@
+//! RCP: routers say at which rate to send.
+//!
+//! Dukkipati, Kobayashi, Zhang-Shen, McKeown, "Processor Sharing Flows in the Internet",
+//! IWQoS 2005. Each segment of data carries SRTT and the rate that the sender wants; routers
+//! lower it to theirs, the receiver returns it:
+//!
+//! ```text
+//! pacing rate = R        cwnd = 4·R·min_rtt + 3 segments                (1)
+//! ```
+//!
+//! * Pacing sets the rate. The window leaves it room for a queue of three RTTs and for ACKs
+//!   of two segments.
+//! * The first window leaves before the first answer. The paper asks with the SYN, which
+//!   saves one RTT.
+//! * Loss halves the window until the next answer after recovery. It should not happen where
+//!   every bottleneck has a router and a buffer of a few BDP: a flow that begins is told R
+//!   before the router knows of it.
+//! * Until a router answers, and after two rounds without an answer, the flow is Reno.
+//!
+//! The router is the queue discipline `rcp`.
+
+use gigatcp_units::{Duration, Rate};
+use gigatcp_wire::{RequestScheme, RouterReply, RouterRequest};
+
+use super::slow_start::Opening;
+use super::windowed::{Law, Window, Windowed};
+use super::xcp::{Answers, stated};
+use super::{Ack, Config, Congestion};
+
+/// Segments beyond four times the rate times the minimum RTT.
+const SPARE_SEGMENTS: u64 = 3;
+
+/// An RCP control.
+pub(super) fn control(config: &Config) -> Windowed<Rcp> {
+    Windowed::new(config, Rcp::default())
+}
+
+/// The law of RCP.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Rcp {
+    answers: Answers,
+    rate: Option<Rate>,
+    min_rtt: Option<Duration>,
+}
+
+impl Law for Rcp {
+    fn observe(&mut self, _window: &mut Window, ack: &Ack) {
+        self.answers.on_ack(ack);
+        self.min_rtt = ack.min_rtt.or(self.min_rtt);
+        if !self.answers.come() {
+            self.rate = None;
+        }
+    }
+
+    fn open(&mut self, window: &mut Window, opening: &mut Opening, ack: &Ack) {
+        if self.rate.is_none() {
+            (window.cwnd, window.ssthresh) = opening.open(ack, window.cwnd, window.ssthresh);
+        }
+    }
+
+    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+        if self.rate.is_none() {
+            window.grow_by_segments(window.segments(), acked);
+        }
+    }
+
+    fn reduced(&mut self, _window: &Window, _event: &Congestion, in_use: u64) -> u64 {
+        in_use / 2
+    }
+
+    fn pacing_rate(&self, _window: &Window) -> Option<Rate> {
+        self.rate
+    }
+
+    fn request(&self, _window: &Window, srtt: Option<Duration>) -> Option<RouterRequest> {
+        Some(RouterRequest {
+            is_answered: false,
+            rtt_us: stated(srtt),
+            scheme: RequestScheme::Rcp { rate: Rate::MAX },
+        })
+    }
+
+    fn on_reply(&mut self, window: &mut Window, reply: RouterReply, is_reducing: bool) {
+        let RouterReply::Rcp(rate) = reply else {
+            return;
+        };
+        self.answers.on_reply();
+        self.rate = Some(rate);
+        if let Some(min_rtt) = self.min_rtt
+            && !is_reducing
+        {
+            let spare = SPARE_SEGMENTS * window.smss;
+            let path = rate.amount_in(min_rtt).as_u64().min(u64::MAX / 8);
+            window.set(4 * path + spare);
+        }
+    }
+}

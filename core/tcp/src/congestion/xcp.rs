@@ -1,0 +1,118 @@
+//! XCP: routers say by how much the window changes.
+//!
+//! Katabi, Handley, Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks",
+//! SIGCOMM 2002, section 3.3. Each segment of data carries cwnd, SRTT and the change that the
+//! sender wants; routers lower it, the receiver returns it:
+//!
+//! ```text
+//! cwnd = max(cwnd + feedback, one segment)                              (1)
+//! ```
+//!
+//! * The sender wants all it can get while cwnd limits it, otherwise nothing.
+//! * Loss halves the window as in Reno, and so does an explicit notification. It should not
+//!   happen where every bottleneck has a router.
+//! * Until a router answers, and after two rounds without an answer, the flow is Reno: slow
+//!   start, one segment per window. So a path without such routers carries it as Reno.
+//!
+//! The router is the queue discipline `xcp`, the options are those of `gigatcp_wire`.
+//! `gigatcp list controls` calls the family explicit. Out of scope: a path where the
+//! bottleneck has no router but another queue has one; only loss speaks for that bottleneck.
+
+use gigatcp_units::Duration;
+use gigatcp_wire::{RequestScheme, RouterReply, RouterRequest};
+
+use super::slow_start::Opening;
+use super::windowed::{Law, Window, Windowed};
+use super::{Ack, Config, Congestion};
+
+/// Rounds without an answer after which the flow is Reno again.
+const PATIENCE: u8 = 2;
+
+/// An XCP control.
+pub(super) fn control(config: &Config) -> Windowed<Xcp> {
+    Windowed::new(config, Xcp::default())
+}
+
+/// The law of XCP.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Xcp {
+    answers: Answers,
+    /// Whether the flow has no use for a larger window.
+    is_sated: bool,
+}
+
+/// Whether routers answer.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Answers {
+    /// Rounds for which the last answer holds yet.
+    left: u8,
+}
+
+impl Answers {
+    /// A router answered.
+    pub(super) fn on_reply(&mut self) {
+        self.left = PATIENCE + 1;
+    }
+
+    /// An acknowledgment came, perhaps the last of its round.
+    pub(super) fn on_ack(&mut self, ack: &Ack) {
+        self.left = self.left.saturating_sub(u8::from(ack.round_end));
+    }
+
+    /// Returns whether routers answer.
+    pub(super) fn come(self) -> bool {
+        self.left > 0
+    }
+}
+
+/// Returns the RTT of a request in microseconds, zero if unknown.
+pub(super) fn stated(srtt: Option<Duration>) -> u32 {
+    let micros = srtt.map_or(0, |srtt| srtt.as_nanos() / 1000);
+    u32::try_from(micros).unwrap_or(u32::MAX)
+}
+
+impl Law for Xcp {
+    fn observe(&mut self, _window: &mut Window, ack: &Ack) {
+        self.answers.on_ack(ack);
+        self.is_sated = !ack.cwnd_limited;
+    }
+
+    fn open(&mut self, window: &mut Window, opening: &mut Opening, ack: &Ack) {
+        if !self.answers.come() {
+            (window.cwnd, window.ssthresh) = opening.open(ack, window.cwnd, window.ssthresh);
+        }
+    }
+
+    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+        if !self.answers.come() {
+            window.grow_by_segments(window.segments(), acked);
+        }
+    }
+
+    fn reduced(&mut self, _window: &Window, _event: &Congestion, in_use: u64) -> u64 {
+        in_use / 2
+    }
+
+    fn request(&self, window: &Window, srtt: Option<Duration>) -> Option<RouterRequest> {
+        Some(RouterRequest {
+            is_answered: false,
+            rtt_us: stated(srtt),
+            scheme: RequestScheme::Xcp {
+                cwnd: u32::try_from(window.cwnd).unwrap_or(u32::MAX),
+                feedback: if self.is_sated { 0 } else { i32::MAX },
+            },
+        })
+    }
+
+    fn on_reply(&mut self, window: &mut Window, reply: RouterReply, is_reducing: bool) {
+        let RouterReply::Xcp(feedback) = reply else {
+            return;
+        };
+        self.answers.on_reply();
+        if feedback > 0 && (self.is_sated || is_reducing) {
+            return;
+        }
+        let changed = window.cwnd.saturating_add_signed(i64::from(feedback));
+        window.set(changed);
+    }
+}

@@ -1,0 +1,217 @@
+//! Quick-Start: a first window as large as the routers of the path approve.
+//!
+//! RFC 4782 section 4. The first segment of data carries a request for 40 kbit/s · 2^N (key
+//! `quick_start`), which routers lower or leave untouched; its ACK returns it. With an
+//! approved rate R, RTT T, segments of MSS and headers of H bytes:
+//!
+//! ```text
+//! window = R·T/(MSS + H) segments                                       (1)
+//! ```
+//!
+//! * It leaves paced at R, within one round trip. If it is no more than cwnd already is,
+//!   nothing changes.
+//! * Beyond it the window opens by limited slow start (RFC 3742), which section 4.8 demands.
+//! * The first ACK of that data cuts cwnd to what was sent of it (section 4.4).
+//! * Loss or a mark in that data leaves the usual first window (section 4.6).
+//! * A request is not approved if the nonce that returns is not the one that left, or if not
+//!   every router lowered the TTL of the request (section 3.2).
+//!
+//! Why not on the SYN: the window that a SYN-ACK advertises is not scaled (RFC 7323 section
+//! 2.2), so an active opener could use 64 kB of the approved rate. The request in the middle
+//! of a connection costs one round trip and has no such bound.
+//!
+//! The request is an IP option on the wire; here it is one of TCP (`gigatcp_wire`), so only
+//! simulated routers read it, and SMSS leaves room for it until the first ACKs. The nonce is
+//! compared as a whole: receivers that lie about the rate are out of scope, and so are
+//! requests after idle, ACK congestion control (section 4.7) and reports of the approved rate.
+
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_wire::{Payload, RequestScheme, RouterReply, RouterRequest};
+
+use super::Connection;
+use crate::congestion::SlowStart;
+use crate::profile::Profile;
+
+/// TTL of IP and of the request as they leave.
+const TTL: u8 = 64;
+
+/// `max_ssthresh` of limited slow start in segments (RFC 3742 section 2).
+const MAX_SSTHRESH: u32 = 100;
+
+/// Progress of a Quick-Start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum QuickStart {
+    /// None, or it is over.
+    Off,
+    /// The first segment of data is to carry the request.
+    Due,
+    /// It has left.
+    Asked {
+        nonce: u32,
+        /// Whether it is acknowledged: the reply comes with that ACK.
+        is_acked: bool,
+    },
+    /// Data beyond this offset leaves at the approved rate.
+    Sending {
+        from: u64,
+        window: Bytes,
+        /// The profile's pacing, which returns afterwards.
+        pacing: (bool, Option<Rate>),
+    },
+    /// Data up to this offset left so and is not acknowledged.
+    Sent(u64),
+}
+
+impl QuickStart {
+    /// State at the start.
+    pub(super) fn new(profile: &Profile) -> Self {
+        match profile.congestion.quick_start {
+            0 => Self::Off,
+            _ => Self::Due,
+        }
+    }
+
+    /// Returns whether the next segment of data carries the request.
+    #[inline]
+    pub(super) const fn is_due(self) -> bool {
+        matches!(self, Self::Due)
+    }
+
+    /// Returns whether segments of data leave room for the request.
+    pub(super) const fn has_room(self) -> bool {
+        matches!(self, Self::Due | Self::Asked { .. })
+    }
+}
+
+impl<P: Payload> Connection<P> {
+    /// The request of the first segment of data.
+    pub(super) fn ask_quick_start(&mut self) -> RouterRequest {
+        // 30 bits (section 3.1).
+        let nonce = self.snd.on_wire(0).as_u32() & !3;
+        self.quick_start = QuickStart::Asked {
+            nonce,
+            is_acked: false,
+        };
+        RouterRequest {
+            is_answered: false,
+            rtt_us: 0,
+            scheme: RequestScheme::QuickStart {
+                code: self.profile.congestion.quick_start.min(15) as u8,
+                ttl: TTL,
+                ip_ttl: TTL,
+                nonce,
+            },
+        }
+    }
+
+    /// The response came: begins if all routers approved.
+    pub(super) fn begin_quick_start(&mut self, now: Instant, reply: RouterReply) {
+        let RouterReply::QuickStart {
+            code,
+            ttl_diff,
+            nonce: returned,
+        } = reply
+        else {
+            return;
+        };
+        let QuickStart::Asked { nonce, .. } = self.quick_start else {
+            return;
+        };
+        self.quick_start = QuickStart::Off;
+        self.follow_segment_size(now);
+        let is_approved = ttl_diff == 0 && returned == nonce && (1..=15).contains(&code);
+        let Some(srtt) = self.rtt.srtt().filter(|_| is_approved) else {
+            return;
+        };
+        let window = self.quick_start_window(Rate::from_bps(40_000 << code), srtt);
+        if window <= self.congestion.cwnd() {
+            return;
+        }
+        self.quick_start = QuickStart::Sending {
+            from: self.snd.nxt,
+            window,
+            pacing: (
+                self.profile.pacing.enabled,
+                self.profile.pacing.max_pacing_rate,
+            ),
+        };
+        self.profile.pacing.enabled = true;
+        let most = self.profile.pacing.max_pacing_rate.unwrap_or(Rate::MAX);
+        // Equation (1) counts headers, pacing does not.
+        let payload = Rate::from_amount(window, srtt);
+        self.profile.pacing.max_pacing_rate = Some(payload.min(most));
+        if matches!(self.slow_start, SlowStart::Usual | SlowStart::Standard) {
+            self.slow_start = SlowStart::Limited {
+                max_ssthresh: MAX_SSTHRESH,
+            };
+        }
+        self.start_congestion_control(now);
+        self.pacing.first_window_left = 0;
+        self.congestion.on_established(now, Some(srtt));
+    }
+
+    /// Equation (1) in bytes.
+    fn quick_start_window(&self, rate: Rate, srtt: Duration) -> Bytes {
+        let stamps = 12 * u32::from(self.timestamps.is_some());
+        let per_segment = u64::from(self.smss + self.path.headers() + stamps);
+        let segments = rate.amount_in(srtt).as_u64() / per_segment;
+        Bytes::new(segments.saturating_mul(u64::from(self.smss)))
+    }
+
+    /// Returns the window to begin with in place of the profile's.
+    pub(super) fn first_window(&self) -> Option<Bytes> {
+        match self.quick_start {
+            QuickStart::Sending { window, .. } => Some(window),
+            _ => None,
+        }
+    }
+
+    /// SND.UNA has advanced while a Quick-Start is in progress.
+    #[cold]
+    pub(super) fn follow_quick_start(&mut self, now: Instant) {
+        match &mut self.quick_start {
+            QuickStart::Asked { is_acked, .. } if !*is_acked => *is_acked = true,
+            QuickStart::Asked { .. } => {
+                self.quick_start = QuickStart::Off;
+                self.follow_segment_size(now);
+            }
+            QuickStart::Sending { from, pacing, .. } if self.snd.una > *from => {
+                (
+                    self.profile.pacing.enabled,
+                    self.profile.pacing.max_pacing_rate,
+                ) = *pacing;
+                let sent = Bytes::new(self.snd.nxt - *from);
+                self.quick_start = QuickStart::Sent(self.snd.nxt);
+                if sent < self.congestion.cwnd() {
+                    self.congestion.on_idle_restart(now, sent);
+                }
+            }
+            QuickStart::Sent(end) if self.snd.una >= *end => self.quick_start = QuickStart::Off,
+            _ => {}
+        }
+    }
+
+    /// The window was reduced: for data of a Quick-Start to the usual first one at most.
+    #[cold]
+    pub(super) fn give_up_quick_start(&mut self, now: Instant) {
+        let before = core::mem::replace(&mut self.quick_start, QuickStart::Off);
+        if let QuickStart::Sending { pacing, .. } = before {
+            (
+                self.profile.pacing.enabled,
+                self.profile.pacing.max_pacing_rate,
+            ) = pacing;
+        }
+        if before.has_room() {
+            self.follow_segment_size(now);
+        } else {
+            let usual = self.profile.congestion.initial_window.bytes(self.smss);
+            self.congestion.on_idle_restart(now, usual);
+        }
+    }
+
+    /// Returns whether a Quick-Start is in progress.
+    #[inline]
+    pub(super) fn is_quick_starting(&self) -> bool {
+        !matches!(self.quick_start, QuickStart::Off)
+    }
+}

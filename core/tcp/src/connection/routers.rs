@@ -1,0 +1,105 @@
+//! Requests to the routers of the path, and their answers: XCP, RCP.
+//!
+//! A congestion control that asks routers has its request on every segment of data, for
+//! which SMSS leaves room. The receiver returns what routers answered on its next segment
+//! with room for it, feedback added up until then. Requests that no router answered are not
+//! replied to, so a sender without such routers hears nothing and its control goes on as it
+//! does without them. A peer that does not know the options ignores them (RFC 9293 MUST-6).
+
+use gigatcp_events::CwndCause;
+use gigatcp_units::Instant;
+use gigatcp_wire::{Payload, RouterReply, RouterRequest, Segment};
+
+use super::Connection;
+use crate::congestion::CongestionControl;
+
+/// State of a connection that asks routers or returns what they say.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Routers {
+    /// Whether data carries requests.
+    asks: bool,
+    /// Whether the peer's data does as well, so that ours carries replies.
+    replies: bool,
+    /// What is to be returned.
+    reply: Option<RouterReply>,
+}
+
+impl Routers {
+    /// State at the start, with this control.
+    pub(super) fn new(control: &dyn CongestionControl) -> Self {
+        Self {
+            asks: control.request(None).is_some(),
+            replies: false,
+            reply: None,
+        }
+    }
+
+    /// Returns whether the next segment may carry an option of these.
+    #[inline]
+    pub(super) const fn is_on(&self) -> bool {
+        self.asks || self.reply.is_some()
+    }
+
+    /// Returns the bytes that full segments leave free.
+    pub(super) const fn room(&self) -> u32 {
+        let request = self.asks as usize * RouterRequest::OPTION_LEN;
+        let reply = self.replies as usize * RouterReply::MAX_OPTION_LEN;
+        (request + reply) as u32
+    }
+}
+
+impl<P: Payload> Connection<P> {
+    /// An acceptable segment with options that few have.
+    #[cold]
+    pub(super) fn hear_routers(&mut self, now: Instant, segment: &Segment<P>) {
+        let request = segment.options.router_request();
+        if let Some(reply) = request.and_then(|request| request.reply()) {
+            self.routers.reply = Some(reply.after(self.routers.reply));
+            if self.routers.asks && !self.routers.replies {
+                self.routers.replies = true;
+                self.follow_segment_size(now);
+            }
+        }
+        if let Some(reply) = segment.options.router_reply() {
+            let before = self.congestion.cwnd();
+            self.begin_quick_start(now, reply);
+            self.congestion.on_reply(now, reply);
+            if self.congestion.cwnd() != before {
+                self.put_cwnd(now, CwndCause::Avoidance);
+            }
+        }
+    }
+
+    /// Puts request and reply on a segment, as far as they have room.
+    #[inline(never)]
+    pub(super) fn dress_for_routers(&mut self, segment: &mut Segment<P>) {
+        let len = segment.payload.len();
+        if len > 0 {
+            let request = match self.quick_start.is_due() {
+                true => Some(self.ask_quick_start()),
+                false => self.congestion.request(self.rtt.srtt()),
+            };
+            segment.options.set_router_request(request);
+            if segment.options.wire_len() > self.option_room() {
+                segment.options.set_router_request(None);
+            }
+        }
+        let full = (len as u64).min(u64::from(self.smss)) + RouterReply::MAX_OPTION_LEN as u64;
+        let Some(reply) = self.routers.reply else {
+            return;
+        };
+        if len == 0 || self.routers.replies || full <= u64::from(self.smss) {
+            segment.options.set_router_reply(Some(reply));
+            while segment.options.wire_len() > self.option_room()
+                && !segment.options.sack.is_empty()
+            {
+                segment.options.sack.pop();
+            }
+            if segment.options.wire_len() <= self.option_room() {
+                self.routers.reply = None;
+            } else {
+                segment.options.set_router_reply(None);
+            }
+        }
+    }
+}
