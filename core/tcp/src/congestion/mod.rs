@@ -496,6 +496,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::WindowBased,
         reacts_to: "losses, each with slow start",
         deployed: "4.3BSD-Tahoe, 1988 to 1990",
+        draws: false,
         build: |config| Box::new(tahoe_1988::control(config)),
     },
     Entry {
@@ -522,6 +523,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::Explicit,
         reacts_to: "feedback of routers (queue `xcp`); losses; without routers as `reno`",
         deployed: "nowhere: experiments",
+        draws: false,
         build: |config| Box::new(xcp::control(config)),
     },
     Entry {
@@ -530,6 +532,7 @@ pub const REGISTRY: &[Entry] = &[
         family: Family::Explicit,
         reacts_to: "the rate of routers (queue `rcp`); losses; without routers as `reno`",
         deployed: "nowhere: experiments",
+        draws: false,
         build: |config| Box::new(rcp::control(config)),
     },
     Entry {

@@ -144,6 +144,13 @@ pub struct Config {
     pub events: EventMask,
 }
 
+impl Config {
+    /// Send and receive buffer, as requested.
+    const fn requested_buffers(&self) -> (Option<Bytes>, Option<Bytes>) {
+        (self.send_buffer, self.receive_buffer)
+    }
+}
+
 /// Why a connection ended without being closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
@@ -394,6 +401,12 @@ fn first_control(config: &Config, rmss: u32) -> Box<dyn CongestionControl> {
     })
 }
 
+/// Nothing written yet, in a buffer as large as the profile grants.
+fn first_send_buffer<P: Payload>(config: &Config) -> SendBuffer<P> {
+    let granted = config.profile.send_buffer_for(config.send_buffer);
+    SendBuffer::new(granted.as_u64())
+}
+
 /// Nothing received yet; the scale our window will be said in, if the peer
 /// agrees to scaling.
 fn first_receive_space(profile: &Profile, window: &ReceiveWindow) -> ReceiveSpace {
@@ -418,8 +431,6 @@ impl<P: Payload> Connection<P> {
     /// A closed connection with everything prepared.
     fn new(now: Instant, config: &Config) -> Self {
         let profile = config.profile;
-        let granted_send = profile.send_buffer_for(config.send_buffer);
-        let requested = (config.send_buffer, config.receive_buffer);
         let rmss = announced_mss(config);
         let window = ReceiveWindow::new(&profile, config.receive_buffer, rmss);
         let congestion = first_control(config, rmss);
@@ -443,8 +454,8 @@ impl<P: Payload> Connection<P> {
             established_at: None,
             snd: SendSpace::new(config.iss),
             rcv: first_receive_space(&profile, &window),
-            buffers: buffers::Buffers::new(now, &profile, requested, rmss),
-            send_buffer: SendBuffer::new(granted_send.as_u64()),
+            buffers: buffers::Buffers::new(now, &profile, config.requested_buffers(), rmss),
+            send_buffer: first_send_buffer(config),
             receive_buffer: ReceiveBuffer::new(),
             board: Scoreboard::new(),
             recovery: Recovery::default(),
