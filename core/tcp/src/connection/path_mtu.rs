@@ -39,13 +39,18 @@ pub(super) enum Turn<P> {
 }
 
 impl<P: Payload> Connection<P> {
+    /// Octets of data and options that packets of `mtu` octets carry.
+    pub(super) fn mss_of(&self, mtu: u32) -> u32 {
+        let least = self.profile.path_mtu.mss_min;
+        let mss = mtu.saturating_sub(self.path.headers()).max(least);
+        mss.min(self.mss_limit)
+    }
+
     /// SMSS for packets of `mtu` octets: RFC 9293 MUST-16, with the options of
     /// every data segment counted (RFC 6691); never less than `mss_min` leaves
     /// room for, and a whole number of `smss_multiple` where it reaches one.
     pub(super) fn smss_of(&self, mtu: u32) -> u32 {
-        let least = self.profile.path_mtu.mss_min;
-        let mss = mtu.saturating_sub(self.path.headers()).max(least);
-        let mss = mss.min(self.mss_limit);
+        let mss = self.mss_of(mtu);
         let stamps = u32::from(self.timestamps.is_some()) * TIMESTAMPS_LEN;
         let codes = u32::from(self.authentication.is_some()) * authenticate::OPTION_LEN;
         let counters = u32::from(self.ecn.makes_room()) * OPTION_ROOM as u32;

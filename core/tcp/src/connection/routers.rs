@@ -70,6 +70,14 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Whether options and data of a segment have room in it: a small MSS leaves too little.
+    fn fits(&self, segment: &Segment<P>) -> bool {
+        let options = segment.options.wire_len();
+        let len = segment.payload.len().min(self.smss as usize);
+        let mss = self.mss_of(self.path.current()) as usize;
+        options <= self.option_room() && (len == 0 || options + len <= mss)
+    }
+
     /// Puts request and reply on a segment, as far as they have room.
     #[inline(never)]
     pub(super) fn dress_for_routers(&mut self, segment: &mut Segment<P>) {
@@ -80,7 +88,7 @@ impl<P: Payload> Connection<P> {
                 false => self.congestion.request(self.rtt.srtt()),
             };
             segment.options.set_router_request(request);
-            if segment.options.wire_len() > self.option_room() {
+            if !self.fits(segment) {
                 segment.options.set_router_request(None);
             }
         }
@@ -90,12 +98,10 @@ impl<P: Payload> Connection<P> {
         };
         if len == 0 || self.routers.replies || full <= u64::from(self.smss) {
             segment.options.set_router_reply(Some(reply));
-            while segment.options.wire_len() > self.option_room()
-                && !segment.options.sack.is_empty()
-            {
+            while !self.fits(segment) && !segment.options.sack.is_empty() {
                 segment.options.sack.pop();
             }
-            if segment.options.wire_len() <= self.option_room() {
+            if self.fits(segment) {
                 self.routers.reply = None;
             } else {
                 segment.options.set_router_reply(None);

@@ -52,6 +52,11 @@ pub fn lengthen(draw: &mut Draw, world: &mut WorldConfig) {
             profile.buffers.window_reserve_shift = 0;
             // A route of 78 octets makes 90 million packets of it.
             profile.path_mtu.route_mtu = 0;
+            // Nor do buffers of a route carry it in days.
+            (
+                profile.buffers.route_send_buffer,
+                profile.buffers.route_receive_buffer,
+            ) = (None, None);
             // Written seven bytes at a time, it takes minutes.
             profile.buffers.write_chunk = 0;
             // Without these, thousands of losses are repaired one timeout at a
