@@ -122,7 +122,7 @@ impl Profile {
         Self::ALL.iter().copied().find(|p| p.name == name)
     }
 
-    /// This profile, but for what `change` sets.
+    /// This profile, changed by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);

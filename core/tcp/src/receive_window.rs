@@ -85,7 +85,7 @@ impl ReceiveWindow {
         window.set_buffer(profile, granted);
         if profile.buffers.truesize {
             let memory = ReceiveMemory::new(granted.as_u64(), mss);
-            // Linux `tcp_select_initial_window`: what was asked for bounds the window for good.
+            // Linux `tcp_select_initial_window`: the requested buffer bounds the window from then on.
             let most = match requested {
                 Some(_) => memory.window_of(granted.as_u64()),
                 None => profile.buffers.receive_buffer_max.as_u64(),

@@ -16,7 +16,7 @@
 
 use alloc::collections::VecDeque;
 
-/// What a packet to send occupies beside its octets: control block, shared information and
+/// What a packet to send occupies in addition to its octets: control block, shared information and
 /// the smallest head, 256 + 320 + 384.
 pub const SEND_OVERHEAD: u64 = 960;
 

@@ -34,7 +34,7 @@ const MOST_REMARKS: usize = 8;
 pub enum Detail {
     /// What fits a few screens.
     Brief,
-    /// So many interval lines of a flow.
+    /// At most this number of interval lines of a flow.
     Lines(usize),
     /// All of it.
     Whole,
