@@ -11,7 +11,6 @@ use gigatcp_record::SeriesRecord;
 use crate::brief::{self, Detail};
 use crate::compare::{Quantity, Row, rows_by_kind};
 use crate::escape::terminal;
-use crate::group::Spread;
 use crate::number::ABSENT;
 use crate::table::{grid, largest_shares, said, shares_of_row};
 use crate::{Report, applications, number, shares, table};
@@ -112,65 +111,74 @@ fn applications_of<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String
     out
 }
 
+/// A column: its heading, and what it has of a row.
+type Column = (String, Box<dyn Fn(&Row<'_>) -> String>);
+
 /// A line for each flow: its rate, what was published and its ratio, retransmissions, limits.
 fn flows(rows: &[Row<'_>]) -> String {
+    let columns = columns(rows);
+    let headings = columns.iter().map(|(heading, _)| heading.clone());
+    let mut cells = vec![headings.collect::<Vec<_>>()];
+    for row in rows {
+        cells.push(columns.iter().map(|(_, value)| value(row)).collect());
+    }
+    grid(&cells, 1, columns.len() - 2)
+}
+
+/// The columns that these rows have: the label, numbers, and the limits.
+fn columns(rows: &[Row<'_>]) -> Vec<Column> {
     let is_published = rows.iter().any(|row| row.published.is_some());
     let has_theory = rows.iter().any(|row| row.theory().is_some());
-    let mut heading = vec!["series".to_owned()];
-    if is_published {
-        heading.push("published".to_owned());
-    }
     let runs = rows.iter().map(|row| row.group.runs()).max().unwrap_or(1);
+    let mut columns: Vec<Column> = Vec::new();
+    let mut add = |heading: &str, value: fn(&Row<'_>) -> Option<String>| {
+        let value = move |row: &Row<'_>| value(row).unwrap_or_else(|| ABSENT.to_owned());
+        columns.push((heading.to_owned(), Box::new(value)));
+    };
+    add("series", |row| {
+        let fitted = if row.is_fitted() { " *" } else { "" };
+        Some(format!("{}{fitted}", terminal(&row.label)))
+    });
+    if is_published {
+        add("published", |row| {
+            let [average, ..] = row.comparisons();
+            let published = average.published?;
+            Some(Quantity::Average.extremes_text(published))
+        });
+    }
+    let heading = match runs {
+        1 => "Mbit/s".to_owned(),
+        runs => format!("median of {runs}, Mbit/s"),
+    };
+    add(&heading, |row| {
+        let [average, ..] = row.comparisons();
+        Some(Quantity::Average.text(average.ours?.median))
+    });
     if runs > 1 {
-        heading.push(format!("median of {runs}, Mbit/s"));
-        heading.push("min to max".to_owned());
+        add("min to max", |row| {
+            let [average, ..] = row.comparisons();
+            let [min, max] = [average.ours?.min, average.ours?.max];
+            let bound = |value| Quantity::Average.text(value);
+            Some(format!("{} to {}", bound(min), bound(max)))
+        });
     }
     if is_published {
-        heading.push("ratio".to_owned());
+        add("ratio", |row| {
+            let [average, ..] = row.comparisons();
+            Some(average.ratio())
+        });
     }
     if has_theory {
-        heading.push("theory".to_owned());
+        add("theory", |row| {
+            Some(Quantity::Average.text(row.theory()?.goodput_bps / 1e6))
+        });
     }
-    heading.push("retrans".to_owned());
-    let numbers = heading.len() - 1;
-    heading.push("limited by, % of the time".to_owned());
-    let mut cells = vec![heading];
-    for row in rows {
-        let [average, _, retransmitted, ..] = row.comparisons();
-        let text = |quantity: Quantity, spread: Option<Spread>| {
-            spread.map_or_else(|| ABSENT.to_owned(), |it| quantity.text(it.median))
-        };
-        let fitted = if row.is_fitted() { " *" } else { "" };
-        let mut line = vec![format!("{}{fitted}", terminal(&row.label))];
-        if is_published {
-            let published = average.published;
-            line.push(published.map_or_else(
-                || ABSENT.to_owned(),
-                |value| Quantity::Average.extremes_text(value),
-            ));
-        }
-        line.push(text(Quantity::Average, average.ours));
-        if runs > 1 {
-            line.push(average.ours.map_or_else(
-                || ABSENT.to_owned(),
-                |it| {
-                    let bound = |value| Quantity::Average.text(value);
-                    format!("{} to {}", bound(it.min), bound(it.max))
-                },
-            ));
-        }
-        if is_published {
-            line.push(average.ratio());
-        }
-        if has_theory {
-            line.push(row.theory().map_or_else(
-                || ABSENT.to_owned(),
-                |it| Quantity::Average.text(it.goodput_bps / 1e6),
-            ));
-        }
-        line.push(text(Quantity::Retransmitted, retransmitted.ours));
-        line.push(largest_shares(&shares_of_row(row), MOST_CAUSES));
-        cells.push(line);
-    }
-    grid(&cells, 1, numbers)
+    add("retrans", |row| {
+        let [_, _, retransmitted, ..] = row.comparisons();
+        Some(Quantity::Retransmitted.text(retransmitted.ours?.median))
+    });
+    add("limited by, % of the time", |row| {
+        Some(largest_shares(&shares_of_row(row), MOST_CAUSES))
+    });
+    columns
 }

@@ -73,6 +73,12 @@ fn a_run_fits_a_screen_and_names_what_limited_each_series() {
         let screen = Report::new(&run, Some(&published)).text_screen();
         assert!(screen.lines().count() <= 40, "{screen}");
         assert!(!screen.contains(" sec = "), "{screen}");
+        let mut heading = screen.lines().filter(|line| line.starts_with("series "));
+        let heading: Vec<&str> = heading.next().expect("a heading").split("  ").collect();
+        let named = heading.iter().map(|name| name.trim());
+        let named: Vec<&str> = named.filter(|name| !name.is_empty()).collect();
+        let columns = ["series", "published", "Mbit/s", "ratio", "retrans"];
+        assert_eq!(named[..5], columns, "{screen}");
         let last = format!("\nseries-{} ", count - 1);
         let line = &screen[screen.find(&last).expect("what was published is kept")..];
         let line = line.lines().nth(1).expect("a line");
