@@ -36,6 +36,7 @@ mod ceiling;
 mod client;
 mod connection;
 mod delay;
+mod due;
 #[cfg(target_os = "linux")]
 mod engine;
 mod explain;

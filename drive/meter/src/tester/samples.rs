@@ -5,6 +5,7 @@
 //! memory.
 
 use std::sync::atomic::Ordering;
+use std::time;
 
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::{CardLosses, CoreTimes, HostReading, Reading, WORDS};
@@ -92,7 +93,6 @@ pub struct Samples {
 /// Takes readings while a test runs.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
-    sampler: Sampler,
     host_sampler: HostSampler,
     streams: Vec<Thinned<Reading>>,
     host: Thinned<HostReading>,
@@ -112,19 +112,27 @@ impl Recorder {
         }
     }
 
-    /// Looks at all streams, `at` after the start of the test; `each` hears of every reading.
+    /// Looks at all streams, `now` in a test that began at `start`; passes every reading to `each`.
     pub(super) fn look(
         &mut self,
-        at: Instant,
+        (start, now): (time::Instant, time::Instant),
         streams: &[Stream],
+        sampler: &Sampler,
         mut each: impl FnMut(usize, &Reading),
     ) {
+        let since = |moment: time::Instant| {
+            let nanos = moment.saturating_duration_since(start).as_nanos();
+            Instant::from_nanos(nanos as u64)
+        };
+        let at = since(now);
         self.streams.resize_with(streams.len(), Thinned::default);
         let most = MAX_READINGS.min(MAX_KEPT / streams.len().max(1));
         for (index, stream) in streams.iter().enumerate() {
             if let Some(connection) = stream.socket.connection()
-                && let Ok(mut reading) = connection.reading(&self.sampler, at)
+                && let Ok((taken, mut reading)) =
+                    stream.counters.reading.collect(connection, sampler)
             {
+                reading.at = since(taken);
                 // The threads of streams do nothing else but wait for their rate.
                 let idle = stream.counters.idle.load(Ordering::Acquire);
                 match stream.role {
