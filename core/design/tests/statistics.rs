@@ -1,4 +1,4 @@
-//! Statistics against scipy 1.17.1 and statsmodels 0.15.0; `python figures.py` beside this
+//! Statistics against scipy 1.17.1 and statsmodels 0.15.0; `python figures.py` next to this
 //! file prints the figures.
 
 use gigatcp_design::effects::{Effects, Unbalanced};

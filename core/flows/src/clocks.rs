@@ -7,7 +7,7 @@
 //! from above and every one of the other from below (Paxson, "On Calibrating
 //! Measurements of Packet Transit Times", SIGMETRICS 1998). The drift is the one
 //! that leaves most room between the bounds: with any other, what was least at
-//! one end of the connection is not at the other (the lines beneath and above
+//! one end of the connection is not at the other (the lines below and above
 //! all points of Moon, Skelly, Towsley, "Estimation and Removal of Clock Skew",
 //! INFOCOM 1999, both at once).
 //!
@@ -15,7 +15,7 @@
 //! timestamps, the last SACK block. Of a super-segment the first octet counts,
 //! so that one place may see what the other sees in pieces.
 //!
-//! Deliberately not here: clocks that are set during the capture, and paths
+//! Out of scope: clocks that are set during the capture, and paths
 //! whose least delay changes; both make the bounds cross, and then there is no
 //! answer. Where the ways differ in length, the offset is off by half of the
 //! difference: nobody can know that from two captures, and `uncertainty` says
@@ -294,7 +294,7 @@ pub struct Clocks {
     /// What the other clock showed more than this one when the first packet
     /// passed here, in nanoseconds.
     pub offset_ns: i64,
-    /// By how much that can be wrong either way: half of the least round trip
+    /// By how much that can be wrong either way: half of the minimum RTT
     /// between both places.
     pub uncertainty_ns: u64,
     /// Seconds that the other clock gains each second of this one.
@@ -338,7 +338,7 @@ const fn signed(a: Instant, b: Instant) -> i64 {
     b.as_nanos().wrapping_sub(a.as_nanos()).cast_signed()
 }
 
-/// Two sets of points, one that the offset lies beneath, one that it lies
+/// Two sets of points, one that the offset lies below, one that it lies
 /// above; and their corners.
 struct Bounds<'a> {
     over: Vec<Point>,

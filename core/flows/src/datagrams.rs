@@ -11,7 +11,7 @@
 //! [`MAX_HELD`] packets, or the time that a packet's fragments are waited for.
 //! What comes later than that is a fragment without a TCP header.
 //!
-//! Memory: [`MAX_HELD`] packets of some 200 octets beside the megabyte of the
+//! Memory: [`MAX_HELD`] packets of some 200 octets next to the megabyte of the
 //! reassembly, whatever is in the capture. While nothing is held nothing here
 //! has to be asked.
 
@@ -91,7 +91,7 @@ enum Slot {
     First(Looked, Observed),
 }
 
-/// A packet that is being put together.
+/// A packet that is being reassembled.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     id: DatagramId,
@@ -258,7 +258,7 @@ impl Datagrams {
         self.held.get_mut(place as usize)
     }
 
-    /// A packet was put together: its first fragment tells nothing.
+    /// A packet was reassembled: its first fragment tells nothing.
     fn complete(&mut self, id: DatagramId) {
         let Some(waiting) = self.take(id) else {
             return;
@@ -270,7 +270,7 @@ impl Datagrams {
         }
     }
 
-    /// A packet will not be put together: its first fragment is what it is.
+    /// A packet will not be reassembled: its first fragment is what it is.
     fn settle(&mut self, id: DatagramId) {
         let Some(waiting) = self.take(id) else {
             return;

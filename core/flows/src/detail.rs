@@ -3,12 +3,12 @@
 //!
 //! [`crate::Connection`] has what verdicts need, at a cost that every packet
 //! pays. These cost several hundred instructions a packet and an entry for each
-//! segment in flight, so they are a second thing beside the table, fed with its
+//! segment in flight, so they are a second thing next to the table, fed with its
 //! verdicts, that only the detailed view has.
 //!
 //! Kinds decide: what [`crate::Kind`] calls a retransmission, a copy or a
 //! duplicate acknowledgment is one here. Docs/notes/tcptrace.md has each count
-//! beside tcptrace's.
+//! next to tcptrace's.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -93,7 +93,7 @@ impl Details {
         Self { sides: Vec::new() }
     }
 
-    /// Takes in a packet that `table` has just judged.
+    /// Takes in a packet that `table` has just analyzed.
     pub fn handle_packet(&mut self, table: &FlowTable, verdict: &Verdict, packet: &Observed) {
         let Some(connection) = table.connection(verdict.connection) else {
             return;
@@ -257,7 +257,7 @@ impl Detail {
         (segments > 0).then(|| sum as f64 / segments as f64)
     }
 
-    /// Packets that came in fragments and were put together.
+    /// Packets that came in fragments and were reassembled.
     #[must_use]
     pub const fn fragmented_packets(&self) -> u64 {
         self.fragmented_packets
@@ -384,7 +384,7 @@ impl Detail {
         self.triple_duplicates
     }
 
-    /// Acknowledgments that ended at a segment that had been sent again, so that
+    /// Acknowledgments that ended at a segment that had been retransmitted, so that
     /// it is not known which transmission they answer (Karn).
     #[must_use]
     pub fn ambiguous_acks(&self) -> u64 {
@@ -400,7 +400,7 @@ impl Detail {
     }
 
     /// Acknowledgments that ended at a segment that waited while something
-    /// before it was sent again: no round trip either.
+    /// before it was retransmitted: no round trip either.
     #[must_use]
     pub const fn post_loss_acks(&self) -> u64 {
         self.post_loss_acks
@@ -412,14 +412,14 @@ impl Detail {
         self.cumulatively_acked
     }
 
-    /// The most often that one segment was sent again while it waited.
+    /// The most often that one segment was retransmitted while it waited.
     #[must_use]
     pub fn most_repeats(&self) -> u32 {
         self.again.as_ref().map_or(0, |again| again.most)
     }
 
     /// The times between two transmissions of a segment that waited: for each
-    /// packet that was sent again, since its first octet passed before.
+    /// packet that was retransmitted, since its first octet passed before.
     #[must_use]
     pub fn repeat_intervals(&self) -> Spread {
         self.again

@@ -557,7 +557,7 @@ impl Direction {
         }
     }
 
-    /// Wire segments sent again, for whatever reason.
+    /// Wire retransmissions, for whatever reason.
     #[must_use]
     pub fn retransmitted_segments(&self) -> u64 {
         Kind::RETRANSMISSIONS
@@ -566,7 +566,7 @@ impl Direction {
             .sum()
     }
 
-    /// Packets with something sent again.
+    /// Packets with something retransmitted.
     #[must_use]
     pub fn retransmitted_packets(&self) -> u64 {
         self.rare
@@ -574,7 +574,7 @@ impl Direction {
             .map_or(0, |rare| rare.retransmitted_packets)
     }
 
-    /// Octets sent again, whether or not the first transmission passed here.
+    /// Octets retransmitted, whether or not the first transmission passed here.
     #[must_use]
     pub fn retransmitted_bytes(&self) -> u64 {
         self.rare

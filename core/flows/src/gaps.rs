@@ -1,7 +1,7 @@
 //! What was not seen of the sequence space, as intervals.
 //!
 //! Each gap remembers the packet that showed it: what fills it later was
-//! overtaken by that packet if it is older, and sent again if it is newer.
+//! overtaken by that packet if it is older, and retransmitted if it is newer.
 
 use alloc::collections::VecDeque;
 

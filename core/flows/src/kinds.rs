@@ -11,7 +11,7 @@ pub enum Kind {
     SackRetransmission,
     /// Sent again because of a timeout (RFC 6298), or after one.
     TimeoutRetransmission,
-    /// The last segment sent again to provoke an acknowledgment (RFC 8985
+    /// The last segment retransmitted to provoke an acknowledgment (RFC 8985
     /// section 7).
     TailProbe,
     /// Sent again although its acknowledgment had passed here.

@@ -16,7 +16,7 @@
 //! | `direction.rs` | what is counted of one direction |
 //! | `sequence.rs` | what a segment is by its sequence numbers |
 //! | `acknowledgment.rs` | what a segment is by its acknowledgment |
-//! | `retransmission.rs` | why a segment was sent again; whether it had to be |
+//! | `retransmission.rs` | why a segment was retransmitted; whether it had to be |
 //! | `gaps.rs` | what was not seen of the sequence space |
 //! | `sent.rs`, `round_trips.rs` | times of sending; round-trip times |
 //! | `kinds.rs` | the names of it all |
@@ -31,8 +31,8 @@
 //! there on for every second, every fourth, all over the flight: the counts stay
 //! exact, round trips are sampled less often. An idle connection keeps none.
 //!
-//! Deliberately not here: payload, checksums, the stream put together; and what only the
-//! sender can know. A verdict rests on what passed the place of capture.
+//! Out of scope: payload, checksums, the stream put together; and what only the
+//! sender can know. A verdict rests on what passed the capture point.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -59,7 +59,7 @@ impl Observed {
         self.uncaptured_len <= self.payload_len
     }
 
-    /// What there is to know of a captured segment.
+    /// What there is to know about a captured segment.
     #[inline]
     #[must_use]
     pub fn new(at: Instant, segment: &Captured<'_>) -> Self {

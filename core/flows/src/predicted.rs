@@ -190,7 +190,7 @@ impl Direction {
     }
 
     /// SND.UNA moves on by that many octets of those that wait, none of which
-    /// was missing or sent again.
+    /// was missing or retransmitted.
     #[inline(always)]
     fn acknowledge(
         &mut self,

@@ -1,4 +1,4 @@
-//! Why a segment was sent again, and whether it had to be.
+//! Why a segment was retransmitted, and whether it had to be.
 //!
 //! The capture shows what the sender saw and what it then did. What comes right
 //! after acknowledgments that report a loss is a repair (RFC 5681, 6675); what
@@ -24,7 +24,7 @@ enum Phase {
     Timeout,
 }
 
-/// A segment sent again.
+/// A segment retransmitted.
 #[derive(Clone, Copy, Default, Debug)]
 struct Repeat {
     start: u64,
@@ -70,7 +70,7 @@ impl Repair {
         self.next_recent = (place as u8 + 1) % REMEMBERED as u8;
     }
 
-    /// When this octet was last sent again.
+    /// When this octet was last retransmitted.
     fn repeated_at(&self, place: u64) -> Option<Instant> {
         self.recent
             .iter()
@@ -233,7 +233,7 @@ fn kind(
     }
 }
 
-/// Whether what fills a gap was sent again, and not merely overtaken by the
+/// Whether what fills a gap was retransmitted, and not merely overtaken by the
 /// packet that showed the gap: by timestamps, by IP identification, by time.
 pub(crate) fn is_again(packet: &Observed, opener: &Opener, round_trip: Option<Duration>) -> bool {
     if let (Some(stamps), Some(ts_val)) = (packet.timestamps, opener.ts_val)

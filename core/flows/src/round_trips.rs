@@ -1,8 +1,8 @@
 //! Round-trip times of one direction: from a segment to its acknowledgment, as
-//! they passed the place of capture.
+//! they passed the capture point.
 //!
 //! Samples are taken where an acknowledgment ends exactly at a segment and
-//! covers nothing that was sent again (Karn). Near the sender this is the
+//! covers nothing that was retransmitted (Karn). Near the sender this is the
 //! round trip of the path; near the receiver it is the receiver's own delay.
 
 use gigatcp_units::Duration;

@@ -75,7 +75,7 @@ fn is_captured_twice(data: &Direction, peer: &Direction, packet: &Observed, end:
 }
 
 /// Whether a bare acknowledgment is in nothing beyond the ones before. Some hosts
-/// number them all the same, so more must agree than of data.
+/// number them anyway, so more must agree than of data.
 fn says_nothing_new(data: &Direction, peer: &Direction, packet: &Observed) -> bool {
     let stamps = packet.timestamps;
     let reported = peer.rare.as_ref().map_or(0, |rare| rare.repair.high_sacked);
@@ -161,7 +161,7 @@ fn open_gap(data: &mut Direction, packet: &Observed, start: u64, pool: &mut Pool
     data.next = start;
 }
 
-/// A segment that begins before SND.NXT: sent again, or late.
+/// A segment that begins before SND.NXT: retransmitted, or late.
 fn on_old(
     data: &mut Direction,
     peer: &Direction,

@@ -18,7 +18,7 @@ struct Segment {
     end: u64,
     /// When it last passed.
     at: Instant,
-    /// How often it was sent again.
+    /// How often it was retransmitted.
     repeats: u32,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Transmissions {
 impl Transmissions {
     /// Octets from `start` up to `end` pass. Those that wait already pass again:
     /// how long after the time before, and how often the segment they are of was
-    /// sent again so far. `is_again` says that the others were sent before too,
+    /// retransmitted so far. `is_again` says that the others were sent before too,
     /// though not seen.
     pub fn on_sent(
         &mut self,

@@ -14,8 +14,8 @@
 //! beyond everything seen, where that has no hole, it tells the first of a
 //! direction only.
 //!
-//! These are kept to compare with, beside [`crate::Kinds`], which say what
-//! happened. Deliberately not here: round trips, octets in flight, reassembly.
+//! These are kept to compare with, next to [`crate::Kinds`], which say what
+//! happened. Out of scope: round trips, octets in flight, reassembly.
 
 use alloc::vec::Vec;
 

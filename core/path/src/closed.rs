@@ -1,7 +1,7 @@
 //! The closed form of a hop: fixed rate, first in first out, fixed delay.
 //!
 //! Every departure is known on arrival: nothing is scheduled, nothing is searched, and
-//! displaced packets (constant extra delay) are a second FIFO merged by due time.
+//! reordered packets (constant extra delay) are a second FIFO merged by due time.
 //! What a link does beyond that is [`crate::link`].
 
 use alloc::collections::VecDeque;
@@ -25,11 +25,11 @@ pub(crate) struct Closed<T> {
     reorder_delay: Duration,
     serialiser: Serialiser,
     line: Line<T>,
-    /// Displaced packets on their extra delay, in order of due time.
+    /// Reordered packets on their extra delay, in order of due time.
     late: VecDeque<Late<T>>,
 }
 
-/// A displaced parcel and when it comes out.
+/// A reordered parcel and when it comes out.
 #[derive(Clone, Debug)]
 struct Late<T> {
     due: Instant,
@@ -52,7 +52,7 @@ enum Verdict {
     Accepted { is_marked: bool },
 }
 
-/// Neighbouring wire packets on which the queue has one verdict.
+/// Neighboring wire packets on which the queue has one verdict.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     verdict: Verdict,
@@ -79,7 +79,7 @@ impl<T: Parcel> Closed<T> {
     }
 
     /// Hands out the next parcel that has arrived at the far end by `now`, in
-    /// order of arrival. Of two arriving at the same instant the displaced one
+    /// order of arrival. Of two arriving at the same instant the reordered one
     /// comes first: it left earlier.
     #[inline(always)]
     pub(crate) fn poll_delivery(&mut self, now: Instant, books: &mut Books<T>) -> Option<T> {
@@ -99,7 +99,7 @@ impl<T: Parcel> Closed<T> {
     }
 
     /// When to poll for a delivery again: not after the next one, and after
-    /// the last call of [`Hop::poll_delivery`] that gave nothing. A displaced
+    /// the last call of [`Hop::poll_delivery`] that gave nothing. A reordered
     /// packet asks for one call before the one at which it comes out.
     #[inline]
     #[must_use]
@@ -148,7 +148,7 @@ impl<T: Parcel> Closed<T> {
         self.line.queued().packets
     }
 
-    /// Whether displaced packets are on their extra delay.
+    /// Whether reordered packets are on their extra delay.
     #[inline]
     pub(crate) fn has_late(&self) -> bool {
         !self.late.is_empty()
@@ -164,7 +164,7 @@ impl<T: Parcel> Closed<T> {
         self.serialiser.free_at().saturating_since(now)
     }
 
-    /// Time from zero to `now` in which the serialiser had work.
+    /// Time from zero to `now` in which the serializer had work.
     pub(crate) fn busy_time(&self, now: Instant) -> Duration {
         self.serialiser.busy_time(now)
     }
@@ -376,7 +376,7 @@ impl<T: Parcel> Closed<T> {
         Some(late.parcel)
     }
 
-    /// Moves the front, displaced and due, to its extra delay.
+    /// Moves the front, reordered and due, to its extra delay.
     #[cold]
     fn divert_front(&mut self, now: Instant, due: Instant) {
         let Some(frames) = self.line.front_frames(now, &mut self.serialiser) else {

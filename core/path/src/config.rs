@@ -16,7 +16,7 @@ use crate::{LossModel, Policer};
 /// How super-packets leave a hop.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Release {
-    /// A super-packet is cut into frames at the serialiser, as segmentation
+    /// A super-packet is cut into frames at the serializer, as segmentation
     /// hardware does: each wire packet leaves at its own instant, exactly as
     /// if it had come alone.
     #[default]
@@ -33,22 +33,22 @@ pub enum Release {
     /// duplication still act on the wire packets inside, and it is split only
     /// where their verdicts differ. What the receiver sees is what a network
     /// card with receive coalescing would show it: up to one super-packet's
-    /// serialisation time late, in fewer pieces.
+    /// serialization time late, in fewer pieces.
     Whole,
 }
 
 /// Late delivery of single packets, which later ones overtake.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Reorder {
-    /// The chance that a wire packet is displaced.
+    /// The probability that a wire packet is reordered.
     pub probability: Probability,
-    /// What a displaced packet needs in addition to the one-way delay. It is
-    /// overtaken by all that leave the serialiser less than this after it.
+    /// What a reordered packet needs in addition to the one-way delay. It is
+    /// overtaken by all that leave the serializer less than this after it.
     pub extra_delay: Duration,
 }
 
 /// From which backlog on a hop marks packets instead of letting the queue grow
-/// in silence: the step of RFC 8257 section 3.1, seen by the arriving packet.
+/// silently: the step of RFC 8257 section 3.1, seen by the arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MarkAbove {
     /// More IP bytes than this are waiting and in service, the arriving packet
@@ -87,7 +87,7 @@ pub struct Aggregate {
     /// The most wire packets that are served together: what waits when the link is
     /// free, no more.
     pub packets: u32,
-    /// What each group takes beside its packets: contention, preamble, block
+    /// What each group takes next to its packets: contention, preamble, block
     /// acknowledgment.
     pub overhead: Duration,
 }
@@ -138,8 +138,8 @@ impl Period {
 ///
 /// A wire packet meets, in this order: middlebox and bleaching; the loss models, the policer,
 /// corruption, the random mark and the duplication; the hold limit; the tail-drop queue and its
-/// marking threshold; the serialiser (rate and packet ceiling); the delay line,
-/// with extra delay when it is displaced. The default has none of all this: a
+/// marking threshold; the serializer (rate and packet ceiling); the delay line,
+/// with extra delay when it is reordered. The default has none of all this: a
 /// wire of no length.
 ///
 /// Marks strike packets whose transport speaks ECN, and only those that find
@@ -155,7 +155,7 @@ pub struct HopConfig {
     /// The element's name, unique in its run: it selects the random streams,
     /// so two hops of one name would lose the same packets.
     pub name: String,
-    /// The serialiser's rate; none is infinitely fast, [`Rate::ZERO`] stands
+    /// The serializer's rate; none is infinitely fast, [`Rate::ZERO`] stands
     /// still.
     pub rate: Option<Rate>,
     /// What the link adds to each wire packet while it is served, e.g. 38
@@ -172,7 +172,7 @@ pub struct HopConfig {
     pub one_way_delay: Duration,
     /// How the rate changes, if it does.
     pub rate_source: Option<RateSource>,
-    /// A token bucket before the serialiser.
+    /// A token bucket before the serializer.
     pub shaper: Option<Shaper>,
     /// Packets that are served together.
     pub aggregate: Option<Aggregate>,
@@ -210,13 +210,13 @@ pub struct HopConfig {
     pub ack_filter: Option<AckFilter>,
     /// Displacement of single packets.
     pub reorder: Option<Reorder>,
-    /// The chance that a wire packet which is not lost is followed by a copy
+    /// The probability that a wire packet which is not lost is followed by a copy
     /// of itself. The copy queues as a packet of its own, may find no room,
     /// and is neither lost to a model, corrupted, reordered nor copied a second time.
     pub duplicate: Option<Probability>,
     /// Marking by backlog.
     pub mark_above: Option<MarkAbove>,
-    /// The chance that a wire packet is marked, whatever the backlog.
+    /// The probability that a wire packet is marked, whatever the backlog.
     pub mark: Option<Probability>,
     /// Whether the ECN field of every packet is cleared on arrival.
     pub ecn_bleach: bool,

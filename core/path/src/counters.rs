@@ -132,7 +132,7 @@ pub struct Counters {
     pub bleached: Tally,
     /// Changed by a middlebox; whatever becomes of them is counted elsewhere.
     pub rewritten: Tally,
-    /// In the element now: queue, serialiser and delay line, and what has
+    /// In the element now: queue, serializer and delay line, and what has
     /// arrived at the far end without having been collected.
     pub inside: Tally,
 }

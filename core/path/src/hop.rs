@@ -1,7 +1,7 @@
 //! One direction of one link, router port or emulator, as a pure element.
 //!
 //! See [`HopConfig`] for what happens to a packet and in which order. What happens
-//! at the entrance is here; queue, serialiser and delay line have two forms, between
+//! at the entrance is here; queue, serializer and delay line have two forms, between
 //! which the configuration decides: [`crate::closed`], where every departure is known
 //! on arrival, and [`crate::link`] for all else.
 //!
@@ -128,7 +128,7 @@ impl<T: Parcel> Hop<T> {
         Ok(hop)
     }
 
-    /// From `now` on the serialiser has another rate, also for what it is at.
+    /// From `now` on the serializer has another rate, also for what it is at.
     pub fn set_rate(&mut self, now: Instant, rate: Option<Rate>) {
         self.open(now);
         self.config.rate = rate;
@@ -137,7 +137,7 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// What leaves the serialiser from `now` on needs another time to the far end.
+    /// What leaves the serializer from `now` on needs another time to the far end.
     /// Nothing overtakes because of that.
     pub fn set_delay(&mut self, now: Instant, delay: Duration) {
         self.open(now);
@@ -288,7 +288,7 @@ impl<T: Parcel> Hop<T> {
     }
 
     /// Hands out the next parcel that has arrived at the far end by `now`, in
-    /// order of arrival. Of two arriving at the same instant the displaced one
+    /// order of arrival. Of two arriving at the same instant the reordered one
     /// comes first: it left earlier.
     #[inline]
     pub fn poll_delivery(&mut self, now: Instant) -> Option<T> {
@@ -299,7 +299,7 @@ impl<T: Parcel> Hop<T> {
     }
 
     /// Hands out the next parcel that did not get through, in order of the
-    /// verdicts. Neighbouring wire packets of one super-packet and one cause
+    /// verdicts. Neighboring wire packets of one super-packet and one cause
     /// may come together. Uncollected parcels stay in memory: poll until nothing
     /// comes.
     pub fn poll_dropped(&mut self) -> Option<(T, DropCause)> {
@@ -318,7 +318,7 @@ impl<T: Parcel> Hop<T> {
     }
 
     /// When to poll for a delivery again: not after the next one, and after
-    /// the last call of [`Hop::poll_delivery`] that gave nothing. A displaced
+    /// the last call of [`Hop::poll_delivery`] that gave nothing. A reordered
     /// packet asks for one call before the one at which it comes out.
     #[inline]
     #[must_use]
@@ -403,7 +403,7 @@ impl<T: Parcel> Hop<T> {
         &self.books.counters
     }
 
-    /// Time from zero to `now` in which the serialiser had work.
+    /// Time from zero to `now` in which the serializer had work.
     #[must_use]
     pub fn busy_time(&self, now: Instant) -> Duration {
         match &self.form {
@@ -412,7 +412,7 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Share of the time from zero to `now` in which the serialiser had work,
+    /// Share of the time from zero to `now` in which the serializer had work,
     /// 0 to 1; for printing only.
     #[must_use]
     pub fn utilisation(&self, now: Instant) -> f64 {

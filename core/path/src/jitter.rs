@@ -82,7 +82,7 @@ impl Delay {
         }
     }
 
-    /// The delay of a wire packet that leaves the serialiser at `now`, never earlier
+    /// The delay of a wire packet that leaves the serializer at `now`, never earlier
     /// than the one before.
     pub(crate) fn of(&mut self, now: Instant) -> Duration {
         while let Some(changes) = &mut self.changes

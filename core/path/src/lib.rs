@@ -1,6 +1,6 @@
 //! The path and the hosts at its ends, as pure elements.
 //!
-//! * [`Hop`]: queue, serialiser, delay line and impairments of one direction
+//! * [`Hop`]: queue, serializer, delay line and impairments of one direction
 //!   of one link or emulator, built from a [`HopConfig`].
 //! * [`Cpu`]: the one serial processor of a host, with [`CpuCosts`] saying
 //!   what each piece of protocol work costs, and [`Steal`] when others have it.

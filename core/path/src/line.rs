@@ -1,6 +1,6 @@
 //! The line: everything from the tail of the queue to the far end.
 //!
-//! Departures are known on arrival, so queue, serialiser and delay line are
+//! Departures are known on arrival, so queue, serializer and delay line are
 //! one FIFO of *runs*: parcels whose wire packets are served back to back.
 //! A cursor separates what has departed (in the delay line) from what has not
 //! (in the queue). It only moves forward, over each run once, so the backlog
@@ -194,7 +194,7 @@ impl<T: Parcel> Line<T> {
         departure + self.delay
     }
 
-    /// When the front comes out, and whether it is displaced.
+    /// When the front comes out, and whether it is reordered.
     #[inline]
     pub(crate) fn front_due(&self) -> Option<(Instant, bool)> {
         let front = self.runs.front()?;
@@ -267,7 +267,7 @@ impl<T: Parcel> Line<T> {
     }
 }
 
-/// A wire packet, when it has been served, and whether it is displaced.
+/// A wire packet, when it has been served, and whether it is reordered.
 #[derive(Clone, Debug)]
 pub(crate) struct Served<T> {
     pub(crate) parcel: T,

@@ -117,7 +117,7 @@ pub(crate) struct Link<T> {
     service: Service,
     delay: Delay,
     reorder_delay: Duration,
-    /// Whether single packets are displaced, which wait for none before them.
+    /// Whether single packets are reordered, which wait for none before them.
     displaces: bool,
     mark_above: Option<MarkAbove>,
     release: Release,
@@ -199,7 +199,7 @@ impl<T: Parcel> Link<T> {
         }
     }
 
-    /// What the queue may know of the link behind it.
+    /// What the queue may know about the link behind it.
     fn view(&self) -> queue::Link {
         queue::Link {
             in_service: self.in_service,
@@ -577,7 +577,7 @@ impl<T: Parcel> Link<T> {
         });
     }
 
-    /// A wire packet has left the serialiser.
+    /// A wire packet has left the serializer.
     fn leave(&mut self, now: Instant, piece: Piece<T>) {
         // What a router has answered differs from packet to packet.
         if self.release == Release::PerPacket || self.is_router {
@@ -615,7 +615,7 @@ impl<T: Parcel> Link<T> {
     }
 
     /// Puts a piece on the line that comes out when it is `due`, or later where it is
-    /// displaced or keeps its order.
+    /// reordered or keeps its order.
     fn push(&mut self, mut due: Instant, piece: Piece<T>) {
         let is_unordered = piece.is_displaced || self.delay.is_overtaking();
         if piece.is_displaced {

@@ -2,7 +2,7 @@
 //!
 //! A model sees *every* wire packet that arrives, also those another model of
 //! the same hop has taken: its count and its random stream never depend on
-//! its neighbours. Where two models claim the same packet, the first in the
+//! its neighbors. Where two models claim the same packet, the first in the
 //! list is named as the cause.
 //!
 //! **Loss in bursts** is the chain of Gilbert (1960) and Elliott (1963): a good state
@@ -46,17 +46,17 @@ pub enum LossModel {
     Listed(Vec<u64>),
 }
 
-/// A chain of two states, in each of which packets are lost with a chance of its
+/// A chain of two states, in each of which packets are lost with a probability of its
 /// own.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct GilbertElliott {
-    /// The chance that a packet finds the good state and leaves the bad one behind it.
+    /// The probability that a packet finds the good state and leaves the bad one behind it.
     pub to_bad: Probability,
-    /// The chance that a packet finds the bad state and leaves the good one behind it.
+    /// The probability that a packet finds the bad state and leaves the good one behind it.
     pub to_good: Probability,
-    /// The chance that a packet is lost in the bad state: 1 in Gilbert's simple chain.
+    /// The probability that a packet is lost in the bad state: 1 in Gilbert's simple chain.
     pub bad_loss: Probability,
-    /// The chance that a packet is lost in the good state: 0 in Gilbert's.
+    /// The probability that a packet is lost in the good state: 0 in Gilbert's.
     pub good_loss: Probability,
 }
 
@@ -64,7 +64,7 @@ impl GilbertElliott {
     /// The simple chain (all is lost in the bad state, nothing in the good one) with
     /// this share of packets lost, in bursts of so many on average. Nothing where
     /// there is none: bursts are of one packet or more, and the good state must be
-    /// left with a chance of at most 1.
+    /// left with a probability of at most 1.
     #[must_use]
     pub fn of_bursts(loss: Probability, mean_burst: f64) -> Option<Self> {
         let loss = loss.as_f64();
@@ -305,7 +305,7 @@ mod tests {
 
     /// Expected by equations (1) and (2): with p 0.01 and r 0.25 a loss of 3.846 % in
     /// bursts of 4; with p 0.001 and r 0.1 of 0.990 % in bursts of 10; the second
-    /// chain asked for by these figures.
+    /// chain that these figures request.
     #[test]
     fn bursts_have_the_share_and_the_length_that_were_asked_for() {
         let chance = |p| Probability::try_new(p).unwrap();

@@ -32,7 +32,7 @@ const fn rate_of(code: u8) -> u64 {
     40_000 << code
 }
 
-/// What a link knows of the last two slots.
+/// What a link knows about the last two slots.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct QuickStart {
     begin: Instant,

@@ -13,7 +13,7 @@ pub(crate) enum Purpose {
     /// The n-th Bernoulli loss model of the element, counted from zero among
     /// those of its kind.
     Loss(u64),
-    /// The n-th chance of the element's Gilbert-Elliott chains, four to each.
+    /// The n-th probability of the element's Gilbert-Elliott chains, four to each.
     Burst(u64),
     /// [`Purpose::Loss`] of corruption instead of loss.
     Corrupt(u64),
@@ -54,7 +54,7 @@ impl Purpose {
     }
 }
 
-/// A chance that strikes or not, once per question, from its own stream.
+/// An event that happens or not, drawn once per question, from its own stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance {
     /// Of 2^63: the comparison is between integers, the same on every machine.
@@ -63,7 +63,7 @@ pub(crate) struct Chance {
 }
 
 impl Chance {
-    /// A chance of `probability`, to a resolution of 2^-63 (1.1e-19).
+    /// An event of this `probability`, to a resolution of 2^-63 (1.1e-19).
     pub(crate) fn new(probability: Probability, seed: u64, name: &str, purpose: Purpose) -> Self {
         const WHOLE: f64 = (1_u64 << 63) as f64;
         Self {

@@ -28,7 +28,7 @@
 //! Source of the rule of dropping: the driver `ti(4)` of FreeBSD 4, whose
 //! constants (256 posted of 384) are inputs of a plan and stand nowhere here.
 //!
-//! Deliberately absent: buffers of several sizes chained for one frame, pages
+//! Out of scope: buffers of several sizes chained for one frame, pages
 //! split between frames, and pools that several cards share.
 
 use crate::counters::Tally;
@@ -39,12 +39,12 @@ use crate::drops::{DropCause, Drops};
 pub struct RingConfig {
     /// Buffers posted to the card: frames it can take before the driver looks.
     pub descriptors: u32,
-    /// Buffers in all, posted ones included; absent: as many as are asked for.
+    /// Buffers in all, posted ones included; absent: as many as are requested.
     pub pool: Option<u32>,
 }
 
 impl RingConfig {
-    /// Frames the host can hold beside those posted, equation (1).
+    /// Frames the host can hold next to those posted, equation (1).
     #[must_use]
     pub const fn most_held(&self) -> Option<u32> {
         match self.pool {

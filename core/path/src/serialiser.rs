@@ -1,4 +1,4 @@
-//! The serialiser: one server of fixed rate that works first come, first
+//! The serializer: one server of fixed rate that works first come, first
 //! served.
 //!
 //! With a fixed rate the departure of a packet is known when it arrives:
@@ -19,7 +19,7 @@ use gigatcp_units::{Duration, Instant, Rate};
 use crate::HopConfig;
 use crate::parcel::Frames;
 
-/// An exact moment or span at a serialiser: `nanos + parts / rate` ns.
+/// An exact moment or span at a serializer: `nanos + parts / rate` ns.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Moment {
     nanos: u64,
@@ -73,7 +73,7 @@ impl Moment {
     }
 }
 
-/// The serialiser of a hop.
+/// The serializer of a hop.
 #[derive(Clone, Debug)]
 pub(crate) struct Serialiser {
     rate: Option<Rate>,
@@ -83,7 +83,7 @@ pub(crate) struct Serialiser {
     free: Moment,
     /// Time spent without work before `free`.
     idle: Duration,
-    /// The last size asked for and its service time: neighbours are of one
+    /// The last size asked for and its service time: neighbors are of one
     /// size, and a division costs more than all the rest.
     known: (u64, Moment),
 }
@@ -205,7 +205,7 @@ impl Serialiser {
     }
 }
 
-/// The exact time `bytes` take at `bps`; for ever at zero.
+/// The exact time `bytes` take at `bps`; indefinitely at zero.
 fn time_at(bps: u64, bytes: u64) -> Moment {
     if bps == 0 {
         return Moment {

@@ -52,7 +52,7 @@ pub(crate) struct Service {
     shaper: Option<Bucket>,
     overhead: u64,
     per_packet: Duration,
-    /// What a group needs beside its packets, e.g. a contention for the medium.
+    /// What a group needs next to its packets, e.g. a contention for the medium.
     per_group: Duration,
     /// Whether something is in service.
     is_busy: bool,

@@ -15,12 +15,12 @@
 //! at the n-th collision of a frame (clause 4.2.3.2.5, truncated binary
 //! exponential backoff). The 16th gives the frame up. That the winner of a
 //! collision mostly wins the next one too, because its n begins anew, is not
-//! modelled: it follows.
+//! modeled: it follows.
 //!
 //! A card may need some time of its own to recover from a collision before
 //! its backoff begins: the cards of the time differed in nothing more.
 //!
-//! Deliberately absent: distances that differ (every two stations are `delay`
+//! Out of scope: distances that differ (every two stations are `delay`
 //! apart), late collisions (a medium so long that a frame may be over before its
 //! collision is heard is refused), repeaters, bit errors, full duplex (which is
 //! two hops). Cost: each start and end of a frame looks at every station; right

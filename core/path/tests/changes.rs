@@ -455,7 +455,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     /// Any hop becomes any other at any time: each wire packet comes out or is dropped
-    /// for a cause, copies beside; nothing stays inside.
+    /// for a cause, copies aside; nothing stays inside.
     #[test]
     fn no_packet_is_lost_unaccounted(first in hop(), steps in steps(hop())) {
         let (trial, sent) = run(&first, steps);

@@ -160,7 +160,7 @@ fn drive<E: Element<Parcel = Sent>>(element: E, traffic: &Traffic, comes: Comes)
 }
 
 impl Plan {
-    /// The same without errors that join the way back.
+    /// The same without errors that join the reverse path.
     fn without_errors(mut self) -> Self {
         if let Self::Network(_, links) = &mut self {
             for link in links {

@@ -116,7 +116,7 @@ fn through(
 }
 
 proptest! {
-    /// Verdicts, departures to the nanosecond, counters, and the time the serialiser
+    /// Verdicts, departures to the nanosecond, counters, and the time the serializer
     /// was busy.
     #[test]
     fn both_forms_do_the_same_packet_by_packet(hop in hop(), arrivals in traffic()) {
@@ -136,7 +136,7 @@ proptest! {
         }
     }
 
-    /// The same where super-packets stay whole. Not with a hold limit or displaced
+    /// The same where super-packets stay whole. Not with a hold limit or reordered
     /// packets, for which the
     /// closed form counts a super-packet until all of it has come; nor with marks, at
     /// which that cuts even where the transport takes none.

@@ -263,7 +263,7 @@ fn a_displaced_packet_is_overtaken_by_exactly_those_of_its_extra_delay() {
     assert_eq!(late, hop.counters().reordered.packets);
     assert!((300..500).contains(&late), "{late} displaced");
 
-    // Three are sent in the 3.5 µs after a displaced one; of those the
+    // Three are sent in the 3.5 µs after a reordered one; of those the
     // undisplaced overtake it.
     let order = numbers(&outcome);
     let first_late = (1..).find(|&k| order[k - 1] + 1 != order[k]).unwrap() as u64;

@@ -243,7 +243,7 @@ fn both(config: &NetworkConfig, traffic: Traffic) -> (Joined, Network<Sent>, Vec
         first += count as u64;
         joined.run_until(now);
         joined.send(now, sent.clone());
-        // Without a poll all the same things happen; what came out waits.
+        // Without a poll anyway things happen; what came out waits.
         if is_polled {
             poll(&mut network, now, &mut out);
         } else {

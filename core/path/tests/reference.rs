@@ -111,7 +111,7 @@ fn with_release(config: &HopConfig, release: Release) -> Hop<Numbered> {
 }
 
 /// The plain model: exact rational time in units of 1/rate nanosecond, every
-/// accepted packet kept for ever with its departure and its due time.
+/// accepted packet kept indefinitely with its departure and its due time.
 struct Plain<'a> {
     config: &'a HopConfig,
     free: u128,

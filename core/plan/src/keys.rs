@@ -156,7 +156,7 @@ fn write_words<'a>(
     Ok(())
 }
 
-/// What stands in for a key that is absent.
+/// What is the default for a key that is absent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fallback {
     /// Nothing: the key must be there.
@@ -172,7 +172,7 @@ pub struct Key {
     pub name: &'static str,
     /// What its value may be.
     pub kind: Kind,
-    /// What stands in for it.
+    /// What is the default for it.
     pub default: Fallback,
     /// A valid value as it is typed.
     pub example: &'static str,

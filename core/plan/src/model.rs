@@ -137,7 +137,7 @@ pub struct Scenario {
     pub duration: Duration,
     /// How throughput is reported.
     pub tester: Tester,
-    /// What is recorded beside throughput.
+    /// What is recorded next to throughput.
     pub record: Record,
 }
 
@@ -480,7 +480,7 @@ pub struct Tester {
     pub omit: Duration,
 }
 
-/// What is recorded beside throughput; whole connections are recorded where
+/// What is recorded next to throughput; whole connections are recorded where
 /// [`Flow::time_sequence`] says so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {

@@ -1,6 +1,6 @@
 //! The nearest valid word to one that is not.
 
-/// The candidate that `word` was most likely meant to be: the same but for
+/// The candidate that `word` was most likely meant to be: the same except for
 /// capitals, one letter wrong in three at most, or the first of which it is
 /// the beginning or which is its own beginning (`congestion`, `reno-linux`).
 pub(crate) fn nearest<'a>(

@@ -25,14 +25,14 @@ use crate::quantity::{self, Misread};
 /// What is said about a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wish {
-    /// None is asked for: it fits itself to the path.
+    /// None is requested: it fits itself to the path.
     Auto,
-    /// So much is asked for.
+    /// So much is requested.
     Octets(Bytes),
 }
 
 impl Wish {
-    /// What is asked for.
+    /// What is requested.
     pub(crate) fn requested(self) -> Option<Bytes> {
         match self {
             Wish::Auto => None,
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
         );
     }
 
-    /// Says that `key` cannot stand beside `other`.
+    /// Says that `key` cannot stand next to `other`.
     pub(crate) fn report_conflict(&self, key: &str, other: &str, why: &str) {
         self.findings.add(
             Diagnostic::error(

@@ -7,7 +7,7 @@ use gigatcp_plan::{Files, parse, parse_with};
 use gigatcp_tcp::profile::SETTINGS;
 
 /// A plan in which only `key` is said of the table with that heading, and
-/// what the key needs beside it.
+/// what the key needs next to it.
 fn plan_with(heading: &str, key: &str, example: &str) -> String {
     let line = format!("{key} = {example}\n");
     let head = "name = \"x\"\n";

@@ -11,7 +11,7 @@
 //!
 //! A median over what follows the growth is not moved by a dip, and needs no
 //! idea of what the path can do. The cost: the resolution is one interval, and
-//! a transfer that grows, stalls and grows faster is judged by the second
+//! a transfer that grows, stalls and grows faster is analyzed by the second
 //! growth.
 
 use alloc::vec::Vec;

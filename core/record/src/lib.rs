@@ -73,7 +73,7 @@ pub struct SeriesRecord {
     /// If this series replaces a part that should emerge by a declared,
     /// fitted input: what was fitted, one line each. Empty = nothing fitted.
     pub fitted: Vec<String>,
-    /// The series whose result without the fit stands beside this one.
+    /// The series whose result without the fit stands next to this one.
     pub fit_of: Option<String>,
     /// Whether the series was cut short.
     pub partial: bool,
@@ -99,7 +99,7 @@ pub struct SeriesRecord {
     /// its own; ideal hosts are not listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostRecord>,
-    /// What there is to know of a run in real time; absent for one in virtual
+    /// What there is to know about a run in real time; absent for one in virtual
     /// time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveRecord>,
@@ -411,7 +411,7 @@ pub struct FlowRecord {
     /// connections together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<ApplicationRecord>,
-    /// Time-sequence data, for the flows the plan asked for.
+    /// Time-sequence data, for the flows the plan requested.
     pub time_sequence: Option<TimeSequence>,
     /// What `gigatcp why` says of the packets alone, where they were analyzed;
     /// [`FlowRecord::limited_by`] is what the run itself measured.
@@ -613,12 +613,12 @@ pub struct Sample {
     pub delivered_bytes: u64,
 }
 
-/// A value that was asked for and what became of it.
+/// A value that was requested and what became of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Negotiated {
     /// What, e.g. `receive buffer`.
     pub what: String,
-    /// Asked for, with unit.
+    /// Requested, with unit.
     pub requested: String,
     /// Granted, with unit.
     pub granted: String,

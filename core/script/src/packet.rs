@@ -4,7 +4,7 @@
 //! [`Packet`] keeps the layout of the options, padding included: scripts state
 //! it, and stacks differ in it. Sequence numbers are those of the wire.
 //!
-//! Deliberately absent: IPv4 options, extension headers, fragments and
+//! Out of scope: IPv4 options, extension headers, fragments and
 //! tunnels. A stack that sends them is told so by [`PacketError`].
 
 use alloc::vec::Vec;

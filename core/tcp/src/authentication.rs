@@ -11,7 +11,7 @@
 //!
 //! Segments are signed and checked in the form in which `gigatcp_wire` writes
 //! them, options in its order. A peer that lays its options out otherwise, and
-//! whose master key covers them, is understood by whoever has the octets:
+//! whose master key covers them, is understood by any caller that has the octets:
 //! [`MasterKey::verify`] takes them as they came. A connection cannot, since it
 //! is handed segments. Where options are not covered the order does not matter.
 
@@ -162,8 +162,8 @@ pub enum KeyError {
     IdTaken,
     /// There is no key of that identifier.
     Unknown,
-    /// It is in use: the current key, or the one the peer was told to use next
-    /// (RFC 5925 section 3.3).
+    /// It is in use: the current key, or the one this side last named to the peer
+    /// as the next (RFC 5925 section 3.3).
     InUse,
 }
 

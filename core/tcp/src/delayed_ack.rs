@@ -40,7 +40,7 @@ pub struct DelayedAck {
     /// An acknowledgment must leave at the next opportunity.
     due: bool,
     /// It must leave without data: data segments carry no SACK blocks, and
-    /// with data it is no duplicate acknowledgment (RFC 5681 section 2).
+    /// with data it does not count as a duplicate acknowledgment (RFC 5681 section 2).
     alone: bool,
     /// When a held-back acknowledgment leaves at the latest.
     deadline: Instant,

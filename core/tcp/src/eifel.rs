@@ -12,10 +12,10 @@
 //! An echo of a retransmission answers the question for the episode.
 //!
 //! An echo of an original speaks of the first hole alone. Where a fast recovery
-//! repairs others beside it, which may be real, the next acknowledgment that
+//! repairs others next to it, which may be real, the next acknowledgment that
 //! advances is asked too, as in Linux (`tcp_try_undo_partial`): only if every
 //! hole was filled by an original, the engine takes the recovery back. Without
-//! that, displaced packets would cost a window wherever two were repaired at once
+//! that, reordered packets would cost a window wherever two were repaired at once
 //! and the next was suspected before D-SACK could clear them.
 //!
 //! The clock of timestamps ticks slowly (1 ms): an original and its

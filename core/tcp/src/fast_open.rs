@@ -90,7 +90,7 @@ fn cookie(secret: &Secret, client: IpAddr) -> FastOpenCookie {
     FastOpenCookie::new(&value.finish().to_be_bytes()).unwrap_or(FastOpenCookie::REQUEST)
 }
 
-/// How many Fast Open connections are under way, seen by the listener.
+/// How many Fast Open connections are in progress, seen by the listener.
 #[derive(Clone, Default, Debug)]
 pub struct FastOpenSlots(Arc<SlotCounts>);
 
@@ -199,7 +199,7 @@ pub struct FastOpenCache {
 }
 
 impl FastOpenCache {
-    /// An empty cache for so many servers.
+    /// An empty cache for `capacity` servers.
     #[must_use]
     pub const fn new(capacity: usize) -> Self {
         Self {
@@ -274,7 +274,7 @@ impl FastOpenCache {
         }
     }
 
-    /// Forgets whoever was not used for longest. A walk over the cache, when
+    /// Removes the entry that was unused for longest. A walk over the cache, when
     /// a server is new and the cache full, never per segment.
     fn make_room_for(&mut self, server: IpAddr) {
         if self.servers.contains_key(&server) || self.servers.len() < self.capacity.max(1) {

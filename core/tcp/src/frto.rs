@@ -1,7 +1,7 @@
 //! Forward RTO-recovery: was the timeout spurious? RFC 5682.
 //!
 //! A delay longer than the timer looks like the loss of everything. After the
-//! timeout the first segment is sent again, and then not the rest of the old
+//! timeout the first segment is retransmitted, and then not the rest of the old
 //! window but up to two *new* segments; the next acknowledgment decides:
 //!
 //! 1. Timeout: retransmit the first segment, remember `recover` = SND.NXT.
@@ -26,12 +26,12 @@
 /// Where the test stands.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Step {
-    /// No test is under way.
+    /// No test is in progress.
     #[default]
     Off,
-    /// The first segment was sent again; its acknowledgment is waited for.
+    /// The first segment was retransmitted; its acknowledgment is waited for.
     First,
-    /// New segments may leave, so many octets more; their echo decides.
+    /// New segments may leave, up to this number of octets; their echo decides.
     Second { may_send: u64 },
 }
 

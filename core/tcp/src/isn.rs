@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn numbers_of_different_sockets_say_nothing_about_each_other() {
-        // The differences between neighbouring ports are spread over the whole
+        // The differences between neighboring ports are spread over the whole
         // space: each of 16 equal parts gets its share of 4096.
         for tuple_of in [|port| v4(2, port), v6] as [fn(u16) -> FourTuple; 2] {
             let isn = |port| generator().initial_sequence_number(Instant::ZERO, &tuple_of(port));

@@ -1,6 +1,6 @@
 //! LISTEN: RFC 9293 section 3.10.7.2, and what a server needs around it.
 //!
-//! | what | for whom |
+//! | what | used by |
 //! |---|---|
 //! | [`handle_segment`] | one port, one peer: every SYN becomes a connection at once (simulations, tests) |
 //! | [`Listener`] | a server: half-open connections, SYN cookies, Fast Open, accept queue |
@@ -36,7 +36,7 @@ pub enum Heard<P> {
     Ignored,
 }
 
-/// Handles a segment for a port on which somebody listens. `config` is the
+/// Handles a segment for a port with a listener. `config` is the
 /// template of the connection; its remote port is taken from the segment.
 pub fn handle_segment<P: Payload>(
     now: Instant,

@@ -1,4 +1,4 @@
-//! The smallest round-trip time of late: a minimum over a window of time.
+//! The smallest round-trip time lately: a minimum over a window of time.
 //!
 //! RFC 8985 section 6.2 step 1 takes `min_RTT` over a window so that it follows
 //! a change of route: the minimum of the whole connection would keep what the
@@ -8,26 +8,26 @@
 //! Kathleen Nichols' does (Linux `lib/win_minmax.c`, there over 300 s,
 //! `tcp_min_rtt_wlen`):
 //!
-//! * the first is the least of the window;
-//! * the second the least of what came after it, the third of what came after
+//! * the first is the minimum of the window;
+//! * the second the minimum of what came after it, the third of what came after
 //!   the second: who takes over when the one before is too old;
 //! * a second that is not a third of the window younger than the first is taken
-//!   anew from what comes after that third, and so is a third beside the second.
+//!   anew from what comes after that third, and so is a third next to the second.
 //!
 //! What is given is therefore a sample of the window, and no larger than the
-//! least of its later two thirds: a smaller sample counts at once, none counts
+//! smallest of its later two thirds: a smaller sample counts at once, none counts
 //! longer than the window, and what is forgotten early is older than two thirds
 //! of it. That follows from two bounds that every step keeps: what the second is
-//! the least of began no more than a third of the window after the first, and
-//! what the third is the least of no more than a third after the second. So when
-//! the first is a window old, its successor knows of all that came in the last
+//! the minimum of began no more than a third of the window after the first, and
+//! what the third is the minimum of no more than a third after the second. So when
+//! the first is a window old, its successor knows about all that came in the last
 //! two thirds.
 //!
 //! The last rule is where this differs from the original, which takes a
 //! successor anew only where it is the very sample it should succeed (after a
-//! quarter and a half of the window). Where the least of a window comes at its
+//! quarter and a half of the window). Where the minimum of a window comes at its
 //! end and what follows is larger, its three stand side by side, grow too old
-//! within moments of each other, and leave one that knows of those moments only:
+//! within moments of each other, and leave one that knows about those moments only:
 //! the original bounds nothing.
 //!
 //! A sample that is above the third costs two comparisons, and nothing is kept
@@ -45,7 +45,7 @@ struct Sample {
     rtt: Duration,
 }
 
-/// See the module's own text.
+/// A windowed minimum of RTT samples.
 #[derive(Clone, Debug)]
 pub struct MinRtt {
     /// How far it looks back; zero is to the beginning.

@@ -4,7 +4,7 @@
 //! one by `L·t/n`. Where the sender waited for that moment, the schedule goes
 //! on from it and not from the clock: a driver that is called late by less
 //! than [`LATENESS`] loses nothing, and the remainder of the division is
-//! carried, so that a constant rate is kept to the octet for ever. A sender
+//! carried, so that a constant rate is kept to the octet indefinitely. A sender
 //! that had nothing to release, or no window for it, begins a new schedule and
 //! saves up no burst.
 //!
@@ -31,7 +31,7 @@ const LATENESS: Duration = Duration::from_millis(1);
 /// The time whose octets may leave at once.
 const QUANTUM: Duration = Duration::from_millis(1);
 
-/// Least segments that may leave at once, where there are so many: one would
+/// Minimum segments that may leave at once, where that many exist: one would
 /// make the receiver wait for a second (Linux `tcp_min_tso_segs`).
 const LEAST_SEGMENTS: u64 = 2;
 
@@ -133,7 +133,7 @@ impl Pacer {
         self.wake != Instant::FAR_FUTURE
     }
 
-    /// Nobody waits any more: the driver came back, or something else decides.
+    /// No segment waits any more: the driver came back, or something else decides.
     #[inline]
     pub fn disarm(&mut self) {
         self.wake = Instant::FAR_FUTURE;
@@ -230,7 +230,7 @@ mod tests {
     fn a_sender_that_did_not_wait_saves_nothing_up() {
         let mut pacer = Pacer::new();
         pacer.on_sent(Instant::from_nanos(0), 12_500, gigabit());
-        // Ten seconds later there is something to send again.
+        // Ten seconds later there is something to retransmit.
         let later = Instant::from_nanos(10_000_000_000);
         assert!(!pacer.holds(later));
         pacer.on_sent(later, 12_500, gigabit());

@@ -7,7 +7,7 @@
 //!   the next lower plateau of RFC 1191 section 7.1. An error can only lower
 //!   the estimate, and never below what every link must take.
 //!
-//!   Anybody can write such an error. So one that says less than `pmtu_min`
+//!   Any host can forge such an error. So one that says less than `pmtu_min`
 //!   (Linux `min_pmtu`) lowers the estimate to that and no further, and with
 //!   `too_big_waits` one that contradicts what already got through changes
 //!   nothing yet (RFC 5927 section 7.2): in both cases what it claims is believed
@@ -24,11 +24,11 @@
 //! what is between, down to [`GOOD_ENOUGH`] octets.
 //!
 //! Estimates age: after `pmtu_raise` without an error or a failed probe the
-//! path is asked for more, by a probe or, with `pmtud` alone, by the next
+//! path is probed for more, by a probe or, with `pmtud` alone, by the next
 //! plateau above (RFC 1191 section 6.3). No timer runs for this: it is looked
 //! at when there is data to send.
 //!
-//! Deliberately not here: one estimate for all connections to a host (RFC 1191
+//! Out of scope: one estimate for all connections to a host (RFC 1191
 //! section 6.3), which is the driver's to keep; what it remembers of a route it
 //! hands in as `route_mtu`.
 
@@ -62,7 +62,7 @@ const LEAST_GUESS_V4: u32 = 576;
 /// an error (RFC 1191 section 6.3).
 const NEXT_PLATEAU: Duration = Duration::from_secs(120);
 
-/// A probe under way.
+/// A probe in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Probe {
     octets: Range<u64>,
@@ -70,7 +70,7 @@ struct Probe {
     mtu: u32,
 }
 
-/// See the module's own text.
+/// The path MTU estimate of one connection and its probe.
 #[derive(Clone, Debug)]
 pub struct PathMtu {
     ip: IpVersion,
@@ -83,7 +83,7 @@ pub struct PathMtu {
     /// Probes of one size lost so far.
     failures: u32,
     probe: Option<Probe>,
-    /// End of the probe under way; [`u64::MAX`] without one.
+    /// End of the probe in progress; [`u64::MAX`] without one.
     probe_end: u64,
     /// When there is something to try; far future = never.
     act_at: Instant,
@@ -163,18 +163,18 @@ impl PathMtu {
         now >= self.act_at
     }
 
-    /// End of the probe under way, [`u64::MAX`] without one.
+    /// End of the probe in progress, [`u64::MAX`] without one.
     #[inline]
     pub fn probe_end(&self) -> u64 {
         self.probe_end
     }
 
-    /// First octet of the probe under way.
+    /// First octet of the probe in progress.
     pub fn probe_start(&self) -> Option<u64> {
         self.probe.as_ref().map(|probe| probe.octets.start)
     }
 
-    /// The octets of the probe under way.
+    /// The octets of the probe in progress.
     pub fn probe(&self) -> Option<Range<u64>> {
         self.probe.as_ref().map(|probe| probe.octets.clone())
     }
@@ -267,7 +267,7 @@ impl PathMtu {
         later.age(Instant::ZERO)
     }
 
-    /// Where the estimate may fall when packets vanish without a word (RFC 8899
+    /// Where the estimate may fall when packets are silently dropped (RFC 8899
     /// section 4.3): to the base, and if that is no help, to what every path
     /// takes.
     pub fn falls(&self, profile: &Profile) -> impl Iterator<Item = u32> + use<> {

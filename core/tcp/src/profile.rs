@@ -74,7 +74,7 @@ pub use timer::Timer;
 /// A complete choice of switches and constants for one host.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Profile {
-    /// Name it is asked for by.
+    /// Name in plans and on the command line.
     pub name: &'static str,
     /// Options that a SYN offers, RFC 7323.
     pub options: Options,

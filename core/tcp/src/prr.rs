@@ -15,7 +15,7 @@
 //! are here too, with the `RecoverFS` of RFC 6937.
 //!
 //! The control's cwnd is the target throughout; what PRR allows is a budget
-//! beside it, in octets, so super-segments and odd sizes carry over: what is
+//! next to it, in octets, so super-segments and odd sizes carry over: what is
 //! not sent stays `prr_delivered` - `prr_out`.
 //!
 //! The proportional part is rounded up to whole segments, without which a
@@ -50,7 +50,7 @@ pub struct PrrAck {
     pub repairs: bool,
 }
 
-/// A reduction under way.
+/// A reduction in progress.
 #[derive(Clone, Copy, Debug)]
 struct Reduction {
     rule: PrrRule,
@@ -60,7 +60,7 @@ struct Reduction {
     sndcnt: u64,
 }
 
-/// See the module's own text.
+/// Proportional rate reduction: how much may leave for each ACK of a recovery.
 #[derive(Clone, Default, Debug)]
 pub struct Prr {
     reduction: Option<Reduction>,
@@ -68,7 +68,7 @@ pub struct Prr {
 
 impl Prr {
     /// What may still leave for the last acknowledgment; absent when no
-    /// reduction is under way and cwnd alone decides.
+    /// reduction is in progress and cwnd alone decides.
     #[inline]
     pub fn allowance(&self) -> Option<u64> {
         self.reduction.map(|reduction| reduction.sndcnt)

@@ -30,7 +30,7 @@
 //! an acknowledgment covers, the one that waited least. `min_RTT` is taken from
 //! the same, and a minimum cannot be raised by waiting. What was newly
 //! delivered by *one* acknowledgment says nothing about order among itself, so
-//! reordering is judged against what was known before it (`Revealed::fack`).
+//! reordering is detected against what was known before it (`Revealed::fack`).
 //! The loss probe waits two SRTT, which waiting only lengthens.
 //!
 //! What can be early is the reordering timer: set by a prompt acknowledgment
@@ -61,7 +61,7 @@ pub struct RackAck {
     pub nxt: u64,
     /// Smallest round-trip time.
     pub min_rtt: Option<Duration>,
-    /// Whether it reports a duplicate of something that was sent again.
+    /// Whether it reports a duplicate of something that was retransmitted.
     pub duplicate_report: bool,
     /// When the echoed timestamp was sent at the latest; absent without
     /// timestamps.
@@ -115,7 +115,7 @@ impl Rack {
     }
 
     /// A repair proved unnecessary: what it was for had only been overtaken. The
-    /// RFC's step 3 does not see that, since the octets were sent again.
+    /// RFC's step 3 does not see that, since the octets were retransmitted.
     pub fn note_reordering(&mut self) {
         self.reordering_seen = true;
     }
@@ -192,7 +192,7 @@ impl Rack {
         };
     }
 
-    /// Step 5: by what the scoreboard judges; nothing before a delivery.
+    /// Step 5: by what the scoreboard marks; `None` before a delivery.
     pub fn overdue(&self, now: Instant) -> Option<Overdue> {
         Some(Overdue {
             now,

@@ -19,7 +19,7 @@
 //!
 //! The round-trip time of a host that only receives comes from the echoes of
 //! its own timestamps (`tcp_rcv_rtt_measure_ts`), and before the first of them
-//! from the handshake. An echo says so many ticks of the clock, give or take
+//! from the handshake. An echo spans a number of ticks of the clock, give or take
 //! one; a sender that paused makes its next echo old. So an estimate falls at
 //! once, rises by an eighth at most per echo, and one that the echo does not
 //! contradict stays as it is. Without timestamps the handshake's stands, or the
@@ -45,7 +45,7 @@ pub struct ReceiveAutotuning {
     rtt: Option<Duration>,
     /// The newest echo it was taken from.
     last_echo: u32,
-    /// When the measurement under way began, and what had arrived by then.
+    /// When the measurement in progress began, and what had arrived by then.
     since: Instant,
     from: u64,
     /// When it ends at the earliest.

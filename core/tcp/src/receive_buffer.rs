@@ -81,12 +81,12 @@ impl<P: Payload> ReceiveBuffer<P> {
     }
 
     /// Takes `payload` whose first octet stands at `offset`, with the edge
-    /// (RCV.NXT) at `nxt`; nothing of it may lie beyond the window.
+    /// (RCV.NXT) at `nxt`; no octet of it may lie beyond the window.
     ///
     /// Each piece beyond a hole costs more than its octets. A peer that sends
     /// every second octet of the window would make us hold many times the
     /// buffer, so a piece that would be one more than `most_pieces` is left
-    /// for the peer to send again: it was never acknowledged nor reported.
+    /// for the peer to retransmit: it was never acknowledged nor reported.
     pub fn insert(&mut self, nxt: u64, offset: u64, payload: P, most_pieces: u64) -> Arrival {
         let mut arrival = Arrival::default();
         let end = offset + payload.len() as u64;
@@ -347,7 +347,7 @@ mod tests {
             buffer.insert(0, offset, phantom(offset, 1), 64);
         }
         assert_eq!((buffer.held(), buffer.beyond.len()), (64, 64));
-        // What comes in order is taken all the same, and connects.
+        // What comes in order is taken anyway, and connects.
         let arrival = buffer.insert(0, 0, phantom(0, 1000), 64);
         assert_eq!((arrival.advanced, buffer.held()), (1000, 0));
     }

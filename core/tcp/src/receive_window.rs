@@ -44,7 +44,7 @@ pub struct ReceiveWindow {
     mss: u64,
     /// Smallest step of the right edge, less only in a window of two such steps.
     silly_step: u64,
-    /// Octets of opening that the peer is told of unasked; 0 = see
+    /// Octets of opening after which an unsolicited ACK advertises the window; 0 = see
     /// [`ReceiveWindow::is_update_due`].
     update_step: u64,
     /// What the buffer holds, where its packets count and not their octets.
@@ -52,7 +52,7 @@ pub struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// The offer of the buffer that was asked for, or of one that fits itself
+    /// The offer of the buffer that was requested, or of one that fits itself
     /// to the path, for segments of up to `mss` octets.
     pub fn new(profile: &Profile, requested: Option<Bytes>, mss: u32) -> Self {
         let granted = profile.receive_buffer_for(requested);
@@ -262,7 +262,7 @@ impl ReceiveWindow {
     }
 
     /// Whether the window, with `unread` octets in the buffer, would be smaller
-    /// than the `last` one advertised. That one was said in whole units of the
+    /// than the `last` one advertised. That one was rounded to units of the
     /// scale, so this one is taken up to the next (Linux `__tcp_select_window`).
     #[inline]
     pub fn would_shrink(&self, unread: u64, last: u64) -> bool {
@@ -281,8 +281,8 @@ impl ReceiveWindow {
     }
 
     /// Whether reading has opened the window so far that the peer should be
-    /// told unasked: it at least doubles, or opens by a segment from zero (Linux
-    /// `tcp_cleanup_rbuf`); where the profile counts segments, by so many or by
+    /// advertised unsolicited: it at least doubles, or opens by a segment from zero (Linux
+    /// `tcp_cleanup_rbuf`); where the profile counts segments, by that number or by
     /// half of the largest window (BSD `tcp_output`). A window that is more than
     /// half open is not worked out for the former.
     #[inline]
@@ -311,7 +311,7 @@ impl ReceiveWindow {
 
 /// The largest window there may ever be, from which the scale is chosen; the
 /// scale bounds the window for good (RFC 7323 section 2.3). Linux takes the
-/// largest buffer the host grants or grows to, whatever was asked for; others
+/// largest buffer the host grants or grows to, whatever was requested; others
 /// the buffer at hand or, where it grows, the most it grows to.
 fn largest_window(profile: &Profile, requested: Option<Bytes>) -> u64 {
     let grown = if profile.buffers.receive_autotuning {

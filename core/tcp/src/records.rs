@@ -1,5 +1,5 @@
 //! Ends of records: places in what is written that no segment crosses, new or
-//! sent again (Linux `MSG_EOR`).
+//! retransmitted (Linux `MSG_EOR`).
 //!
 //! To the peer's application the stream stays a stream of octets: RFC 9293
 //! section 3.9.1.2 has no records, and a push is no mark of one. They are for
@@ -7,7 +7,7 @@
 //! that ends a record waits for nothing behind it: only the last record is for
 //! Nagle's algorithm.
 //!
-//! Cost: none where nobody asks; a binary search for each segment where there
+//! Cost: none without records; a binary search for each segment where there
 //! are some.
 
 use alloc::collections::VecDeque;

@@ -100,7 +100,7 @@ pub struct AckFacts {
     pub sack: bool,
     /// SMSS.
     pub smss: u32,
-    /// By what time judges, where RACK is in use and anything was delivered.
+    /// What time decides, where RACK is in use and anything was delivered.
     pub overdue: Option<Overdue>,
 }
 
@@ -123,7 +123,7 @@ pub struct Judgment {
     pub lost_again: u64,
     /// Number of the latest departure among these retransmissions.
     pub lost_again_latest: Option<u64>,
-    /// When time will judge again: the reordering timer.
+    /// When the reordering timer expires next.
     pub look_again: Option<Instant>,
 }
 
@@ -231,7 +231,7 @@ impl Recovery {
 
     /// What is in flight was too big for the path and leaves again, up to
     /// `nxt`: repaired as after a timeout, but without congestion. Where a
-    /// reduction is under way, it lasts as long.
+    /// reduction is in progress, it lasts as long.
     pub fn on_resegmentation(&mut self, una: u64, nxt: u64) {
         self.recover = nxt;
         self.owes_retransmission = true;
@@ -250,7 +250,7 @@ impl Recovery {
         self.resegment(una);
     }
 
-    /// Nothing is judged until all is acknowledged, and there is nothing that
+    /// No loss is marked until all is acknowledged, and there is nothing that
     /// could be undone.
     fn resegment(&mut self, una: u64) {
         self.begin_episode(una);
@@ -261,7 +261,7 @@ impl Recovery {
         self.limited_transmit = 0;
     }
 
-    /// Whether what is sent again was too big, and not lost by congestion.
+    /// Whether what is retransmitted was too big, and not lost by congestion.
     #[inline]
     pub fn is_resegmenting(&self) -> bool {
         self.resegmenting
@@ -277,7 +277,7 @@ impl Recovery {
         self.rescued = true;
     }
 
-    /// A tail loss probe repaired the loss of `probe` before anybody noticed
+    /// A tail loss probe repaired the loss of `probe` before it was detected
     /// (RFC 8985 section 7.4): an episode that is over as it begins. Returns
     /// whether the window is to be reduced for it.
     pub fn on_probe_repair(&mut self, probe: Range<u64>) -> bool {
@@ -335,7 +335,7 @@ impl Recovery {
         true
     }
 
-    /// Judges one acknowledgment. After a timeout everything is marked lost
+    /// Takes in one acknowledgment. After a timeout everything is marked lost
     /// already, and no recovery begins until what was sent before it is
     /// acknowledged (RFC 6675 section 5.1).
     ///

@@ -1,4 +1,4 @@
-//! What was sent again, and when last: `Segment.xmit_ts` and
+//! What was retransmitted, and when last: `Segment.xmit_ts` and
 //! `Segment.retransmitted` of RFC 8985 section 5.2, for octets that left more
 //! than once.
 //!
@@ -79,7 +79,7 @@ struct Logged {
     departure: Departure,
 }
 
-/// See the module's own text.
+/// Octets that left more than once, and when each last left.
 #[derive(Clone, Default, Debug)]
 pub struct Retransmissions {
     /// By place: start of each range.
@@ -89,13 +89,13 @@ pub struct Retransmissions {
 }
 
 impl Retransmissions {
-    /// Whether nothing outstanding was sent again.
+    /// Whether nothing outstanding was retransmitted.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.by_place.is_empty()
     }
 
-    /// Everything outstanding that was sent again, the lowest first.
+    /// Everything outstanding that was retransmitted, the lowest first.
     pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         let all = self.by_place.iter();
         all.map(|(start, resent)| *start..resent.end)
@@ -118,7 +118,7 @@ impl Retransmissions {
         self.by_place.insert(start, resent);
     }
 
-    /// Whether nothing at `offset` or above was sent again: news is mostly of
+    /// Whether nothing at `offset` or above was retransmitted: news is mostly of
     /// what lies above all repairs.
     #[inline]
     fn is_above_all(&self, offset: u64) -> bool {
@@ -126,7 +126,7 @@ impl Retransmissions {
         highest.is_none_or(|(_, resent)| resent.end <= offset)
     }
 
-    /// Whether any octet of `range` was sent again.
+    /// Whether any octet of `range` was retransmitted.
     #[inline]
     pub fn intersects(&self, range: Range<u64>) -> bool {
         !self.is_above_all(range.start) && self.intersects_below(range)
@@ -146,7 +146,7 @@ impl Retransmissions {
         (resent.end > at).then_some((resent.end, resent.state))
     }
 
-    /// The lowest stretch of `within` that was not sent again.
+    /// The lowest stretch of `within` that was not retransmitted.
     pub fn first_gap(&self, within: Range<u64>) -> Option<Range<u64>> {
         if self.is_above_all(within.start) {
             return (!within.is_empty()).then_some(within);

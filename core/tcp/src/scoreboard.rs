@@ -18,9 +18,9 @@
 //! An octet retransmitted before it was marked lost (rules 3 and 4 of
 //! `NextSeg`) is in the network twice, and RFC 6675's `SetPipe` counts it
 //! twice. Here `pipe` counts it once, so that it never exceeds the flight size;
-//! [`Scoreboard::twice`] has the rest, and whoever wants to send adds the two.
+//! [`Scoreboard::twice`] has the rest, and a sender adds the two.
 //!
-//! Here is what is kept and what leaves; beside it, one mechanism a file:
+//! Here is what is kept and what leaves; next to it, one mechanism a file:
 //!
 //! | file | what it does |
 //! |---|---|
@@ -28,7 +28,7 @@
 //! | `revealed` | what one acknowledgment says that was not known |
 //! | `duplicate_credit` | duplicate acknowledgments without SACK |
 //! | `lost`, `by_time` | what is lost: by SACK, by a timeout; by RACK |
-//! | `next_segment` | what to send again |
+//! | `next_segment` | what to retransmit |
 //! | `delivery_rate` | samples of the rate |
 
 mod acknowledgment;
@@ -67,7 +67,7 @@ const _: () = assert!(
     "the flight is as long as the window is wide"
 );
 
-/// See the module's own text.
+/// What is in flight: SACKed, lost and retransmitted ranges, and `pipe`.
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
     una: u64,
@@ -157,7 +157,7 @@ impl Scoreboard {
         self.sacked.total()
     }
 
-    /// Octets sent again, not found lost since and not known to be delivered.
+    /// Octets retransmitted, not found lost since and not known to be delivered.
     /// Walks their ranges.
     pub fn retransmitted(&self) -> u64 {
         let resent = self.retransmitted.ranges();
@@ -165,10 +165,10 @@ impl Scoreboard {
         standing.map(|range| range.end - range.start).sum()
     }
 
-    /// Octets found lost and not known to be delivered since, sent again or
+    /// Octets found lost and not known to be delivered since, retransmitted or
     /// not. Walks the ranges of those that were.
     pub fn lost_in_all(&self) -> u64 {
-        // What was sent again without having been found lost is no loss.
+        // What was retransmitted without having been found lost is no loss.
         self.lost.total() + self.retransmitted().saturating_sub(self.twice())
     }
 
@@ -225,7 +225,7 @@ impl Scoreboard {
         }
     }
 
-    /// Whether any octet was sent again and is not known to be delivered.
+    /// Whether any octet was retransmitted and is not known to be delivered.
     #[inline]
     pub fn has_retransmissions(&self) -> bool {
         !self.retransmitted.is_empty()

@@ -1,4 +1,4 @@
-//! One keyed function for everything that a stranger must not guess: initial
+//! One keyed function for everything that an attacker must not guess: initial
 //! sequence numbers, timestamp offsets, SYN cookies, Fast Open cookies.
 //!
 //! SipHash-2-4 (Aumasson and Bernstein 2012), a pseudorandom function of 64
@@ -9,7 +9,7 @@
 //! one.
 //!
 //! The key comes from outside, since the engine has no source of randomness:
-//! whoever runs a simulation draws it from the seed, a real host from its
+//! a simulation draws it from the seed, a real host from its
 //! kernel. It is not shown by `Debug`.
 
 use core::hash::Hasher;
@@ -60,7 +60,7 @@ impl Secret {
     }
 }
 
-/// A value under way.
+/// A value in progress.
 #[derive(Debug)]
 pub struct Keyed(SipHasher24);
 

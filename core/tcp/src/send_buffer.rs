@@ -1,7 +1,7 @@
 //! The send buffer: octets the application wrote and the peer has not yet
 //! acknowledged.
 //!
-//! Pieces lie in order as written; neighbours that can be joined for free are
+//! Pieces lie in order as written; neighbors that can be joined for free are
 //! joined, so a phantom stream is a single piece. Finding an offset is a
 //! binary search over pieces.
 

@@ -76,7 +76,7 @@ impl SendSpace {
 
     /// Where a segment without data stands. A probe takes SND.NXT past the
     /// peer's window, where the peer accepts nothing: two sides that both probe
-    /// would answer each other's acknowledgments for ever. The window's edge
+    /// would answer each other's acknowledgments indefinitely. The window's edge
     /// is acceptable.
     #[inline]
     pub fn acceptable(&self) -> u64 {

@@ -5,16 +5,16 @@
 //! * TS.Recent (section 4.3): copied when TSval is not older and the segment
 //!   begins at or before Last.ACK.sent, so a delayed or hole-leaving segment
 //!   echoes what gives the sender the true round trip.
-//! * PAWS (section 5.3): a segment with an older TSval is a ghost of a
+//! * PAWS (section 5.3): a segment with an older TSval is an old duplicate from a
 //!   wrapped sequence space.
 //!
 //! To the letter (R1) PAWS also drops a late original: a repair of an earlier
 //! hole that left after it and arrives before it moves TS.Recent past it. Where
-//! much is reordered each repair makes true losses of what was only late, and
-//! these ask for the next repairs, without end. The tolerance ends that: a ghost
+//! much is reordered each retransmission makes true losses of what was only late, and
+//! these cause the next retransmissions, without end. The tolerance ends that: an old duplicate
 //! is older by the time it takes to send the whole sequence space less a
 //! window, 0.26 s at 100 Gbit/s with the largest window, so that what is older
-//! by less is no ghost. Without tolerance it is the letter.
+//! by less cannot be one. Without tolerance it is the letter.
 
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Timestamps;
@@ -46,7 +46,7 @@ impl TimestampClock {
     }
 
     /// A segment older than TS.Recent by up to `tolerance` is late and not a
-    /// ghost: see the module's text.
+    /// old duplicate: see the module's text.
     pub fn with_tolerance(mut self, tolerance: Duration) -> Self {
         let ticks = tolerance.as_nanos() / self.tick.as_nanos();
         self.tolerance = i32::try_from(ticks).unwrap_or(i32::MAX);
@@ -128,7 +128,7 @@ impl TimestampClock {
     }
 
     /// Round-trip time by an echo (section 4.1); absent when the echo cannot
-    /// be ours. One tick is the least that can be told.
+    /// be ours. One tick is the resolution.
     pub fn rtt_by_echo(&self, received_at: Instant, ecr: u32) -> Option<Duration> {
         let ticks = self.ticks(received_at).wrapping_sub(ecr) as i32;
         let ticks = u64::try_from(ticks).ok()?.max(1);

@@ -14,7 +14,7 @@
 //! 7.4 decides by the duplicate that the receiver reports, or does not.
 //!
 //! One probe at a time, and none without a round trip measured since the one
-//! before, so that the retransmission timer is not put off for ever. No probe
+//! before, so that the retransmission timer is not put off indefinitely. No probe
 //! in recovery, or while anything is SACKed: there the reordering timer and the
 //! retransmission timer rule (section 7.2). Only with SACK.
 
@@ -104,8 +104,8 @@ impl TailLossProbe {
         probe.is_some_and(|probe| probe.resent_from.is_some() && probe.end == end)
     }
 
-    /// Section 7.4.2: gives the probe if it repaired a loss that nobody
-    /// noticed, so that the congestion control must be told.
+    /// Section 7.4.2: returns the probe if it repaired a loss that was not
+    /// detected, so that the congestion control must be informed.
     pub fn on_ack(&mut self, ack: &ProbeAck) -> Option<Probe> {
         let probe = self.outstanding?;
         if ack.ack < probe.end {

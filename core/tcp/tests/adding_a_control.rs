@@ -195,7 +195,7 @@ fn the_mean_window_is_0_0745_over_p() {
 struct Pair {
     now: Instant,
     hosts: [Box<Connection<Phantom>>; 2],
-    /// What is under way to each host.
+    /// What is on the way to each host.
     wires: [VecDeque<(Instant, Segment<Phantom>)>; 2],
     data_sent: u32,
     lost: u32,

@@ -17,7 +17,7 @@
 //! and 3 segments per acknowledgment the window of CUBIC grows by 3.8 %, 1.9 %
 //! and 1.3 % per round trip.
 //!
-//! Deliberately absent: the slow start before and the change of `r` during a
+//! Out of scope: the slow start before and the change of `r` during a
 //! connection; `r` is what the receiver does at the time.
 
 use gigatcp_units::Duration;

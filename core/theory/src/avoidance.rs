@@ -10,7 +10,7 @@
 //! segments          = 3b/8 W^2 in a cycle, mean window 3/4 W
 //! ```
 //!
-//! Deliberately absent: queues. With a buffer of one bandwidth-delay product
+//! Out of scope: queues. With a buffer of one bandwidth-delay product
 //! the window oscillates above the path's own and the rate does not suffer.
 
 /// Round trips for the window to grow from `from` to `to` segments; zero when

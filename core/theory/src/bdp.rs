@@ -7,7 +7,7 @@
 //! rate   = window / rtt      (what a window is worth)
 //! ```
 //!
-//! Deliberately absent: headers. `rate` and the sizes are of the same layer;
+//! Out of scope: headers. `rate` and the sizes are of the same layer;
 //! the caller says which.
 
 use gigatcp_units::{Bytes, Duration, Rate};

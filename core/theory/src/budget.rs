@@ -5,7 +5,7 @@
 //! takes to fill it, which loss rate it must not exceed, and how long one loss
 //! hurts, for standard TCP and for the controls made for such paths.
 //!
-//! Deliberately absent: a verdict. The figures are those of each model; the
+//! Out of scope: a verdict. The figures are those of each model; the
 //! report decides which of them limits a run.
 
 use core::fmt;

@@ -15,7 +15,7 @@
 //! it, and with random loss it is about a quarter above: comparisons within a
 //! few percent need periodic loss and a start at the fixed point.
 //!
-//! Deliberately absent: fast convergence and the clamp of the target, which
+//! Out of scope: fast convergence and the clamp of the target, which
 //! leave the steady state alone.
 
 use gigatcp_units::{Duration, Probability};

@@ -12,7 +12,7 @@
 //! pipe at detection   W - 1 - dup_thresh
 //! ```
 //!
-//! Deliberately absent: limited transmit (RFC 3042), which sends on the first
+//! Out of scope: limited transmit (RFC 3042), which sends on the first
 //! two duplicates, and a sender that the receiver's window stops. The algebra
 //! needs a receive window of two windows.
 

@@ -17,7 +17,7 @@
 //! is an `f64` in segments and a number of round trips an `f64`, because these
 //! are means and solutions of equations, not the counters of a connection.
 //!
-//! Deliberately absent: anything that steps through packets. Simulations are
+//! Out of scope: anything that steps through packets. Simulations are
 //! compared with these functions, so they must not share code with them. The
 //! cost is that each holds only under its model's assumptions, which its file
 //! states.

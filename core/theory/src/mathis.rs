@@ -11,8 +11,8 @@
 //! Read backwards it is a budget: the loss probability that a rate needs. A
 //! path that loses more cannot carry the rate with this kind of control.
 //!
-//! Deliberately absent: timeouts and the receiver's window. The law is
-//! optimistic above a few losses in a hundred, where [`crate::pftk`] holds,
+//! Out of scope: timeouts and the receiver's window. The law is
+//! optimiztic above a few losses in a hundred, where [`crate::pftk`] holds,
 //! and says nothing about windows below a few segments.
 
 use gigatcp_units::{Bytes, Duration, Probability, Rate};

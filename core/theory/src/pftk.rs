@@ -20,7 +20,7 @@
 //! `p` is the probability that a segment is the first lost of its window: the
 //! model takes the rest of that window as lost with it.
 //!
-//! Deliberately absent: SACK and NewReno. The model is of Reno, where several
+//! Out of scope: SACK and NewReno. The model is of Reno, where several
 //! losses in one window end in a timeout; it is pessimistic for what came
 //! later.
 

@@ -10,7 +10,7 @@
 //! mean window           = 0.0745 / p
 //! ```
 //!
-//! Deliberately absent: Linux's step of one in `min(cwnd, 100)`, which makes
+//! Out of scope: Linux's step of one in `min(cwnd, 100)`, which makes
 //! windows below 100 segments grow like standard TCP.
 
 use gigatcp_units::Probability;

@@ -9,7 +9,7 @@
 //! data(n)    = IW (g^n - 1) / (g - 1)       segments in the first n rounds
 //! ```
 //!
-//! Deliberately absent: loss, the handshake and queues. A slow start that
+//! Out of scope: loss, the handshake and queues. A slow start that
 //! overshoots a short buffer takes longer than any figure here.
 
 use gigatcp_units::{Bytes, Duration, Rate};

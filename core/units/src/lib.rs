@@ -12,7 +12,7 @@
 //! of whatever is chosen by name (queue disciplines, applications), and what the name
 //! of a [`kernel_control`] says.
 //!
-//! Deliberately absent: a general dimension system. Six types cover the field
+//! Out of scope: a general dimension system. Six types cover the field
 //! and a seventh is a file away.
 #![no_std]
 #![forbid(unsafe_code)]

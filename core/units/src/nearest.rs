@@ -2,9 +2,9 @@
 //!
 //! The distance is optimal string alignment (Damerau 1964, restricted): the
 //! least number of insertions, deletions, replacements and swaps of two
-//! neighbours, where a letter that differs in case only counts half.
+//! neighbors, where a letter that differs in case only counts half.
 //!
-//! Deliberately absent: sound, word order and prefixes. A suggestion that is
+//! Out of scope: sound, word order and prefixes. A suggestion that is
 //! far off costs the reader more than none.
 
 use alloc::vec;

@@ -340,7 +340,7 @@ fn close(rounded: u64, value: u64) -> bool {
 }
 
 proptest! {
-    // A failing case is worth a test of its own, not a file beside this one.
+    // A failing case is worth a test of its own, not a file next to this one.
     #![proptest_config(ProptestConfig {
         cases: 4096,
         failure_persistence: None,

@@ -3,13 +3,13 @@
 //!
 //! The place nearer to the sender of the data is where the connection is
 //! followed; the other one says what became of each packet. One-way delays are
-//! told above the least of their way, so that an offset between the clocks does
+//! measured above the minimum delay of their direction, so that an offset between the clocks does
 //! not matter; their drift is taken out as `gigatcp_flows` knows it.
 //!
 //! What was lost is counted by bytes, and only while both captured: super-segments of
 //! one place are segments at the other.
 //!
-//! Deliberately not here: packets that a place saw twice (without timestamps a
+//! Out of scope: packets that a place saw twice (without timestamps a
 //! repair looks like what it repairs), which are left out.
 
 use alloc::vec::Vec;
@@ -107,7 +107,7 @@ impl Between {
         self.back.count()
     }
 
-    /// The most that queues added between the places: on the way of the data, and
+    /// The most that queues added between the places: on the forward path, and
     /// on that of the acknowledgments.
     #[must_use]
     pub fn queues(&self) -> (Duration, Duration) {

@@ -15,11 +15,11 @@ const MAX_TIMEOUTS: usize = 64;
 /// From a loss being noticed to its repair being acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Episode {
-    /// When the first segment was sent again.
+    /// When the first segment was retransmitted.
     pub at: Instant,
     /// When all was acknowledged that had been sent by then.
     pub until: Instant,
-    /// The first packet sent again.
+    /// The first packet retransmitted.
     pub packet: u64,
     /// Its place.
     pub start: u64,
@@ -31,13 +31,13 @@ pub(crate) struct Episode {
     /// flight; and where they end.
     pub lost: u64,
     pub lost_end: u64,
-    /// Of these, proven to have been needless.
+    /// Of these, proven to have been spurious.
     pub spurious: u64,
     /// Of these, segments that were late only: their originals passed here too.
     pub overtaken: u64,
-    /// Segments sent again of what had been there, those included.
+    /// Segments retransmitted of what had been there, those included.
     pub needless: u64,
-    /// The longest row of octets that was sent again without a break.
+    /// The longest row of octets that was retransmitted without a break.
     pub row: u64,
     /// Where that row ended.
     pub row_end: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Episode {
     pub flood: Flood,
     /// Timeouts in it.
     pub timeouts: u64,
-    /// The last round trip measured before it, at the place of capture.
+    /// The last round trip measured before it, at the capture point.
     pub trip: Option<Duration>,
     /// The same of an acknowledgment that told of no hole: others may have been delayed
     /// until what came behind the hole (RFC 5681 section 4.2).
@@ -71,7 +71,7 @@ impl Episode {
         self.timeouts >= 3 && self.again <= self.timeouts + 2
     }
 
-    /// Whether nothing but full segments was sent again.
+    /// Whether nothing but full segments was retransmitted.
     pub const fn full_sized_only(&self) -> bool {
         self.full_sized
     }
@@ -122,7 +122,7 @@ pub(crate) struct Expiry {
     pub sent: u64,
 }
 
-/// A hole that showed itself at the place of capture.
+/// A hole that showed itself at the capture point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hole {
     pub at: Instant,

@@ -1,7 +1,7 @@
 //! A round: what happened from one octet leaving to its acknowledgment, as the
 //! sender lived it.
 //!
-//! A connection keeps at most [`MAX_ROUNDS`]. When there are more, neighbours
+//! A connection keeps at most [`MAX_ROUNDS`]. When there are more, neighbors
 //! become one, so that memory is flat and no time is lost from the account;
 //! what is lost is detail.
 
@@ -30,9 +30,9 @@ pub enum State {
     Timeout,
     /// A loss is being repaired.
     Recovery,
-    /// As much is in flight as ever of late.
+    /// As much is in flight as ever lately.
     Full,
-    /// Clearly less is in flight than of late, and there is room for more.
+    /// Clearly less is in flight than lately, and there is room for more.
     Slack,
     /// All has been sent.
     Closing,
@@ -329,8 +329,8 @@ impl Rounds {
         all
     }
 
-    /// Neighbours become one. A round with a long stillness or a repair stays
-    /// by itself where its neighbour has none: it is the one that is asked for.
+    /// Neighbors become one. A round with a long stillness or a repair stays
+    /// by itself where its neighbor has none: it is the one that is requested.
     #[cold]
     fn halve(&mut self) {
         let mut merged: Vec<Round> = Vec::with_capacity(MAX_ROUNDS);

@@ -2,7 +2,7 @@
 //! else, for captures of very many.
 //!
 //! A [`crate::Watcher`] needs some four kilooctets for each direction with data,
-//! since it has to say what limited it. These two need neither rounds nor losses:
+//! since it reports what limited it. These two need neither rounds nor losses:
 //! the turnaround, which the handshake tells, and the sizes of new data. Both go
 //! by the rules of `trail.rs`, and a test has both come to the same.
 //!
@@ -79,7 +79,7 @@ impl Outlines {
         }
     }
 
-    /// Takes in a packet that `table` has just judged.
+    /// Takes in a packet that `table` has just analyzed.
     pub fn handle_packet(&mut self, table: &FlowTable, verdict: &Verdict, packet: &Observed) {
         let index = verdict.connection;
         let Some(connection) = table.connection(index) else {

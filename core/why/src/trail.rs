@@ -1,6 +1,6 @@
 //! One direction of a connection, lived through as its sender did.
 //!
-//! The place of capture may be anywhere. What the sender knows when it sends is
+//! The capture point may be anywhere. What the sender knows when it sends is
 //! what had been acknowledged one turnaround earlier, as it passes here: the
 //! time from here to the sender and back. So acknowledgments wait for that long
 //! before they count, and longer where the timestamp that a segment echoes
@@ -78,7 +78,7 @@ struct Pending {
 pub(crate) struct Lag {
     pub packet: u64,
     pub waited: Duration,
-    /// The acknowledgment that it does not know of.
+    /// The acknowledgment that it does not know about.
     pub unknown: u64,
     pub is_again: bool,
 }
@@ -181,14 +181,14 @@ impl Pauses {
         self.soon += gap.min(Self::soon(turn));
     }
 
-    /// Who waits for room has something under way, but for its last wait.
+    /// Who waits for room has something under way, except for its last wait.
     fn on_end(&mut self, is_under_way: bool, since_ack: Duration, turn: Option<Duration>) {
         self.count += 1;
         self.woken += u64::from(is_under_way && since_ack <= Self::soon(turn));
     }
 }
 
-/// A hole in what passes, and how closely its neighbours follow on one another:
+/// A hole in what passes, and how closely its neighbors follow on one another:
 /// what is lost behind the slowest link leaves its place in time, what found no
 /// room in the queue before it does not.
 #[derive(Clone, Copy, Debug)]
@@ -198,7 +198,7 @@ pub(crate) struct Gap {
     /// The size of the segment behind it, and the time since that before it.
     pub octets: u64,
     pub wait: Duration,
-    /// Octets that had followed closely on one another up to the hole.
+    /// Octets that had followed back to back up to the hole.
     pub train: u64,
 }
 
@@ -341,7 +341,7 @@ impl Trail {
         Box::new(Self::beginning(side, at, number))
     }
 
-    /// Gives up what it has kept, but for a little room that another may need.
+    /// Gives up what it has kept, except for a little room that another may need.
     pub fn clear(&mut self) {
         self.rounds.clear();
         self.pending.clear();

@@ -56,7 +56,7 @@ impl View {
             part * 9 <= other || part <= HOST && part.saturating_mul(2) <= other
         };
         if trip.saturating_add(turn) <= LOOPBACK {
-            // Both hosts are the place of capture.
+            // Both hosts are the capture point.
             Self::Unknown
         } else if is_small(turn, trip) {
             Self::Sender

@@ -22,7 +22,7 @@ struct Path {
     within: Duration,
     /// What waits on the way longer from the second quarter of the time on.
     queue: Duration,
-    /// On the way of the data: the sender's clock is older then.
+    /// On the forward path: the sender's clock is older then.
     is_forth: bool,
 }
 
@@ -100,7 +100,7 @@ impl Path {
             for second in [false, true] {
                 let at = if second { at + self.within } else { at };
                 // The acknowledgment that released it had passed so long before; the
-                // first data knows of the handshake only.
+                // first data knows about the handshake only.
                 let echoed = at.saturating_sub(self.turn + queue);
                 let echoed = if echoed < self.turn + self.within {
                     zero
@@ -146,7 +146,7 @@ fn path() -> impl Strategy<Value = Path> {
     })
 }
 
-/// Causes of a queue on the way of the data.
+/// Causes of a queue on the forward path.
 const OF_DATA: [&str; 4] = [
     "path-saturated",
     "local-queue",

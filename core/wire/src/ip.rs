@@ -73,7 +73,7 @@ impl Endpoints {
         }
     }
 
-    /// The endpoints of the way back.
+    /// The endpoints of the reverse path.
     #[must_use]
     pub const fn reversed(self) -> Self {
         match self {

@@ -146,7 +146,7 @@ pub struct Options {
 
 /// Options that few segments carry. Boxed, because they are large and segments
 /// are moved often: who has none pays one word, who has one an allocation,
-/// which beside the making of a code is little.
+/// which next to the making of a code is little.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct RareOptions(Option<Box<Rare>>);
 

@@ -1,7 +1,7 @@
 //! A segment inside its IP packet, and back.
 //!
 //! Writing may stop early (the snap length of captures): header fields and
-//! both checksums are those of the whole packet all the same. Reading here is
+//! both checksums are those of the whole packet anyway. Reading here is
 //! strict, for live wires: a cut, harmed or foreign packet is an error. Readers
 //! of captures, who must live with all three, use [`IpHeader::decode`] and
 //! [`crate::decode_header`].

@@ -63,7 +63,7 @@ pub enum RequestScheme {
         ttl: u8,
         /// TTL of IP, lowered by all routers.
         ip_ttl: u8,
-        /// What a receiver cannot know of a rate that was not approved.
+        /// What a receiver cannot know about a rate that was not approved.
         nonce: u32,
     },
 }

@@ -1,5 +1,5 @@
 //! Frames that etherparse builds, through our walk over layers; and etherparse's
-//! reading of the same octets, cut anywhere, beside ours.
+//! reading of the same octets, cut anywhere, next to ours.
 
 use etherparse::{
     LaxSlicedPacket, PacketBuilder, SingleVlanHeader, TcpOptionElement, TransportSlice, VlanId,

@@ -2,9 +2,9 @@
 //! which leaves next.
 //!
 //! One trait, one file per discipline, one line in [`REGISTRY`]. A discipline
-//! holds no packets but [`Ticket`]s, one per wire packet: what it needs to know of
+//! holds no packets but [`Ticket`]s, one per wire packet: what it needs to know about
 //! them, and a number by which the link finds the parcel. So a super-segment waits
-//! as one parcel while each wire packet in it is judged by itself, and the link
+//! as one parcel while each wire packet in it has a verdict of its own, and the link
 //! cuts it only where fates differ.
 //!
 //! To add one: a file with a type that is a [`Discipline`] and its `ENTRY`, a line
@@ -37,7 +37,7 @@ pub use gigatcp_units::settings::{Parameter, Setting, Settings, SettingsError, V
 use crate::router::Router;
 use crate::{ConfigError, DropCause, Tally};
 
-/// A wire packet that waits: what a discipline may know of it.
+/// A wire packet that waits: what a discipline may know about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket {
     /// The parcel it is part of, as the link counts them. Wire packets of one parcel
@@ -156,7 +156,7 @@ impl Limits {
 /// What a discipline is made of.
 #[derive(Debug)]
 pub struct Build<'a> {
-    /// What was asked for, in place of its defaults.
+    /// What was requested, in place of its defaults.
     pub settings: &'a Settings,
     /// The most that may wait.
     pub limits: Limits,
@@ -166,7 +166,7 @@ pub struct Build<'a> {
     pub start: Instant,
 }
 
-/// A queue discipline that can be asked for by name.
+/// A queue discipline that can be requested by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Name in plans and on the command line.

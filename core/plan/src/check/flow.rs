@@ -51,7 +51,7 @@ pub(crate) struct Context {
 
 /// The buffer a host has for flows that ask for none.
 pub(crate) struct Buffer {
-    /// What is asked for, if anything is.
+    /// What is requested, if anything is.
     pub(crate) requested: Option<Bytes>,
     /// Where that is said.
     pub(crate) place: Place,
@@ -205,7 +205,7 @@ impl Context {
         })
     }
 
-    /// A buffer that will not be what was asked for, or of little use.
+    /// A buffer that will not be what was requested, or of little use.
     fn check_buffer(&self, buffer: Bytes, side: usize, place: &Place, reader: &Reader) {
         let host = ["sender", "receiver"][side];
         let limit = self.buffers[side].limit;

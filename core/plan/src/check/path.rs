@@ -61,7 +61,7 @@ pub(crate) struct Path {
     pub(crate) receiver_link: Option<HopConfig>,
     /// All delays together.
     pub(crate) rtt: Duration,
-    /// Where hops are told to mark, on the way there and on the way back.
+    /// Where hops are told to mark, on the way there and on the reverse path.
     pub(crate) marks: [Vec<Place>; 2],
 }
 

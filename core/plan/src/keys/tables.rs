@@ -1,7 +1,7 @@
 //! The tables of a plan and their keys: the only place where they are listed.
 //!
 //! Each key has two lines: `key = example, meaning:` as it is typed, then what
-//! its value may be and what stands in for it.
+//! its value may be and what is the default for it.
 
 use gigatcp_path::Checksum;
 use gigatcp_path::Yellow;

@@ -1,4 +1,4 @@
-//! What a socket tells beside its data: the error queue with completions of
+//! What a socket tells next to its data: the error queue with completions of
 //! `MSG_ZEROCOPY` (Linux `Documentation/networking/msg_zerocopy.rst`) and the
 //! times of `SO_TIMESTAMPING` (`timestamping.rst`), and `TCP_INQ`.
 //!
@@ -167,7 +167,7 @@ impl ErrorQueue {
     fn tell(&mut self, news: News) {
         self.news += 1;
         match (self.told.back_mut(), news) {
-            // Neighbours that nobody has read yet are told of as one.
+            // Neighbors that nobody has read yet are told of as one.
             (Some(News::Copied(_, last)), News::Copied(number, _)) if *last + 1 == number => {
                 *last = number;
             }

@@ -123,7 +123,7 @@ pub struct Conn {
     pub deaf: bool,
     /// Another connection of the same ports has taken its place.
     pub is_replaced: bool,
-    /// What it tells beside its data.
+    /// What it tells next to its data.
     pub errors: ErrorQueue,
     pub times: Times,
     /// The send buffer counts what packets occupy.
@@ -339,7 +339,7 @@ impl Host {
         let listener = self.listener_on(segment.dst_port);
         let mut predecessor = None;
         let ports = (segment.dst_port, segment.src_port);
-        // What the listener knows of may have an old connection beside it, in
+        // What the listener knows about may have an old connection next to it, in
         // TIME-WAIT, that gave way.
         let owner = match listener {
             Some(fd) if self.listener_knows(fd, ports) => None,

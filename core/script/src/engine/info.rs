@@ -4,7 +4,7 @@
 //! | word | here |
 //! |---|---|
 //! | `tcpi_reordering` | `DupThresh`, or how far reordering was seen to reach, if that is more; RACK waits for a time instead |
-//! | `tcpi_retrans`, `tcpi_lost` | what was sent again and is not lost again; all that was lost |
+//! | `tcpi_retrans`, `tcpi_lost` | what was retransmitted and is not lost again; all that was lost |
 //! | `tcpi_delivered` | octets by SMSS, after one for the SYN |
 //! | `tcpi_pmtu` | no more than what the MSS of both sides fills |
 //! | `tcpi_pacing_rate` | -1, all bits, where nothing bounds it |
@@ -114,7 +114,7 @@ impl Host {
 }
 
 impl Host {
-    /// What was lost, sent again and delivered.
+    /// What was lost, retransmitted and delivered.
     fn repair_of(&self, index: usize) -> [(&'static str, i64); 8] {
         let tcp = &self.connections[index].tcp;
         let info = tcp.info();

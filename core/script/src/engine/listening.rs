@@ -131,7 +131,7 @@ impl Host {
             let mut listener = Listener::new(ListenerConfig {
                 template,
                 secret: Secret::new(SECRET),
-                // As in Linux one more than was asked for finds room.
+                // As in Linux one more than was requested finds room.
                 backlog: backlog + 1,
                 accept_backlog: backlog + 1,
                 fast_open_backlog: fast_open,

@@ -20,7 +20,7 @@ pub struct SocketOptions {
     pub nonblocking: bool,
     pub send_buffer: Option<u64>,
     pub receive_buffer: Option<u64>,
-    /// Asked for after the connection began: held to at the socket.
+    /// Requested after the connection began: held to at the socket.
     pub late_send_buffer: Option<u64>,
     pub mss: Option<u16>,
     pub congestion: Option<&'static congestion::Entry>,
@@ -308,7 +308,7 @@ impl Host {
         returned(0)
     }
 
-    /// What is told beside the data.
+    /// What is told next to the data.
     fn set_telling(
         &mut self,
         fd: i64,

@@ -32,7 +32,7 @@ struct Watched {
 /// A call that waits for something to be ready.
 #[derive(Clone, Debug)]
 pub enum Watch {
-    /// `poll`: the descriptors with the events they are asked for.
+    /// `poll`: the descriptors with the events to wait for.
     Poll(Vec<(i64, Value)>),
     /// `epoll_wait`: the descriptor and the most events.
     Epoll(i64, usize),

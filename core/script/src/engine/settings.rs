@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The first word is a profile, the rest are settings by their names in plans,
-//! and: `congestion`, `slow_start` (`max_ssthresh` beside `limited`), `mss`,
+//! and: `congestion`, `slow_start` (`max_ssthresh` next to `limited`), `mss`,
 //! `send_buffer`, `receive_buffer`, `initial_ssthresh`. A setting without a value
 //! is switched on. Values with a unit are written without a blank before it.
 //! `send_buffer=auto` and `receive_buffer=auto` ask for no size: the profile's
@@ -252,7 +252,7 @@ pub fn congestion_named(name: &str) -> Result<&'static congestion::Entry, Unsupp
     })
 }
 
-/// The size of a buffer that is asked for; `auto` asks for none.
+/// The size of a buffer that is requested; `auto` asks for none.
 fn buffer(value: &str) -> Option<Option<Bytes>> {
     match value {
         "auto" => Some(None),

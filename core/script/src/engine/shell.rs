@@ -42,7 +42,7 @@ impl Host {
                         None => self.files_of(files).ok_or_else(unsupported)?,
                         Some(_) => return Err(unsupported()),
                     };
-                    // What is asked for must be something that is counted.
+                    // What is requested must be something that is counted.
                     if pattern.contains(['.', '*', '[', '^', '$', '\\'])
                         || (pattern.starts_with("Tcp") && !self.counts(pattern))
                     {

@@ -457,7 +457,7 @@ impl Conn {
     }
 
     /// Octets the application may write now; `limit` is a send buffer that
-    /// was asked for after the connection began.
+    /// was requested after the connection began.
     pub fn room(&self, limit: Option<u64>) -> usize {
         if self.counts_packets {
             let room = self.tcp.send_space().saturating_sub(u64::from(self.held));

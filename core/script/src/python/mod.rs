@@ -6,7 +6,7 @@
 //! `or`, `not`, `x if y else z`, `%` formatting, and the calls `abs`, `min`,
 //! `max`, `len`, `int`, `float`, `round`, `str`, `sum`.
 //!
-//! Deliberately absent: statements that hold others (`if`, `for`, `def`),
+//! Out of scope: statements that hold others (`if`, `for`, `def`),
 //! modules, attributes and comprehensions. No known script uses them on
 //! `tcp_info`; one that does is told where. Integers have 128 bits and say
 //! when that is too few.

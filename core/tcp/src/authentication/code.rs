@@ -7,7 +7,7 @@
 //! ```
 //!
 //! In the header checksum and code are zero; where options are not covered the
-//! authentication option alone stands in for all of them (RFC 5925 section
+//! authentication option alone represents all of them (RFC 5925 section
 //! 5.1). Both algorithms give 96 bits.
 
 use core::net::IpAddr;
@@ -57,7 +57,7 @@ const fn key_len(algorithm: Algorithm) -> usize {
     }
 }
 
-/// A code under way.
+/// A code in progress.
 #[expect(
     clippy::large_enum_variant,
     reason = "on the stack for one segment; a box would be an allocation for each"

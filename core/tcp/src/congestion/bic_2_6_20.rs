@@ -21,7 +21,7 @@
 //! After loss 819/1024 is left, a half for windows up to 14.
 //!
 //! The constants and the order of the rules were read in 2.6.18, 2.6.21 and
-//! 2.6.24, which agree but for `initial_ssthresh` (100, 100, 0).
+//! 2.6.24, which agree except for `initial_ssthresh` (100, 100, 0).
 
 use super::Config;
 use super::linux_2_6_20::{Acks, Control, History, Law, beta_of};

@@ -255,7 +255,7 @@ impl Cubic {
 
 impl CongestionControl for Cubic {
     fn cwnd(&self) -> Bytes {
-        // Asked for several times per segment. No window reaches 2^63 octets, and
+        // Requested several times per segment. No window reaches 2^63 octets, and
         // a signed conversion takes half the instructions of `octets`.
         Bytes::new((self.cwnd * f64::from(self.smss) + 0.5) as i64 as u64)
     }

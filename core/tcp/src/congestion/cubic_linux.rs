@@ -17,7 +17,7 @@
 //! * loss takes its share of cwnd, not of the flight;
 //! * the plateau is forgotten at a timeout.
 //!
-//! Slow start is `HyStart` unless another way is asked for; the kernel's is
+//! Slow start is `HyStart` unless another way is requested; the kernel's is
 //! part of its module. Constants and order of the rules are those of 6.12.
 //!
 //! Three patches of August 2024 would bring it closer to RFC 9438 in small

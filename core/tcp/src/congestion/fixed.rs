@@ -5,7 +5,7 @@
 //! said what may be in flight; with one that fills the path exactly it is a
 //! sender that knows its path.
 //!
-//! It is against RFC 5681 and against everybody on the same path, and here only
+//! It violates RFC 5681 and starves other flows on the same path. It exists only
 //! so that what congestion control costs and saves can be measured. So it is not
 //! in [`super::REGISTRY`], whose controls all promise to slow down; plans find
 //! it by its name.
@@ -14,7 +14,7 @@ use gigatcp_units::{Bytes, Instant};
 
 use super::{Ack, Config, Congestion, CongestionControl, WindowBounds};
 
-/// See the module's own text.
+/// A congestion window that never changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fixed {
     cwnd: Bytes,

@@ -24,7 +24,7 @@ pub(super) enum Passage {
     Opens,
 }
 
-/// The phase before the ACK at hand, and whether a reduction is under way.
+/// The phase before the ACK at hand, and whether a reduction is in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Gate {
     before: Phase,

@@ -8,8 +8,8 @@
 //! needs to take a reduction back. What it draws comes from its own stream
 //! ([`Config::seed`]).
 //!
-//! Finding losses and repairing them is somebody else's work
-//! (`recovery`, a module beside this one): this side only learns that there was congestion.
+//! Loss detection and retransmission belong to another part
+//! (`recovery`, a module next to this one): this side only learns that there was congestion.
 //! During recovery the engine lets `pipe` (RFC 6675) run up to cwnd, so no
 //! control inflates its window by duplicate acknowledgments.
 //!
@@ -196,13 +196,13 @@ pub trait CongestionControl: Debug + Send {
         false
     }
 
-    /// Rate at which to release segments, the first window included; absent = no
-    /// pacing asked for.
+    /// Rate at which to release segments, the first window included; `None`: no
+    /// pacing is requested.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Most octets to release at once; absent = no wish.
+    /// Most octets to release at once; `None`: no limit of its own.
     fn send_quantum(&self) -> Option<Bytes> {
         None
     }
@@ -244,7 +244,7 @@ impl Family {
     }
 }
 
-/// A congestion control that can be asked for by name.
+/// A congestion control that can be requested by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Name in plans and on the command line.
@@ -567,7 +567,7 @@ pub const FIXED: &Entry = &Entry {
     build: |config| Box::new(fixed::Fixed::new(config)),
 };
 
-/// Everything that can be asked for by name.
+/// Everything that can be requested by name.
 pub fn entries() -> impl Iterator<Item = &'static Entry> + Clone {
     REGISTRY.iter().chain([FIXED])
 }

@@ -14,7 +14,7 @@
 //!   saves one RTT.
 //! * Loss halves the window until the next answer after recovery. It should not happen where
 //!   every bottleneck has a router and a buffer of a few BDP: a flow that begins is told R
-//!   before the router knows of it.
+//!   before the router knows about it.
 //! * Until a router answers, and after two rounds without an answer, the flow is Reno.
 //!
 //! The router is the queue discipline `rcp`.

@@ -170,7 +170,7 @@ impl Validation {
     }
 
     /// Congestion found with `flight_size` octets in flight and
-    /// `retransmitted` octets sent again so far: what of a window that is not
+    /// `retransmitted` octets retransmitted so far: what of a window that is not
     /// validated was in use, and what is left of it (section 4.4.1).
     pub(crate) fn on_congestion(
         &mut self,

@@ -17,7 +17,7 @@ use crate::ecn::Marked;
 use crate::recovery::Judgment;
 use crate::scoreboard::Revealed;
 
-/// What one acknowledgment taught, beside what it revealed of the flight.
+/// What one acknowledgment taught, next to what it revealed of the flight.
 #[derive(Clone, Copy, Debug)]
 struct Learned {
     /// `pipe` before it.
@@ -28,7 +28,7 @@ struct Learned {
     lost: u64,
     /// What is newly reported as marked by the network.
     marked: Marked,
-    /// The window is at its least and congestion was notified: nothing that is
+    /// The window is at its minimum and congestion was notified: nothing that is
     /// acknowledged opens it (RFC 3168 section 6.1.2).
     held: bool,
     /// Octets acknowledged that may open the window.
@@ -94,7 +94,7 @@ impl<P: Payload> Connection<P> {
 
     /// SND.WND follows the newest segment (SND.WL1, SND.WL2). A retransmission
     /// has an old SEG.SEQ but may bring a new SEG.ACK: then it is the newest
-    /// all the same, and SND.WND, which counts from SND.UNA, must follow.
+    /// anyway, and SND.WND, which counts from SND.UNA, must follow.
     fn update_window(&mut self, now: Instant, ack: u64, wnd: u64, segment: &Segment<P>) {
         let seq = self.rcv.offset_of(segment.seq).unwrap_or(0);
         let newer = ack > self.snd.una
@@ -108,7 +108,7 @@ impl<P: Payload> Connection<P> {
         self.snd.wl1 = self.snd.wl1.max(seq);
         self.snd.wl2 = ack;
         self.snd.max_wnd = self.snd.max_wnd.max(wnd);
-        // The peer answers, so it is alive: probing may go on for ever
+        // The peer answers, so it is alive: probing may go on indefinitely
         // (RFC 9293 MUST-37).
         if wnd == 0 {
             self.timeouts_in_a_row = 0;
@@ -118,8 +118,8 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Others overtook this acknowledgment, so it acknowledges nothing and its
-    /// window is old. What it reports as SACKed or as received twice is news all
-    /// the same: RFC 6675 section 5 takes any acknowledgment that brings SACK
+    /// window is old. What it reports as SACKed or as received twice is news
+    /// even so: RFC 6675 section 5 takes any acknowledgment that brings SACK
     /// information (Linux `tcp_ack`, `old_ack`).
     fn learn_late(&mut self, now: Instant, received_at: Instant, ack: u64, segment: &Segment<P>) {
         if !self.sack || segment.options.sack.is_empty() {
@@ -281,7 +281,7 @@ impl<P: Payload> Connection<P> {
             self.take_duplicate_report(now, left..right, revealed);
         }
         for (left, right) in usable.iter().flatten().copied() {
-            // Blocks outside what is in flight are lies or ghosts.
+            // Blocks outside what is in flight are false or old duplicates.
             let inside = left < right && right <= self.snd.nxt && right > self.snd.una;
             if inside {
                 self.board.on_sack(left.max(self.snd.una)..right, revealed);
@@ -391,7 +391,7 @@ impl<P: Payload> Connection<P> {
             self.reduce_window(now, kind, flight_size, self.board.pipe());
             if self.profile.timer.repair_restarts_timer {
                 // For the retransmission that follows. It may be held back by
-                // pacing and found needless before it leaves: the timer must
+                // pacing and found spurious before it leaves: the timer must
                 // not wait for it.
                 self.restart_retransmit_timer(now);
             }
@@ -400,7 +400,7 @@ impl<P: Payload> Connection<P> {
 
     fn tell_congestion_control(&mut self, now: Instant, revealed: &Revealed, learned: &Learned) {
         // What was sent before the round began, its last octet included, says
-        // nothing of the round: only what left in it ends it. By what is known to
+        // nothing about the round: only what left in it ends it. By what is known to
         // be delivered: behind a hole SND.UNA stands still for as long as it is late.
         let round_end = self.board.highest_delivered() > self.round_end;
         if round_end {

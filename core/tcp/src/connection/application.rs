@@ -65,7 +65,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// RECEIVE: up to `max` octets in order, in one piece. The window this
-    /// opens is told to the peer when it is worth a segment.
+    /// opens is advertised to the peer when it is worth a segment.
     pub fn read(&mut self, now: Instant, max: usize) -> Option<P> {
         let max = if self.urgent.is_ahead() {
             self.up_to_mark(max)
@@ -137,7 +137,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// The host is short of memory: what lies beyond a hole is given back, and
-    /// the peer has to send it again, though it may have been reported (RFC
+    /// the peer has to retransmit it, though it may have been reported (RFC
     /// 2018 section 8 allows it; FreeBSD `tcp_drain`, Linux
     /// `tcp_prune_ofo_queue`). Returns the octets given back.
     pub fn renege(&mut self) -> u64 {
@@ -173,8 +173,8 @@ impl<P: Payload> Connection<P> {
         self.write_blocked = false;
     }
 
-    /// ABORT because a segment that acknowledged `ack` brought data that nobody
-    /// will read (RFC 9293 section 3.6.1): the reset stands at `ack`, where a
+    /// ABORT because a segment that acknowledged `ack` brought data after the application
+    /// stopped reading (RFC 9293 section 3.6.1): the reset stands at `ack`, where a
     /// peer that missed some of ours expects it (RFC 5961 section 3.2).
     pub fn abort_answering(&mut self, now: Instant, ack: Option<SeqNumber>) {
         self.abort(now);
@@ -183,7 +183,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// ABORT: the connection is gone at once; the peer is told with RST where
+    /// ABORT: the connection is gone at once; a RST informs the peer where
     /// RFC 9293 section 3.10.5 says so.
     pub fn abort(&mut self, now: Instant) {
         let tell = matches!(

@@ -9,13 +9,14 @@
 //! ICMP errors that would end a connection or shrink its segments are not heard
 //! either (section 7.8, see `icmp`).
 //!
-//! Keys change without a word (section 7.5.2): whoever wants a new one names it
+//! Keys change without a message of their own (section 7.5.2): the side that wants a new one
+//! names it
 //! in RNextKeyID; the other side uses it from then on, once it has it.
 //!
 //! The sequence number extension (section 6.2) is what the engine's 64-bit
 //! positions have above their 32 bits. A code is one of a wire segment, so
 //! segmentation offload is off. Signing writes the segment to octets once more,
-//! into a buffer that is kept; options leave room for one SACK block beside
+//! into a buffer that is kept; options leave room for one SACK block next to
 //! timestamps, and for no Fast Open cookie.
 
 use alloc::boxed::Box;
@@ -29,7 +30,7 @@ use crate::authentication::{Direction, KeyError, Keys, MasterKey, TrafficKey, is
 use crate::four_tuple::FourTuple;
 use gigatcp_units::Instant;
 
-/// Octets of the option, beside each segment.
+/// Octets of the option, next to each segment.
 pub(super) const OPTION_LEN: u32 = 16;
 
 /// Octets of a code.
@@ -116,8 +117,8 @@ impl<P: Payload> Connection<P> {
     /// Removes the key sent by `send_id`.
     ///
     /// # Errors
-    /// [`KeyError::InUse`] for the current key and for the one the peer was
-    /// told to use next (RFC 5925 section 3.3); [`KeyError::Unknown`].
+    /// [`KeyError::InUse`] for the current key and for the one named to the peer
+    /// as the next (RFC 5925 section 3.3); [`KeyError::Unknown`].
     pub fn remove_key(&mut self, send_id: u8) -> Result<(), KeyError> {
         let state = self.authentication.as_mut().ok_or(KeyError::Unknown)?;
         let key = state.keys.chain.sending(send_id).ok_or(KeyError::Unknown)?;
@@ -150,7 +151,7 @@ impl<P: Payload> Connection<P> {
             .map(|state| (state.current, state.next))
     }
 
-    /// Signs a segment that is about to leave. Options that do not fit beside
+    /// Signs a segment that is about to leave. Options that do not fit next to
     /// the code stay behind.
     pub(super) fn signed(&mut self, mut segment: Segment<P>) -> Option<Segment<P>> {
         let first_syn = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
@@ -217,7 +218,7 @@ impl<P: Payload> Connection<P> {
             self.counters.authentication_failed += 1;
             return false;
         }
-        // Section 7.5.2 step 3 (e): an unknown wish is left unheard.
+        // Section 7.5.2 step 3 (e): a request for an unknown key is ignored.
         if state.keys.chain.sending(option.r_next_key_id).is_some() {
             state.current = option.r_next_key_id;
         }

@@ -1,7 +1,7 @@
 //! Buffers that fit themselves to the path: see [`crate::receive_autotuning`]
 //! for the receiver; the sender keeps room for two congestion windows, one in
 //! flight and one for what the next round trip may add (Linux
-//! `tcp_sndbuf_expand`). A side that asked for a size has that size and no
+//! `tcp_sndbuf_expand`). A side that requested a size has that size and no
 //! other, as with `SO_RCVBUF` and `SO_SNDBUF`.
 
 use gigatcp_events::{Event, EventMask};
@@ -16,13 +16,13 @@ use crate::truesize::{self, SendMemory, SendQueue};
 /// Windows the send buffer has room for.
 const WINDOWS_KEPT: u64 = 2;
 
-/// Segments of the least window it keeps room for (Linux `TCP_INIT_CWND`).
+/// Segments of the minimum window it keeps memory for (Linux `TCP_INIT_CWND`).
 const LEAST_SEGMENTS: u64 = 10;
 
 /// What a connection keeps for its buffers.
 #[derive(Debug)]
 pub(super) struct Buffers {
-    /// Asked for by the application.
+    /// Requested by the application.
     pub(super) send_requested: Option<Bytes>,
     pub(super) receive_requested: Option<Bytes>,
     /// The most the send buffer grows to; 0: it does not grow.
@@ -35,7 +35,7 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// For a connection that asked for these.
+    /// State for a connection with these requested sizes.
     pub(super) fn new(
         now: Instant,
         profile: &Profile,
@@ -198,7 +198,7 @@ impl<P: Payload> Connection<P> {
 
     /// Asks for a receive buffer of that size (`SO_RCVBUF`): from now on it
     /// has the size that is granted. The window scale was settled by the SYN
-    /// and bounds the window all the same; a window that was offered stays
+    /// and bounds the window anyway; a window that was offered stays
     /// offered unless the profile lets it shrink.
     pub fn request_receive_buffer(&mut self, requested: Bytes) {
         self.buffers.receive_requested = Some(requested);
@@ -222,8 +222,8 @@ impl<P: Payload> Connection<P> {
     /// Octets that may be written now: what the send buffer has room for, and
     /// where `not_sent_lowat` is set, as long as less than that waits unsent
     /// (Linux `TCP_NOTSENT_LOWAT`). Less than a segment is never all: it could
-    /// not leave while Nagle's algorithm waits for the rest. None where nothing
-    /// may be written any more.
+    /// not leave while Nagle's algorithm waits for the rest. `None` if the connection
+    /// takes no more data.
     #[inline]
     pub fn send_space(&self) -> u64 {
         if !self.may_write() {
@@ -260,7 +260,7 @@ impl<P: Payload> Connection<P> {
     /// `not_sent_lowat`, as in Linux (`sk_stream_is_writeable`).
     pub fn send_wake_space(&self) -> u64 {
         if self.buffers.send_memory.is_some() {
-            // A third of the buffer is asked for before there is any room again.
+            // A third of the buffer is requested before there is any room again.
             return 1;
         }
         let capacity = self.send_buffer.capacity();

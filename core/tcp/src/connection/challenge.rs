@@ -38,7 +38,7 @@ use gigatcp_wire::{Flags, Payload, Segment};
 use super::{Connection, Failure, Reset};
 use crate::profile::Profile;
 
-/// How many answers nobody asked for have left lately.
+/// How many unsolicited answers have left lately.
 #[derive(Clone, Debug)]
 pub(super) struct ChallengeLimit {
     since: Instant,
@@ -107,7 +107,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Whether `ack`, which is older than SND.UNA, is so old that nothing of
+    /// Whether `ack`, which is older than SND.UNA, is so old that no segment of
     /// this connection can say it (RFC 5961 section 5.2).
     pub(super) fn is_ack_impossible(&self, ack: u64) -> bool {
         self.profile.defense.challenge_ack && self.snd.una - ack > self.snd.max_wnd

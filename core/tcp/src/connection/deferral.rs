@@ -1,7 +1,7 @@
 //! Waiting for a larger super-segment, as Linux does where a device splits
 //! them (`tcp_tso_should_defer`, net/ipv4/tcp_output.c).
 //!
-//! Each acknowledgment opens the window by a segment or two. Whoever uses that
+//! Each acknowledgment opens the window by a segment or two. A sender that uses that
 //! at once hands the device many small super-segments, and pays for each; who
 //! waits for a part of the window hands over few. The price is the window:
 //! until the part is together, it lies idle. With a queue of about one
@@ -24,12 +24,12 @@ use gigatcp_wire::{MAX_SUPER_SEGMENT, Payload};
 
 use super::Connection;
 
-/// Whoever has sent nothing for longer than this does not wait.
+/// A sender that was idle for longer than this does not wait.
 const SILENCE: Duration = Duration::from_millis(1);
 
 impl<P: Payload> Connection<P> {
     /// Some of `unsent` octets may leave now, by cwnd's `allowance` and the peer's
-    /// `window`: whether they wait for more all the same. Notes what they wait
+    /// `window`: whether they wait for more anyway. Notes what they wait
     /// for.
     #[cold]
     #[inline(never)]

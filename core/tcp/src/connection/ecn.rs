@@ -104,7 +104,7 @@ impl<P: Payload> Connection<P> {
 
     // The handshake.
 
-    /// Puts on our SYN or SYN-ACK what it has to say about ECN.
+    /// Puts on our SYN or SYN-ACK what it reports about ECN.
     pub(super) fn dress_syn(&mut self, syn: &mut Segment<P>) {
         if !self.syn_answers {
             syn.flags |= self.ecn.flags_of_syn(self.timeouts_in_a_row);
@@ -124,7 +124,7 @@ impl<P: Payload> Connection<P> {
 
     /// The peer's SYN or SYN-ACK, the first that counts.
     pub(super) fn settle_ecn(&mut self, now: Instant, syn: &Segment<P>) {
-        // A SYN is told of by the SYN-ACK and not counted (RFC 9768 section 3.2).
+        // The SYN-ACK reports a SYN, which is not counted (RFC 9768 section 3.2).
         let counted = u32::from(syn.flags.contains(Flags::ACK));
         self.ecn.count(syn.ecn, counted);
         if !syn.flags.contains(Flags::ACK) {
@@ -267,8 +267,8 @@ impl<P: Payload> Connection<P> {
 
     /// Data that was there before, wholly: our acknowledgments may not have
     /// got through. What crossed the path counts, if it is not older than our
-    /// last acknowledgment (as Linux): there is no telling a ghost from a
-    /// repetition beyond that.
+    /// last acknowledgment (as Linux): beyond that an old duplicate is indistinguishable from a
+    /// repetition.
     pub(super) fn note_repetition(&mut self, segment: &Segment<P>) {
         if self.ecn.feedback() != EcnFeedback::Accurate {
             return;
@@ -298,8 +298,8 @@ impl<P: Payload> Connection<P> {
             || self.quick_start.is_due()
     }
 
-    /// Dresses a segment that is no SYN: options for routers, the AccECN option, and
-    /// that its flags are a counter. `has_room` says whether there is room beside its payload.
+    /// Adds to a segment other than a SYN: options for routers, the AccECN option, and
+    /// that its flags are a counter. `has_room` says whether there is room next to its payload.
     pub(super) fn dress(&mut self, segment: &mut Segment<P>, has_room: bool) {
         if self.routers.is_on() || self.quick_start.is_due() {
             self.dress_for_routers(segment);
@@ -353,7 +353,7 @@ impl<P: Payload> Connection<P> {
 
     /// Whether a segment with `len` octets of data has room for an AccECN
     /// option; with accurate feedback the first data is to have one (RFC 9768
-    /// section 3.2.3.2.1), and what is sent again is not (3.2.3.2.2).
+    /// section 3.2.3.2.1), and what is retransmitted is not (3.2.3.2.2).
     pub(super) fn has_room_for_accecn(&mut self, seq: u64, len: u64, fresh: bool) -> bool {
         if self.ecn.feedback() != EcnFeedback::Accurate {
             return false;
@@ -445,7 +445,7 @@ impl<P: Payload> Connection<P> {
     /// Whether the ACE field tells how our SYN-ACK arrived: on the segment that
     /// completes our passive open, and on a pure acknowledgment without SACK that
     /// acknowledges no more than the SYN-ACK and says what was said then. Our
-    /// SYN-ACK may have arrived again, and the client tells of each (RFC 9768
+    /// SYN-ACK may have arrived again, and the client reports each (RFC 9768
     /// section 3.2.2.1); section 3.2.2.2 lets a server look. If it was a counter
     /// after all, the next acknowledgment says the same.
     fn is_handshake_ack(&self, segment: &Segment<P>) -> bool {
@@ -454,7 +454,7 @@ impl<P: Payload> Connection<P> {
         self.ecn.is_handshake() || (self.snd.una <= 1 && is_pure && again)
     }
 
-    /// Packets that so many octets were: full ones, or one to a transmission.
+    /// Packets in that number of octets: full ones, or one to a transmission.
     /// Where some of them had been SACKed, and counted then, full ones.
     fn packets_of(&self, octets: u64, revealed: &Revealed) -> u32 {
         let full = octets.div_ceil(u64::from(self.smss));
@@ -505,7 +505,7 @@ impl<P: Payload> Connection<P> {
     }
 }
 
-/// Octets that an acknowledgment newly tells of as delivered.
+/// Octets that an acknowledgment newly reports as delivered.
 fn newly_delivered(revealed: &Revealed) -> u64 {
     revealed.acked - revealed.acked_after_sack + revealed.sacked
 }

@@ -1,9 +1,9 @@
 //! TCP Fast Open inside a connection: RFC 7413 sections 4.2 and 3.
 //!
 //! * Client: the first SYN carries a cookie (or asks for one) and, with a
-//!   cookie, as much of what is written as one segment holds. A SYN sent again
+//!   cookie, as much of what is written as one segment holds. A SYN retransmitted
 //!   carries neither (section 4.2.1): a path that drops such SYNs costs one
-//!   timeout and no more. What the SYN-ACK does not acknowledge is sent again
+//!   timeout and no more. What the SYN-ACK does not acknowledge is retransmitted
 //!   at once.
 //! * Server: text on a SYN whose cookie was found good is readable at once, the
 //!   SYN-ACK acknowledges it, and data may leave before the handshake is
@@ -34,7 +34,7 @@ pub(super) struct FastOpen {
     accepted: bool,
     /// Server: and there was text on it, which was taken.
     text_taken: bool,
-    /// Server: one of the few that may be under way.
+    /// Server: one of the limited number of Fast Open connections in progress.
     slot: Option<FastOpenSlot>,
     /// Client: most octets of text on our SYN.
     room: u32,
@@ -110,7 +110,7 @@ impl<P: Payload> Connection<P> {
         connection
     }
 
-    /// The connection counts as one under way until its handshake is complete
+    /// The connection counts as one in progress until its handshake is complete
     /// or it is gone (RFC 7413 section 5.1).
     pub fn hold_fast_open_slot(&mut self, slot: FastOpenSlot) {
         if let Some(state) = &mut self.fast_open {
@@ -164,8 +164,8 @@ impl<P: Payload> Connection<P> {
         self.state == State::SynReceived && self.snd.wnd > 0 && self.is_opened_fast()
     }
 
-    /// The option of the SYN or SYN-ACK that is about to leave. A SYN sent
-    /// again asks for nothing any more; a SYN-ACK repeats its grant.
+    /// The option of the SYN or SYN-ACK that is about to leave. A retransmitted SYN
+    /// requests nothing any more; a SYN-ACK repeats its grant.
     pub(super) fn fast_open_option(&self) -> Option<FastOpenCookie> {
         let option = self.fast_open.as_ref()?.option;
         let is_first_syn = self.snd.nxt == 0 && !self.syn_answers;
@@ -173,7 +173,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Octets of text for our first SYN: only with a cookie, and no more than
-    /// fits beside `options`.
+    /// fits next to `options`.
     pub(super) fn text_for_syn(&self, options: &Options) -> u64 {
         let Some(state) = &self.fast_open else {
             return 0;

@@ -54,9 +54,9 @@ impl<P: Payload> Connection<P> {
     /// Acts on an error about the segment at `seq`; says whether it meant
     /// anything.
     fn take_icmp(&mut self, now: Instant, kind: IcmpKind, seq: u64) -> bool {
-        // RFC 5925 section 7.8: nobody signs an ICMP error, so those that would
-        // do harm are not heard where everything must be signed. Probes find
-        // the path's MTU all the same.
+        // RFC 5925 section 7.8: ICMP errors are not signed, so those that would
+        // do harm are ignored where everything must be signed. Probes find
+        // the path's MTU anyway.
         let would_harm = kind.is_hard() || matches!(kind, IcmpKind::TooBig { .. });
         if self.authentication.is_some() && would_harm {
             return false;

@@ -1,10 +1,10 @@
 //! A moment's view of a connection: STATUS of RFC 9293 section 3.9.1.6, in the
 //! words of Linux's `tcp_info`.
 //!
-//! Asked for by samplers and scripts, never on the path of a segment: its cost
+//! Requested by samplers and scripts, never on the path of a segment: its cost
 //! is that of the retransmissions outstanding.
 //!
-//! Deliberately absent: counts of segments where the engine counts octets, and
+//! Out of scope: counts of segments where the engine counts octets, and
 //! `tcpi_busy_time` (when nothing more is written, time is the application's
 //! though data is in flight).
 
@@ -37,14 +37,14 @@ pub struct Info {
     /// Octets of the flight known or presumed to have arrived, beyond a hole
     /// (`tcpi_sacked`).
     pub sacked: Bytes,
-    /// Octets of the flight found lost, sent again or not (`tcpi_lost`).
+    /// Octets of the flight found lost, retransmitted or not (`tcpi_lost`).
     pub lost: Bytes,
-    /// Octets of the flight that were sent again (`tcpi_retrans`).
+    /// Octets of the flight that were retransmitted (`tcpi_retrans`).
     pub retransmitted: Bytes,
     /// Octets delivered in all, however they were acknowledged, the SYN among
     /// them (`tcpi_delivered`).
     pub delivered: Bytes,
-    /// Rate of delivery: the latest sample, but for those that the application
+    /// Rate of delivery: the latest sample, except for those that the application
     /// made lower (`tcpi_delivery_rate`).
     pub delivery_rate: Option<Rate>,
     /// Sender maximum segment size.
@@ -78,7 +78,7 @@ pub struct Info {
     pub rcv_nxt: u64,
     /// Window scale shift we apply to windows received, and they to ours.
     pub window_scale: (u8, u8),
-    /// Send and receive buffer asked for; absent: none, and then they may
+    /// Send and receive buffer requested; `None`: neither, and then they may
     /// grow.
     pub buffers_requested: (Option<Bytes>, Option<Bytes>),
     /// Whether the send and the receive buffer fit themselves to the path.

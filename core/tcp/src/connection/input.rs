@@ -165,7 +165,7 @@ impl<P: Payload> Connection<P> {
     /// An acknowledgment without data from the very edge of our window: the
     /// peer has filled it and we miss some of that. Section 3.4's table refuses
     /// it; then two sides that both miss data would each refuse the other's
-    /// news and answer it, for ever. Every kernel takes it.
+    /// news and answer it, indefinitely. Every kernel takes it.
     fn is_ack_at_the_edge(&self, seq: u64, segment: &Segment<P>) -> bool {
         seq == self.rcv.edge
             && segment.seq_len() == 0
@@ -174,7 +174,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// A FIN without data where our window ends: Linux takes it, so that a peer which sends
-    /// it into a closed window does not send it for ever.
+    /// it into a closed window does not send it indefinitely.
     fn is_fin_at_the_edge(&self, seq: u64, segment: &Segment<P>) -> bool {
         self.window.counts_packets()
             && seq == self.rcv.nxt

@@ -1,7 +1,7 @@
 //! Whether a silent peer is still there: keep-alives, RFC 9293 section 3.8.4;
 //! and how long FIN-WAIT-2 waits for it.
 //!
-//! Keep-alives are off unless asked for, by profile or application (MUST-24,
+//! Keep-alives are off unless requested, by profile or application (MUST-24,
 //! MUST-25). After `keepalive_time` (MUST-27, MUST-28: two hours) without any
 //! acceptable segment, and with nothing in flight or waiting (MUST-26), a probe
 //! leaves: no data, SEG.SEQ = SND.NXT - 1, which every TCP answers because it is
@@ -95,7 +95,7 @@ impl<P: Payload> Connection<P> {
     /// How keep-alives are sent from now on (RFC 9293 MUST-27): the first after
     /// `time` of silence, counted from when the peer was heard last, then one
     /// each `interval`, of which `probes`, two at least (MUST-29), may stay
-    /// without answer. An interval under way ends as it began.
+    /// without answer. An interval in progress ends as it began.
     pub fn set_keepalive_times(
         &mut self,
         now: Instant,

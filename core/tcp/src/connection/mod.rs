@@ -31,7 +31,7 @@
 //! | `authenticate` | RFC 5925: every segment signed and checked |
 //! | `fast_open` | RFC 7413: text on a SYN, delivered at once |
 //! | `time_wait` | 3.6.1, RFC 6191, RFC 1337: when TIME-WAIT gives way |
-//! | `repair` | RFC 8985, 9937, 5682, 3522: who judges when |
+//! | `repair` | RFC 8985, 9937, 5682, 3522: which rule decides when |
 //! | `quick_start` | RFC 4782: a first window that routers approve |
 //! | `routers` | XCP, RCP: requests to routers, and their answers |
 //! | `validation` | RFC 7661 and RFC 5681 4.1: windows that were not in use |
@@ -122,7 +122,7 @@ pub struct Config {
     /// Initial send sequence number (RFC 9293 section 3.4.1: the driver must
     /// make it unpredictable where that matters, RFC 6528).
     pub iss: SeqNumber,
-    /// The version of IP underneath: decides the default MSS and the least MTU.
+    /// The version of IP below: decides the default MSS and the minimum MTU.
     pub ip: IpVersion,
     /// Largest segment we can receive, from the MTU (RFC 6691: MTU - 40 for
     /// IPv4, MTU - 60 for IPv6); announced in the MSS option.
@@ -133,10 +133,10 @@ pub struct Config {
     pub initial_ssthresh: Option<u32>,
     /// Slow-start variant.
     pub slow_start: SlowStart,
-    /// Send buffer asked for; absent: the profile's own, which autotuning may
-    /// let grow. What was asked for never changes by itself.
+    /// Send buffer requested; `None`: the profile's own, which autotuning may
+    /// let grow. What was requested never changes by itself.
     pub send_buffer: Option<Bytes>,
-    /// Receive buffer asked for; absent: as with the send buffer.
+    /// Receive buffer requested; `None`: as with the send buffer.
     pub receive_buffer: Option<Bytes>,
     /// Start of the timestamp clock (RFC 7323 section 5.4).
     pub timestamp_offset: u32,
@@ -229,7 +229,7 @@ pub struct Counters {
     pub window_probes: u64,
     /// Segments dropped by PAWS.
     pub paws_dropped: u64,
-    /// Times the peer told of urgent data further on.
+    /// How often the peer moved its urgent pointer forward.
     pub urgent_marks: u64,
     /// Keep-alive probes sent.
     pub keepalive_probes: u64,
@@ -258,7 +258,7 @@ pub struct Counters {
     pub challenge_acks_suppressed: u64,
 }
 
-/// See the module's own text.
+/// One TCP connection: its send and receive sequence spaces and their timers.
 #[derive(Debug)]
 pub struct Connection<P> {
     profile: Profile,

@@ -367,7 +367,7 @@ impl<P: Payload> Connection<P> {
         Some(self.resend(now, lost.start..lost.start + len, reason))
     }
 
-    /// Everything inside the window that is marked lost has been sent again,
+    /// Everything inside the window that is marked lost has been retransmitted,
     /// and the rest waits for the window. Where it is closed, probes ask for it
     /// (RFC 9293 MUST-35); where it is open, what is in flight inside it has the
     /// retransmission timer.
@@ -392,7 +392,7 @@ impl<P: Payload> Connection<P> {
         Some(self.send_new(now, len, SendReason::New))
     }
 
-    /// Sends octets again that were sent before.
+    /// Retransmits octets.
     pub(super) fn resend(
         &mut self,
         now: Instant,

@@ -16,8 +16,8 @@ use crate::pacing::{Pace, Pacer};
 pub(super) struct Pacing {
     pub(super) pacer: Pacer,
     pub(super) window_use: WindowUse,
-    /// Octets of the first window that have yet to leave: so many, new or sent
-    /// again, are not paced but by a control that has a rate of its own.
+    /// Octets of the first window that have yet to leave. This number, new or retransmitted,
+    /// is paced only by a control that has a rate of its own.
     pub(super) first_window_left: u64,
 }
 
@@ -106,9 +106,9 @@ impl<P: Payload> Connection<P> {
             self.profile.pacing.pacing_ca_ratio
         };
         let window = cwnd.max(self.snd.flight_size());
-        // Where acknowledgments are lost for long, their echoes tell of round
-        // trips longer than any timeout: a retransmission must not wait for
-        // its moment until the timer has asked for the next.
+        // Where acknowledgments are lost for long, their echoes report RTTs
+        // longer than any timeout: a retransmission must not wait for
+        // its moment until the timer requires the next.
         let longest = self.profile.timer.rto_max.max(self.profile.timer.rto_min);
         let srtt = self.rtt.measured_srtt()?.min(longest);
         Pace::from_window(window, srtt, percent)
@@ -180,7 +180,7 @@ impl<P: Payload> Connection<P> {
 
     /// `len` octets leave: the next have to wait for as long as these take,
     /// unless all of it belongs to the first window. What of that is lost is
-    /// sent again at the pace of everything (Linux counts what has left, too).
+    /// retransmitted at the pace of everything (Linux counts what has left, too).
     #[inline]
     pub(super) fn on_released(&mut self, now: Instant, len: u64) {
         if len <= self.pacing.first_window_left && (len == 0 || self.is_in_first_burst()) {

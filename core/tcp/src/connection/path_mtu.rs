@@ -207,8 +207,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// SND.UNA has passed the end of the probe. If any of it was sent again,
-    /// nobody knows which one arrived.
+    /// SND.UNA has passed the end of the probe. If any of it was retransmitted,
+    /// it is unknown which transmission arrived.
     pub(super) fn on_probe_covered(&mut self, now: Instant, retransmitted: bool) {
         if retransmitted {
             self.path.forget_probe();
@@ -217,8 +217,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Loss was found. If it is the probe, and nothing but the probe, then it
-    /// was too big, and that is no congestion.
+    /// A loss was found. If it is the probe, and only the probe, then it
+    /// was too big, and that is not congestion.
     #[cold]
     pub(super) fn excuse_probe(&mut self, now: Instant, judgment: Judgment) -> Judgment {
         let Some(probe) = self.path.probe() else {

@@ -23,7 +23,7 @@ const OVERRIDE_TIMEOUT: (Duration, Duration) = (Duration::from_millis(100), Dura
 impl<P: Payload> Connection<P> {
     /// Something waits to be sent, nothing is in flight that an
     /// acknowledgment could come for, and the window does not let it out:
-    /// keep a timer so that a lost window update cannot stop us for ever
+    /// keep a timer so that a lost window update cannot stop us indefinitely
     /// (RFC 9293 MUST-36). Where the window is open but small, this is the
     /// override timer of section 3.8.6.2.1, 0.1 to 1 second (SHLD-28).
     pub(super) fn arm_persist(&mut self, now: Instant) {
@@ -130,7 +130,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// All that is in flight is what probed a window that has opened since: less
-    /// than a segment, lost though nobody judged it.
+    /// than a segment, lost although loss detection has not marked it.
     pub(super) fn is_lone_probe(&self, lost: &Range<u64>) -> bool {
         *lost == (self.snd.una..self.snd.nxt)
             && lost.end - lost.start < u64::from(self.smss)

@@ -1,6 +1,6 @@
 //! Telling the congestion control that there was congestion.
 //!
-//! Whoever finds it (acknowledgments, the timer, an explicit notification)
+//! Whatever finds it (acknowledgments, the timer, an explicit notification)
 //! comes here, so that the control, the events and the phase always agree.
 
 use gigatcp_events::{CwndCause, Phase};
@@ -29,7 +29,7 @@ impl<P: Payload> Connection<P> {
 
     /// `FlightSize` when congestion is found, by an acknowledgment that has just
     /// taken `acked` octets off the flight. They were in the network when it was
-    /// congested, and an acknowledgment of everything must not leave the least
+    /// congested, and an acknowledgment of everything must not leave the minimum
     /// window: they count, as far as cwnd reaches, beyond which lies only what
     /// had been SACKed long before. What limited transmit sent does not (RFC
     /// 5681 section 3.2 step 2).
@@ -125,7 +125,7 @@ impl<P: Payload> Connection<P> {
         let from = self.recovery.phase();
         self.counters.undos += 1;
         if from == Phase::Loss || self.profile.recovery.rack {
-            // The timer was wrong about all of it; time judges the rest anew.
+            // The timer was wrong about all of it; RACK decides about the rest anew.
             self.board.forget_losses();
         }
         if from != Phase::Loss {

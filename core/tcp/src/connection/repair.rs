@@ -1,6 +1,6 @@
 //! Loss recovery and the connection: who is asked when, and what follows.
 //!
-//! `recovery` judges, `rack` and `tlp` know about time, `prr` says how much
+//! `recovery` decides, `rack` and `tlp` know about time, `prr` says how much
 //! leaves, `frto` and `eifel` whether any of it was needed; here is the order in
 //! which one acknowledgment, or one timer, passes them. With nothing
 //! suspicious an acknowledgment costs one test in [`Connection::judge`].
@@ -33,7 +33,7 @@ pub(super) enum EarlyTimer {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Judges what an acknowledgment revealed.
+    /// Decides on what an acknowledgment revealed.
     pub(super) fn judge(
         &mut self,
         now: Instant,
@@ -121,7 +121,7 @@ impl<P: Payload> Connection<P> {
         self.timestamps.as_ref()?.left_by(received_at, echo)
     }
 
-    /// By what time judges now: RFC 8985 section 6.2 steps 4 and 5.
+    /// Decides by time: RFC 8985 section 6.2 steps 4 and 5.
     fn overdue(&mut self, now: Instant) -> Option<crate::scoreboard::Overdue> {
         if !(self.profile.recovery.rack && self.sack) {
             return None;
@@ -267,7 +267,7 @@ impl<P: Payload> Connection<P> {
         segment
     }
 
-    /// RFC 8985 section 7.4: whether the probe repaired a loss in silence,
+    /// RFC 8985 section 7.4: whether the probe repaired a loss silently,
     /// which the congestion control then has to answer.
     pub(super) fn account_for_probe(
         &mut self,
@@ -398,7 +398,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// PRR answers an acknowledgment that delivered so many octets.
+    /// PRR answers an acknowledgment that delivered `octets`.
     pub(super) fn release_in_reduction(
         &mut self,
         delivered: u64,

@@ -3,7 +3,7 @@
 //!
 //! Header, window, options, and the bookkeeping of what is sent. What few
 //! connections have (an authentication code, AccECN, an urgent mark) is put on
-//! afterwards, by the files that know of it.
+//! afterwards, by the files that know about it.
 
 use core::ops::Range;
 
@@ -20,7 +20,7 @@ pub(super) struct Header {
     pub(super) seq: u64,
     pub(super) flags: Flags,
     pub(super) ecn: Ecn,
-    /// Whether an AccECN option fits beside the payload.
+    /// Whether an AccECN option fits next to the payload.
     pub(super) has_room: bool,
 }
 
@@ -153,7 +153,7 @@ impl<P: Payload> Connection<P> {
         let sack = if payload.is_empty() {
             self.sack_blocks()
         } else {
-            // Data segments carry no SACK blocks: they would not fit beside
+            // Data segments carry no SACK blocks: they would not fit next to
             // a full segment. The bare ACK that follows does.
             SackBlocks::default()
         };
@@ -202,7 +202,7 @@ impl<P: Payload> Connection<P> {
 
     /// The window to offer now, in octets: whole units of the scale. It is
     /// rounded up rather than shrunk or scaled away to nothing, but never more
-    /// than one unit beyond the buffer: rounding up for ever would never close
+    /// than one unit beyond the buffer: rounding up indefinitely would never close
     /// the window. Where it has to be rounded down, what was offered before is
     /// still accepted (RFC 7323 section 2.4).
     pub(super) fn window_on_wire(&self) -> u64 {
@@ -224,7 +224,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// The blocks to report: a duplicate first (RFC 2883), then what is held,
-    /// most recent first; three beside timestamps, else four.
+    /// most recent first; three next to timestamps, else four.
     fn sack_blocks(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         if !self.sack {

@@ -1,11 +1,11 @@
 //! Text and FIN on a SYN: RFC 9293 sections 3.4, 3.10.7.2 and 3.10.7.3.
 //!
-//! What stands on a SYN beside it waits, unacknowledged, until the connection
+//! What stands on a SYN next to it waits, unacknowledged, until the connection
 //! is established; what stands on a SYN-ACK is taken at once, for with it the
-//! connection is. Nobody reads a word before the three-way handshake has shown
+//! connection is. No data is read before the three-way handshake has shown
 //! that the peer is where it says: to be faster takes Fast Open
 //! (`connection/fast_open.rs`). Without the switch `syn_text` it is dropped, as
-//! most kernels do, and the peer sends it again: one round trip later or more.
+//! most kernels do, and the peer retransmits it: one round trip later or more.
 //!
 //! No more is kept than one segment, and of that no more than the window of the
 //! SYN-ACK offers.

@@ -2,9 +2,9 @@
 //! not (RFC 1337).
 //!
 //! A SYN for the same pair of sockets may open a new incarnation when it cannot
-//! be a ghost of the old one: its timestamp is newer, or its sequence number
+//! be an old duplicate of the old one: its timestamp is newer, or its sequence number
 //! lies beyond everything the old one received. The old connection does not
-//! turn into the new one: it stays in TIME-WAIT beside it, and the driver drops
+//! turn into the new one: it stays in TIME-WAIT next to it, and the driver drops
 //! it when the new one is established. So it is still there when the SYN proves
 //! to have been an old duplicate (MAY-2 b).
 //!
@@ -54,7 +54,7 @@ impl Predecessor {
 impl<P: Payload> Connection<P> {
     /// Whether `segment`, which reached this connection, may open a new one
     /// between the same sockets. The driver asks before it hands the segment
-    /// over, if somebody listens there.
+    /// over, if an application listens there.
     #[must_use]
     pub fn gives_way_to(&self, segment: &Segment<P>) -> Option<Predecessor> {
         let is_syn = is_plain_syn(segment);
@@ -98,15 +98,15 @@ impl<P: Payload> Connection<P> {
                 core::cmp::Ordering::Equal => has_later_number,
                 core::cmp::Ordering::Less => false,
             },
-            // The peer has a timestamp clock now and had none: no ghost.
+            // The peer has a timestamp clock now and had none: not an old duplicate.
             (None, Some(_)) => true,
             (_, None) => has_later_number,
         }
     }
 
     /// A SYN in TIME-WAIT that opens nothing. RFC 6191 section 2 drops one that
-    /// does not come later without a word; one that does and found nobody
-    /// listening is challenged like any other (RFC 5961 section 4). Returns
+    /// is not newer, with no answer; one that is newer and found no listener
+    /// is challenged like any other (RFC 5961 section 4). Returns
     /// whether that was all.
     pub(super) fn ignores_in_time_wait(&self, segment: &Segment<P>) -> bool {
         self.profile.closing.time_wait_reuse

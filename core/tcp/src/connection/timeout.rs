@@ -92,7 +92,7 @@ impl<P: Payload> Connection<P> {
         self.tlp.cancel();
         self.early_at = Instant::FAR_FUTURE;
         // RFC 5682 section 2.1 step 1: neither for a repeated timeout, nor
-        // where a repair was under way already.
+        // where a repair was in flight already.
         if self.profile.recovery.frto && !again && !matches!(from, Phase::Recovery | Phase::Loss) {
             self.frto.begin(self.snd.nxt);
         } else {
@@ -110,7 +110,7 @@ impl<P: Payload> Connection<P> {
         self.put_phase(now, from);
     }
 
-    /// Patience is over. Where the profile says so the peer is told with a reset
+    /// The connection is aborted. Where the profile says so the peer is sent a reset
     /// at SND.MAX, which it takes only if its window reaches that far.
     pub(super) fn give_up(&mut self, now: Instant) {
         if self.profile.timer.reset_on_giving_up && self.is_synchronized() {

@@ -13,8 +13,8 @@
 //! 4.2BSD's sockets: [`Connection::read_urgent`] gives it as soon as it is there,
 //! however much before it was not read. A read that comes by first takes it
 //! aside, where it is kept until the next one. There means in order: an urgent
-//! octet beyond a hole waits until the hole is filled. One that was not asked
-//! for before the peer set its mark further on stays in line (as in Linux).
+//! octet beyond a gap waits until the gap is filled. One that was not
+//! requested before the peer set its mark further on stays in line (as in Linux).
 //!
 //! Firewalls clear the pointer (RFC 6093 section 3.4), and new applications are
 //! not to use it (MUST-30 is about the old ones).
@@ -37,7 +37,7 @@ pub(super) struct Urgent<P> {
     read_to: u64,
     /// The last octet before the mark was taken out of the stream already.
     is_taken: bool,
-    /// The urgent octet taken out of line and not yet asked for.
+    /// The urgent octet taken out of line and not yet requested.
     aside: Option<P>,
 }
 
@@ -52,7 +52,7 @@ impl<P> Urgent<P> {
         }
     }
 
-    /// The application has read so many octets.
+    /// The application has read `octets`.
     #[inline]
     pub(super) fn on_read(&mut self, octets: u64) {
         self.read_to += octets;

@@ -3,7 +3,7 @@
 //!
 //! Without a user timeout, R2 is a number of retransmissions (`retries`). With
 //! one it is the time since the peer last acknowledged anything while data was
-//! waiting, as in Linux: however often that was retransmitted. It is judged when
+//! waiting, as in Linux: however often that was retransmitted. It is marked lost when
 //! the retransmission or persist timer runs out, so it never is less than one
 //! timeout (RFC 5482 section 3.1 asks that its lower limit be no less).
 //!
@@ -59,7 +59,7 @@ impl Patience {
 }
 
 impl<P: Payload> Connection<P> {
-    /// The application's own user timeout; zero is none. It is told to the peer
+    /// The application's own user timeout; zero is none. It is sent to the peer
     /// where the option is in use, and the peer's is not adopted any more.
     pub fn set_user_timeout(&mut self, limit: Duration) {
         self.patience.limit = limit;

@@ -1,4 +1,4 @@
-//! Congestion window validation (RFC 7661) and what stands in for it: the
+//! Congestion window validation (RFC 7661) and what is the default for it: the
 //! restart after idle time (RFC 5681 section 4.1).
 //!
 //! The state is `congestion/validation.rs`; here is when it is asked. With the

@@ -27,10 +27,10 @@ const CE_WITHOUT_DATA: u32 = 3;
 /// The same with data that waits for its acknowledgment.
 const CE_WITH_DATA: u32 = 2;
 
-/// Fields of an option that tells of every counter.
+/// Fields of an option that reports every counter.
 pub(crate) const ALL_FIELDS: usize = 3;
 
-/// So many segments of new data in a row show that acknowledgments arrive: more
+/// This many segments of new data in a row show that acknowledgments arrive: more
 /// than any initial window lets out without them.
 const PASSING: u8 = 50;
 
@@ -212,15 +212,15 @@ impl EcnReceiver {
         Some(AccEcn::new(order, &values[..fields]))
     }
 
-    /// The option with so many fields, ECT(1) first.
+    /// The option with `fields` fields, ECT(1) first.
     pub(crate) fn option_of(&self, fields: usize) -> AccEcn {
         let order = AccEcnOrder::Ect1First;
         let values = order.counts().map(|ecn| self.counters.octets(ecn) as u32);
         AccEcn::new(order, &values[..fields])
     }
 
-    /// Where options ride on every segment: the least number of fields that
-    /// tells of all that ever grew.
+    /// Where options ride on every segment: the smallest number of fields that
+    /// reports all that ever grew.
     pub(crate) fn needed_fields(&self) -> usize {
         self.needed.max(1)
     }
@@ -261,7 +261,7 @@ impl EcnReceiver {
     /// Data came that was there before, or new data did. Acknowledgments with
     /// options after which the same data always comes again are probably lost
     /// for their options (section 3.2.3.2.2): so says the second repetition,
-    /// unless so much new data came since the first that they must get through.
+    /// unless enough new data came since the first that they must get through.
     #[inline]
     pub(crate) fn on_data(&mut self, repeated: bool) {
         if !repeated {

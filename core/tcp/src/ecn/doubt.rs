@@ -2,7 +2,7 @@
 //! (advice).
 //!
 //! A box that turns every ECT into CE looks like congestion that no reduction
-//! relieves: the window would stay at its least for ever. So the first rounds
+//! relieves: the window would stay at its minimum indefinitely. So the first rounds
 //! are watched. Where feedback says of each of four in a row that no packet
 //! arrived without a mark, ECT is sent no more and feedback is no longer heeded;
 //! feedback is given as before. A round with a packet that was not marked
@@ -31,7 +31,7 @@ pub(crate) struct Doubt {
     /// End of what left as Not-ECT.
     plain_end: u64,
     /// Packets reported as delivered so far, this round's included. Where packets
-    /// are displaced their marks may be told of a round earlier than they are.
+    /// are reordered their marks may be reported a round earlier than they are.
     delivered: u64,
     /// Packets reported as marked.
     marked: u64,
@@ -48,9 +48,9 @@ pub(crate) struct Told {
     pub(crate) una: u64,
     /// SND.NXT.
     pub(crate) nxt: u64,
-    /// Packets newly told of as delivered.
+    /// Packets newly reported as delivered.
     pub(crate) delivered: u32,
-    /// Packets newly told of as marked.
+    /// Packets newly reported as marked.
     pub(crate) marked: u32,
 }
 

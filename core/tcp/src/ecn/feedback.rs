@@ -38,7 +38,7 @@ pub(crate) struct Feedback {
     pub(crate) ace: u8,
     /// Its option.
     pub(crate) option: Option<AccEcn>,
-    /// Octets it newly tells of as delivered.
+    /// Octets it newly reports as delivered.
     pub(crate) octets: u64,
     /// Packets these were, as far as that can be told.
     pub(crate) packets: u32,
@@ -145,7 +145,7 @@ impl EcnSender {
         (marked, contradict)
     }
 
-    /// Takes over the fields of an option; answers the octets newly told of as
+    /// Takes over the fields of an option; returns the octets newly reported as
     /// marked. A field that is left out did not change.
     fn take_option(&mut self, option: &AccEcn) -> u64 {
         self.option = OptionSeen::Seen;
@@ -189,7 +189,7 @@ fn safest(least: u32, acked: u32) -> u32 {
     }
 }
 
-/// The fewest packets, `least` modulo 8, that can hold so many octets.
+/// The smallest packet count, `least` modulo 8, that can hold `octets`.
 fn fewest_holding(least: u32, octets: u64, smss: u32) -> u32 {
     let needed = octets.div_ceil(u64::from(smss.max(1)));
     let needed = u32::try_from(needed).unwrap_or(u32::MAX - ACE_MODULUS);

@@ -44,7 +44,7 @@ use doubt::Doubt;
 pub enum EcnMode {
     /// Neither asks nor grants.
     Off,
-    /// Asks for nothing and grants what is asked for: what Linux does unless
+    /// Asks for nothing and grants what is requested: what Linux does unless
     /// told otherwise (`tcp_ecn` 2, and 5 since it knows RFC 9768).
     #[default]
     Passive,
@@ -289,7 +289,7 @@ impl<P> EcnState<P> {
         (self.received_ce, self.delivered_ce)
     }
 
-    /// The flags beside ACK of a segment that brings no news of congestion.
+    /// The flags next to ACK of a segment that brings no news of congestion.
     #[inline]
     pub(crate) fn quiet_flags(&self) -> Flags {
         if self.feedback == EcnFeedback::Accurate {
@@ -301,7 +301,7 @@ impl<P> EcnState<P> {
 
     // The handshake.
 
-    /// Flags of a SYN after so many timeouts. An accurate request is repeated
+    /// Flags of a SYN after `timeouts` timeouts. An accurate request is repeated
     /// once (RFC 9768 section 3.1.4.1), a classic one not at all (RFC 3168
     /// section 6.1.1.1): a middlebox may drop SYNs for these flags.
     pub(crate) fn flags_of_syn(&mut self, timeouts: u32) -> Flags {
@@ -319,7 +319,7 @@ impl<P> EcnState<P> {
         }
     }
 
-    /// Flags of a SYN-ACK after so many timeouts, and whether it may carry an
+    /// Flags of a SYN-ACK after `timeouts` timeouts, and whether it may carry an
     /// option. The first one repeated goes without, the next without ECN (RFC
     /// 9768 section 3.2.3.2.2); the mode stays, and options are tried again on
     /// acknowledgments, where it shows whether they get through.
@@ -347,8 +347,8 @@ impl<P> EcnState<P> {
         self.sends_ect = false;
     }
 
-    /// What the peer's SYN asks for. Where SYNs cross the peer goes by ours, so
-    /// nobody has accurate feedback who did not ask for it: one would count
+    /// What the peer's SYN requests. Where SYNs cross the peer goes by ours, so
+    /// a side that did not request accurate feedback has none: one would count
     /// what the other does not.
     fn asked_by(&self, flags: Flags) -> EcnFeedback {
         let asked = negotiation::asked_by_syn(flags, self.mode.grants());
@@ -445,8 +445,8 @@ impl<P> EcnState<P> {
         let marked = arrived == Some(Ecn::Ce);
         if marked {
             self.sender.on_marked_syn_ack();
-            // Of a SYN-ACK that left as Not-ECT that is a mistake of somebody's,
-            // and no mark.
+            // On a SYN-ACK that left as Not-ECT it is an error on the path,
+            // and not a mark.
             self.delivered_ce += u64::from(!self.fallback);
         }
         marked

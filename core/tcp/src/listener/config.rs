@@ -33,7 +33,7 @@ pub struct ListenerCounters {
     pub syns: u64,
     /// SYN-ACKs sent, those with cookies and retransmissions included.
     pub syn_acks: u64,
-    /// Of these, sent again after a timeout.
+    /// Of these, retransmitted after a timeout.
     pub retransmissions: u64,
     /// Of these, with a cookie.
     pub cookies_sent: u64,

@@ -12,7 +12,7 @@
 //! `count` is a clock of 64 seconds, F and G are SipHash-2-4. Since the count
 //! is an input of G, each period has a function of its own: what was learned of
 //! one is worth nothing two periods later. Cookies of the current period and
-//! the two before are taken: one lives 128 to 192 seconds. Whoever guesses has
+//! the two before are taken: one lives 128 to 192 seconds. A guess has
 //! seven chances in 2^24.
 //!
 //! The MSS is rounded down to one of a few. Window scale, SACK and ECN travel
@@ -49,12 +49,12 @@ const ECN_BIT: u32 = 1 << 5;
 
 /// Payload octets of a segment that a cookie can tell: what common links and
 /// tunnels leave, after Linux, and jumbo frames. Below the defaults a peer is
-/// never sent more than it offered either (RFC 9293 MUST-16), to the least there
-/// can be: that of 68 octets of IPv4 with 40 of options (`mss_min`).
+/// never sent more than it offered either (RFC 9293 MUST-16), down to the minimum
+/// possible: that of 68 octets of IPv4 with 40 of options (`mss_min`).
 const MSS_V4: &[u16] = &[28, 216, 536, 1300, 1440, 1460, 8960];
 const MSS_V6: &[u16] = &[28, 216, 536, 1220, 1420, 1440, 8940];
 
-/// What can be told of `offered` octets, over IPv4 `most` of them at most unless that is 0,
+/// What a cookie can encode of `offered` octets, over IPv4 `most` of them at most unless that is 0,
 /// and its number. RFC 9293 MUST-15:
 /// without the option the default of the IP version is meant.
 fn mss_told(tuple: &FourTuple, offered: Option<u16>, most: u32) -> (usize, u16) {

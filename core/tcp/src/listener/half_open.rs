@@ -8,7 +8,8 @@
 //!
 //! Two things are forgotten. Retransmissions are taken to have left when they
 //! were due, where a driver may have been late; and of several repetitions of
-//! the SYN the last counts, but for one that asked for no ECN. Neither touches anything but a round-trip sample
+//! the SYN the last counts, except for one that requested no ECN. Neither touches
+//! anything but a round-trip sample
 //! that Karn's algorithm would not take.
 
 use gigatcp_units::Instant;
@@ -63,8 +64,8 @@ impl Repeated {
 
 impl<P: Payload> HalfOpen<P> {
     /// The connection as it was when the SYN had come and nothing had left.
-    /// `config` is that of the listener with the identity of `tuple`. Nothing
-    /// where `keys` are required and the SYN shows none of them.
+    /// `config` is that of the listener with the identity of `tuple`. Returns `None`
+    /// if `keys` are required and the SYN shows none of them.
     pub(super) fn begin(
         &self,
         tuple: &FourTuple,

@@ -8,11 +8,11 @@
 //! ```
 //!
 //! * At most `backlog` half-open connections, each kept as its SYN
-//!   (`half_open`). The SYN-ACK is sent again as [`crate::profile::Profile`]
+//!   (`half_open`). The SYN-ACK is retransmitted as [`crate::profile::Profile`]
 //!   says; once the queue is more than half full, half-open connections are
 //!   given up after two retransmissions, so that the living find room.
 //! * Where it is full, SYN cookies (`syn_cookies`); without them the oldest
-//!   whose SYN-ACK was already sent again gives way, or the SYN is dropped.
+//!   whose SYN-ACK was already retransmitted gives way, or the SYN is dropped.
 //! * At most `accept_backlog` connections wait for the application. Beyond
 //!   that SYNs are dropped, and so is the acknowledgment that would complete a
 //!   handshake: the SYN-ACK comes again and with it another chance (Linux), or
@@ -70,7 +70,7 @@ struct Waiting<P> {
     due: Instant,
 }
 
-/// See the module's own text.
+/// A listening socket with its half-open connections and accept queue.
 #[derive(Debug)]
 pub struct Listener<P> {
     config: ListenerConfig,
@@ -163,7 +163,7 @@ impl<P: Payload> Listener<P> {
     /// From now on connections of `peer` must be authenticated by these keys
     /// (RFC 5925); those that are open stay as they are. There are no SYN
     /// cookies for such a peer and no Fast Open: a SYN that shows a good code
-    /// is no stranger's.
+    /// did not come from an unverified source.
     pub fn require_authentication(&mut self, peer: IpAddr, keys: Keys<P>) {
         self.peers.insert(peer, keys);
     }
@@ -184,8 +184,8 @@ impl<P: Payload> Listener<P> {
 
     /// An ICMP error that quotes a segment of the connection `tuple` arrived. As
     /// [`Connection::handle_icmp`]: a hard one about our SYN-ACK ends what is
-    /// half-open (RFC 9293 SHLD-26), and nobody is told. Soft ones are forgotten
-    /// here, since nobody can ask for them yet.
+    /// half-open (RFC 9293 SHLD-26), without a report. Soft ones are forgotten
+    /// here, since no application can request them yet.
     pub fn handle_icmp(&mut self, now: Instant, tuple: &FourTuple, error: IcmpError) {
         if let Some(waiting) = self.waiting.get_mut(tuple) {
             waiting.connection.handle_icmp(now, error);
@@ -433,7 +433,7 @@ impl<P: Payload> Listener<P> {
         if self.half_open.len() < self.config.backlog {
             return true;
         }
-        // Whose timer is next is one of the oldest, or was sent again often.
+        // Whose timer is next is one of the oldest, or was retransmitted often.
         let oldest = self.timers.iter().take(8).find(|(_, tuple)| {
             self.half_open
                 .get(tuple)
@@ -489,7 +489,7 @@ impl<P: Payload> Listener<P> {
         self.half_open.insert(tuple, half);
     }
 
-    /// Whatever a connection that is not kept has to say.
+    /// Whatever a connection that is not kept reports.
     fn send_all(&mut self, now: Instant, tuple: &FourTuple, connection: &mut Connection<P>) {
         while let Some(segment) = connection.poll_transmit(now) {
             let is_syn_ack = segment.flags.contains(Flags::SYN | Flags::ACK);

@@ -1,6 +1,6 @@
-//! What a buffer that is asked for becomes, and the window it can back.
+//! What a buffer that is requested becomes, and the window it can back.
 //!
-//! Kernels grant other amounts than they are asked for, and keep a share for
+//! Kernels grant other amounts than requested, and keep a share for
 //! their own bookkeeping; how much is a matter of the profile. How a buffer
 //! grows while a connection lasts is `receive_autotuning.rs`.
 
@@ -42,7 +42,7 @@ pub struct Buffers {
     /// room than was offered (Linux `tcp_shrink_window`). RFC 9293 SHLD-14
     /// says a receiver should not.
     pub may_shrink_window: bool,
-    /// The peer is told unasked of a window that has opened by so many segments,
+    /// An unsolicited ACK advertises a window that has opened by this number of segments,
     /// or by half the largest window (BSD `tcp_output`: two); 0: of one that
     /// has doubled (Linux `tcp_cleanup_rbuf`).
     pub window_update_segments: u32,
@@ -65,15 +65,15 @@ pub struct Buffers {
     /// An application may write only while less than this waits unsent (Linux
     /// `TCP_NOTSENT_LOWAT`); absent: as long as the send buffer has room.
     pub not_sent_lowat: Option<Bytes>,
-    /// The most a buffer that is asked for is granted, before doubling (Linux
+    /// The most a buffer that is requested is granted, before doubling (Linux
     /// `wmem_max`, `rmem_max`). Where the window grows as in Linux, it also
     /// decides the window scale, and with it the largest window: 65535 shifted
     /// by what this limit needs.
     pub buffer_limit: Bytes,
-    /// A buffer that was asked for is granted twice over, to pay for the
+    /// A buffer that was requested is granted twice over, to pay for the
     /// kernel's bookkeeping (Linux `SO_SNDBUF`, `SO_RCVBUF`).
     pub buffer_doubling: bool,
-    /// Buffers that were asked for are rounded up to whole segments when SMSS is
+    /// Buffers that were requested are rounded up to whole segments when SMSS is
     /// known (BSD `tcp_mss`).
     pub buffers_in_segments: bool,
     /// Send buffer that the route to the peer asks for (BSD `rmx_sendpipe`);
@@ -81,8 +81,8 @@ pub struct Buffers {
     pub route_send_buffer: Option<Bytes>,
     /// Receive buffer that the route to the peer asks for (BSD `rmx_recvpipe`).
     pub route_receive_buffer: Option<Bytes>,
-    /// What the route asks for replaces a larger buffer that the application
-    /// asked for (BSD `tcp_mss` until the patch of kern/6032); without, it can
+    /// What the route sets replaces a larger buffer that the application
+    /// requested (BSD `tcp_mss` until the patch of kern/6032); without, it can
     /// only raise it.
     pub route_buffers_override: bool,
     /// Buffers count what packets occupy and not their octets, and windows follow
@@ -108,7 +108,7 @@ impl Profile {
         }
     }
 
-    /// The receive buffer a connection begins with that asked for `requested`.
+    /// The initial receive buffer of a connection that requested `requested`.
     #[must_use]
     pub fn receive_buffer_for(&self, requested: Option<Bytes>) -> Bytes {
         let granted = requested.map_or(self.buffers.receive_buffer_start, |octets| {
@@ -117,7 +117,7 @@ impl Profile {
         self.at_least(granted, LEAST_RECEIVE_BUFFER)
     }
 
-    /// The send buffer a connection begins with that asked for `requested`.
+    /// The initial send buffer of a connection that requested `requested`.
     #[must_use]
     pub fn send_buffer_for(&self, requested: Option<Bytes>) -> Bytes {
         let granted = requested.map_or(self.buffers.send_buffer_start, |octets| {

@@ -49,8 +49,8 @@ pub struct Congestion {
     /// round, as RFC 7661 section 4.1 has it validated (Linux
     /// `tcp_is_cwnd_limited`); without, only one that is in use to its end.
     pub half_used_opens: bool,
-    /// A window opens by what an acknowledgment newly tells of as delivered,
-    /// and not again by what SACK had told of (Linux); RFC 3465 section 2.1
+    /// A window opens by what an acknowledgment newly reports as delivered,
+    /// and not again by what SACK had reported (Linux); RFC 3465 section 2.1
     /// counts all that is acknowledged.
     pub growth_by_delivery: bool,
     /// Congestion window validation, RFC 7661, in place of `idle_restart`:

@@ -25,7 +25,7 @@ pub struct Ecn {
     /// little more than numbers in that state); RFC 9768 section 3.2.2 has all
     /// segments carry it.
     pub time_wait_forgets_ecn: bool,
-    /// ECN is done without where SYNs that ask for it get lost, and ECT where
+    /// ECN is done without where SYNs that ask for it are lost, and ECT where
     /// the ECN field arrives mangled (RFC 3168 section 6.1.1.1, RFC 9768
     /// sections 3.1.4 and 3.2.2.3; Linux `tcp_ecn_fallback`).
     pub ecn_fallback: bool,

@@ -1,6 +1,6 @@
 //! `linux-2.6.20`: the kernel of February 2007.
 //!
-//! Sources: the behaviour of that kernel's `tcp_input.c`, `tcp_output.c` and
+//! Sources: the behavior of that kernel's `tcp_input.c`, `tcp_output.c` and
 //! `tcp.h`.
 
 use gigatcp_units::{Bytes, Duration};

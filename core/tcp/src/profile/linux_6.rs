@@ -1,6 +1,6 @@
 //! `linux-6`: Linux 6 and 7, where they do otherwise than `modern`.
 //!
-//! Sources: the behaviour of `tcp_input.c`, `tcp_output.c`, `tcp_timer.c` and `tcp.h` of
+//! Sources: the behavior of `tcp_input.c`, `tcp_output.c`, `tcp_timer.c` and `tcp.h` of
 //! Linux 6.12 and 7.3, and of the packet scripts of its self-tests. Its buffers count what
 //! packets occupy (`truesize`); its CUBIC is `cubic-linux`, its pacing needs the queueing
 //! discipline `fq` and is off. A SYN is repeated as RFC 9293 MUST-23 asks; Linux's linear

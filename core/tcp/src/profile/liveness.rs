@@ -5,7 +5,7 @@ use gigatcp_units::Duration;
 /// Keep-alives and the user timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Liveness {
-    /// Keep-alives, RFC 9293 section 3.8.4 (MUST-25: off unless asked for).
+    /// Keep-alives, RFC 9293 section 3.8.4 (MUST-25: off unless requested).
     pub keepalive: bool,
     /// Silence before the first keep-alive (RFC 9293 MUST-28; Linux
     /// `tcp_keepalive_time`).
@@ -24,7 +24,7 @@ pub struct Liveness {
     pub user_timeout_option: bool,
     /// Adopting the peer's (CHANGEABLE of RFC 5482 section 3.1).
     pub user_timeout_adopt: bool,
-    /// The least that is adopted (L_LIMIT of RFC 5482 section 3.1: 100 s, as R2
+    /// The minimum that is adopted (L_LIMIT of RFC 5482 section 3.1: 100 s, as R2
     /// of RFC 9293 SHLD-11).
     pub user_timeout_min: Duration,
     /// The most that is adopted (U_LIMIT of RFC 5482 section 3.1).

@@ -18,12 +18,12 @@ pub struct Opening {
     /// minutes (RFC 9293 MUST-23): from a timeout of 1 s, seven take 247 s. Linux
     /// takes six (`tcp_syn_retries`), 127 s.
     pub syn_retries: u32,
-    /// So many timeouts of a SYN pass before the timeout doubles. RFC 6298
+    /// Number of SYN timeouts before the timeout doubles. RFC 6298
     /// section 5.5 has none; Linux four (`tcp_syn_linear_timeouts`).
     pub syn_linear_timeouts: u32,
     /// Text and FIN on a SYN are kept until the connection is established, and
     /// those of a SYN-ACK taken (RFC 9293 section 3.10.7.2 and 3.10.7.3);
-    /// otherwise the peer has to send them again.
+    /// otherwise the peer has to retransmit them.
     pub syn_text: bool,
     /// An active open may be a fast one, RFC 7413, where it is given a cookie
     /// or asks for one.
@@ -32,7 +32,7 @@ pub struct Opening {
     pub fast_open_server: bool,
     /// A fast open needs no cookie: a listener takes text on any SYN, a client
     /// sends it without having one (Linux `tcp_fastopen` 0x200 and 0x4). For
-    /// networks of one's own: RFC 7413 section 2 has the cookie show that the
+    /// private networks: RFC 7413 section 2 has the cookie show that the
     /// client's address is its own.
     pub fast_open_without_cookie: bool,
     /// When a listener answers with SYN cookies, RFC 4987 section 3.6.

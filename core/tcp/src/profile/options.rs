@@ -10,8 +10,8 @@ pub struct Options {
     /// Step of the timestamp clock (RFC 7323 section 5.4: 1 ms to 1 s).
     pub timestamp_tick: Duration,
     /// How much older than TS.Recent a segment may be and is still taken: late,
-    /// not a ghost. Zero is RFC 7323 section 5.3 (R1) to the letter, which drops
-    /// originals that repairs have overtaken.
+    /// not an old duplicate. Zero is RFC 7323 section 5.3 (R1) to the letter, which drops
+    /// originals that retransmissions have overtaken.
     pub paws_tolerance: Duration,
     /// Window scaling, RFC 7323 section 2.
     pub window_scaling: bool,

@@ -5,7 +5,7 @@ use gigatcp_units::Duration;
 /// The path's MTU, RFC 1191, RFC 8201 and RFC 8899.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathMtu {
-    /// The path's MTU as routers tell it, RFC 1191 and RFC 8201.
+    /// The path's MTU as routers report it, RFC 1191 and RFC 8201.
     pub pmtud: bool,
     /// No estimate of an IPv4 path below this by an ICMP error alone (Linux
     /// `min_pmtu`): one forged error could make us send a million tiny segments.

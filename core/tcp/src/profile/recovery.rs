@@ -12,7 +12,7 @@ pub struct Recovery {
     pub sack: bool,
     /// Reporting duplicates received, RFC 2883 (needs `sack`).
     pub dsack: bool,
-    /// A reduction is taken back when all that was sent again is reported as
+    /// A reduction is taken back when all that was retransmitted is reported as
     /// received twice (RFC 3708, Linux `undo_retrans`; needs `sack`).
     pub dsack_undo: bool,
     /// Fast retransmit and fast recovery, RFC 5681 section 3.2; without it

@@ -67,7 +67,7 @@ impl Scoreboard {
         }
     }
 
-    /// The lowest octet of `within` that is neither SACKed nor was sent again.
+    /// The lowest octet of `within` that is neither SACKed nor was retransmitted.
     /// What is walked here is forgotten by the same acknowledgment.
     fn first_original(&self, within: Range<u64>) -> Option<u64> {
         self.sacked
@@ -90,7 +90,7 @@ impl Scoreboard {
         }
     }
 
-    /// Nothing of `news` was SACKed before.
+    /// No octet of `news` was SACKed before.
     fn on_newly_sacked(&mut self, news: Range<u64>, revealed: &mut Revealed) {
         revealed.sacked += news.end - news.start;
         self.lost.remove(news.clone());

@@ -3,7 +3,7 @@
 //! A segment is lost when another that left later was delivered and the time
 //! it may be late is over. First transmissions lie in their queue in order of
 //! time, so all that are lost lie below one edge, found by bisection; below it
-//! whatever is not SACKed and was not sent again is marked, once.
+//! whatever is not SACKed and was not retransmitted is marked, once.
 //! Retransmissions have their own log in order of time. Nothing walks the
 //! window: a transmission is passed by the edge once, a departure leaves its
 //! log once.
@@ -18,7 +18,7 @@ use gigatcp_units::{Duration, Instant};
 use super::{Scoreboard, Transmission};
 use crate::retransmissions::Departure;
 
-/// By what a departure is judged.
+/// What decides whether a departure is lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Overdue {
     /// Now.
@@ -113,7 +113,7 @@ impl Scoreboard {
             |departure| overdue.lost_until(departure),
             |part, number| {
                 let start = part.start;
-                // The original was judged before it and is lost as well.
+                // A verdict was reached on the original before it, which is lost as well.
                 twice.remove(part.clone());
                 newly_lost.extend(lost.gaps(part.clone()));
                 let octets = lost.insert(part);
@@ -138,7 +138,7 @@ impl Scoreboard {
     }
 
     /// When the latest first transmission left that is neither delivered nor
-    /// judged, and left before what was delivered.
+    /// analyzed, and left before what was delivered.
     fn latest_waiting(&self, overdue: &Overdue) -> Option<Instant> {
         let before = self
             .flight

@@ -1,4 +1,4 @@
-//! What to send again: `NextSeg` of RFC 6675 section 4, by its rules.
+//! What to retransmit: `NextSeg` of RFC 6675 section 4, by its rules.
 //!
 //! Rule 1 is the lowest of what is lost; rule 2, new data, is not the
 //! scoreboard's; rules 3 and 4 look among what is in flight and not lost. None

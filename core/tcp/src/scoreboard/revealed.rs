@@ -38,7 +38,7 @@ pub struct Revealed {
     pub fack: u64,
     /// End of the duplicate it reports (RFC 2883), if it does.
     pub duplicate_end: Option<u64>,
-    /// It reports as a duplicate what we sent again, tail probes apart.
+    /// It reports as a duplicate what we retransmitted, tail probes apart.
     pub repeated_in_vain: bool,
     /// The latest departure among first transmissions now delivered.
     pub(super) newest_original: Option<Delivered>,

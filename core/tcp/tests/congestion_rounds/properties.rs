@@ -329,7 +329,7 @@ fn check(
             let countable = ssthresh < smss * 0x7fff_ffff;
             prop_assert!(!countable || control.ssthresh() <= Bytes::new(ssthresh));
         }
-        // The window keeps its octets, but for the part of a segment
+        // The window keeps its octets, except for the part of a segment
         // that controls in whole segments cannot have; it never grows
         // but to its floor.
         Step::SmssChange(_) => {

@@ -205,7 +205,7 @@ fn a_zeroed_counter_after_the_handshake_stops_ect_and_belief_but_not_feedback() 
 
 #[test]
 fn an_accurate_syn_is_repeated_once_and_the_next_asks_for_nothing() {
-    // Section 3.1.4.1; a client may send ECT all the same (section 3.1.5).
+    // Section 3.1.4.1; a client may send ECT anyway (section 3.1.5).
     let mut t = Script::connect(&accurate());
     t.expect("SEWA 0:0(0) <mss 1000>");
     t.wait_ms(1000);
@@ -325,7 +325,7 @@ fn the_counter_goes_out_modulo_eight_and_octets_by_their_field() {
 
 #[test]
 fn a_change_to_marked_and_every_second_mark_are_acknowledged_at_once() {
-    // Section 3.2.2.5.1, beside delayed acknowledgments.
+    // Section 3.2.2.5.1, next to delayed acknowledgments.
     let mut t = client(&changed(|p| {
         p.acknowledgments.delayed_ack = true;
         p.acknowledgments.ack_every = 10;

@@ -325,7 +325,7 @@ fn a_syn_without_a_good_code_opens_nothing() {
     );
     pair.run();
     assert!(pair.server.is_none());
-    // Refused in silence: the client gives up by its timer.
+    // Refused silently: the client gives up by its timer.
     assert_eq!(pair.client.state(), State::SynSent);
 }
 

@@ -1,4 +1,4 @@
-//! Buffers: what was asked for stays, what was not fits itself to the path.
+//! Buffers: what was requested stays, what was not fits itself to the path.
 
 use gigatcp_events::Limit;
 use gigatcp_tcp::profile::WindowPolicy;
@@ -396,7 +396,7 @@ fn a_window_that_may_shrink_is_taken_back_and_data_beyond_it_left() {
     receive(&mut t, 0, 1);
     t.inject(". 1001:2001(1000) ack 1");
     t.expect(". 1:1(0) ack 2001 win 1000");
-    // Two segments were under way: there is room for one of them, and what
+    // Two segments were in flight: there is room for one of them, and what
     // they acknowledge counts.
     t.write(100);
     t.expect("P. 1:101(100) ack 2001");
@@ -454,9 +454,9 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// RFC 9293 SHLD-14: whatever arrives, is read or is asked for, the right
+    /// RFC 9293 SHLD-14: whatever arrives, is read or is requested, the right
     /// edge does not move left. The window field may say less than was offered
-    /// by less than a unit of its scale; what was offered is taken all the same.
+    /// by less than a unit of its scale; what was offered is taken anyway.
     #[test]
     fn the_right_edge_never_moves_left(
         config in receiver(),

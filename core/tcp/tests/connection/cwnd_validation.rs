@@ -164,7 +164,7 @@ fn a_loss_leaves_half_of_what_was_in_use_lately_and_not_of_the_window_or_the_fli
     let mut sender = loss_in_the_non_validated_phase();
     assert_eq!(sender.t.tcp.info().phase, Phase::Recovery);
     assert_eq!((sender.t.cwnd(), sender.t.ssthresh()), (20.0, 20.0));
-    // Repaired: less what was sent again, halved.
+    // Repaired: less what was retransmitted, halved.
     sender.t.wait_ms(RTT);
     sender.acknowledge();
     assert_eq!((sender.t.cwnd(), sender.t.ssthresh()), (19.5, 19.5));

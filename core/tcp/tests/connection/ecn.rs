@@ -117,7 +117,7 @@ fn a_syn_sent_again_asks_for_nothing_and_then_no_data_is_capable() {
     t.expect(". 1:1(0) ack 1");
     t.write(1000);
     t.expect("P. 1:1001(1000) ack 1");
-    // What the peer agreed to is kept all the same.
+    // What the peer agreed to is kept anyway.
     t.inject("[ce] . 1:1001(1000) ack 1001");
     t.expect("E. 1001:1001(0) ack 1001");
 }

@@ -1,4 +1,4 @@
-//! A path that marks every packet is not believed for ever: RFC 9768 section
+//! A path that marks every packet is not believed indefinitely: RFC 9768 section
 //! 3.2.2.3.
 
 use gigatcp_tcp::Config;
@@ -45,7 +45,7 @@ impl Path {
         }
     }
 
-    /// What is in flight arrives, and whatever was ECT arrives with CE but for
+    /// What is in flight arrives, and whatever was ECT arrives with CE except for
     /// the packet of that number. Answers how many packets were ECT, and how
     /// many there were.
     fn round(&mut self, unmarked: Option<usize>) -> (usize, usize) {
@@ -100,7 +100,7 @@ fn after_four_rounds_of_marks_alone_ect_ends_and_the_window_grows_again() {
         let ecn = path.t.tcp.info().ecn;
         assert!(!ecn.sends_ect && !ecn.heeds);
         let (reductions, cwnd) = (path.reductions(), path.t.cwnd());
-        // What was under way as ECT may still come back as marked.
+        // What was in flight as ECT may still come back as marked.
         path.round(None);
         for _ in 0..6 {
             let (capable, packets) = path.round(None);

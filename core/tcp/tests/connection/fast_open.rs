@@ -74,7 +74,7 @@ fn later_connections_carry_their_text_on_the_syn() {
 
 #[test]
 fn a_good_cookie_without_text_opens_fast_and_counts_as_no_text_taken() {
-    // RFC 7413 section 4.2.2: the server may answer early all the same.
+    // RFC 7413 section 4.2.2: the server may answer early anyway.
     let mut t = accepted(&bare(), &format!("S 0:0(0) win 65535 <mss 1000,{COOKIE}>"));
     assert!(t.tcp.is_opened_fast() && !t.tcp.has_taken_syn_text());
     t.expect("S. 0:0(0) ack 1 <mss 1000>");

@@ -107,7 +107,7 @@ fn habit() -> impl Strategy<Value = Habit> {
     (0..150_000_u64, 1..30_000_u64, pause).prop_map(|(writes, bite, pause)| Habit {
         writes,
         bite,
-        // Small bites with long pauses would take for ever.
+        // Small pieces with long pauses would never end.
         pause: Duration::from_millis(pause * bite / 30_000),
     })
 }

@@ -242,7 +242,7 @@ fn a_window_taken_back_to_zero_over_data_in_flight_is_probed_and_not_congestion(
     t.wait_ms(400);
     t.expect(". 1001:1002(1) ack 1");
     assert_eq!((t.tcp.counters().timeouts, t.cwnd()), (0, cwnd));
-    // Open again: what the peer had thrown away is sent again.
+    // Open again: what the peer had thrown away is retransmitted.
     t.inject(". 1:1(0) ack 1001 win 9000");
     t.expect_all([
         ". 1001:2001(1000) ack 1",

@@ -59,13 +59,13 @@ fn a_closed_window_stops_a_recovery_and_its_opening_resumes_it() {
     let mut t = Script::established(&with(|p| p.recovery.sack = true));
     t.write(10_000);
     t.leaving();
-    // Seven of ten are missing; five of them are sent again.
+    // Seven of ten are missing; five of them are retransmitted.
     t.inject(". 1:1(0) ack 1 <sack 7001:8001>");
     t.inject(". 1:1(0) ack 1 <sack 7001:9001>");
     t.inject(". 1:1(0) ack 1 <sack 7001:10001>");
     assert_eq!(t.leaving().len(), 5);
     assert_eq!(t.tcp.info().phase, Phase::Recovery);
-    // The peer closes over all of it before the rest is sent again.
+    // The peer closes over all of it before the rest is retransmitted.
     t.inject(". 1:1(0) ack 1001 win 0 <sack 7001:10001>");
     t.expect_nothing();
     assert_eq!(t.limit(), Limit::ReceiveWindow);
@@ -91,7 +91,7 @@ fn new_data_waits_for_the_old_edge_to_come_back() {
     let mut t = taken_back();
     t.write(3000);
     t.expect_nothing();
-    // The data in flight had been taken all the same.
+    // The data in flight had been taken anyway.
     t.inject(". 1:1(0) ack 5001 win 1500");
     t.expect(". 5001:6001(1000) ack 1");
     t.expect_nothing();

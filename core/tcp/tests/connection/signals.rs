@@ -144,7 +144,7 @@ fn losses_that_the_reordering_timer_finds_are_told_before_the_congestion() {
             Told::Congestion(CongestionKind::Loss)
         ]
     ));
-    // Recovery sends them again with seven segments in flight beside.
+    // Recovery sends them again with seven segments in flight besides.
     let Some(Told::Sent(sent)) = told.get(3) else {
         panic!("{told:?}");
     };

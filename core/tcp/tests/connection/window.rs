@@ -63,7 +63,7 @@ fn a_pure_acknowledgment_outside_the_window_is_answered_and_not_believed() {
 fn an_acknowledgment_from_the_very_edge_of_the_window_is_believed() {
     // The peer has filled our window and all of it is lost. The table of
     // section 3.4 would refuse what it says from there: two sides in this
-    // state would answer each other's refusals for ever.
+    // state would answer each other's refusals indefinitely.
     let mut t = with_buffer(5000);
     t.write(1000);
     t.expect("P. 1:1001(1000) ack 1");

@@ -1,14 +1,14 @@
-//! Whether an Ethernet before the place of capture is full.
+//! Whether an Ethernet before the capture point is full.
 //!
 //! A capture at the sender is taken behind its queue, so no round trip grows while its
 //! own interface is what is slow, and from there that looks like a host that makes
 //! segments no faster; so it does elsewhere without timestamps. What tells them apart is
 //! the speed: an Ethernet takes bits at one of a few rates (IEEE 802.3), and each frame
-//! takes 38 octets beside its packet: preamble, addresses and type, check sequence, gap.
+//! takes 38 octets next to its packet: preamble, addresses and type, check sequence, gap.
 //! Segments that come without any pause at just such a rate fill one; a processor is as
 //! fast as it happens to be.
 //!
-//! Deliberately not here: interfaces of other speeds, as virtual ones have, and shapers
+//! Out of scope: interfaces of other speeds, as virtual ones have, and shapers
 //! in the host. What they hold back looks like a slow host, which is what is said.
 
 use alloc::vec::Vec;
@@ -25,7 +25,7 @@ const SPEEDS: [f64; 13] = [
 /// is tolerated.
 const PACKETS: u64 = 512;
 
-/// How much of the time segments that follow closely on one another must take.
+/// How much of the time segments that are back to back must take.
 const BUSY: f64 = 0.85;
 
 /// Of an Ethernet's speed. A VLAN tag is not known of: four octets of 1538. No frame is

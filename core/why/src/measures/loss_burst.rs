@@ -8,7 +8,7 @@
 //! slower than the link behind it: a policer. About half, in a burst that came as fast
 //! as that, is what a full queue leaves.
 //!
-//! Deliberately not here: a queue shorter than what one acknowledgment releases. Its
+//! Out of scope: a queue shorter than what one acknowledgment releases. Its
 //! link runs dry in between, and it looks like a policer.
 
 use super::Measures;

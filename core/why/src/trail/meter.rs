@@ -80,7 +80,7 @@ pub(crate) struct Meter {
     /// When the latest that was logged had left.
     logged: Option<Instant>,
     log: Vec<Logged>,
-    /// What is lost shows as holes: the meter is before the place of capture.
+    /// What is lost shows as holes: the meter is before the capture point.
     has_holes: bool,
 }
 

@@ -8,7 +8,7 @@
 //! the sender took the segment for lost (RFC 3522 and RFC 2883 prove it to the
 //! sender; this needs neither).
 //!
-//! Deliberately not here: what becomes of either behind the place of capture. Near
+//! Out of scope: what becomes of either behind the capture point. Near
 //! the sender nothing has been overtaken yet, and nothing is said.
 
 use alloc::collections::VecDeque;
@@ -20,7 +20,7 @@ use crate::echoes::is_newer;
 /// Passages remembered.
 const MOST: usize = 64;
 
-/// A segment that came late, or was sent again.
+/// A segment that came late, or was retransmitted.
 #[derive(Clone, Copy, Debug)]
 struct Passage {
     start: u64,
@@ -47,7 +47,7 @@ impl Made {
         }
     }
 
-    /// Whether it was made before `other`; nothing where both look alike.
+    /// Whether it was made before `other`; nothing where both are indistinguishable.
     fn is_before(self, other: Self) -> Option<bool> {
         if let (Some(mine), Some(theirs)) = (self.ts_val, other.ts_val)
             && mine != theirs
@@ -80,7 +80,7 @@ impl Overtaken {
         self.note(range, packet, false);
     }
 
-    /// A segment passes that looks sent again.
+    /// A segment passes that looks retransmitted.
     pub fn on_again(&mut self, (start, end): (u64, u64), packet: &Glance, kinds: Kinds) -> Turned {
         debug_assert!(kinds.is_retransmission());
         let made = Made::of(packet);

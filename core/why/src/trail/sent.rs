@@ -162,7 +162,7 @@ impl Trail {
         }
     }
 
-    /// An acknowledgment had passed that the segment does not know of.
+    /// An acknowledgment had passed that the segment does not know about.
     #[cold]
     fn note_lag(&mut self, shown: &Shown<'_>, unknown: &Tick) {
         let waited = shown.packet.at.saturating_since(unknown.at);

@@ -6,7 +6,7 @@
 //! what is shorter is noise: a clock that was read late, a host that was busy. So
 //! distances are counted, and the shortest of those that come often is taken.
 //!
-//! Deliberately not here: traffic of others between the segments, which makes
+//! Out of scope: traffic of others between the segments, which makes
 //! other distances common.
 
 use gigatcp_units::Duration;
@@ -27,9 +27,9 @@ pub(crate) struct Spacing {
     usual: [Usual; 8],
     /// So many octets, and which gaps between them are of the first.
     quick: (u64, u64, u64),
-    /// Octets that followed closely on one another up to now.
+    /// Octets that followed back to back up to now.
     pub train: u64,
-    /// The next gap is none between neighbours.
+    /// The next gap is none between neighbors.
     skips: bool,
 }
 

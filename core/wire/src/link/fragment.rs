@@ -14,7 +14,7 @@ pub enum Fragmentation {
     Whole,
     /// This is its first fragment, and of the others nothing is known.
     First,
-    /// It was put together from all of them.
+    /// It was reassembled from all of them.
     Reassembled,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Piece {
     pub more: bool,
 }
 
-/// A fragment of a packet. In IPv6 what is put together begins behind the
+/// A fragment of a packet. In IPv6 what is reassembled begins behind the
 /// fragment header.
 #[derive(Clone, Copy, Debug)]
 pub struct Fragment<'a> {

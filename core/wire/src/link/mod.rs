@@ -310,7 +310,7 @@ pub fn dissect(link: LinkType, octets: &[u8], wire_len: u32) -> Result<Captured<
 /// none: it is quicker to ask that first.
 ///
 /// # Errors
-/// As of [`dissect`], beside the fragment.
+/// As of [`dissect`], next to the fragment.
 pub fn look(
     link: LinkType,
     octets: &[u8],

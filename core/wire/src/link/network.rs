@@ -7,7 +7,7 @@
 //!
 //! A fragment is told with its place and octets (`fragment.rs`), to be put
 //! together with the others (`reassembly.rs`); of the first one what is in it
-//! is read all the same. An IPv6 packet in a single fragment is a whole one
+//! is read anyway. An IPv6 packet in a single fragment is a whole one
 //! (RFC 6946).
 
 use core::net::{Ipv4Addr, Ipv6Addr};

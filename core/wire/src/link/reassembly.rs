@@ -19,7 +19,7 @@
 //! given up for one more, of at most [`MAX_PIECES`] fragments each: a megabyte,
 //! whatever is sent.
 //!
-//! Deliberately not here: fragments inside what was put together (of the inner
+//! Out of scope: fragments inside what was reassembled (of the inner
 //! packet of a tunnel the first one is read alone), and a memory of packets that are done: fragments that
 //! come again after that begin another one, as they do in a kernel. Where
 //! identifications come round within a minute, a fragment that stayed behind
@@ -35,7 +35,7 @@ use super::network::{self, LengthFrom, Packet};
 use super::{Captured, Layer, Layers, Obstacle, Walk};
 use crate::{Ecn, Endpoints, IpHeader};
 
-/// Packets that are put together at once.
+/// Packets that are reassembled at once.
 pub const MAX_DATAGRAMS: usize = 256;
 
 /// Fragments of a packet: as many as 64 KiB have of 256 octets.
@@ -51,7 +51,7 @@ const HEAD: usize = 256;
 /// What no packet is longer than.
 const MAX_LENGTH: u32 = 65_535;
 
-/// A packet that is being put together, named by when it began.
+/// A packet that is being reassembled, named by when it began.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct DatagramId(u64);
 
@@ -115,7 +115,7 @@ struct Datagram {
     head: [u8; HEAD],
 }
 
-/// The packets of a capture whose fragments are being put together.
+/// The packets of a capture whose fragments are being reassembled.
 #[derive(Clone, Default, Debug)]
 pub struct Reassembly {
     /// By the first of their fragments that came.

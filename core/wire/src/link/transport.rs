@@ -2,7 +2,7 @@
 //! as much payload as was captured, the payload's true length, and what can be
 //! said of the checksums.
 //!
-//! Fields are read once; options and checksums when asked for, since most
+//! Fields are read once; options and checksums when requested, since most
 //! questions need neither.
 
 use super::network::{LengthFrom, Packet};
@@ -68,7 +68,7 @@ pub struct Captured<'a> {
     pub option_octets: &'a [u8],
     /// Octets of the TCP header, options included.
     pub header_len: u8,
-    /// Of a packet that was put together: its octets that were not captured.
+    /// Of a packet that was reassembled: its octets that were not captured.
     pub(super) parts_missing: u32,
     /// From the TCP header on.
     segment: &'a [u8],
@@ -131,7 +131,7 @@ impl Captured<'_> {
     }
 
     /// Octets of payload that were not captured. [`Self::payload`] has no more than
-    /// the beginning of what was put together, whatever was captured of it.
+    /// the beginning of what was reassembled, whatever was captured of it.
     #[inline]
     #[must_use]
     pub const fn uncaptured_len(&self) -> u32 {
@@ -209,7 +209,7 @@ impl Captured<'_> {
     }
 
     /// What can be said of the checksum of the IPv4 header; nothing of IPv6,
-    /// which has none, nor of a packet that was put together, which has many.
+    /// which has none, nor of a packet that was reassembled, which has many.
     #[must_use]
     pub fn ip_checksum(&self) -> Option<ChecksumVerdict> {
         if self.ip_octets.is_empty() {

@@ -1,4 +1,4 @@
-//! The kernel's rules once more, in the kernel's own order and widths, beside
+//! The kernel's rules once more, in the kernel's own order and widths, next to
 //! [`CubicLinux`]: whatever acknowledgments, losses, timeouts and pauses come,
 //! both must have the same window after each.
 //!

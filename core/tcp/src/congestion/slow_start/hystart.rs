@@ -3,7 +3,7 @@
 //!
 //! Two signs end slow start, looked for in windows of 16 segments and more:
 //!
-//! * ACK train: ACKs that follow one another within 2 ms form a train. Once a
+//! * ACK train: ACKs less than 2 ms apart form a train. Once a
 //!   train lasts longer than half the smallest round-trip time the pipe is full
 //!   of data and ACKs. Where the sender paces, its own spacing stretches the
 //!   train, and the whole round-trip time counts. Either way up to 1 ms is
@@ -138,7 +138,7 @@ impl HyStart {
         ack.now.saturating_since(*began) > longest
     }
 
-    /// The first eight samples only count; the ninth is the first to judge.
+    /// The first eight samples only count; a verdict begins with the ninth.
     fn is_delayed(&mut self, rtt: Duration, delay_min: Duration) -> bool {
         self.round_min = self.round_min.min(rtt);
         if self.samples < MIN_SAMPLES {

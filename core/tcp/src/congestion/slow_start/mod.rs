@@ -9,7 +9,7 @@
 //!   (RFC 3465 section 2.3).
 //!
 //! Ways to open more carefully, or to end before a queue overflows, stand
-//! beside each other, one file each ([`SlowStart`] names them): `limited`,
+//! next to each other, one file each ([`SlowStart`] names them): `limited`,
 //! `hystart`, `hystart_plus_plus`, `search`. Where one finds the end, ssthresh
 //! becomes cwnd. One dispatch per ACK in slow start is all they cost others.
 //!
@@ -139,7 +139,7 @@ impl Opening {
     ///
     /// One that acknowledges nothing new opens nothing, but reports what arrived
     /// above a hole. Its round-trip time is as good as any, and where packets are
-    /// displaced better than those of ACKs that waited for the hole: displacement
+    /// ahead of those of ACKs that waited for the hole: displacement
     /// would look like delay.
     pub(super) fn open(&mut self, ack: &Ack, cwnd: u64, ssthresh: u64) -> (u64, u64) {
         let mut counted = self.counted(ack.acked.as_u64());
@@ -327,7 +327,7 @@ mod tests {
     }
 
     /// Rounds of forty ACKs 3 ms apart, too far for a train. Where packets are
-    /// displaced, most ACKs are of what came above a hole; each fourth is of a
+    /// reordered, most ACKs are of what came above a hole; each fourth is of a
     /// hole that was late.
     fn ends_in_rounds_of_late_holes(slow_start: SlowStart, hears_the_others: bool) -> bool {
         let mut opening = opening(slow_start, Counting::Bytes { limit: 2 });

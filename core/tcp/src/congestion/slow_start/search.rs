@@ -68,7 +68,7 @@ pub(super) enum Finding {
     End(u64),
 }
 
-/// What the search knows of the window.
+/// What the search knows about the window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub(super) cwnd: u64,
@@ -422,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_path_that_is_full_is_noticed_within_five_round_trips_with_as_much_in_its_queue() {
-        // The queue of a whole window lengthens the way back to compare with: when
+        // The queue of a whole window lengthens the reverse path to compare with: when
         // norm_diff is 0.26, a path of rate C that became full at 0 has a queue of
         // 0.44 C + 3.9 C, for which a continuous model gives 4.9 round trips.
         for rate in [40_000, 400_000, 4_000_000] {

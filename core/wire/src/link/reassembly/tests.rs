@@ -1,4 +1,4 @@
-//! Packets cut into fragments and put together again, by the rules one by one.
+//! Packets cut into fragments and reassembled, by the rules one by one.
 
 use alloc::vec;
 use alloc::vec::Vec;
