@@ -29,7 +29,7 @@ pub struct Scale {
 /// The values of a cell.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Arm {
-    /// The level of each factor; None where it does not vary.
+    /// The level of each factor; `None` if it does not vary.
     pub levels: Vec<Option<u32>>,
     /// One value for each repetition; not a number where it failed or did not run.
     pub values: Vec<f64>,

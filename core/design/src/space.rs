@@ -70,7 +70,7 @@ pub struct Cell {
     pub number: u64,
     /// The series of the plan, by number.
     pub series: usize,
-    /// The level of each factor; None where the factor does not vary.
+    /// The level of each factor; `None` if the factor does not vary.
     pub levels: Vec<Option<u32>>,
     /// Keys and values that the plan is changed by.
     pub changes: Vec<(String, String)>,
@@ -262,7 +262,7 @@ impl Space {
         &self.series
     }
 
-    /// Returns the cell of a number; None where it is none.
+    /// Returns the cell with a number; `None` if there is none.
     #[must_use]
     pub fn cell(&self, number: u64, files: &dyn Files, memory: &Memory) -> Option<Cell> {
         let chosen = self.chosen(number);

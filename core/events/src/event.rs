@@ -135,7 +135,7 @@ pub enum PathMtuCause {
     Aged,
     /// A probe arrived (RFC 4821).
     Probe,
-    /// Full-sized segments vanish without a word (RFC 8899 section 4.3).
+    /// Full-sized segments are silently dropped (RFC 8899 section 4.3).
     BlackHole,
 }
 
@@ -301,7 +301,7 @@ pub enum Event {
         /// or if it says what cannot be.
         believed: bool,
     },
-    /// The peer told of urgent data (RFC 9293 section 3.8.5).
+    /// The peer announced urgent data (RFC 9293 section 3.8.5).
     UrgentArrived {
         /// Stream offset of the octet after it.
         mark: u64,

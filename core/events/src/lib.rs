@@ -3,7 +3,7 @@
 //! The engine, the path and the hosts say what they do in [`Event`]s; the
 //! report and (later) the diagnosis read nothing else. A capture file is
 //! turned into the same events, so one set of rules serves the simulator, the
-//! live engine, the kernel and a stranger's capture.
+//! live engine, the kernel and captures of other hosts.
 //!
 //! * [`event`]: what can happen, one variant each.
 //! * [`cause`]: what would have to change for a connection to be faster.

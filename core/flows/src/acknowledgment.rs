@@ -56,13 +56,13 @@ pub(crate) fn on_acknowledgment(
     done
 }
 
-/// What nobody saw is acknowledged.
+/// Data that is not in the capture is acknowledged.
 #[cold]
 fn on_unseen(data: &mut Direction, ack: u64, kinds: &mut Kinds) {
     if ack - data.next > MAX_WINDOW {
         return;
     }
-    // Where nothing of that direction is in the capture, nothing was lost.
+    // Where the capture has no packet of that direction, none was lost.
     if data.packets() > 0 {
         let missing = ack - data.next;
         data.rare().unseen += missing;
@@ -109,7 +109,7 @@ fn on_advance(
         pool.give(empty);
     }
     let sample = packet.at.saturating_since(sent_at?);
-    // Whoever measures an octet that arrived twice measures nothing.
+    // An octet that arrived twice gives no sample.
     if !is_sample {
         return None;
     }

@@ -11,14 +11,14 @@
 //! all points of Moon, Skelly, Towsley, "Estimation and Removal of Clock Skew",
 //! INFOCOM 1999, both at once).
 //!
-//! Packets are told by what no path changes: sequence numbers, window,
+//! Packets are identified by what no path changes: sequence numbers, window,
 //! timestamps, the last SACK block. Of a super-segment the first octet counts,
 //! so that one place may see what the other sees in pieces.
 //!
 //! Out of scope: clocks that are set during the capture, and paths
 //! whose least delay changes; both make the bounds cross, and then there is no
 //! answer. Where the ways differ in length, the offset is off by half of the
-//! difference: nobody can know that from two captures, and `uncertainty` says
+//! difference: two captures cannot show that, and `uncertainty` says
 //! how much it can be.
 
 use alloc::collections::BTreeMap;
@@ -47,7 +47,7 @@ const EXACT: f64 = 1e-9;
 /// time that a packet is on its way is half of that.
 const NEARLY: f64 = 2.0 * MAX_DRIFT;
 
-/// The share by which the least delay may vary.
+/// The share by which the minimum delay may vary.
 const VARIES: f64 = 0.01;
 
 /// What tells a packet from all others of its connection.
@@ -97,9 +97,9 @@ impl Mark {
 /// When the packets of a connection passed one place.
 #[derive(Clone, Default, Debug)]
 pub struct Sightings {
-    /// Nothing where a packet passed more than once.
+    /// `None` if a packet passed more than once.
     seen: BTreeMap<Mark, Option<Instant>>,
-    /// Hashes of what is remembered have so many zeros at their end.
+    /// Hashes of what is remembered have this many zeros at their end.
     zeros: u32,
     /// Data by sequence ranges, of client and server.
     data: [Passages; 2],
@@ -226,7 +226,7 @@ impl Sightings {
         self.data[from as usize].compare(&other.data[from as usize], &overlap)
     }
 
-    /// The clock of `other` against the clock of these; nothing where too few
+    /// The clock of `other` against the clock of these; `None` if too few
     /// packets passed both, or the clocks contradict each other.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Option<Clocks> {
@@ -258,7 +258,7 @@ impl Sightings {
         let drift = bounds.likeliest(bounds.with_room(roomiest, room * (1.0 - NEARLY) - EXACT));
         let (low, high) = bounds.with_room(roomiest, room * (1.0 - VARIES) - EXACT);
         let (below, above) = bounds.at(drift);
-        // Offsets are told of the moment of the first packet here.
+        // Offsets are relative to the moment of the first packet here.
         let early = client.iter().chain(&server).map(|point| point.x);
         let start = early.fold(f64::INFINITY, f64::min);
         let middle = (below + above) / 2.0 + drift * start;
@@ -283,7 +283,7 @@ pub struct Crossing {
     pub has_data: bool,
     /// When it passed here, by the clock of this place.
     pub here: Instant,
-    /// When it passed there, by the clock of that place; nothing where it never
+    /// When it passed there, by the clock of that place; `None` if it never
     /// did.
     pub there: Option<Instant>,
 }
@@ -299,7 +299,7 @@ pub struct Clocks {
     pub uncertainty_ns: u64,
     /// Seconds that the other clock gains each second of this one.
     pub drift: f64,
-    /// By how much that can be wrong either way, where the least delay between
+    /// By how much that can be wrong either way, where the minimum delay between
     /// the places varied by a hundredth in the meantime: much for a short
     /// connection, and for one whose queue only ever grew.
     pub drift_uncertainty: f64,
@@ -391,7 +391,7 @@ impl<'a> Bounds<'a> {
         f64::midpoint(low, high)
     }
 
-    /// The least and the greatest drift that leave so much room.
+    /// The smallest and the greatest drift that leave so large a margin.
     fn with_room(&self, roomiest: f64, room: f64) -> (f64, f64) {
         let end = |mut outside: f64| {
             let mut inside = roomiest;
@@ -410,7 +410,7 @@ impl<'a> Bounds<'a> {
 
     /// Where several drifts leave nearly the same room (a queue that only ever
     /// grows says nothing against any), the one that brings most packets near
-    /// the least delay of their way: by ever finer steps.
+    /// the minimum delay of their direction: by ever finer steps.
     fn likeliest(&self, (low, high): (f64, f64)) -> f64 {
         const STEPS: u8 = 16;
         let (mut from, mut to) = (low, high);
@@ -429,7 +429,7 @@ impl<'a> Bounds<'a> {
         best.1
     }
 
-    /// How far packets are from the least delay of their way, a tenth of the
+    /// How far packets are from the minimum delay of their direction, a tenth of the
     /// room at most each, on average.
     fn strain(&self, drift: f64) -> f64 {
         let (below, above) = self.at(drift);

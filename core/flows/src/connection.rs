@@ -263,8 +263,8 @@ impl Connection {
         }
     }
 
-    /// The round trip of the path of data from that side, wherever the place
-    /// of capture is on it.
+    /// The round trip of the path of data from that side, wherever the capture
+    /// point is on it.
     #[inline]
     fn round_trip(&self, index: usize) -> Option<Duration> {
         let measured = self.sides[index].rtt.smoothed();
@@ -440,7 +440,7 @@ impl Connection {
 }
 
 /// Whether its acknowledgment counts. That of a reset does where it answers a SYN
-/// that nobody has acknowledged (RFC 9293 section 3.10.7.1): no other one has to be
+/// that the peer has not acknowledged (RFC 9293 section 3.10.7.1): no other one has to be
 /// of what arrived.
 fn says_what_arrived(peer: &Direction, packet: &Observed) -> bool {
     if !packet.flags.contains(Flags::RST) {

@@ -1,8 +1,8 @@
-//! Where tshark's flags of a packet are wrong, and what is so instead.
+//! Where tshark's flags of a packet are wrong, and the correct flags.
 //!
 //! Each flag stands for kinds that bear it out; where the packet is none of
 //! them, the flag is wrong. Each kind that tshark has a word for, or ought to
-//! have, stands for flags that tell it; where no right flag does, it is what
+//! have, stands for flags that report it; where no correct flag does, it is what
 //! should stand there instead.
 //!
 //! Deliberately passed over: what tshark shows by other fields (resets, ECN
@@ -22,7 +22,7 @@ pub struct Correction {
 }
 
 impl Correction {
-    /// What is wrong with `flags`, where the packet is `kinds`; nothing where
+    /// What is wrong with `flags`, where the packet is `kinds`; `None` if
     /// tshark is right.
     #[must_use]
     pub fn of(flags: WiresharkFlags, kinds: Kinds) -> Option<Self> {

@@ -1,9 +1,9 @@
 //! The packets of a capture, those that came in fragments as one.
 //!
 //! A packet is there with its last fragment: then its receiver's TCP gets it,
-//! and then it is told, as one segment of all its octets, at that fragment's
-//! time and number (tshark says the same). Fragments before it tell nothing.
-//! `gigatcp_wire::link::Reassembly` puts them together.
+//! and then it is reported, as one segment of all its octets, at that fragment's
+//! time and number (tshark does the same). Fragments before it report no segment.
+//! `gigatcp_wire::link::Reassembly` reassembles them.
 //!
 //! A first fragment whose rest never comes is a segment of what it holds, at its
 //! own time. That it never comes is known later, so what follows a first
@@ -52,8 +52,8 @@ pub struct Looked {
     pub offset: u64,
     /// When it was captured.
     pub at: Instant,
-    /// Its segment, or that of the fragments that it completed; nothing of a
-    /// fragment that tells nothing by itself.
+    /// Its segment, or that of the fragments that it completed; `None` for a
+    /// fragment that is no segment by itself.
     pub found: Result<Option<Observed>, Obstacle>,
 }
 
@@ -62,7 +62,7 @@ pub struct Looked {
 pub enum Odd {
     /// A first fragment whose rest did not come: a segment of what it holds.
     FirstAlone,
-    /// A fragment without a TCP header of a packet that was not put together.
+    /// A fragment without a TCP header of a packet that was not reassembled.
     WithoutHeader,
     /// Fragments that cannot be of one packet.
     Contradiction,
@@ -119,7 +119,7 @@ impl Datagrams {
         Self::default()
     }
 
-    /// Whether nothing waits: a packet that is no fragment may be told without
+    /// Whether no packet waits: a packet that is not a fragment may be reported without
     /// being handed in.
     #[inline]
     #[must_use]
@@ -216,7 +216,7 @@ impl Datagrams {
             found: Ok(None),
             ..looked
         };
-        // One without all of a TCP header tells nothing either.
+        // One without all of a TCP header is no segment either.
         let own = looked.found.ok().flatten().filter(|_| is_first);
         self.held.push_back(match own {
             Some(own) if waiting.first.is_none() => {
@@ -258,7 +258,7 @@ impl Datagrams {
         self.held.get_mut(place as usize)
     }
 
-    /// A packet was reassembled: its first fragment tells nothing.
+    /// A packet was reassembled: its first fragment is no segment of its own.
     fn complete(&mut self, id: DatagramId) {
         let Some(waiting) = self.take(id) else {
             return;

@@ -1,4 +1,4 @@
-//! What is counted of a direction for whoever asks for all of it: the rest of
+//! The detailed counts of a direction: the rest of
 //! tcptrace's list (`tcptrace -l -r`), each by a rule of its own.
 //!
 //! [`crate::Connection`] has what verdicts need, at a cost that every packet
@@ -72,7 +72,7 @@ struct Full {
     trips: Spread,
 }
 
-/// What only a direction has that sent something again.
+/// What only a direction with retransmissions has.
 #[derive(Clone, Default, Debug)]
 struct Again {
     most: u32,
@@ -242,7 +242,7 @@ impl Detail {
         }
     }
 
-    /// The least that was in flight behind a segment with data, octets; nothing where
+    /// The minimum that was in flight behind a segment with data, octets; `None` if
     /// none was sent, or none of it was ever known to be in flight.
     #[must_use]
     pub const fn least_outstanding(&self) -> Option<u64> {
@@ -349,8 +349,8 @@ impl Detail {
     }
 
     /// Packets with payload that passed for the first time before an
-    /// acknowledgment of any payload did; nothing where the SYN was not seen, so
-    /// that nobody knows which was the first.
+    /// acknowledgment of any payload did; `None` if the SYN was not seen, so
+    /// that the first one is unknown.
     #[must_use]
     pub fn initial_window_packets(&self, connection: &Connection, side: Side) -> Option<u64> {
         let is_known = connection.direction(side).has_syn();

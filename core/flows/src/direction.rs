@@ -88,10 +88,10 @@ pub struct Options {
     pub timestamps: bool,
 }
 
-/// Least, most and mean of what was offered or in flight.
+/// Min, max and mean of what was advertised or in flight.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Shares {
-    /// The least.
+    /// The minimum.
     pub least: u64,
     /// The most.
     pub most: u64,
@@ -166,7 +166,7 @@ pub struct Direction {
     /// Packets that were several segments on the wire: these without one each.
     pub(crate) extra_segments: u64,
     /// What of the stream up to SND.NXT was no payload of a packet here, modulo
-    /// 2^64: so the payload is what SND.NXT says, and nobody adds it up.
+    /// 2^64: so SND.NXT gives the payload, which needs no sum of its own.
     unpaid: u64,
     /// How often it sent what many packets are: a duplicate acknowledgment.
     pub(crate) duplicate_acks: u64,
@@ -274,7 +274,7 @@ impl Direction {
         }
     }
 
-    /// Payload octets of a wire segment of this direction with so many octets
+    /// Payload octets of a wire segment of this direction with `options` octets
     /// of options, where the peer's MSS is `mss`. Without a known MSS a segment
     /// larger than a jumbo frame holds is taken for one of Ethernet's. Others, and those of a
     /// sender whose own MSS is smaller, are as [weighed](Self::weigh).
@@ -395,8 +395,8 @@ impl Direction {
         (count, count * self.offered as u64)
     }
 
-    /// Octets sent and not acknowledged, as seen here; zero where nobody
-    /// acknowledged yet.
+    /// Octets sent and not acknowledged, as seen here; zero before the first
+    /// acknowledgment.
     #[inline]
     pub(crate) fn owin(&self) -> u64 {
         if self.seen.has(Seen::UNA) {
@@ -411,7 +411,7 @@ impl Direction {
         self.scale
     }
 
-    /// What was offered in the SYN; nothing where none was seen.
+    /// What was advertised in the SYN; `None` if none was seen.
     #[must_use]
     pub fn options(&self) -> Option<Options> {
         self.seen.has(Seen::SYN).then(|| Options {

@@ -12,7 +12,7 @@ use gigatcp_units::Instant;
 /// counts as seen before.
 const MAX_GAPS: usize = 1 << 16;
 
-/// Room for so many is kept for another connection.
+/// Maximum capacity that is kept for another connection.
 const MAX_SPARE: usize = 1 << 10;
 
 /// The packet that showed a gap by coming after it.

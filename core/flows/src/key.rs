@@ -23,7 +23,7 @@ impl core::fmt::Display for Endpoint {
 }
 
 /// Both endpoints as words, the smaller one first: addresses, and in the last
-/// word the ports. Its upper half is free, for whoever keeps many
+/// word the ports. Its upper half is free, for callers that keep many
 /// ([`crate::places`]).
 pub(crate) type Words<const N: usize> = [u64; N];
 

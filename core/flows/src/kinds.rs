@@ -4,19 +4,19 @@
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Kind {
-    /// Sent again after duplicate acknowledgments (RFC 5681 section 3.2), or
+    /// Retransmitted after duplicate acknowledgments (RFC 5681 section 3.2), or
     /// without SACK after partial ones (RFC 6582).
     FastRetransmission,
-    /// Sent again during a repair that SACK steers (RFC 6675).
+    /// Retransmitted during a recovery that SACK steers (RFC 6675).
     SackRetransmission,
-    /// Sent again because of a timeout (RFC 6298), or after one.
+    /// Retransmitted because of a timeout (RFC 6298), or after one.
     TimeoutRetransmission,
     /// The last segment retransmitted to provoke an acknowledgment (RFC 8985
     /// section 7).
     TailProbe,
-    /// Sent again although its acknowledgment had passed here.
+    /// Retransmitted although its acknowledgment had passed here.
     NeedlessRetransmission,
-    /// Sent again for no reason that is visible here.
+    /// Retransmitted for no reason that is visible here.
     UnexplainedRetransmission,
     /// Sent in order and overtaken on the way.
     OutOfOrder,

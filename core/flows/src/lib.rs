@@ -6,7 +6,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `datagrams.rs` | packets that came in fragments, put together and in order |
+//! | `datagrams.rs` | packets that came in fragments, reassembled and in order |
 //! | `observed.rs` | a packet as the analysis sees it |
 //! | `glance.rs` | the few words of it that nearly everything is decided by |
 //! | `plain.rs` | a packet at one look, as nearly all are |
@@ -24,14 +24,14 @@
 //! | `wireshark.rs` | what tshark would say, to compare with |
 //! | `correction.rs` | where that is wrong |
 //! | `detail.rs`, `transmissions.rs` | what only the detailed view counts |
-//! | `spread.rs` | least, most, mean and deviation |
+//! | `spread.rs` | min, max, mean and deviation |
 //!
 //! Memory is flat: a connection keeps intervals and never packets. What is in
 //! flight has one boundary for each segment up to [`MAX_BOUNDARIES`], from
 //! there on for every second, every fourth, all over the flight: the counts stay
 //! exact, round trips are sampled less often. An idle connection keeps none.
 //!
-//! Out of scope: payload, checksums, the stream put together; and what only the
+//! Out of scope: payload, checksums, the reassembled stream; and what only the
 //! sender can know. A verdict rests on what passed the capture point.
 #![no_std]
 #![forbid(unsafe_code)]

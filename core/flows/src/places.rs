@@ -56,7 +56,7 @@ pub(crate) struct Places<const N: usize> {
 }
 
 impl<const N: usize> Places<N> {
-    /// An empty one. Whoever sends packets and does not know the seed cannot
+    /// An empty one. A sender of packets that does not know the seed cannot
     /// choose which of them meet in a slot.
     pub fn new(seed: u64) -> Self {
         // Every bit of what a caller may give reaches both.

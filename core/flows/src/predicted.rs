@@ -1,4 +1,4 @@
-//! Header prediction (Jacobson, 1990), for whoever only watches.
+//! Header prediction (Jacobson, 1990), for an observer.
 //!
 //! Nearly every segment is what was expected: the next octets in order, an
 //! acknowledgment of octets that wait for one, both, or an acknowledgment that
@@ -29,7 +29,7 @@ use crate::round_trips::Sample;
 use crate::sent::Pool;
 use crate::{Kind, Kinds, Scaling};
 
-/// The least size that a segment is taken for, options included.
+/// The minimum size that a segment is taken for, options included.
 const LEAST_SEGMENT: u32 = 576;
 
 /// What an expected segment came to.
@@ -117,7 +117,7 @@ impl Connection {
 }
 
 impl Direction {
-    /// How many segments beyond one the data is on the wire; nothing where it
+    /// How many segments beyond one the data is on the wire; `None` if it
     /// may be more than the next data: a probe, the same packet captured twice,
     /// or so near to the edge of the window that it may fill it.
     #[inline(always)]
@@ -216,7 +216,7 @@ impl Direction {
         {
             pool.give(empty);
         }
-        // Whoever measures an octet that arrived twice measures nothing.
+        // An octet that arrived twice gives no sample.
         match sent_at {
             Some(sent_at) if is_sample => {
                 let sample = at.saturating_since(sent_at);
@@ -243,7 +243,7 @@ impl Direction {
         kinds
     }
 
-    /// Whether the beginning of a direction is known, nobody probes, and its
+    /// Whether the beginning of a direction is known, no probe is in progress, and its
     /// window is open.
     const fn is_steady(&self) -> bool {
         let is_known = self.is_started() && self.seen.has(Seen::UNA);

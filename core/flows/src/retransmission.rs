@@ -42,7 +42,7 @@ pub(crate) struct Repair {
     recover: u64,
     /// The highest octet that SACK reported, and one.
     pub high_sacked: u64,
-    /// The end of a tail probe that nobody has acknowledged.
+    /// The end of a tail probe that is not acknowledged yet.
     probed: u64,
     recent: [Repeat; REMEMBERED],
     next_recent: u8,

@@ -97,7 +97,7 @@ impl RoundTrips {
         self.spread.mean()
     }
 
-    /// The standard deviation of the samples; nothing of fewer than two.
+    /// The standard deviation of the samples; `None` for fewer than two.
     #[must_use]
     pub fn deviation(&self) -> Option<Duration> {
         self.spread.deviation()

@@ -45,7 +45,7 @@ pub(crate) struct InFlight {
     pub gaps: Gaps,
 }
 
-/// Whether the boundary at `end` is of the sample of one in 2^n. Whoever is of one
+/// Whether the boundary at `end` is in the sample of one in 2^n. A boundary in one
 /// sample is of every larger one.
 const fn is_of_sample(end: u64, rarity: u32) -> bool {
     // The finalizer of SplitMix64 (Steele et al., 2014): no regular distance between
@@ -82,7 +82,7 @@ impl InFlight {
             self.rarity += 1;
             next.retain(|boundary| is_of_sample(boundary.end, self.rarity));
             if next.len() > MAX_BOUNDARIES / 4 * 3 {
-                // Somebody has chosen them so.
+                // The peer has chosen them on purpose.
                 let mut index = 0;
                 next.retain(|_| {
                     index += 1;
@@ -148,7 +148,7 @@ impl Pool {
         self.0.pop().unwrap_or_default()
     }
 
-    /// Takes memory back that nobody uses.
+    /// Releases unused memory.
     #[inline]
     pub fn give(&mut self, mut empty: Box<InFlight>) {
         empty.rarity = 0;

@@ -1,4 +1,4 @@
-//! Least, most, mean and deviation of durations, exact up to the last division.
+//! Min, max, mean and deviation of durations, exact up to the last division.
 
 use gigatcp_units::Duration;
 
@@ -66,7 +66,7 @@ impl Spread {
         (self.count > 0).then(|| Duration::from_nanos(self.sum_ns / self.count))
     }
 
-    /// The standard deviation of the samples; nothing of fewer than two.
+    /// The standard deviation of the samples; `None` for fewer than two.
     #[must_use]
     pub fn deviation(&self) -> Option<Duration> {
         if self.count < 2 {

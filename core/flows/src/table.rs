@@ -3,7 +3,7 @@
 //! A pair of endpoints leads to its latest connection (`places.rs`); the ones
 //! before stay in the list.
 //!
-//! Whoever has all that is to be known of a connection that is over can
+//! A caller that has all it needs of a connection that is over can
 //! [retire](FlowTable::retire) it: its place goes to another one, and what is
 //! left is the pair of endpoints, so that a packet that comes after all is
 //! known for one of its own ([`FlowTable::strays`]).
@@ -199,7 +199,7 @@ impl FlowTable {
     }
 
     /// Endpoints, in order, of which a packet came after their connection had
-    /// been given up. What was said of that connection is not the last word, and
+    /// been given up. What was reported of that connection is incomplete, and
     /// the packet stands at the beginning of one of its own.
     #[must_use]
     pub fn strays(&self) -> &[[Endpoint; 2]] {

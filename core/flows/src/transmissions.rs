@@ -9,8 +9,8 @@ use alloc::collections::BTreeMap;
 
 use gigatcp_units::{Duration, Instant};
 
-/// Segments kept of one direction. Beyond, the oldest is forgotten: what is said
-/// of acknowledgments and repeats of it is not counted.
+/// Segments kept of one direction. Beyond, the oldest is forgotten: an acknowledgment
+/// or a repeat of it is not counted.
 const MAX_SEGMENTS: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug)]

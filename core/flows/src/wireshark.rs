@@ -143,7 +143,7 @@ struct Way {
     last_ack: Option<SeqNumber>,
     last_ack_at: Instant,
     window: u16,
-    /// Nothing where no SYN says.
+    /// `None` if no SYN shows it.
     scale: Option<u8>,
     has_acked: bool,
     duplicates: u32,

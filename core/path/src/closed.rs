@@ -17,7 +17,7 @@ use crate::serialiser::{Moment, Serialiser};
 use crate::sojourn::Sojourns;
 use crate::{DropCause, HopConfig, MarkAbove, Parcel, Tally};
 
-/// See the module's own text.
+/// A hop whose parcels leave in closed form: one FIFO, one rate, one delay.
 #[derive(Clone, Debug)]
 pub(crate) struct Closed<T> {
     limits: Limits,

@@ -162,7 +162,7 @@ pub struct HopConfig {
     /// bytes on Ethernet (preamble 8, header 14, check 4, gap 12). It costs
     /// time but no room: limits and counts are in IP bytes.
     pub link_overhead: Bytes,
-    /// The least service time of a wire packet: the inverse of a packet
+    /// The minimum service time of a wire packet: the inverse of a packet
     /// capacity, as of a software emulator or a router's processor. Service
     /// takes the longer of this and the time the rate asks for. The nanosecond
     /// grain matters from some 10 Mpacket/s up (67.2 ns for 64-byte frames at
@@ -192,7 +192,7 @@ pub struct HopConfig {
     pub limit_bytes: Option<Bytes>,
     /// The most wire packets inside the element, those in the delay line
     /// included: the `limit` of the Linux emulator netem. Packets count until
-    /// they are handed out, so whoever drives the hop collects what is due
+    /// they are handed out, so the driver of the hop collects what is due
     /// before handing in what arrives at the same instant.
     pub hold_limit: Option<u64>,
     /// Loss models, all of which see every wire packet.
@@ -231,9 +231,9 @@ pub struct HopConfig {
     /// Whether what is larger is cut into fragments instead, as far as it may be: IPv4
     /// without DF. Each fragment then is a wire packet.
     pub fragments: bool,
-    /// Whether the sender of a packet that is too large is told so (RFC 1191
-    /// section 4). The element only drops; telling is the work of whoever
-    /// drives it.
+    /// Whether the sender of a packet that is too large is notified (RFC 1191
+    /// section 4). The element only drops; notification is the work of the
+    /// driver.
     pub tells_too_big: bool,
     /// How super-packets leave.
     pub release: Release,
@@ -343,7 +343,7 @@ impl fmt::Display for ConfigError {
             Self::ListedZero => "lost packets are counted from 1, packet 0 does not exist",
             Self::ListNotAscending => "the list of lost packets must be strictly ascending",
             Self::ScheduleEmpty => "a schedule needs a step",
-            Self::ScheduleNotAscending => "the steps of a schedule must follow one another in time",
+            Self::ScheduleNotAscending => "the steps of a schedule must be in order of time",
             Self::SchedulePeriod => "a schedule must begin anew after its last step",
             Self::AggregateOfNone => "a group of packets needs one or more",
             Self::QueueSettings(why) => why,

@@ -63,7 +63,7 @@ impl Tally {
 }
 
 /// What an element keeps of what went through it: its counters, and what did not
-/// get through until somebody asks for it.
+/// get through until the driver collects it.
 #[derive(Clone, Debug)]
 pub(crate) struct Books<T> {
     pub(crate) counters: Counters,

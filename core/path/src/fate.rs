@@ -123,7 +123,7 @@ impl Fates {
         self.is_clean
     }
 
-    /// The fate of the next wire packet, which arrives at `now` with so many IP
+    /// The impairments of the next wire packet, which arrives at `now` with `ip_bytes`
     /// octets.
     pub(crate) fn judge(&mut self, now: Instant, octets: u64) -> Fate {
         if self.is_clean {

@@ -341,7 +341,7 @@ impl<T: Parcel> Hop<T> {
     }
 
     /// Wire packets that [`Hop::backlog`] would find at most: it costs nothing,
-    /// and what has departed since somebody looked is still in it.
+    /// and what has departed since the last look is still in it.
     #[inline]
     #[must_use]
     pub fn backlog_at_most(&self) -> u64 {
@@ -419,8 +419,8 @@ impl<T: Parcel> Hop<T> {
         counters::utilisation(self.busy_time(now), now)
     }
 
-    /// Returns the MTU that senders of larger packets are told. `None`: they are told
-    /// nothing.
+    /// Returns the MTU that senders of larger packets are sent. `None`: they are not
+    /// notified.
     #[must_use]
     pub fn told_mtu(&self) -> Option<Bytes> {
         self.config.mtu.filter(|_| self.config.tells_too_big)

@@ -262,7 +262,7 @@ pub struct CpuCosts {
     /// find its place or its end.
     pub per_byte_queued: Picoseconds,
     /// Bytes waiting in a socket buffer whose chain the processor's cache holds:
-    /// walking over so many costs nothing.
+    /// walking over this many costs nothing.
     pub queue_cached: Bytes,
 }
 

@@ -70,7 +70,7 @@ impl Delay {
             .is_some_and(|(jitter, _)| jitter.overtaking)
     }
 
-    /// The least that a packet which leaves later can be given, unless the schedule
+    /// The minimum that a packet which leaves later can be given, unless the schedule
     /// says less by then.
     pub(crate) fn least(&self) -> Duration {
         if self.changes.is_some() {

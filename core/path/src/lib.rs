@@ -9,7 +9,7 @@
 //! * [`ReceiveRings`]: what a network card can receive before the host runs
 //!   out of buffers.
 //!
-//! A path knows nothing of TCP: it carries whatever is a [`Parcel`].
+//! A path does not know TCP: it carries anything that is a [`Parcel`].
 //!
 //! # Contract
 //!

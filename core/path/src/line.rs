@@ -319,7 +319,7 @@ fn gather<T>(run: &mut Run<T>, longest: Duration, serialiser: &mut Serialiser) {
     } else {
         serialiser.whole_services(run.frames.size(0), longest.as_nanos())
     };
-    // Four seconds are more than anybody means.
+    // Four seconds are more than any plan means.
     run.gathers = u32::try_from(gathers).unwrap_or(u32::MAX);
 }
 

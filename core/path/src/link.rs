@@ -7,8 +7,8 @@
 //!
 //! Everything inside happens at the instant it is due, whenever the link is asked:
 //! [`Link::advance`] goes from event to event (end of a service, change of the rate,
-//! timer of the discipline) up to now. So whoever drives it need come only when
-//! something may reach the far end; what a discipline drops as it dequeues is told
+//! timer of the discipline) up to now. So the driver need come only when
+//! something may reach the far end; what a discipline drops as it dequeues is reported
 //! then, or at the next arrival.
 //!
 //! A super-segment waits as one parcel, whose wire packets have a [`Ticket`] each. A
@@ -107,7 +107,7 @@ impl<T> Ord for Departed<T> {
     }
 }
 
-/// See the module's own text.
+/// A link that serves packets one after another from a queue discipline.
 #[derive(Debug)]
 pub(crate) struct Link<T> {
     queue: Box<dyn Discipline>,
@@ -378,7 +378,7 @@ impl<T: Parcel> Link<T> {
         None
     }
 
-    /// Whether what arrives finds so much that it is marked.
+    /// Whether a packet that finds this backlog is marked.
     fn is_above_threshold(&self, arriving: Tally) -> bool {
         let inside = self.backlog().plus(arriving);
         match self.mark_above {

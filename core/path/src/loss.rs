@@ -62,8 +62,8 @@ pub struct GilbertElliott {
 
 impl GilbertElliott {
     /// The simple chain (all is lost in the bad state, nothing in the good one) with
-    /// this share of packets lost, in bursts of so many on average. Nothing where
-    /// there is none: bursts are of one packet or more, and the good state must be
+    /// this share of packets lost, in bursts of `burst` on average. `None` if there
+    /// is no such chain: bursts are of one packet or more, and the good state must be
     /// left with a probability of at most 1.
     #[must_use]
     pub fn of_bursts(loss: Probability, mean_burst: f64) -> Option<Self> {

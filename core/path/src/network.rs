@@ -574,7 +574,7 @@ impl<T: Routed> Network<T> {
         });
     }
 
-    /// Deals with what was dropped first: if it was too large, its sender is told
+    /// Deals with what was dropped first: if it was too large, its sender is notified
     /// where the link does that.
     #[inline]
     fn answer_next(&mut self) -> Option<Dropped<T>> {

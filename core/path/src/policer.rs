@@ -175,7 +175,7 @@ impl Bucket {
         self.at
     }
 
-    /// Whether a packet of so many octets passes at `now`; it takes its tokens
+    /// Whether a packet of `octets` passes at `now`; it takes its tokens
     /// then.
     pub(crate) fn takes(&mut self, now: Instant, octets: u64) -> bool {
         self.fill(now);

@@ -5,7 +5,7 @@
 //! for it beforehand. The host's driver takes the filled buffer up to the stack
 //! and posts another in its place; the buffer it took comes back when the last
 //! octet in it has been read. Two shortages follow, and both look like loss on
-//! the path to everybody but the host itself:
+//! the path to every observer except the host itself:
 //!
 //! * **No descriptor.** The driver was too slow: all posted buffers are full,
 //!   and the card drops what arrives.
@@ -19,7 +19,7 @@
 //! held <= P - R                                                         (1)
 //! ```
 //!
-//! frames that nobody has read, whatever window its TCP has offered.
+//! frames that the application has not read, whatever window its TCP has advertised.
 //!
 //! Small frames have a ring of their own where a card has one, and a driver may
 //! copy small frames out and keep the buffer (*copy-break*): such frames pass
@@ -59,9 +59,9 @@ impl RingConfig {
 pub struct RingsConfig {
     /// For every frame that the small ring does not take.
     pub large: RingConfig,
-    /// For frames of up to so many octets of IP packet, where there is one.
+    /// For frames up to a size, in octets of IP packet; `None`: there is no such ring.
     pub small: Option<(u64, RingConfig)>,
-    /// Frames of up to so many octets of IP packet are copied out of their
+    /// Frames up to this size, in octets of IP packet, are copied out of their
     /// buffer, which is posted again at once; 0: none.
     pub copy_break: u64,
 }

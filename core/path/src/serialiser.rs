@@ -83,7 +83,7 @@ pub(crate) struct Serialiser {
     free: Moment,
     /// Time spent without work before `free`.
     idle: Duration,
-    /// The last size asked for and its service time: neighbors are of one
+    /// The size served last and its service time: neighbors are of one
     /// size, and a division costs more than all the rest.
     known: (u64, Moment),
 }
@@ -140,7 +140,7 @@ impl Serialiser {
         start.plus(service, self.unit())
     }
 
-    /// Of a span of so many nanoseconds, those that are whole services of packets of
+    /// Of a span of nanoseconds, those that are whole services of packets of
     /// `ip_bytes`, rounded up as departures are.
     pub(crate) fn whole_services(&mut self, ip_bytes: u64, nanos: u64) -> u64 {
         let service = self.service(ip_bytes);

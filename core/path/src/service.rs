@@ -112,7 +112,7 @@ impl Service {
         self.began
     }
 
-    /// Begins to serve `packets` with so many octets together at `now`; `at_once`
+    /// Begins to serve `packets` with `octets` together at `now`; `at_once`
     /// after what was in service before.
     pub(crate) fn start(&mut self, now: Instant, packets: u64, octets: u64, at_once: bool) {
         self.begin(now, packets, octets, at_once);

@@ -1,10 +1,10 @@
 //! Half-duplex Ethernet: one medium that all stations send on, by carrier sense
 //! with collision detection (IEEE 802.3 clause 4, media access control).
 //!
-//! A station with a frame waits until it hears nobody, then for the gap between
+//! A station with a frame waits until the medium is idle, then for the gap between
 //! frames, then sends (deference, clause 4.2.3.2.1). What others send is heard
 //! `delay` later. In the last third of the gap a station listens no more
-//! (clause 4.2.3.2.2), so whoever waited for the same end of a frame starts
+//! (clause 4.2.3.2.2), so stations that waited for the same end of a frame start
 //! together. A station that hears another while it sends finishes its preamble,
 //! jams, and tries again after
 //!
@@ -41,7 +41,7 @@ use crate::{ConfigError, Counters, DropCause, Parcel, Tally};
 const SLOT_BITS: u64 = 512;
 /// Clause 4.4.2: bits between two frames, 9.6 µs at 10 Mbit/s.
 const GAP_BITS: u64 = 96;
-/// Clause 4.4.2: bits that tell everybody of a collision.
+/// Clause 4.4.2: bits that make a collision visible to every station.
 const JAM_BITS: u64 = 32;
 /// Clause 4.2.5: bits of preamble and start delimiter before the frame.
 const PREAMBLE_BITS: u64 = 64;
@@ -159,7 +159,7 @@ pub struct StationCounters {
 enum Phase {
     /// Has nothing to send.
     Quiet,
-    /// Will send at `start` unless it hears somebody before `listens_until`.
+    /// Sends at `start` unless it detects a carrier before `listens_until`.
     Pending {
         start: Instant,
         listens_until: Instant,
@@ -304,7 +304,7 @@ impl<T: Parcel> SharedMedium<T> {
         self.max_backlog
     }
 
-    /// Time in which somebody sent, whole frames and collisions.
+    /// Time in which a station sent, whole frames and collisions.
     #[must_use]
     pub const fn busy_time(&self) -> Duration {
         self.busy

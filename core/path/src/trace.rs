@@ -167,7 +167,7 @@ impl Opportunities {
         }
     }
 
-    /// Takes what a packet of so many octets needs that waits from `now` on; returns
+    /// Takes what a packet of `octets` needs that waits from `now` on; returns
     /// when the last of it leaves.
     pub(crate) fn serve(&mut self, now: Instant, octets: u64) -> Instant {
         self.skip(now);

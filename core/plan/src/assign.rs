@@ -221,7 +221,7 @@ pub(crate) fn typed(text: &str, place: &Place) -> Value {
     }
 }
 
-/// No key of a plan is deeper, and a tree as deep as a hostile text wishes
+/// No key of a plan is deeper, and a tree as deep as a hostile text could make it
 /// could not even be dropped.
 const MOST_WORDS: usize = 16;
 

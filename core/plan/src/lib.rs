@@ -25,7 +25,7 @@
 //! collected, none stops the search for others, except that a text which is
 //! not TOML is not read further.
 //!
-//! Pure: no file is opened and nothing is drawn. Whoever calls reads the file
+//! Pure: no file is opened and nothing is drawn. The caller reads the file
 //! and draws the carets from [`Diagnostics`].
 //!
 //! A sweep reads one plan many times with further changes: [`axis`] is what varies,
@@ -78,7 +78,7 @@ pub trait Files {
     fn read(&self, name: &str) -> Result<String, String>;
 }
 
-/// Nobody: a plan that names a file is refused.
+/// No reader: a plan that names a file is refused.
 #[derive(Clone, Copy, Debug)]
 pub struct NoFiles;
 

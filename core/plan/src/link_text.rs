@@ -26,7 +26,7 @@ use crate::quantity::{self, Misread, Room};
 pub(crate) struct Queue {
     /// The discipline and its settings.
     pub(crate) config: QueueConfig,
-    /// The room; nothing where the discipline's own limit holds.
+    /// The queue limit; `None` if the discipline's own limit holds.
     pub(crate) room: Option<Room>,
 }
 

@@ -112,7 +112,7 @@ pub struct Scenario {
     /// The version of IP underneath.
     pub ip: IpVersion,
     /// What data cross, in order, behind the sender's link; shared by all
-    /// flows. At least one hop, names unique in the scenario; none where there
+    /// flows. At least one hop, names unique in the scenario; empty if there
     /// is an Ethernet.
     pub forward: Vec<HopConfig>,
     /// What ACKs cross, in order, behind the receiver's link; as many.
@@ -353,7 +353,7 @@ pub struct Host {
 pub struct Application {
     /// Bytes it takes at once, at most.
     pub read_size: Bytes,
-    /// It pauses once, after so many bytes and for so long.
+    /// It pauses once, after this number of bytes and for this time.
     pub pause: Option<(Bytes, Duration)>,
     /// Maximum rate at which it reads. None: unlimited.
     pub rate: Option<Rate>,
@@ -374,7 +374,7 @@ pub struct Supply {
 /// then is still delivered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// After so many bytes.
+    /// After this number of bytes.
     Bytes(Bytes),
     /// So long after the flow's start.
     Duration(Duration),
@@ -436,10 +436,10 @@ pub struct Flow {
     pub initial_ssthresh: Option<u32>,
     /// How its window opens.
     pub slow_start: SlowStart,
-    /// Send buffer asked for (what is granted is the profile's to say); absent:
-    /// none, and the profile decides whether it fits itself to the path.
+    /// Send buffer requested (the profile decides what is granted); `None`:
+    /// none, and the profile decides whether the buffer is autotuned.
     pub send_buffer: Option<Bytes>,
-    /// Receive buffer asked for; absent: as with the send buffer.
+    /// Receive buffer requested; `None`: as with the send buffer.
     pub receive_buffer: Option<Bytes>,
     /// One-way delay of its data beyond that of the path.
     pub extra_delay: Duration,

@@ -129,15 +129,15 @@ pub(crate) fn cost(text: &str) -> Result<Picoseconds, Misread> {
 pub(crate) enum Room {
     /// Without limit.
     Unlimited,
-    /// So many packets.
+    /// Packets.
     Packets(u64),
-    /// So many bytes.
+    /// Bytes.
     Bytes(Bytes),
-    /// So many thousandths of the bandwidth-delay product.
+    /// Thousandths of the bandwidth-delay product.
     MilliBdp(u64),
 }
 
-/// What room is measured in, as far as anybody does.
+/// Units of a queue limit.
 const ROOM_UNITS: [&str; 9] = ["BDP", "packets", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB"];
 
 /// Reads the room of a queue: `1 BDP`, `100 packets`, `2 MB`, `unlimited`.

@@ -27,7 +27,7 @@ use crate::quantity::{self, Misread};
 pub(crate) enum Wish {
     /// None is requested: it fits itself to the path.
     Auto,
-    /// So much is requested.
+    /// This size is requested.
     Octets(Bytes),
 }
 
@@ -263,7 +263,7 @@ impl<'a> Reader<'a> {
         self.bounded(key, value, amount, low, high, "")
     }
 
-    /// A buffer: nothing where the key is absent or wrong.
+    /// A buffer: `None` if the key is absent or wrong.
     pub(crate) fn buffer(&self, name: &str) -> Option<Wish> {
         let (key, value) = self.find(name)?;
         let Kind::Buffer(low, high) = key.kind else {

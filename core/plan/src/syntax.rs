@@ -9,7 +9,7 @@ use toml::de::{DeTable, Error};
 use crate::diagnostic::{Diagnostic, Findings, Place, Source, line_column};
 use crate::document::{Builder, Table};
 
-/// The document, or nothing where the text is not TOML.
+/// The document, or `None` if the text is not TOML.
 pub(crate) fn document(bytes: &[u8], findings: &Findings) -> Option<Table> {
     let text = match core::str::from_utf8(bytes) {
         Ok(text) => text,

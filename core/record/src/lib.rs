@@ -237,7 +237,7 @@ pub struct LiveRecord {
     /// What the plan says and this run did not do, one line each: the key, and
     /// why.
     pub not_modelled: Vec<String>,
-    /// Times that the path had no processor for 10 ms or more.
+    /// Times that the path's thread was stalled for 10 ms or more.
     pub stalls: u64,
     /// And for how long in all.
     pub stalled_ns: u64,
@@ -255,8 +255,8 @@ pub struct LiveRecord {
     /// than half of a processor), as a kernel's TCP does; true without engines.
     #[serde(default)]
     pub engines_first: bool,
-    /// Share of the time of this machine's processors that its hypervisor gave to
-    /// others (`steal`), 0 to 1; null where nobody tells.
+    /// Share of the time of this machine's CPUs that its hypervisor gave to
+    /// others (`steal`), 0 to 1; null if the system does not report it.
     #[serde(default)]
     pub steal_fraction: Option<f64>,
     /// Largest distance between two samples beyond what the plan asks for.
@@ -276,8 +276,8 @@ pub struct DirectionRecord {
     pub late_p99_ns: Option<u64>,
     /// The latest of all.
     pub late_max_ns: u64,
-    /// Packets or super-segments dropped before the path saw them, the machine
-    /// being too slow; null where nobody can know.
+    /// Packets or super-segments dropped before the path saw them, because the machine
+    /// is too slow; null if unknown.
     pub dropped_before_path: Option<u64>,
     /// Packets or super-segments that the host at the end of the path did not
     /// take.
@@ -719,7 +719,7 @@ pub struct HopRecord {
     /// out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<(u64, u64, u64, u64, u64, u64)>,
-    /// Share of the time in which the serializer had work, or somebody was sending.
+    /// Share of the time in which the serializer had work, or a station was sending.
     pub utilization_fraction: f64,
     /// On a shared medium, times that a station's frame collided; none elsewhere.
     pub collisions: u64,

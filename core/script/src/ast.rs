@@ -121,7 +121,7 @@ pub enum Action {
 pub struct Packet {
     /// Tunnel headers around it, outermost first, as written.
     pub encapsulation: Vec<String>,
-    /// What is said of the IP header.
+    /// Conditions on the IP header.
     pub ip: IpSpec,
     /// `(2000>8080)`: ports, source first.
     pub ports: Option<(u16, u16)>,
@@ -131,7 +131,7 @@ pub struct Packet {
     pub inside_udp: Option<Option<(u16, u16)>>,
 }
 
-/// What is said of an IP header; whatever is not said is not compared.
+/// Conditions on an IP header; a field that is not named is not compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IpSpec {
     /// `[ect0]`, `[ect1]`, `[ce]`, `[noecn]`.

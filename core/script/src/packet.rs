@@ -163,7 +163,7 @@ impl Packet {
         put_checksum(sum, &mut inner, checksum_at.unwrap_or(2));
         let mut octets = Vec::new();
         // A packet beyond 64 KiB has no length; it goes out with the length 0
-        // that offloaded captures show, and whoever takes it sees that.
+        // that offloaded captures show, and the receiver of it sees that.
         let fits = self.ip.encode(self.ecn, inner.len(), &mut octets).is_ok();
         if !fits {
             let _ = self.ip.encode(self.ecn, 0, &mut octets);
@@ -393,7 +393,7 @@ impl TcpOption {
 }
 
 impl Cookie {
-    /// Its octets; none for a name nobody has replaced.
+    /// Its octets; empty for a name that was not replaced.
     #[must_use]
     pub fn octets(&self) -> &[u8] {
         match self {

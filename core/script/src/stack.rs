@@ -147,7 +147,7 @@ pub enum Progress {
     Blocked(CallId),
 }
 
-/// A call under way.
+/// A call in progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallId(pub u32);
 

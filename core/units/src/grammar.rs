@@ -81,8 +81,8 @@ struct Unit {
     scale: u64,
     /// The rounded printers use it for less than this many of it.
     human_below: u64,
-    /// Exact printing does not put decimals before it: nobody reads
-    /// `1.5 min`. Reading does not mind.
+    /// Exact printing does not put decimals before it: `1.5 min` is unusual.
+    /// Parsing accepts it.
     whole_only: bool,
 }
 

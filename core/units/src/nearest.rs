@@ -1,7 +1,7 @@
 //! The nearest known word to one that is not known: "did you mean".
 //!
 //! The distance is optimal string alignment (Damerau 1964, restricted): the
-//! least number of insertions, deletions, replacements and swaps of two
+//! smallest number of insertions, deletions, replacements and swaps of two
 //! neighbors, where a letter that differs in case only counts half.
 //!
 //! Out of scope: sound, word order and prefixes. A suggestion that is

@@ -20,7 +20,7 @@ use gigatcp_units::{Duration, Instant};
 /// Packets before a loss whose delays tell how long the queue was.
 const NEAR: usize = 3;
 
-/// So many packets lost within a round trip are a flood.
+/// Minimum number of packets lost within an RTT for a loss burst.
 const FLOOD: usize = 16;
 
 /// One way between the two places.
@@ -28,7 +28,7 @@ const FLOOD: usize = 16;
 struct Way {
     /// In order of when they passed the first place of this way.
     crossings: Vec<Crossing>,
-    /// How much longer than at its shortest each took; nothing of the lost.
+    /// How much longer than at its shortest each took; lost packets are not in it.
     late: Vec<Option<Duration>>,
 }
 
@@ -55,7 +55,7 @@ pub struct Delay {
 
 impl Between {
     /// By what passed near the sender of the data, which comes from `sender`, and
-    /// at the other place; nothing where too few packets passed both.
+    /// at the other place; `None` if too few packets passed both.
     #[must_use]
     pub fn new(near: &Sightings, far: &Sightings, sender: Side) -> Option<Self> {
         let clocks = near.compare(far)?;
@@ -128,8 +128,8 @@ impl Between {
     }
 
     /// What became of the first transmission of the octet with this sequence
-    /// number that left before `by`, and of those behind it for a `round`: nothing
-    /// where it is not known.
+    /// number that left before `by`, and of those behind it for a `round`: `None`
+    /// if it is not known.
     pub(crate) fn fate(&self, seq: u32, by: Instant, round: Duration) -> Option<Fate> {
         let way = &self.forth;
         let until = way.crossings.partition_point(|one| one.here < by);

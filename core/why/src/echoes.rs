@@ -2,8 +2,8 @@
 //!
 //! A segment echoes the newest timestamp that its sender had seen. So it was
 //! made after the acknowledgment with that timestamp had reached the sender,
-//! and before the next one had. The first bounds the time from the place of
-//! capture to the sender and back from above, the second tells how long the
+//! and before the next one had. The first bounds the time from the capture point
+//! to the sender and back from above, the second tells how long the
 //! segment waited below TCP. The cost of coarse clocks: acknowledgments of one
 //! tick cannot be told apart.
 

@@ -47,8 +47,8 @@ pub(crate) struct Episode {
     pub timeouts: u64,
     /// The last round trip measured before it, at the capture point.
     pub trip: Option<Duration>,
-    /// The same of an acknowledgment that told of no hole: others may have been delayed
-    /// until what came behind the hole (RFC 5681 section 4.2).
+    /// The same of an acknowledgment that reported no gap: others may have been delayed
+    /// until what came behind the gap (RFC 5681 section 4.2).
     /// Zero where there was none.
     pub punctual_trip: Duration,
     /// The last turnaround, likewise.
@@ -77,7 +77,7 @@ impl Episode {
     }
 }
 
-/// A right edge that stood still while data was acknowledged: nobody read.
+/// A right edge that did not advance while data was acknowledged: the application was not reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Frozen {
     pub edge: u64,

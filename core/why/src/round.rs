@@ -16,7 +16,7 @@ pub(crate) use crate::samples::{Extremes, Samples, Spread, Stamp};
 /// Rounds kept of one direction.
 pub const MAX_ROUNDS: usize = 512;
 
-/// What a sender waits for: what can be seen of it without judging why.
+/// What a sender waits for: what is visible of it, without the cause.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum State {

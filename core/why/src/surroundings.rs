@@ -21,7 +21,7 @@ use crate::monotone::Monotone;
 use crate::segment_size::{SegmentSize, Sizes, vote, wire_segment};
 use crate::view::View;
 
-/// What a direction shows of where it went, without a word on what limited it.
+/// Outline of one direction: turnaround and segment size, without a diagnosis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Surroundings {
     /// Where the capture was taken.
@@ -92,7 +92,7 @@ impl Outlines {
     }
 
     /// What that side's data shows of where it went, by its index in the table.
-    /// Nothing where it sent none.
+    /// `None` if it sent none.
     #[must_use]
     pub fn of(&self, table: &FlowTable, index: usize, side: Side) -> Option<Surroundings> {
         let connection = table.connection(index)?;

@@ -44,10 +44,10 @@ const SOME_TRIP: Duration = Duration::from_millis(1);
 /// Acknowledgments that wait at most.
 const MAX_PENDING: usize = 4096;
 
-/// From so many on, close ones count as one.
+/// Number from which close ones count as one.
 const MANY_PENDING: usize = MAX_PENDING / 2;
 
-/// Room for so many is kept for another trail.
+/// Maximum capacity that is kept for another connection.
 const MAX_SPARE: usize = 64;
 
 /// ACKs that follow on one another within this time are a burst.
@@ -106,7 +106,7 @@ pub(crate) struct Resets {
     pub first: Option<Side>,
 }
 
-/// Window updates while a hole waited, which are no duplicates.
+/// Window updates while a gap waited, which do not count as duplicates.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Updates {
     /// Place acknowledged.
@@ -167,7 +167,7 @@ impl Pauses {
 
     /// A thread that waits runs so soon after it is woken.
     const SOON: Duration = Duration::from_micros(250);
-    /// So many tell.
+    /// Minimum number for a verdict.
     const LEAST: u64 = 8;
 
     /// The same where `turn` lies between, whose length is known less exactly.
@@ -181,7 +181,7 @@ impl Pauses {
         self.soon += gap.min(Self::soon(turn));
     }
 
-    /// Who waits for room has something under way, except for its last wait.
+    /// A sender that waits for data has something in flight, except for its last wait.
     fn on_end(&mut self, is_under_way: bool, since_ack: Duration, turn: Option<Duration>) {
         self.count += 1;
         self.woken += u64::from(is_under_way && since_ack <= Self::soon(turn));
@@ -257,7 +257,7 @@ pub(crate) struct Trail {
     last_data: Instant,
     last_ack: Instant,
     last_trip: Option<Duration>,
-    /// The same of an acknowledgment that told of no hole.
+    /// The same of an acknowledgment that reported no gap.
     punctual_trip: Duration,
     /// From the sender to the receiver and back, as measured last; until then
     /// [`SOME_TRIP`].
@@ -276,7 +276,7 @@ pub(crate) struct Trail {
     pub lag_again: Option<Lag>,
     pub reset: Option<Reset>,
     pub resets: Resets,
-    /// When a reset of either side ended it; nothing where it went on.
+    /// When a reset of either side ended it; `None` if no reset did.
     pub over: Option<Instant>,
     pub updates: Updates,
     pub best_updates: Updates,
@@ -303,7 +303,7 @@ pub(crate) struct Trail {
     is_all: bool,
     /// When the sender first learned of something new since.
     first_learned: Option<Instant>,
-    /// How close data follows here, and what acknowledgments tell of it.
+    /// How close data follows here, and what acknowledgments show about it.
     pub data_spacing: Spacing,
     pub ack_spacing: Spacing,
     pub pauses: Pauses,

@@ -171,7 +171,7 @@ impl Watcher {
     }
 
     /// Why the direction of this connection that carried more was not faster.
-    /// Nothing where no data was seen.
+    /// `None` if no data was seen.
     #[must_use]
     pub fn diagnose(&self, index: usize) -> Option<Diagnosis> {
         let connection = self.table.connection(index)?;
@@ -186,7 +186,7 @@ impl Watcher {
     }
 
     /// What that side's data shows of where it went, as [`crate::Outlines`] has it in
-    /// less memory. Nothing where it sent none.
+    /// less memory. `None` if it sent none.
     #[must_use]
     pub fn surroundings(&self, index: usize, side: Side) -> Option<Surroundings> {
         let connection = self.table.connection(index)?;
@@ -307,8 +307,8 @@ impl Watcher {
         Some(summary)
     }
 
-    /// The number of the first packet of that connection; nothing where there is
-    /// none with this index, or not any more.
+    /// The number of the first packet of that connection; `None` if there is
+    /// none with this index, or no longer.
     #[must_use]
     pub fn first_packet(&self, index: usize) -> Option<u64> {
         let followed = self.followed.get(index)?;

@@ -12,7 +12,7 @@ use gigatcp_units::Instant;
 use super::{Discipline, Drops, Entry, Limits, Link, Ticket, any_settings};
 use crate::{DropCause, Tally};
 
-/// See the module's own text.
+/// The registry entry of the drop-tail queue.
 pub(super) const ENTRY: Entry = Entry {
     name: "fifo",
     summary: "first in, first out; what finds no room is dropped",

@@ -145,7 +145,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Whether so much may be in the queue.
+    /// Whether a backlog of this size is within the queue limit.
     #[must_use]
     pub fn admit(&self, inside: Tally) -> bool {
         self.packets.is_none_or(|limit| inside.packets <= limit)

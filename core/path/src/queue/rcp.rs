@@ -55,7 +55,7 @@ const LONGEST_UPDATE: Duration = Duration::from_millis(10);
 /// Weight of a stated RTT in the mean.
 const RTT_GAIN: f64 = 0.02;
 
-/// R as a share of C, at the least.
+/// Minimum of R as a share of C.
 const LOWEST: f64 = 1e-5;
 
 /// A queue whose router is an RCP controller.

@@ -22,7 +22,7 @@ use crate::reader::Reader;
 const DURATION: Duration = Duration::from_secs(10);
 /// Time for what is in flight when the last application stops.
 const GRACE: Duration = Duration::from_secs(60);
-/// Time for a flow that ends by bytes: nobody knows how long it takes.
+/// Time for a flow that ends by bytes: its duration is not known in advance.
 const PATIENCE: Duration = Duration::from_secs(3600);
 /// `max_ssthresh` of limited slow start, as RFC 3742 section 3 proposes.
 const MAX_SSTHRESH: u32 = 100;

@@ -27,7 +27,7 @@ pub(crate) struct Draft {
     pub(crate) host: Host,
     /// Its link, whose queue may depend on the whole path.
     pub(crate) link: Option<Hop>,
-    /// The buffer asked for where a flow says nothing, if one is.
+    /// The buffer requested where a flow does not set one; `None`: none.
     pub(crate) buffer: Option<Bytes>,
     /// Where that is said.
     pub(crate) buffer_place: Place,
@@ -35,7 +35,7 @@ pub(crate) struct Draft {
     pub(crate) backlog_place: Place,
 }
 
-/// Packets a network card queues where nobody says (Linux `txqueuelen`).
+/// Packets a network card queues by default (Linux `txqueuelen`).
 const TX_QUEUE: u64 = 1000;
 
 /// Reads the host of that section.
@@ -239,7 +239,7 @@ fn steal(reader: &Reader) -> Option<StealConfig> {
     Some(StealConfig { every, span })
 }
 
-/// Bytes a reading application takes at once where nobody says.
+/// Bytes a reading application takes at once by default.
 const READ_SIZE: Bytes = Bytes::new(65_536);
 
 fn application(reader: &Reader) -> Application {

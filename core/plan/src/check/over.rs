@@ -24,7 +24,7 @@ pub(super) fn expanded(tables: &[Value], findings: &Findings) -> Vec<Value> {
             }
             _ => all.push(value.clone()),
         }
-        // Too many of them are found by whoever counts them all.
+        // Too many of them are found where all are counted.
         if all.len() > MOST_SERIES {
             break;
         }

@@ -26,7 +26,7 @@ pub(crate) struct Hop {
     room: Option<Room>,
     name_place: Place,
     room_place: Place,
-    /// Where it is told to mark, if it is.
+    /// Backlog at which it marks; `None`: it does not mark.
     mark_place: Option<Place>,
     /// Where a policer's bursts are said, the committed and the peak one.
     burst_places: [Place; 2],
@@ -61,14 +61,14 @@ pub(crate) struct Path {
     pub(crate) receiver_link: Option<HopConfig>,
     /// All delays together.
     pub(crate) rtt: Duration,
-    /// Where hops are told to mark, on the way there and on the reverse path.
+    /// Backlogs at which hops mark, on the way there and on the reverse path.
     pub(crate) marks: [Vec<Place>; 2],
 }
 
 /// Longer than any run.
 const FOREVER: Duration = Duration::from_nanos(u64::MAX);
 
-/// Packets that fit into the queue of a bottleneck nobody has described, even
+/// Packets that fit into the queue of a bottleneck without a description, even
 /// where the bandwidth-delay product is less.
 const LEAST_DEFAULT_QUEUE: u64 = 100;
 
@@ -135,7 +135,7 @@ fn vec_of(hop: Option<Hop>) -> Vec<Hop> {
     hop.into_iter().collect()
 }
 
-/// `rate` and `rtt` instead of hops: a bottleneck and a way back as fast.
+/// `rate` and `rtt` instead of hops: a bottleneck and a reverse path as fast.
 fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
     if plan.has("path") {
         for name in ["rate", "rtt"] {
@@ -301,7 +301,7 @@ fn corruptions(reader: &Reader) -> Vec<LossModel> {
 }
 
 /// The models behind the keys for a probability, a period, a list and bursts; `certain`
-/// is said where the probability is 1.
+/// is printed where the probability is 1.
 fn models(
     reader: &Reader,
     [random, every, packets, burst]: [&str; 4],
@@ -530,7 +530,7 @@ fn check_marks(reader: &Reader, config: &HopConfig) {
     }
 }
 
-/// Whoever takes every packet has nothing to tell.
+/// A list that takes every packet has no label.
 fn check_icmp(reader: &Reader, config: &HopConfig) {
     if config.mtu.is_none() && reader.has("fragment") {
         let message = "`fragment` does nothing on a hop without `mtu`";
@@ -677,7 +677,7 @@ impl Settling<'_> {
         }
     }
 
-    /// So many thousandths of the bandwidth-delay product.
+    /// Thousandths of the bandwidth-delay product.
     fn bdp(&self, rate: Option<Rate>, share: u64, place: &Place) -> Option<Bytes> {
         let Some(rate) = rate else {
             self.findings.add(

@@ -1,4 +1,4 @@
-//! `[sweep]`: what varies. Its texts are read by whoever sweeps; here axes are checked.
+//! `[sweep]`: what varies. The sweep parses its texts; here axes are checked.
 
 use crate::axis::{Axis, Condition};
 use crate::diagnostic::{Diagnostic, Place};

@@ -1,4 +1,4 @@
-//! `[[node]]` and `[[link]]`: who is joined to whom, and the route of each flow.
+//! `[[node]]` and `[[link]]`: which nodes are joined, and the route of each flow.
 //!
 //! A flow goes from node to node over the fewest links, past the nodes of its `via`;
 //! its ACKs take the same nodes back, or those of `via_reverse`. Links stand one after

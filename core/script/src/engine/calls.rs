@@ -197,7 +197,7 @@ impl Host {
         let fd = wanted.unwrap_or_else(|| self.free_number(3));
         if let Some(before) = self.files.remove(&fd) {
             // Numbers are names that the script gives: the file that had this
-            // one stays open under another, which nobody knows.
+            // one stays open under another, which no script uses.
             let unnamed = self.free_number(UNNAMED);
             if let File::Socket(socket) = &before
                 && let SocketState::Open(index) = socket.state

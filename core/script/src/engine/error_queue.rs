@@ -6,7 +6,7 @@
 //! `SO_EE_CODE_ZEROCOPY_COPIED`, as a kernel's do over a device that cannot send
 //! from the pages of others. An octet's buffer is free when it is acknowledged.
 //!
-//! Times are told of the last octet of each call that writes: when its segment
+//! Times are those of the last octet of each call that writes: when its segment
 //! is handed to the device (`SCHED` and `SND`, which is one moment here) for the
 //! first time, and when it is acknowledged (`ACK`).
 //!
@@ -28,20 +28,20 @@ use crate::stack::{Progress, Returned, Unsupported};
 /// Pages that a kernel's packet holds (`MAX_SKB_FRAGS`).
 pub const MOST_PIECES: usize = 17;
 
-/// Calls that write and are to be told of, and what is told already.
+/// Calls that write and request times, and what is reported already.
 #[derive(Clone, Debug, Default)]
 pub struct ErrorQueue {
     /// Number of the next call with `MSG_ZEROCOPY`.
     next: u32,
     /// Such calls and where what they wrote ends, as SND.UNA counts.
     in_use: VecDeque<(u32, u64)>,
-    /// Which times are told of.
+    /// Which times are reported.
     stamps: Stamps,
     /// Ends of calls whose last octet has not left.
     unsent: VecDeque<u64>,
     /// Ends of calls whose last octet is not acknowledged.
     unacked: VecDeque<u64>,
-    /// What nobody has read yet, in the order of telling.
+    /// Reports that are not read yet, in order.
     told: VecDeque<News>,
     /// How often there was news.
     news: u64,
@@ -96,7 +96,7 @@ impl ErrorQueue {
     /// `SO_TIMESTAMPING`; octets are counted from `una` on.
     ///
     /// # Errors
-    /// Kinds of times that are not told of here.
+    /// Kinds of times that are not reported here.
     pub fn set_stamps(&mut self, flags: &Value, una: u64) -> Result<(), Unsupported> {
         const KNOWN: [&str; 5] = [
             "SOF_TIMESTAMPING_TX_SCHED",
@@ -167,7 +167,7 @@ impl ErrorQueue {
     fn tell(&mut self, news: News) {
         self.news += 1;
         match (self.told.back_mut(), news) {
-            // Neighbors that nobody has read yet are told of as one.
+            // Neighbors that are not read yet are reported as one.
             (Some(News::Copied(_, last)), News::Copied(number, _)) if *last + 1 == number => {
                 *last = number;
             }

@@ -37,7 +37,7 @@ const SERVERS: usize = 16;
 /// How long corked data waits (Linux `tcp(7)`, TCP_CORK).
 pub const CORK_TIME: Duration = Duration::from_millis(200);
 
-/// See the module's own text.
+/// The host of a script: sockets, ports and the engine's connections.
 #[derive(Debug)]
 pub struct Host {
     now: Instant,

@@ -30,7 +30,7 @@ const COOKIES: [(&str, [u8; 16]); 2] =
 #[derive(Debug, Default)]
 pub struct Listening {
     pub backlog: usize,
-    /// Fast Open connections it may have under way.
+    /// Fast Open connections it may have in progress.
     pub fast_open: usize,
     /// Its own key of Fast Open cookies.
     key: Option<[u8; 16]>,
@@ -86,7 +86,7 @@ impl Host {
     }
 
     /// Whether the listener has a connection between these ports, the local one
-    /// first, that nobody accepted yet.
+    /// first, that is not accepted yet.
     pub fn listener_knows(&self, fd: i64, ports: (u16, u16)) -> bool {
         let tuple = self.tuple(ports);
         let listener = self.listening.get(&fd).and_then(|l| l.listener.as_ref());
@@ -217,8 +217,8 @@ impl Host {
         Some(self.add(accepted.connection, local, remote, &options))
     }
 
-    /// The listening socket closes: what nobody accepted is reset (RFC 9293
-    /// section 3.10.5), what was half open is forgotten.
+    /// The listening socket closes: a connection that was not accepted is reset (RFC 9293
+    /// section 3.10.5), a half-open one is forgotten.
     pub fn stop_listening(&mut self, fd: i64) {
         let at = self.clock();
         while let Some(index) = self.take_from_listener(fd) {

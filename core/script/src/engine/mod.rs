@@ -4,7 +4,7 @@
 //! Nothing waits: [`Stack::wait_until`] runs timers in their order and moves
 //! the clock. A host of this kind does what an operating system does around a
 //! protocol: descriptors, ports, listening queues, blocking calls, resets for
-//! segments nobody owns.
+//! segments without a connection.
 //!
 //! | file | what |
 //! |---|---|
@@ -22,7 +22,7 @@
 //! | `commands` | `sysctl` and other commands |
 //! | `shell` | `nstat`, `grep` in `/proc/net` |
 //! | `info` | `tcp_info` |
-//! | `times` | what `tcp_info` tells of times |
+//! | `times` | times in `tcp_info` |
 //! | `convert` | packets to segments and back |
 //!
 //! Out of scope, each named when a script needs it: other control messages, `splice` that

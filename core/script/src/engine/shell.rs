@@ -104,8 +104,8 @@ impl Host {
         Some(text)
     }
 
-    /// The lines of `/proc/net/tcp` and `/proc/net/tcp6`, as far as anybody
-    /// looks: ports and state.
+    /// The lines of `/proc/net/tcp` and `/proc/net/tcp6`, as far as scripts
+    /// look: ports and state.
     fn files_of(&self, names: &[&str]) -> Option<String> {
         let mut text = String::new();
         for name in names {

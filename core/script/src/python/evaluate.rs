@@ -30,7 +30,7 @@ pub enum Failed {
         /// Its message, or the values on both sides.
         message: String,
     },
-    /// A name that nobody gave a value.
+    /// A name without a value.
     UnknownName {
         /// Where it stands.
         span: Span,

@@ -8,7 +8,7 @@
 //!
 //! Out of scope: statements that hold others (`if`, `for`, `def`),
 //! modules, attributes and comprehensions. No known script uses them on
-//! `tcp_info`; one that does is told where. Integers have 128 bits and say
+//! `tcp_info`; one that does gets an error that says where. Integers have 128 bits and say
 //! when that is too few.
 
 mod evaluate;
@@ -51,7 +51,7 @@ pub enum Kind {
     Print(Vec<Expression>),
     /// `name = value`.
     Assign(String, Expression),
-    /// An expression whose value nobody uses.
+    /// An expression whose value is not used.
     Bare(Expression),
 }
 

@@ -25,7 +25,7 @@ pub type Difference = (Class, String);
 pub enum Stamps {
     /// The stack's own are whatever they are; echoes are compared.
     Free,
-    /// They progress as the script says, within so many ticks.
+    /// They progress as the script says, within this many ticks.
     Progress(u32),
 }
 

@@ -85,7 +85,7 @@ pub fn run(script: &Script, text: &str, stack: &mut dyn Stack, settings: &Settin
     }
 }
 
-/// A script under way.
+/// A script in progress.
 struct Runner<'a> {
     text: &'a str,
     addresses: Addresses,

@@ -26,7 +26,7 @@ pub struct Settings {
     pub pace: Pace,
     /// What is not compared.
     pub leniency: Leniency,
-    /// Whether everything that leaves must be in the script; without a word
+    /// Whether everything that leaves must be in the script; by default,
     /// here, scripts with a `// profile:` line are held to that.
     pub strict: Option<bool>,
     /// IPv6 unless the script chooses; IPv4 otherwise.

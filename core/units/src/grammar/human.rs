@@ -69,7 +69,7 @@ fn three_digits(value: u64, units: &[Unit], zero_unit: &str) -> String {
     decimal(rounded(value, unit.scale, 0), 0, unit.name)
 }
 
-/// `value / scale` in units of the last of so many decimals, half up.
+/// `value / scale` in units of the last of `decimals` decimals, half up.
 fn rounded(value: u64, scale: u64, decimals: u32) -> u128 {
     let one = 10u64.pow(decimals);
     // Nearly always 64 bits hold it, and divide a great deal faster.

@@ -132,7 +132,7 @@ fn meant_rate(word: &str, lower: &str) -> Option<u64> {
         None => (1, lower),
     };
     match stem {
-        // A capital B is a byte, as far as anybody knows.
+        // A capital B is a byte by convention.
         "b" | "b/s" | "bps" | "b/sec" if word.contains('B') => Some(8 * base),
         "byte/s" | "bytes/s" | "byteps" => Some(8 * base),
         "" | "b" | "b/s" | "bps" | "b/sec" => Some(base),

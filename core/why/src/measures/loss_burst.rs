@@ -29,7 +29,7 @@ pub(crate) struct Flood {
 impl Flood {
     /// Losses with no more segments between them are of one flood.
     const CLOSE: u64 = 64;
-    /// So many segments are more than chance.
+    /// Minimum number of segments that random loss does not explain.
     const LEAST: u64 = 32;
 
     /// From this place on, of what was sent up to `until`.

@@ -6,7 +6,7 @@
 //! that decides this is known since the segment before ([`Trail::look_ahead`])
 //! and does not change until another kind of segment passes. Everything else takes
 //! the way through `sent.rs`, which comes to the same for these too: a test has
-//! both ways judge conversations of anything ([`crate::Watcher::without_prediction`]).
+//! both ways analyze conversations of anything ([`crate::Watcher::without_prediction`]).
 
 use super::*;
 
@@ -16,8 +16,8 @@ impl Trail {
         self.expects = false;
     }
 
-    /// Notes the size of segments that change nothing but sums, after one of so
-    /// many octets.
+    /// Notes the size of segments that change only sums, after one of this
+    /// size in octets.
     pub(super) fn look_ahead(&mut self, octets: u64) {
         let is_undisturbed = self.open.is_none()
             && self.hole.is_none()

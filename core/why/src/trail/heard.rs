@@ -91,14 +91,14 @@ impl Trail {
         self.round.ack_bursts += u64::from(last_heard.is_some_and(is_close));
         let is_sack = shown.packet.says_more && !kinds.contains(Kind::CongestionExperienced);
         self.round.sack_acks += u64::from(is_sack);
-        // What was held back behind a hole says nothing of the way.
+        // What was delayed behind a gap says nothing about the path.
         if let Some(trip) = shown.verdict.round_trip()
             && self.has_data
             && self.open.is_none()
         {
             self.last_trip = Some(trip);
             self.note_round_trip();
-            // The one that tells of the hole may have been delayed until then (RFC 5681
+            // The one that reports the gap may have been delayed until then (RFC 5681
             // section 4.2).
             if !shown.packet.says_more {
                 self.round.trip.add(trip);
@@ -181,7 +181,7 @@ impl Trail {
     }
 
     /// Does the right edge stand still while data is acknowledged? A scaled window is
-    /// told in units, so the edge seems to move by less than one of them.
+    /// advertised in units, so the edge seems to move by less than one of them.
     fn freeze(&mut self, shown: &Shown<'_>, ack: u64, edge: u64) {
         if !self.knows_edge {
             return;

@@ -1,17 +1,17 @@
 //! Was it too much? What had left when something was lost, as a meter sees it.
 //!
 //! A full queue and a policer are meters: they take what comes at a rate and have
-//! room for so much beyond it (a token bucket, RFC 2475 section 2.3.3.3; a queue
-//! of so many packets before a link). What finds no room is lost, and nothing else
+//! room for a depth beyond it (a token bucket, RFC 2475 section 2.3.3.3; a queue
+//! of that many packets before a link). What exceeds the depth is lost, and nothing else
 //! is. So with the right rate the level at each loss is the same, and nothing that
-//! arrived found a level as high. Damage knows no level: much that arrived found
+//! arrived found a level as high. Random loss has no level: much that arrived found
 //! higher ones. The rate tells a queue, which drains as fast as its link, from a
 //! policer, which is slower.
 //!
 //! What is kept are the departures of the last moments, and of those around losses
 //! [`MAX_LOG`] for the end; nothing before the first loss, which ends an opening and
-//! is no measure for the others: most connections lose nothing. Deliberately not
-//! here: traffic of others through the same meter, which hides its level.
+//! is no measure for the others: most connections lose nothing. Out of
+//! scope: traffic of others through the same meter, which hides its level.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -25,14 +25,14 @@ const RECENT: usize = 256;
 /// Departures around losses kept.
 const MAX_LOG: usize = 1536;
 
-/// Of these, so many before the first loss of an episode, and behind it.
+/// Of these, the number before the first loss of an episode, and behind it.
 const BEFORE: usize = 128;
 const BEHIND: usize = 32;
 
 /// What leaves within this time leaves at once.
 const AT_ONCE: Duration = Duration::from_micros(30);
 
-/// So many episodes tell.
+/// Minimum number of episodes for a verdict.
 const LEAST_LOSSES: usize = 4;
 
 /// Segments that a meter takes at least beyond its rate: with less room any segment
@@ -139,7 +139,7 @@ impl Meter {
         });
     }
 
-    /// So many octets are missing behind what passed last.
+    /// This many octets are missing behind what passed last.
     pub fn on_hole(&mut self, octets: u64) {
         (self.is_on, self.has_holes) = (true, true);
         if let Some(last) = self.recent.back_mut() {

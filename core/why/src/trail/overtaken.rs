@@ -1,5 +1,5 @@
-//! Copies of what was only late: segments that a sender took for lost and that
-//! had been overtaken, as whoever sees both of them knows.
+//! Retransmissions of what was only late: segments that a sender marked lost and that
+//! had been overtaken, as an observer that sees both of them knows.
 //!
 //! Behind what reorders, the original passes late and out of order, and a copy of
 //! it passes as well: before or after. Which of two is the original its timestamp
@@ -47,7 +47,7 @@ impl Made {
         }
     }
 
-    /// Whether it was made before `other`; nothing where both are indistinguishable.
+    /// Whether it was made before `other`; `None` if both are indistinguishable.
     fn is_before(self, other: Self) -> Option<bool> {
         if let (Some(mine), Some(theirs)) = (self.ts_val, other.ts_val)
             && mine != theirs

@@ -228,7 +228,7 @@ impl Trail {
     fn on_new(&mut self, shown: &Shown<'_>, start: u64, end: u64) {
         let packet = shown.packet;
         let octets = u64::from(packet.payload_len);
-        // It goes on: whoever sent the reset was not one of the two.
+        // It goes on: the reset came from neither of the two hosts.
         self.over = None;
         self.mss = self
             .mss
@@ -420,7 +420,7 @@ impl Trail {
         }
     }
 
-    /// Sent again, or overtaken by its own copy.
+    /// Retransmitted, or overtaken by its own retransmission.
     fn on_old(&mut self, shown: &Shown<'_>, (start, end): (u64, u64), silence: Duration) {
         let kinds = shown.verdict.kinds;
         let turned = self.overtaken.on_again((start, end), shown.packet, kinds);

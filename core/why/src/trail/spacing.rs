@@ -25,7 +25,7 @@ pub(crate) struct Spacing {
     /// By the method of Misra and Gries: what makes up a ninth of all is here. The
     /// first is looked at first.
     usual: [Usual; 8],
-    /// So many octets, and which gaps between them are of the first.
+    /// Octets, and which gaps between them are of the first.
     quick: (u64, u64, u64),
     /// Octets that followed back to back up to now.
     pub train: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Spacing {
 
 impl Spacing {
     const UNIT: u64 = 1 << 20;
-    /// So often it must have been seen, and so much less often than the most
+    /// Minimum number of times it must have been seen, and the maximum ratio to the most
     /// frequent one.
     const LEAST_OFTEN: u64 = 4;
     const LEAST_SHARE: u64 = 24;
@@ -104,7 +104,7 @@ impl Spacing {
         Some(Self::UNIT as f64 * 1e9 / each.max(1) as f64)
     }
 
-    /// For how many segments of so many octets there was time in a gap.
+    /// For how many segments of `octets` there was time in a gap.
     pub fn places(&self, octets: u64, gap: Duration) -> f64 {
         let each = self.each().unwrap_or(self.usual[0].each);
         let time = each.saturating_mul(octets.max(1)) as f64 / Self::UNIT as f64;
