@@ -211,7 +211,7 @@ fn check_marks(marks: &[Vec<Place>; 2], hosts: [&Profile; 2], findings: &Finding
             finding
                 .label("this hop carries nothing else")
                 .effect("no packet is marked")
-                .hint("a hop on the way of the data"),
+                .hint("a hop on the forward path"),
         );
     }
 }
@@ -232,7 +232,7 @@ fn tester(reader: &Reader, duration: Duration) -> Tester {
     check_number_of_records(reader, "interval", tester.interval, duration);
     if tester.omit >= duration {
         let message = format!(
-            "`omit` of {} leaves nothing of a run of {duration}",
+            "`omit` of {} is not shorter than the run of {duration}",
             tester.omit
         );
         let place = reader.place_of_value("omit");

@@ -250,7 +250,7 @@ impl<'a> Findings<'a> {
 
     /// The text of a file that the plan names.
     pub(crate) fn read(&self, name: &str) -> Result<String, String> {
-        let nobody = || "nobody is there to read files".to_owned();
+        let nobody = || "this caller reads no files".to_owned();
         self.files.ok_or_else(nobody)?.read(name)
     }
 

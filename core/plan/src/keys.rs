@@ -227,10 +227,7 @@ impl fmt::Display for KeyTable {
             }
         }
         if self.has_settings {
-            writeln!(
-                f,
-                "\n  and any setting of the profile, which stands in for it:"
-            )?;
+            writeln!(f, "\n  and any setting of the profile, which overrides it:")?;
             for setting in SETTINGS {
                 writeln!(f, "  {}: {}", setting.name, setting.expects)?;
             }

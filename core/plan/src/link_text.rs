@@ -283,7 +283,7 @@ pub(crate) fn middlebox(text: &str) -> Result<Middlebox, Misread> {
                 _ => {
                     return Err(Misread {
                         nearest: nearest(part, WORDS).map(str::to_owned),
-                        ..wrong("a middlebox here does nothing of that name")
+                        ..wrong("a middlebox has no action of that name")
                     });
                 }
             },

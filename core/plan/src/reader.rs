@@ -154,12 +154,12 @@ impl<'a> Reader<'a> {
         );
     }
 
-    /// Says that `key` cannot stand next to `other`.
+    /// Reports that `key` cannot be combined with `other`.
     pub(crate) fn report_conflict(&self, key: &str, other: &str, why: &str) {
         self.findings.add(
             Diagnostic::error(
                 self.place_of(key),
-                format!("`{key}` cannot stand beside `{other}`: {why}"),
+                format!("`{key}` cannot be combined with `{other}`: {why}"),
             )
             .label(format!("take out this or `{other}`"))
             .related(self.place_of(other), format!("`{other}` is set here")),
@@ -353,7 +353,7 @@ impl<'a> Reader<'a> {
                 self.findings.add(
                     finding
                         .label("one number of milliseconds a line, none before the last")
-                        .hint("a path from the folder of the plan"),
+                        .hint("a path relative to the directory of the plan"),
                 );
             })
             .ok()

@@ -161,7 +161,7 @@ fn copies_checksums_and_pages_can_be_switched() {
     refused(
         "[receiver.cpu]\nper_call = \"1 us\"\nzero_copy = true\nchecksum = \"copy\"",
         "checksum",
-        "cannot stand beside `zero_copy`",
+        "cannot be combined with `zero_copy`",
     );
     refused("[receiver.cpu]\nchecksum = \"nic\"", "\"nic\"", "nic");
     for (lines, place) in [
@@ -214,12 +214,14 @@ fn a_host_has_no_backlog_and_no_pool_unless_it_says_so() {
 #[test]
 fn a_delay_of_its_own_needs_a_sender_of_its_own() {
     let flow = "[[flow]]\nextra_delay = \"5 ms\"\napplication = \"datagrams\"";
-    refused(flow, "extra_delay", "cannot stand beside `application`");
+    refused(flow, "extra_delay", "cannot be combined with `application`");
     let nodes = "name = \"x\"\nlink = [{ from = \"a\", to = \"b\", rate = \"1 Gbit/s\" }]\n\
                  [[flow]]\nfrom = \"a\"\nto = \"b\"\nextra_delay = \"5 ms\"\n";
     let findings = parse("plan.toml", nodes.as_bytes(), &[]).expect_err("accepted");
     assert!(
-        findings.to_string().contains("cannot stand beside `from`"),
+        findings
+            .to_string()
+            .contains("cannot be combined with `from`"),
         "{findings}"
     );
 }

@@ -210,7 +210,7 @@ impl Context {
         let host = ["sender", "receiver"][side];
         let limit = self.buffers[side].limit;
         if buffer > limit {
-            let message = format!("the {host} grants {limit} of the buffer of {buffer} asked for");
+            let message = format!("the {host} grants {limit} of the requested buffer of {buffer}");
             let carried = |amount| human_rate(Rate::from_amount(amount, self.rtt));
             let effect = format!(
                 "{limit} per round trip of {} carry {}, {buffer} would carry {}",
@@ -423,7 +423,7 @@ fn slow_start(reader: &Reader) -> SlowStart {
         .unwrap_or_default();
     let is_limited = matches!(chosen, SlowStart::Limited { .. });
     if !is_limited && reader.has("max_ssthresh") {
-        let message = "`max_ssthresh` does nothing beside any but limited slow start";
+        let message = "`max_ssthresh` has an effect with limited slow start only";
         reader.findings().add(
             Diagnostic::error(reader.place_of("max_ssthresh"), message)
                 .label(format!("{} slow start has no such limit", chosen.name()))

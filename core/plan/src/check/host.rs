@@ -295,8 +295,7 @@ fn check_pool(reader: &Reader, key: &str, pool: Option<u32>, descriptors: u32) {
     if let Some(pool) = pool
         && pool <= descriptors
     {
-        let message =
-            format!("a pool of {pool} leaves nothing beside {descriptors} posted buffers");
+        let message = format!("a pool of {pool} is used up by {descriptors} posted buffers");
         let finding = Diagnostic::error(reader.place_of_value(key), message);
         let hint = format!(
             "at least {} let one packet through at a time",

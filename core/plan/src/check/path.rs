@@ -377,7 +377,7 @@ fn report_idle(reader: &Reader, key: &str, other: &str) {
     let finding = Diagnostic::error(reader.place_of(key), message);
     reader
         .findings()
-        .add(finding.label(format!("`{other}` is wanted beside it")));
+        .add(finding.label(format!("`{other}` is needed with it")));
 }
 
 fn policer(reader: &Reader) -> Option<Policer> {
@@ -457,7 +457,7 @@ fn check_changes(reader: &Reader, config: &HopConfig) {
         let finding = Diagnostic::error(place, message).label("and before that?");
         reader
             .findings()
-            .add(finding.hint("rate = \"10 Mbit/s\" beside it"));
+            .add(finding.hint("add rate = \"10 Mbit/s\""));
     }
 }
 
@@ -530,7 +530,7 @@ fn check_marks(reader: &Reader, config: &HopConfig) {
     }
 }
 
-/// A list that takes every packet has no label.
+/// A hop that takes every packet sends no ICMP errors.
 fn check_icmp(reader: &Reader, config: &HopConfig) {
     if config.mtu.is_none() && reader.has("fragment") {
         let message = "`fragment` does nothing on a hop without `mtu`";
@@ -623,7 +623,7 @@ impl Settling<'_> {
                 self.mtu
             );
             let finding = Diagnostic::warning(place, message);
-            let finding = finding.label("so many tokens there are at most");
+            let finding = finding.label("the maximum number of tokens");
             self.findings
                 .add(finding.effect("no full segment ever passes"));
         }

@@ -306,7 +306,7 @@ impl Graph<'_> {
                 self.plan.findings().add(
                     finding
                         .label("a node that only forwards needs no [[node]]")
-                        .effect("what is said of it as a host has no effect"),
+                        .effect("its host settings have no effect"),
                 );
             }
         }

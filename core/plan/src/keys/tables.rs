@@ -62,7 +62,7 @@ pub const PLAN: KeyTable = KeyTable {
             Kind::Whole(1, 10_000), Is("1");
         duration = r#""60 s""#, "the run ends at the latest then; flows that say nothing run as long":
             SOME_TIME, Is("60 s after each flow's end, 1 h after its start where it ends by bytes");
-        ip = r#""ipv6""#, "version of IP: its headers, the least MTU, what routers say":
+        ip = r#""ipv6""#, "version of IP: headers, minimum MTU, ICMP messages":
             Kind::OneOf(&["ipv4", "ipv6"]), Is("ipv4");
         path = r#"{ rate = "1 Gbit/s", rtt = "20 ms" }"#, "what lies between the hosts":
             Kind::Table("[path]"), Is("required without [[link]]");
@@ -78,7 +78,7 @@ pub const PLAN: KeyTable = KeyTable {
             Kind::Tables("[[flow]]"), Is("one flow, all default");
         tester = r#"{ interval = "1 s" }"#, "how throughput is reported":
             Kind::Table("[tester]"), Is("{}");
-        record = r#"{ sample = "10 ms" }"#, "what is recorded beside throughput":
+        record = r#"{ sample = "10 ms" }"#, "what is recorded in addition to throughput":
             Kind::Table("[record]"), Is("{}");
         series = r#"{ name = "a", set = {} }"#, "variations of the plan":
             Kind::Tables("[[series]]"), Is("one, named as the plan");
@@ -96,7 +96,7 @@ const IMPAIRMENTS: &[Key] = keys! {
         PACKET_RATE, Is("no ceiling");
     hold_limit = "20000", "most packets inside, with those in propagation, as the `limit` of netem":
         Kind::Whole(1, 1_000_000_000), Is("no limit");
-    loss = r#""1e-5""#, "chance that a packet is lost, each by itself":
+    loss = r#""1e-5""#, "probability that a packet is lost, independently":
         Kind::Probability, Is("0");
     lose_every = "100000", "every n-th packet is lost":
         Kind::Whole(1, u64::MAX), Is("none");
@@ -118,7 +118,7 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Numbers, Is("none");
     corrupt_burst = r#""0.001:4""#, "share of packets damaged, and how many in a row on average":
         Kind::Bursts, Is("none");
-    reorder = r#""1e-4""#, "chance that a packet comes late (needs reorder_delay)":
+    reorder = r#""1e-4""#, "probability that a packet is reordered (needs reorder_delay)":
         Kind::Probability, Is("0");
     reorder_delay = r#""1 ms""#, "by how much it comes late":
         SOME_TIME, Is("none");
@@ -150,7 +150,7 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::OneOf(&Yellow::NAMES), Is(r#""pass""#);
     ack_filter = r#""queue""#, "ACKs that a newer one makes redundant are dropped: in the queue (RFC 3449), or all but every n-th":
         Kind::AckFilter, Is("none");
-    duplicate = r#""1e-5""#, "chance that a packet arrives twice":
+    duplicate = r#""1e-5""#, "probability that a packet is duplicated":
         Kind::Probability, Is("0");
     mark_above = r#""65 packets""#, "backlog beyond which packets that speak ECN are marked (RFC 3168)":
         Kind::Threshold, Is("none");
@@ -177,11 +177,11 @@ pub const PATH: KeyTable = KeyTable {
               impairments here strike data, not ACKs",
     groups: &[
         keys! {
-            rate = r#""10 Gbit/s""#, "of the bottleneck and of the way back":
+            rate = r#""10 Gbit/s""#, "of the bottleneck and of the reverse path":
                 ANY_RATE, Is("none; required without hops");
             rtt = r#""80 ms""#, "round-trip time of the empty path, half in each direction":
                 ANY_TIME, Is("none; required without hops");
-            queue = r#""1 BDP""#, "room before the bottleneck, or its discipline (the way back has no limit)":
+            queue = r#""1 BDP""#, "queue limit of the bottleneck, or its discipline (the reverse path has no limit)":
                 Kind::Queue, Is("1 BDP, at least 100 packets");
             forward = r#"{ delay = "40 ms" }"#, "hops that data cross, in order":
                 Kind::Tables("[[path.forward]]"), Is("none");
@@ -219,7 +219,7 @@ pub const ETHERNET: KeyTable = KeyTable {
 pub const HOP: KeyTable = KeyTable {
     heading: "[[path.forward]], [[path.reverse]], [sender.link], [receiver.link]",
     summary: "one direction of a link, router port or emulator: impairments, queue, \
-              serialiser, delay",
+              serializer, delay",
     groups: &[
         keys! {
             name = r#""netem""#, "unique; it selects the hop's random streams":
@@ -233,7 +233,7 @@ pub const HOP: KeyTable = KeyTable {
 
 /// What every hop and link has.
 const HOP_KEYS: &[Key] = keys! {
-    rate = r#""10 Gbit/s""#, "of the serialiser":
+    rate = r#""10 Gbit/s""#, "of the serializer":
         ANY_RATE, Is("infinitely fast");
     delay = r#""40 ms""#, "one way, from the end of service to the far end":
         ANY_TIME, Is("0 s");
@@ -257,7 +257,7 @@ const HOST_KEYS: &[Key] = keys! {
             Kind::Octets(576, 65_535), Is("1500");
         profile = r#""modern""#, "switches and constants of its TCP":
             Kind::Profile, Is(r#""modern""#);
-        buffer = r#""60 MiB""#, "socket buffer asked for, where the flow asks for none":
+        buffer = r#""60 MiB""#, "socket buffer requested where a flow requests none":
             BUFFER, Is("\"auto\": it fits itself to the path");
         cpu = r#"{ per_packet_sent = "3 us" }"#, "what protocol work costs its processor":
             Kind::Table("[sender.cpu]"), Is("{}");
@@ -357,14 +357,14 @@ pub const RINGS: KeyTable = KeyTable {
         descriptors = "256", "buffers posted: packets the card takes before the host looks":
             Kind::Whole(1, 1_000_000), Required;
         pool = "384", "buffers in all, posted ones included":
-            Kind::Whole(1, 1_000_000_000), Is("as many as are asked for");
-        small_frames = "1500", "packets up to so many bytes have a ring of their own":
+            Kind::Whole(1, 1_000_000_000), Is("as many as needed");
+        small_frames = "1500", "packets up to this size have a ring of their own":
             Kind::Octets(1, 65_535), Is("none");
         small_descriptors = "256", "its buffers posted (needs small_frames)":
             Kind::Whole(1, 1_000_000), Is("as descriptors");
         small_pool = "512", "its buffers in all (needs small_frames)":
-            Kind::Whole(1, 1_000_000_000), Is("as many as are asked for");
-        copy_break = "256", "packets up to so many bytes are copied out and keep no buffer":
+            Kind::Whole(1, 1_000_000_000), Is("as many as needed");
+        copy_break = "256", "packets up to this size are copied out and keep no buffer":
             Kind::Octets(0, 65_535), Is("0, none");
         reneges = "true", "where a packet finds no buffer, what lies beyond a hole is given back":
             Kind::Flag, Is("false");
@@ -379,7 +379,7 @@ pub const READER: KeyTable = KeyTable {
     groups: &[keys! {
         read_size = r#""8 KiB""#, "bytes it takes at once, at most":
             Kind::Amount(Bytes::new(1), Bytes::new(1 << 30)), Is("64 KiB");
-        pause_after = r#""8 KiB""#, "it pauses once, after so many bytes (needs pause)":
+        pause_after = r#""8 KiB""#, "it pauses once, after this number of bytes (needs pause)":
             Kind::Amount(Bytes::new(1), Bytes::new(1_000_000_000_000_000)), Is("none");
         pause = r#""170 ms""#, "for so long (needs pause_after)":
             SOME_TIME, Is("none");
@@ -407,7 +407,7 @@ pub const NODE: KeyTable = KeyTable {
 /// A link between nodes.
 pub const LINK: KeyTable = KeyTable {
     heading: "[[link]]",
-    summary: "a link between two nodes, alike in both directions: queue, serialiser, delay and \
+    summary: "a link between two nodes, alike in both directions: queue, serializer, delay and \
               impairments of each; or an Ethernet that nodes share",
     groups: &[
         keys! {
@@ -449,7 +449,7 @@ pub const FLOW: KeyTable = KeyTable {
             Kind::Application, Is("one that sends as much as it can");
         start = r#""2 s""#, "when it opens, from the start of the run":
             ANY_TIME, Is("0 s");
-        bytes = r#""1 GB""#, "ends when the application has sent so much":
+        bytes = r#""1 GB""#, "ends when the application has sent this amount":
             Kind::Amount(Bytes::new(1), Bytes::new(1_000_000_000_000_000)), Is("none");
         duration = r#""10 s""#, "ends when the application has sent for so long":
             SOME_TIME, Is("the rest of the run, or 10 s");
@@ -463,25 +463,25 @@ pub const FLOW: KeyTable = KeyTable {
             Kind::Congestion, Is(r#""cubic""#);
         initial_ssthresh = "100", "first slow-start threshold in segments; 0 is none":
             Kind::Whole(0, 1_000_000), Is("the control's own");
-        slow_start = r#""limited""#, "how the window opens, and what ends that beside loss":
+        slow_start = r#""limited""#, "how cwnd grows in slow start, and what ends it other than loss":
             Kind::OneOf(&SlowStart::NAMES), Is("the control's own, or the sender's profile's");
         max_ssthresh = "100", "window in segments above which limited slow start slows down":
             Kind::Whole(2, 1_000_000), Is("100");
         window = r#""60 MiB""#, "both buffers at once":
             BUFFER, Is("none");
-        send_buffer = r#""60 MiB""#, "send buffer asked for":
+        send_buffer = r#""60 MiB""#, "send buffer requested":
             BUFFER, Is("the sender's buffer");
-        receive_buffer = r#""60 MiB""#, "receive buffer asked for":
+        receive_buffer = r#""60 MiB""#, "receive buffer requested":
             BUFFER, Is("the receiver's buffer");
         extra_delay = r#""5 ms""#, "one-way delay of data that only this flow has":
             ANY_TIME, Is("0 s");
-        count = "100", "so many flows alike":
+        count = "100", "number of identical flows":
             Kind::Whole(1, MOST_FLOWS), Is("1");
-        start_step = r#""10 ms""#, "each of them starts so much after the one before":
+        start_step = r#""10 ms""#, "delay between the starts of successive flows":
             ANY_TIME, Is("0 s");
-        start_jitter = r#""20 ms""#, "and so much later at most, at random, uniformly":
+        start_jitter = r#""20 ms""#, "maximum additional delay of a start, drawn uniformly":
             ANY_TIME, Is("0 s");
-        extra_delay_step = r#""1 ms""#, "each of them has so much more extra_delay":
+        extra_delay_step = r#""1 ms""#, "extra_delay added for each successive flow":
             ANY_TIME, Is("0 s");
         time_sequence = "true", "whether its time-sequence graph is recorded":
             Kind::Flag, Is("as [record] says");
@@ -505,7 +505,7 @@ pub const TESTER: KeyTable = KeyTable {
 /// What is recorded.
 pub const RECORD: KeyTable = KeyTable {
     heading: "[record]",
-    summary: "what is recorded beside throughput",
+    summary: "what is recorded in addition to throughput",
     groups: &[keys! {
         time_sequence = "true", "every segment and ACK of every flow":
             Kind::Flag, Is("false");

@@ -355,14 +355,14 @@ fn keys_that_contradict_each_other_are_refused() {
     assert_found(
         "[flow]\nbytes = \"1 GB\"\nduration = \"1 s\"",
         "duration",
-        "beside `bytes`",
+        "cannot be combined with `bytes`",
     );
     let window = "[flow]\nwindow = \"1 MB\"\nsend_buffer = \"2 MB\"";
-    assert_found(window, "send_buffer", "beside `window`");
+    assert_found(window, "send_buffer", "cannot be combined with `window`");
     assert_found(
         "[flow]\nmax_ssthresh = 100",
         "max_ssthresh",
-        "any but limited slow start",
+        "limited slow start only",
     );
     assert_found(
         "[sender.link]\nreorder = 0.1",
@@ -382,10 +382,10 @@ fn keys_that_contradict_each_other_are_refused() {
     assert_found(
         "duration = \"5 s\"\n[tester]\nomit = \"5 s\"",
         "\"5 s\"",
-        "leaves nothing",
+        "is not shorter than the run",
     );
     let hops = "[path]\nrtt = \"1 ms\"\n[[path.forward]]\n[[path.reverse]]";
-    assert_found(hops, "rtt", "beside `forward`");
+    assert_found(hops, "rtt", "cannot be combined with `forward`");
     assert_found(
         "[[path.forward]]",
         "path",
@@ -586,7 +586,7 @@ fn an_ethernet_is_the_whole_path_short_and_its_packets_fit() {
     assert_found(
         "path = { ethernet = {}, rate = \"1 Gbit/s\" }",
         "rate",
-        "cannot stand beside `ethernet`",
+        "cannot be combined with `ethernet`",
     );
     assert_found(
         "path = { ethernet = { delay = \"25 us\" } }",
@@ -615,7 +615,7 @@ fn a_buffer_that_the_host_will_not_grant_is_said_with_its_cost() {
     };
     assert_eq!(
         warning.message,
-        "the sender grants 1 MB of the buffer of 60 MB asked for"
+        "the sender grants 1 MB of the requested buffer of 60 MB"
     );
     assert_eq!(
         warning.effect.as_deref(),
@@ -792,7 +792,7 @@ fn a_trace_that_goes_nowhere_is_refused_with_its_line() {
     assert_found(
         "[path]\nrate = \"1 Gbit/s\"\nrtt = \"1 ms\"\nrate_trace = \"a\"",
         "rate_trace",
-        "cannot stand beside `rate`",
+        "cannot be combined with `rate`",
     );
 }
 
@@ -806,6 +806,6 @@ fn applications_are_read_with_their_settings() {
     assert_found(
         "flow = { application = \"on-off\", bytes = \"1 MB\" }",
         "bytes",
-        "cannot stand beside `application`",
+        "cannot be combined with `application`",
     );
 }

@@ -47,7 +47,7 @@ fn links_that_join_nothing_or_have_the_same_name_are_found() {
         "two links are called `a-r`",
     );
     let both = format!("path = {{ rate = \"1 Gbit/s\", rtt = \"1 ms\" }}\n{LINKS}{flow}");
-    assert_topology(&both, "path", "cannot stand beside `link`");
+    assert_topology(&both, "path", "cannot be combined with `link`");
     assert_found(
         "flow = { from = \"a\" }",
         "from",
@@ -84,7 +84,7 @@ fn an_ethernet_among_links_needs_its_nodes_once_each_and_nothing_else() {
     let nodes = "[\"a\", \"b\", \"a\"]";
     assert_topology(&twice, nodes, "`a` is on the Ethernet twice");
     let rate = with("nodes = [\"a\", \"b\"], ethernet = {}, rate = \"1 Gbit/s\"");
-    assert_topology(&rate, "rate", "cannot stand beside `ethernet`");
+    assert_topology(&rate, "rate", "cannot be combined with `ethernet`");
     let bare = with("nodes = [\"a\", \"b\"]");
     assert_topology(&bare, "{ nodes = [\"a\", \"b\"] }", "`ethernet` is missing");
     let no_nodes = with("ethernet = {}");

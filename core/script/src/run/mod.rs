@@ -510,7 +510,7 @@ impl<'a> Runner<'a> {
             Value::Integer(wanted) => *wanted == returned.result,
             Value::Ellipsis => true,
             other => {
-                let said = format!("a result that is no number: {other:?}");
+                let said = format!("a result that is not a number: {other:?}");
                 return Err(self.failed(Class::Script, span, said));
             }
         };
