@@ -96,7 +96,7 @@ impl Mark {
 
 /// When the packets of a connection passed one place.
 #[derive(Clone, Default, Debug)]
-pub struct Sightings {
+pub struct PacketTimes {
     /// `None` if a packet passed more than once.
     seen: BTreeMap<Mark, Option<Instant>>,
     /// Hashes of what is remembered have this many zeros at their end.
@@ -107,7 +107,7 @@ pub struct Sightings {
     span: Option<(Instant, Instant)>,
 }
 
-impl Sightings {
+impl PacketTimes {
     /// Of no packet yet.
     #[must_use]
     pub fn new() -> Self {

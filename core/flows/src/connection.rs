@@ -4,8 +4,8 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Ecn, Flags, SeqNumber};
 
 use crate::direction::{Direction, Seen};
-use crate::glance::{Glance, Packet};
 use crate::key::{Key, Pair};
+use crate::packet_summary::{Packet, PacketSummary};
 use crate::round_trips::Sample;
 use crate::sent::Pool;
 use crate::sequence::{self, Around};
@@ -78,7 +78,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(pair: &Pair, packet: &Glance) -> Self {
+    pub(crate) fn new(pair: &Pair, packet: &PacketSummary) -> Self {
         // A SYN-ACK comes from the side that did not open.
         let is_answer = packet.flags.contains(Flags::SYN | Flags::ACK);
         let is_client_first = pair.is_first != is_answer;
@@ -94,7 +94,7 @@ impl Connection {
     }
 
     /// The same, after another one between the same endpoints.
-    pub(crate) fn succeeding(pair: &Pair, packet: &Glance) -> Self {
+    pub(crate) fn succeeding(pair: &Pair, packet: &PacketSummary) -> Self {
         let mut connection = Self::new(pair, packet);
         connection.traits |= IS_SUCCESSOR;
         connection
@@ -102,7 +102,7 @@ impl Connection {
 
     /// Whether a SYN without ACK begins another connection of the same ports:
     /// its number is another, or this one has ended.
-    pub(crate) fn is_begun_anew(&self, packet: &Glance, is_first: bool) -> bool {
+    pub(crate) fn is_begun_anew(&self, packet: &PacketSummary, is_first: bool) -> bool {
         if !packet.flags.contains(Flags::SYN) || packet.flags.contains(Flags::ACK) {
             return false;
         }
@@ -124,7 +124,7 @@ impl Connection {
     pub(crate) fn handle(
         &mut self,
         packet: &impl Packet,
-        glance: &Glance,
+        glance: &PacketSummary,
         is_first: bool,
         pool: &mut Pool,
     ) -> (Side, Kinds, Sample) {
@@ -309,7 +309,7 @@ impl Connection {
 
     /// Returns the payload bytes of a wire segment that a packet of `side` consists of.
     #[must_use]
-    pub fn segment_size(&self, side: Side, packet: &Glance) -> u32 {
+    pub fn segment_size(&self, side: Side, packet: &PacketSummary) -> u32 {
         let (_, size) = self
             .direction(side)
             .segments_of(packet, self.direction(side.other()));

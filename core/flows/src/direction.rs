@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::SeqNumber;
 
-use crate::glance::Glance;
+use crate::packet_summary::PacketSummary;
 use crate::retransmission::Repair;
 use crate::sent::InFlight;
 use crate::{Kind, Kinds, Observed, RoundTrips};
@@ -221,7 +221,7 @@ impl Direction {
     const ETHERNET_V6: u32 = 1_440;
 
     /// Whether it is a whole number of segments of that size.
-    fn is_whole(packet: &Glance, mss: u32) -> bool {
+    fn is_whole(packet: &PacketSummary, mss: u32) -> bool {
         let size = mss - u32::from(packet.options_len);
         packet.payload_len.is_multiple_of(size)
     }
@@ -252,7 +252,7 @@ impl Direction {
     /// Ethernet's, jumbo frames hardly ever: the latest that were larger than one
     /// of Ethernet's decide. With the handshake the same is asked of a sender whose
     /// own MSS is smaller than what it may send.
-    pub(crate) fn weigh(&mut self, packet: &Glance, peer: &Self) {
+    pub(crate) fn weigh(&mut self, packet: &PacketSummary, peer: &Self) {
         const MOST: i8 = 8;
         let (mss, other) = match peer.mss() {
             None => (Self::ETHERNET, Self::ETHERNET_V6),
@@ -278,7 +278,7 @@ impl Direction {
     /// of options, where the peer's MSS is `mss`. Without a known MSS a segment
     /// larger than a jumbo frame holds is taken for one of Ethernet's. Others, and those of a
     /// sender whose own MSS is smaller, are as [weighed](Self::weigh).
-    fn segment_size(&self, packet: &Glance, mss: Option<u16>) -> u32 {
+    fn segment_size(&self, packet: &PacketSummary, mss: Option<u16>) -> u32 {
         let mss = match mss {
             Some(mss) if self.gathered > 0 => self.single_with(mss),
             Some(mss) => u32::from(mss.max(64)),
@@ -294,7 +294,7 @@ impl Direction {
 
     /// How many segments a packet is on the wire, and how large they are.
     #[inline]
-    pub(crate) fn segments_of(&self, packet: &Glance, peer: &Self) -> (u64, u32) {
+    pub(crate) fn segments_of(&self, packet: &PacketSummary, peer: &Self) -> (u64, u32) {
         if packet.payload_len <= 536 {
             return (1, 536);
         }
@@ -326,7 +326,7 @@ impl Direction {
     }
 
     /// Counts what any packet counts for; its payload is not in SND.NXT.
-    pub(crate) fn count(&mut self, packet: &Glance, wire_segments: u64) {
+    pub(crate) fn count(&mut self, packet: &PacketSummary, wire_segments: u64) {
         if self.packets() > 0 {
             let idle = packet.at.saturating_since(self.last_at);
             self.idle_max = self.idle_max.max(idle);

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `datagrams.rs` | packets that came in fragments, reassembled and in order |
 //! | `observed.rs` | a packet as the analysis sees it |
-//! | `glance.rs` | the few words of it that nearly everything is decided by |
+//! | `packet_summary.rs` | the few words of it that nearly everything is decided by |
 //! | `plain.rs` | a packet at one look, as nearly all are |
 //! | `key.rs`, `places.rs`, `table.rs` | which connection a packet belongs to |
 //! | `connection.rs` | both directions together: handshake, end, windows |
@@ -47,10 +47,10 @@ mod datagrams;
 mod detail;
 mod direction;
 mod gaps;
-mod glance;
 mod key;
 mod kinds;
 mod observed;
+mod packet_summary;
 mod passages;
 mod places;
 mod plain;
@@ -64,16 +64,16 @@ mod table;
 mod transmissions;
 mod wireshark;
 
-pub use clocks::{Clocks, Crossing, Sightings};
+pub use clocks::{Clocks, Crossing, PacketTimes};
 pub use connection::{Connection, Scaling, Side};
 pub use correction::Correction;
 pub use datagrams::{Arrival, Datagrams, Looked, MAX_HELD, Odd, OddFragment};
 pub use detail::{Detail, Details};
 pub use direction::{Direction, Options, Shares};
-pub use glance::{Glance, Packet};
 pub use key::{Endpoint, Pair};
 pub use kinds::{Kind, Kinds};
 pub use observed::Observed;
+pub use packet_summary::{Packet, PacketSummary};
 pub use passages::Bytes;
 pub use plain::Plain;
 pub use round_trips::RoundTrips;

@@ -12,8 +12,8 @@ use gigatcp_wire::link::{Fragmentation, LinkType};
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlocks, SeqNumber, Timestamps};
 
 use crate::Observed;
-use crate::glance::{Glance, Packet};
 use crate::key::Pair;
+use crate::packet_summary::{Packet, PacketSummary};
 
 /// Octets of the headers in front of TCP's.
 const BEFORE: usize = 34;
@@ -106,9 +106,9 @@ impl Packet for Plain<'_> {
     }
 
     #[inline(always)]
-    fn glance(&self) -> Glance {
+    fn glance(&self) -> PacketSummary {
         let ecn = Ecn::from_bits(self.octets[15]);
-        Glance {
+        PacketSummary {
             at: self.at,
             seq: SeqNumber::new(self.long(38)),
             ack: SeqNumber::new(self.long(42)),

@@ -24,7 +24,7 @@ use gigatcp_wire::Flags;
 
 use crate::connection::{Connection, KNOWS_SCALE};
 use crate::direction::{Direction, Seen};
-use crate::glance::Glance;
+use crate::packet_summary::PacketSummary;
 use crate::round_trips::Sample;
 use crate::sent::Pool;
 use crate::{Kind, Kinds, Scaling};
@@ -46,7 +46,7 @@ impl Connection {
     #[inline(always)]
     pub(crate) fn take_expected(
         &mut self,
-        packet: &Glance,
+        packet: &PacketSummary,
         index: usize,
         pool: &mut Pool,
     ) -> Option<Expected> {
@@ -123,7 +123,7 @@ impl Direction {
     #[inline(always)]
     fn segments_beyond_one(
         &mut self,
-        packet: &Glance,
+        packet: &PacketSummary,
         peer: &Self,
         knows_scale: bool,
     ) -> Option<u64> {
@@ -153,7 +153,7 @@ impl Direction {
 
     /// What every packet leaves behind of its sender; it is not counted yet.
     #[inline(always)]
-    fn hear(&mut self, packet: &Glance, wnd: u32) {
+    fn hear(&mut self, packet: &PacketSummary, wnd: u32) {
         let idle = packet.at.saturating_since(self.last_at);
         if idle > self.idle_max {
             self.idle_max = idle;
@@ -230,7 +230,12 @@ impl Direction {
     /// A bare segment that acknowledges nothing new: RFC 5681 section 2 calls it
     /// a duplicate where something waits and the window is the same.
     #[inline]
-    fn say_again(&mut self, peer: &mut Self, packet: &Glance, something_waits: bool) -> Kinds {
+    fn say_again(
+        &mut self,
+        peer: &mut Self,
+        packet: &PacketSummary,
+        something_waits: bool,
+    ) -> Kinds {
         let mut kinds = Kinds::NONE;
         if packet.wnd != self.wnd {
             kinds.add(Kind::WindowUpdate);

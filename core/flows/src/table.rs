@@ -13,8 +13,8 @@ use alloc::vec::Vec;
 use gigatcp_units::Duration;
 use gigatcp_wire::Flags;
 
-use crate::glance::{Glance, Packet};
 use crate::key::{Key, Pair};
+use crate::packet_summary::{Packet, PacketSummary};
 use crate::places::{Place, Places};
 use crate::round_trips::Sample;
 use crate::sent::Pool;
@@ -90,7 +90,7 @@ impl FlowTable {
     /// The same, and what it came to: the packet at a glance, and the connection
     /// as it stands behind it.
     #[inline(always)]
-    pub fn follow(&mut self, packet: &impl Packet) -> (Verdict, Glance, &Connection) {
+    pub fn follow(&mut self, packet: &impl Packet) -> (Verdict, PacketSummary, &Connection) {
         let pair = packet.pair();
         let glance = packet.glance();
         let mut index = self.find(&pair.key).index();
@@ -132,7 +132,7 @@ impl FlowTable {
     /// The connection of a packet that may be the first of one: of endpoints
     /// without any, or a SYN, which may begin another one of the same endpoints.
     #[cold]
-    fn begin(&mut self, pair: &Pair, packet: &Glance) -> usize {
+    fn begin(&mut self, pair: &Pair, packet: &PacketSummary) -> usize {
         let is_syn = packet.flags.contains(Flags::SYN);
         let place = self.find(&pair.key);
         let connection = match self.connections.get(place.index()) {

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use gigatcp_flows::{Clocks, Crossing, Observed, Side, Sightings};
+use gigatcp_flows::{Clocks, Crossing, Observed, PacketTimes, Side};
 use gigatcp_units::Instant;
 use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlocks, SeqNumber};
@@ -73,7 +73,7 @@ fn packet(from: Side, at_us: i64, index: u32) -> Observed {
 }
 
 /// What both places saw, packets 5 ms apart.
-fn captured(setting: &Setting) -> [Sightings; 2] {
+fn captured(setting: &Setting) -> [PacketTimes; 2] {
     let mut random = 7_u64;
     let mut jitter = || {
         random = random
@@ -82,7 +82,7 @@ fn captured(setting: &Setting) -> [Sightings; 2] {
         (random >> 33) % (setting.jitter_us + 1)
     };
     let start = 1_000_000_000_i64;
-    let mut places = [Sightings::new(), Sightings::new()];
+    let mut places = [PacketTimes::new(), PacketTimes::new()];
     for index in 0..setting.packets {
         let at = start + i64::from(index) * 5_000;
         let queued = u64::from(index) * setting.growth_ns / 1_000;
@@ -178,7 +178,7 @@ fn too_few_packets_and_other_connections_have_no_answer() {
     };
     assert_eq!(compared(&few), None);
     let [first, _] = captured(&SETTING);
-    assert_eq!(first.compare(&Sightings::new()), None);
+    assert_eq!(first.compare(&PacketTimes::new()), None);
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn the_drift_of_a_long_connection_is_surer_than_that_of_a_short_one() {
 
 #[test]
 fn what_passed_one_place_only_is_known_and_what_passed_twice_is_left_out() {
-    let (mut here, mut there) = (Sightings::new(), Sightings::new());
+    let (mut here, mut there) = (PacketTimes::new(), PacketTimes::new());
     for index in 0..6 {
         here.add(
             Side::Client,
@@ -261,5 +261,5 @@ fn what_passed_one_place_only_is_known_and_what_passed_twice_is_left_out() {
         here: at, there, ..
     } = crossings[1];
     assert_eq!(there.unwrap().saturating_since(at).as_nanos(), 500_000);
-    assert!(here.crossings(Side::Server, &Sightings::new()).is_empty());
+    assert!(here.crossings(Side::Server, &PacketTimes::new()).is_empty());
 }

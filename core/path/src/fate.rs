@@ -38,7 +38,7 @@ impl Fate {
 
 /// The impairments of a hop at work.
 #[derive(Clone, Debug)]
-pub(crate) struct Fates {
+pub(crate) struct Impairments {
     losses: Losses,
     loss_period: Option<Period>,
     corruptions: Losses,
@@ -52,7 +52,7 @@ pub(crate) struct Fates {
     is_clean: bool,
 }
 
-impl Fates {
+impl Impairments {
     /// Impairments of a configuration that has been checked.
     pub(crate) fn new(config: &HopConfig, seed: u64) -> Self {
         let chance = |probability, purpose| Chance::new(probability, seed, &config.name, purpose);
@@ -174,7 +174,7 @@ mod tests {
     use crate::{LossModel, Reorder};
 
     fn fates(config: &HopConfig) -> Vec<Fate> {
-        let mut fates = Fates::new(config, 9);
+        let mut fates = Impairments::new(config, 9);
         (0..5_000)
             .map(|_| fates.judge(Instant::ZERO, 1500))
             .collect()
@@ -215,7 +215,7 @@ mod tests {
             }),
             ..HopConfig::default()
         };
-        let mut fates = Fates::new(&config, 9);
+        let mut fates = Impairments::new(&config, 9);
         let mut is_lost = |ns: u64| fates.judge(Instant::from_nanos(ns), 1500).lost_to.is_some();
         let lost: Vec<u64> = (1..30).filter(|ns| is_lost(*ns)).collect();
         assert!(lost.iter().copied().eq([10, 12, 14, 16, 18]));

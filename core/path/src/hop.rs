@@ -22,7 +22,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use crate::closed::Closed;
 use crate::counters::Books;
 use crate::event_times::EventTimes;
-use crate::fate::{Fate, Fates};
+use crate::fate::{Fate, Impairments};
 use crate::link::{Entrance, Link};
 use crate::parcel::{Frames, Pieces};
 use crate::random::{Purpose, stream};
@@ -69,7 +69,7 @@ pub struct Hop<T> {
     fragment_ids: Option<Stream>,
     /// Whether headers are changed on arrival.
     rewrites: bool,
-    fates: Fates,
+    fates: Impairments,
     form: Form<T>,
     books: Books<T>,
 }
@@ -108,7 +108,7 @@ impl<T: Parcel> Hop<T> {
                 .fragments
                 .then(|| stream(seed, &config.name, Purpose::Fragment)),
             rewrites: rewrites(&config),
-            fates: Fates::new(&config, seed),
+            fates: Impairments::new(&config, seed),
             form,
             books: Books::default(),
             config,
@@ -438,7 +438,7 @@ impl<T: Parcel> Hop<T> {
         let mut pieces = Pieces::new(parcel, frames);
         let mut left = frames.count();
         let mut judged = 0;
-        let mut judge = |fates: &mut Fates| {
+        let mut judge = |fates: &mut Impairments| {
             judged += 1;
             fates.judge(now, frames.size(judged - 1))
         };

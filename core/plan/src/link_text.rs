@@ -19,7 +19,7 @@ use gigatcp_units::{Duration, Probability};
 
 use crate::diagnostic::shown;
 use crate::nearest::nearest;
-use crate::quantity::{self, Misread, Room};
+use crate::quantity::{self, Misread, QueueLimit};
 
 /// A queue as it is written.
 #[derive(Clone, PartialEq, Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Queue {
     /// The discipline and its settings.
     pub(crate) config: QueueConfig,
     /// The queue limit; `None` if the discipline's own limit holds.
-    pub(crate) room: Option<Room>,
+    pub(crate) room: Option<QueueLimit>,
 }
 
 /// A part of a text that is not understood.
@@ -318,16 +318,16 @@ mod tests {
     #[test]
     fn a_queue_is_a_room_a_discipline_or_both() {
         let plain = queue("100 packets").unwrap();
-        assert_eq!(plain.room, Some(Room::Packets(100)));
+        assert_eq!(plain.room, Some(QueueLimit::Packets(100)));
         assert_eq!(plain.config, QueueConfig::default());
         let fq = queue("fq_codel").unwrap();
         assert_eq!((fq.config.discipline.name, fq.room), ("fq_codel", None));
         let both = queue("codel,1000 packets, target 20 ms , ecn").unwrap();
-        assert_eq!(both.room, Some(Room::Packets(1000)));
+        assert_eq!(both.room, Some(QueueLimit::Packets(1000)));
         let set: Vec<&str> = both.config.settings.iter().map(|one| one.name).collect();
         assert_eq!(set, ["target", "ecn"]);
         let room = queue("2 MB, codel").unwrap();
-        assert_eq!(room.room, Some(Room::Bytes(Bytes::new(2_000_000))));
+        assert_eq!(room.room, Some(QueueLimit::Bytes(Bytes::new(2_000_000))));
     }
 
     #[test]

@@ -126,7 +126,7 @@ pub(crate) fn cost(text: &str) -> Result<Picoseconds, Misread> {
 
 /// The room of a queue as it is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Room {
+pub(crate) enum QueueLimit {
     /// Without limit.
     Unlimited,
     /// Packets.
@@ -141,20 +141,22 @@ pub(crate) enum Room {
 const ROOM_UNITS: [&str; 9] = ["BDP", "packets", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB"];
 
 /// Reads the room of a queue: `1 BDP`, `100 packets`, `2 MB`, `unlimited`.
-pub(crate) fn room(text: &str) -> Result<Room, Misread> {
+pub(crate) fn room(text: &str) -> Result<QueueLimit, Misread> {
     let forms = "\"1 BDP\", \"100 packets\", \"2 MB\" or \"unlimited\"";
     let misread = |why: &str| Misread::new(text, "the room of a queue", why, forms);
     if text.trim() == "unlimited" {
-        return Ok(Room::Unlimited);
+        return Ok(QueueLimit::Unlimited);
     }
     let (number, unit) = split(text);
     match unit {
-        "BDP" => scaled(number, 1_000).map(Room::MilliBdp).map_err(misread),
-        "packet" | "packets" => scaled(number, 1).map(Room::Packets).map_err(misread),
+        "BDP" => scaled(number, 1_000)
+            .map(QueueLimit::MilliBdp)
+            .map_err(misread),
+        "packet" | "packets" => scaled(number, 1).map(QueueLimit::Packets).map_err(misread),
         "" => Err(misread("the unit is missing")),
         _ => text
             .parse()
-            .map(Room::Bytes)
+            .map(QueueLimit::Bytes)
             .map_err(|error: ParseError| Misread {
                 nearest: nearest(unit, ROOM_UNITS).map(str::to_owned),
                 span: error.span(),
@@ -271,11 +273,11 @@ mod tests {
 
     #[test]
     fn a_queue_is_given_in_packets_bytes_or_bandwidth_delay_products() {
-        assert_eq!(room("unlimited"), Ok(Room::Unlimited));
-        assert_eq!(room("100 packets"), Ok(Room::Packets(100)));
-        assert_eq!(room("1 packet"), Ok(Room::Packets(1)));
-        assert_eq!(room("0.25 BDP"), Ok(Room::MilliBdp(250)));
-        assert_eq!(room("2 MB"), Ok(Room::Bytes(Bytes::new(2_000_000))));
+        assert_eq!(room("unlimited"), Ok(QueueLimit::Unlimited));
+        assert_eq!(room("100 packets"), Ok(QueueLimit::Packets(100)));
+        assert_eq!(room("1 packet"), Ok(QueueLimit::Packets(1)));
+        assert_eq!(room("0.25 BDP"), Ok(QueueLimit::MilliBdp(250)));
+        assert_eq!(room("2 MB"), Ok(QueueLimit::Bytes(Bytes::new(2_000_000))));
         for wrong in ["1.5 packets", "100", "2 apples", "-1 BDP", "0.0001 BDP", ""] {
             assert!(room(wrong).is_err(), "{wrong}");
         }

@@ -24,19 +24,19 @@ use crate::quantity::{self, Misread};
 
 /// What is said about a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wish {
+pub(crate) enum BufferRequest {
     /// None is requested: it fits itself to the path.
     Auto,
     /// This size is requested.
     Octets(Bytes),
 }
 
-impl Wish {
+impl BufferRequest {
     /// What is requested.
     pub(crate) fn requested(self) -> Option<Bytes> {
         match self {
-            Wish::Auto => None,
-            Wish::Octets(octets) => Some(octets),
+            BufferRequest::Auto => None,
+            BufferRequest::Octets(octets) => Some(octets),
         }
     }
 }
@@ -264,17 +264,17 @@ impl<'a> Reader<'a> {
     }
 
     /// A buffer: `None` if the key is absent or wrong.
-    pub(crate) fn buffer(&self, name: &str) -> Option<Wish> {
+    pub(crate) fn buffer(&self, name: &str) -> Option<BufferRequest> {
         let (key, value) = self.find(name)?;
         let Kind::Buffer(low, high) = key.kind else {
             unreachable!("`{name}` is listed as {}", key.kind)
         };
         if matches!(&value.kind, ValueKind::Text(text) if text == "auto") {
-            return Some(Wish::Auto);
+            return Some(BufferRequest::Auto);
         }
         let amount = self.quantity(key, value, quantity::common)?;
         let amount = self.bounded(key, value, amount, low, high, "")?;
-        Some(Wish::Octets(amount))
+        Some(BufferRequest::Octets(amount))
     }
 
     pub(crate) fn rate(&self, name: &str) -> Option<Rate> {

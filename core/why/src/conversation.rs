@@ -11,7 +11,7 @@ use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber};
 
 use crate::Watcher;
 use crate::exchange::Exchange;
-use crate::trail::Trail;
+use crate::sender_view::SenderView;
 
 /// MSS of the handshake.
 pub(crate) const MSS: u32 = 1000;
@@ -82,7 +82,7 @@ impl Conversation {
     }
 
     /// The trail of that side, all rounds closed.
-    pub fn trail(&self, side: Side) -> Box<Trail> {
+    pub fn trail(&self, side: Side) -> Box<SenderView> {
         let (trail, _) = self.watched().followed(0).lived(side).expect("data");
         trail
     }

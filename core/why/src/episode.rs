@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 
-use crate::measures::loss_burst::Flood;
+use crate::measures::loss_burst::LossBurst;
 
 /// Episodes kept one by one; later ones are only counted.
 const MAX_EPISODES: usize = 512;
@@ -14,7 +14,7 @@ const MAX_TIMEOUTS: usize = 64;
 
 /// From a loss being noticed to its repair being acknowledged.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Episode {
+pub(crate) struct RecoveryEpisode {
     /// When the first segment was retransmitted.
     pub at: Instant,
     /// When all was acknowledged that had been sent by then.
@@ -42,7 +42,7 @@ pub(crate) struct Episode {
     /// Where that row ended.
     pub row_end: u64,
     /// What was lost closely together.
-    pub flood: Flood,
+    pub flood: LossBurst,
     /// Timeouts in it.
     pub timeouts: u64,
     /// The last round trip measured before it, at the capture point.
@@ -64,7 +64,7 @@ pub(crate) struct Episode {
     pub sent: u64,
 }
 
-impl Episode {
+impl RecoveryEpisode {
     /// Whether the same was lost again and again: it met something else than a
     /// full queue.
     pub const fn is_repeated(&self) -> bool {
@@ -138,7 +138,7 @@ pub(crate) struct Hole {
 /// All of one direction.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Episodes {
-    pub list: Vec<Episode>,
+    pub list: Vec<RecoveryEpisode>,
     pub count: u64,
     pub expiries: Vec<Expiry>,
     pub expiry_count: u64,
@@ -147,7 +147,7 @@ pub(crate) struct Episodes {
 }
 
 impl Episodes {
-    pub fn push(&mut self, episode: Episode) {
+    pub fn push(&mut self, episode: RecoveryEpisode) {
         self.count += 1;
         if self.list.len() < MAX_EPISODES {
             self.list.push(episode);

@@ -16,7 +16,7 @@ use gigatcp_flows::{Kind, Side};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
-use crate::trail::Shown;
+use crate::sender_view::Shown;
 
 /// A silence within a turn shorter than this is transfer.
 const LEAST_PAUSE: Duration = Duration::from_millis(1);

@@ -4,7 +4,7 @@
 //! [`Watcher::diagnose`] gives a [`Diagnosis`] of a connection. Every instant is attributed
 //! to one cause or is unknown; the times add up to the duration.
 //!
-//! 1. Each direction with data is followed as its sender experienced it (`trail.rs`): at
+//! 1. Each direction with data is followed as its sender experienced it (`sender_view.rs`): at
 //!    each instant the sender waits for one thing, its [`State`].
 //! 2. States are kept by rounds (`round.rs`), losses by recovery episodes (`episode.rs`).
 //! 3. At the end they are measured ([`features`], from `measures/`): quantities with units,
@@ -15,7 +15,7 @@
 //! | file | what |
 //! |---|---|
 //! | `watcher.rs` | all connections of a capture |
-//! | `trail.rs`, `trail/` | one direction as its sender experienced it |
+//! | `sender_view.rs`, `sender_view/` | one direction as its sender experienced it |
 //! | `monotone.rs` | capture time that never steps back |
 //! | `echoes.rs` | what timestamps show of when a segment was made |
 //! | `round.rs`, `episode.rs` | what is kept: rounds; losses and their recovery |
@@ -23,8 +23,8 @@
 //! | `exchange.rs` | requests and responses: think time, transfer, RTTs |
 //! | `view.rs` | where the capture was taken |
 //! | `segment_size.rs` | how large full segments are, and why |
-//! | `surroundings.rs` | both of these for very many connections, in few bytes each |
-//! | `between.rs` | what two captures of one connection show together |
+//! | `capture_context.rs` | both of these for very many connections, in few bytes each |
+//! | `capture_pair.rs` | what two captures of one connection show together |
 //! | `measures/` | quantities of a direction: path, losses, sending |
 //! | `features.rs` | the features of a round, their units and knots |
 //! | `causes/` | one cause in one file |
@@ -43,8 +43,9 @@
 extern crate alloc;
 
 mod account;
-mod between;
 mod calibration;
+mod capture_context;
+mod capture_pair;
 mod causes;
 #[cfg(test)]
 mod conversation;
@@ -62,17 +63,17 @@ mod round;
 mod samples;
 mod score;
 mod segment_size;
+mod sender_view;
 mod sentence;
 mod summary;
-mod surroundings;
-mod trail;
 mod verdict;
 mod view;
 mod watcher;
 pub mod weights;
 
 pub use account::Span;
-pub use between::{Between, Delay};
+pub use capture_context::{CaptureContext, Outlines, data_sender};
+pub use capture_pair::{CapturePair, Delay};
 pub use causes::{ALIASES, CAUSES, Cause, Evidence, find};
 pub use cost::Cost;
 pub use measures::{Capacity, CapacitySource};
@@ -81,7 +82,6 @@ pub use round::{MAX_ROUNDS, STATES, State};
 pub use score::position;
 pub use segment_size::{SegmentSize, SizeCause};
 pub use summary::{DiagnosisSummary, PrimaryCause};
-pub use surroundings::{Outlines, Surroundings, data_sender};
 pub use verdict::{Diagnosis, MIN_CONFIDENCE, Verdict};
 pub use view::View;
 pub use watcher::{Slice, Slices, Watcher};

@@ -171,7 +171,7 @@ rounds! {
         pub cwr: u64, merge sum;
         /// ACKs with SACK blocks.
         pub sack_acks: u64, merge sum;
-        /// ACKs within [`ACK_BURST`](crate::trail::ACK_BURST) of the one before.
+        /// ACKs within [`ACK_BURST`](crate::sender_view::ACK_BURST) of the one before.
         pub ack_bursts: u64, merge sum;
     }
 }

@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use gigatcp_flows::{Connection, Glance, Side};
+use gigatcp_flows::{Connection, PacketSummary, Side};
 
 /// MTUs that RFC 1191 table 7-1 has.
 const PLATEAUS: [u64; 11] = [
@@ -110,7 +110,7 @@ impl Sizes {
 /// Bytes of a full segment on the wire, as far as a packet of new data shows: of a
 /// super-segment those of its parts.
 #[inline]
-pub(crate) fn wire_segment(connection: &Connection, side: Side, packet: &Glance) -> u64 {
+pub(crate) fn wire_segment(connection: &Connection, side: Side, packet: &PacketSummary) -> u64 {
     let largest = connection.direction(side).largest_segment();
     if packet.payload_len <= largest {
         return largest.into();

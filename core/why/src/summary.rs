@@ -12,7 +12,7 @@ use crate::calibration::confidence;
 use crate::causes::{CAUSES, Cause};
 use crate::exchange::Exchange;
 use crate::measures::{Measures, rate};
-use crate::trail::Trail;
+use crate::sender_view::SenderView;
 
 /// What limited one direction of a connection most.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,11 @@ pub struct PrimaryCause {
 }
 
 impl DiagnosisSummary {
-    pub(crate) fn of(connection: &Connection, trail: &Trail, of: (Instant, &Exchange)) -> Self {
+    pub(crate) fn of(
+        connection: &Connection,
+        trail: &SenderView,
+        of: (Instant, &Exchange),
+    ) -> Self {
         let m = Measures::of(connection, trail, of, None);
         let account = Scored::of(&m).attribute(|_| {});
         // Of two that took the same time the earlier cause stands first.

@@ -10,14 +10,14 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::View;
 use crate::account::{Account, Attributed, Scored, Span};
-use crate::between::Between;
 use crate::calibration::confidence;
+use crate::capture_pair::CapturePair;
 use crate::causes::{CAUSES, Cause, Evidence, counted, place, verb};
 use crate::cost::Cost;
 use crate::exchange::Exchange;
 use crate::measures::{Capacity, Measures, Pair, rate};
 use crate::next_limit::NextLimit;
-use crate::trail::Trail;
+use crate::sender_view::SenderView;
 
 /// Below this confidence the diagnosis is unsure: it names two causes.
 pub const MIN_CONFIDENCE: f64 = 0.6;
@@ -85,7 +85,7 @@ pub struct Diagnosis {
 impl Diagnosis {
     pub(crate) fn of(
         connection: &Connection,
-        trail: &Trail,
+        trail: &SenderView,
         (start, exchange): (Instant, &Exchange),
         pair: Option<Pair<'_>>,
     ) -> Self {
@@ -241,7 +241,7 @@ fn alternative(account: &Account) -> Option<&'static Cause> {
 }
 
 /// What two captures show of the path between them.
-fn joined(between: &Between) -> String {
+fn joined(between: &CapturePair) -> String {
     let (data, lost) = between.data();
     let (acks, lost_acks) = between.acknowledgments();
     let (forth, back) = between.queues();

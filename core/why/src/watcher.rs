@@ -8,15 +8,15 @@ use gigatcp_flows::{Endpoint, FlowTable, Packet, Side, Verdict};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
-use crate::between::Between;
+use crate::capture_context::{CaptureContext, Halves, data_sender};
+use crate::capture_pair::CapturePair;
 use crate::exchange::Exchange;
 use crate::features::{self, Features};
 use crate::measures::{Measures, Pair};
 use crate::monotone::Monotone;
 use crate::round::State;
+use crate::sender_view::{SenderView, Shown};
 use crate::summary::DiagnosisSummary;
-use crate::surroundings::{Halves, Surroundings, data_sender};
-use crate::trail::{Shown, Trail};
 use crate::verdict::Diagnosis;
 use crate::view::View;
 
@@ -30,7 +30,7 @@ pub(crate) struct Followed {
     halves: Halves,
     /// When the last packet with SYN passed.
     last_syn: Option<Instant>,
-    trails: [Option<Box<Trail>>; 2],
+    trails: [Option<Box<SenderView>>; 2],
     pub(crate) exchange: Exchange,
     /// It is in the list of those that have ended.
     is_listed: bool,
@@ -69,7 +69,7 @@ pub struct Watcher {
     /// Connections that have ended, by when something was heard of them.
     ended: VecDeque<(Instant, usize)>,
     /// Trails whose memory the next ones take.
-    spare: VecDeque<Box<Trail>>,
+    spare: VecDeque<Box<SenderView>>,
 }
 
 /// Trails kept for that at most.
@@ -188,12 +188,12 @@ impl Watcher {
     /// What that side's data shows of where it went, as [`crate::Outlines`] has it in
     /// less memory. `None` if it sent none.
     #[must_use]
-    pub fn surroundings(&self, index: usize, side: Side) -> Option<Surroundings> {
+    pub fn surroundings(&self, index: usize, side: Side) -> Option<CaptureContext> {
         let connection = self.table.connection(index)?;
         let followed = self.followed.get(index)?;
         let (trail, start) = followed.lived(side)?;
         let measures = Measures::of(connection, &trail, (start, &followed.exchange), None);
-        Some(Surroundings {
+        Some(CaptureContext {
             view: measures.view,
             segments: measures.segment_size(),
         })
@@ -206,7 +206,7 @@ impl Watcher {
         &self,
         index: usize,
         (far, far_index): (&Self, usize),
-        between: &Between,
+        between: &CapturePair,
     ) -> Option<Diagnosis> {
         let connection = self.table.connection(index)?;
         let followed = self.followed.get(index)?;
@@ -230,7 +230,7 @@ impl Watcher {
     pub fn slices(
         &self,
         index: usize,
-        second: Option<((&Self, usize), &Between)>,
+        second: Option<((&Self, usize), &CapturePair)>,
     ) -> Option<Slices> {
         let connection = self.table.connection(index)?;
         let followed = self.followed.get(index)?;
@@ -265,7 +265,7 @@ impl Watcher {
     }
 
     /// The direction of a connection that comes from that endpoint.
-    fn same_direction(&self, index: usize, from: Endpoint) -> Option<Box<Trail>> {
+    fn same_direction(&self, index: usize, from: Endpoint) -> Option<Box<SenderView>> {
         let connection = self.table.connection(index)?;
         let side = if connection.endpoint(Side::Client) == from {
             Side::Client
@@ -319,14 +319,14 @@ impl Watcher {
 impl Followed {
     /// The direction from `side` up to the end of the capture, and when the
     /// connection begins in it.
-    pub(crate) fn lived(&self, side: Side) -> Option<(Box<Trail>, Instant)> {
+    pub(crate) fn lived(&self, side: Side) -> Option<(Box<SenderView>, Instant)> {
         let mut trail = self.trails[side as usize].clone()?;
         trail.finish(self.clock.last, self.last_packet);
         Some((trail, self.first?))
     }
 
     #[inline(always)]
-    fn handle(&mut self, shown: &Shown<'_>, spare: &mut VecDeque<Box<Trail>>, predicts: bool) {
+    fn handle(&mut self, shown: &Shown<'_>, spare: &mut VecDeque<Box<SenderView>>, predicts: bool) {
         let packet = shown.packet;
         if self.first.is_none() {
             (self.first, self.first_packet) = (Some(packet.at), shown.number);
@@ -356,14 +356,14 @@ impl Followed {
 
     /// The first data of a side.
     #[cold]
-    fn begin(&mut self, from: Side, now: Instant, spare: &mut VecDeque<Box<Trail>>) {
+    fn begin(&mut self, from: Side, now: Instant, spare: &mut VecDeque<Box<SenderView>>) {
         let first = self.first.unwrap_or(now);
         let mut trail = match spare.pop_back() {
             Some(mut trail) => {
                 trail.renew(from, first, self.first_packet);
                 trail
             }
-            None => Trail::new(from, first, self.first_packet),
+            None => SenderView::new(from, first, self.first_packet),
         };
         trail.last_syn = self.last_syn;
         if let Some(turn) = self.halves.turn_of(from) {

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 
 use gigatcp_flows::{Connection, FlowTable, Side};
-use gigatcp_why::{Diagnosis, Surroundings, Watcher};
+use gigatcp_why::{CaptureContext, Diagnosis, Watcher};
 
 /// The connections of a capture, in the order of their first packets.
 #[derive(Debug, Default)]
@@ -113,7 +113,7 @@ impl Connections {
 
     /// Returns where the data of this side was captured, and in segments of which size.
     #[must_use]
-    pub fn surroundings(&self, index: usize, side: Side) -> Option<Surroundings> {
+    pub fn surroundings(&self, index: usize, side: Side) -> Option<CaptureContext> {
         let (watcher, place) = self.at(index)?;
         watcher.surroundings(place, side)
     }

@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use gigatcp_flows::{Connection, Endpoint, FlowTable, Observed, Side, Sightings};
-use gigatcp_why::{Between, Diagnosis};
+use gigatcp_flows::{Connection, Endpoint, FlowTable, Observed, PacketTimes, Side};
+use gigatcp_why::{CapturePair, Diagnosis};
 
 use crate::capture::Capture;
 use crate::connections::Connections;
@@ -60,7 +60,7 @@ pub struct PairedDiagnosis {
     /// What limited the connection.
     pub diagnosis: Diagnosis,
     /// What was lost and delayed between both captures.
-    pub between: Between,
+    pub between: CapturePair,
 }
 
 /// Diagnoses those of the `chosen` connections of the first capture that both captures have.
@@ -92,7 +92,7 @@ pub fn diagnose_pairs(
         let clocks = seen[0].compare(seen[1])?;
         let near = usize::from(clocks.is_nearer_to_client != (sender == Side::Client));
         let far = 1 - near;
-        let between = Between::new(seen[near], seen[far], sender)?;
+        let between = CapturePair::new(seen[near], seen[far], sender)?;
         let (watcher, index) = captures[near].connections().at(indices[near])?;
         let other = captures[far].connections().at(indices[far])?;
         let diagnosis = watcher.diagnose_with(index, other, &between)?;
@@ -129,8 +129,8 @@ fn see(
     pairs: &[[usize; 2]],
     clients: &[Option<Endpoint>],
     options: &Options<'_>,
-) -> Result<Vec<Sightings>, Error> {
-    let mut seen = vec![Sightings::new(); pairs.len()];
+) -> Result<Vec<PacketTimes>, Error> {
+    let mut seen = vec![PacketTimes::new(); pairs.len()];
     let wanted: HashMap<usize, usize> = pairs
         .iter()
         .enumerate()

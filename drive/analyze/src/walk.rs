@@ -8,7 +8,7 @@
 use std::sync::atomic::Ordering;
 
 use gigatcp_capture::{CaptureReader, Format, Note, NoteKind, Place, Record};
-use gigatcp_flows::{Arrival, Datagrams, Glance, Observed, Odd, Packet, Pair, Plain};
+use gigatcp_flows::{Arrival, Datagrams, Observed, Odd, Packet, PacketSummary, Pair, Plain};
 use gigatcp_units::Instant;
 use gigatcp_wire::link::Reason;
 
@@ -37,7 +37,7 @@ impl Packet for Segment<'_> {
     }
 
     #[inline(always)]
-    fn glance(&self) -> Glance {
+    fn glance(&self) -> PacketSummary {
         match self {
             Self::Plain(plain) => plain.glance(),
             Self::Other(observed) => observed.glance(),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use common::{flow, host, link, wire, world};
-use gigatcp_flows::{Clocks, FlowTable, Observed, Sightings};
+use gigatcp_flows::{Clocks, FlowTable, Observed, PacketTimes};
 use gigatcp_path::{HopConfig, LossModel};
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{Stop, Tap, World};
@@ -24,7 +24,7 @@ const PPM: f64 = 25.0;
 
 struct Views {
     tables: [FlowTable; 2],
-    sightings: [Sightings; 2],
+    sightings: [PacketTimes; 2],
 }
 
 #[derive(Clone)]
@@ -67,7 +67,7 @@ fn clocks(forward: HopConfig, profile: Profile) -> Clocks {
     );
     let views = Views {
         tables: [FlowTable::new(1), FlowTable::new(1)],
-        sightings: [Sightings::new(), Sightings::new()],
+        sightings: [PacketTimes::new(), PacketTimes::new()],
     };
     let doors = Doors(Arc::new(Mutex::new(views)));
     let mut world = World::new(config).unwrap();

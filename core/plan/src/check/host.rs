@@ -19,7 +19,7 @@ use crate::document::{Entry, ValueKind};
 use crate::keys;
 use crate::model::{Application, Host, Stack};
 use crate::quantity::{self, Misread};
-use crate::reader::{Reader, Wish};
+use crate::reader::{BufferRequest, Reader};
 
 /// A host, and what can only be settled together with others.
 pub(crate) struct Draft {
@@ -88,7 +88,7 @@ pub(crate) fn read(reader: &Reader, name: &str) -> Draft {
     warn_idle(&cpu, "per_accept", listens, "backlog is set");
     let moderates = !host.coalesce.is_zero();
     warn_idle(reader, "coalesce_packets", moderates, "coalesce is set");
-    let buffer = reader.buffer("buffer").unwrap_or(Wish::Auto);
+    let buffer = reader.buffer("buffer").unwrap_or(BufferRequest::Auto);
     Draft {
         buffer: buffer.requested(),
         buffer_place: reader.place_of_value("buffer").clone(),

@@ -17,13 +17,13 @@ use super::{ethernet, section};
 use crate::diagnostic::{Diagnostic, Findings, Place};
 use crate::keys;
 use crate::model::{Ethernet, sum};
-use crate::quantity::Room;
+use crate::quantity::QueueLimit;
 use crate::reader::Reader;
 
 /// A hop whose queue is not settled: a BDP needs the delays of the others.
 pub(crate) struct Hop {
     config: HopConfig,
-    room: Option<Room>,
+    room: Option<QueueLimit>,
     name_place: Place,
     room_place: Place,
     /// Backlog at which it marks; `None`: it does not mark.
@@ -159,7 +159,7 @@ fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
             middlebox: there.config.middlebox,
             ..HopConfig::default()
         },
-        room: Some(Room::Unlimited),
+        room: Some(QueueLimit::Unlimited),
         name_place: there.name_place.clone(),
         room_place: there.room_place.clone(),
         mark_place: None,
@@ -252,10 +252,10 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
     check_changes(reader, &config);
     let queue = reader.queue("queue");
     let room = match &queue {
-        None if is_table => Some(Room::Unlimited),
+        None if is_table => Some(QueueLimit::Unlimited),
         None => None,
         // A discipline without a room has a limit of its own.
-        Some(queue) => Some(queue.room.unwrap_or(Room::Unlimited)),
+        Some(queue) => Some(queue.room.unwrap_or(QueueLimit::Unlimited)),
     };
     let config = HopConfig {
         queue: queue.map(|queue| queue.config).unwrap_or_default(),
@@ -580,16 +580,16 @@ impl Settling<'_> {
     pub(crate) fn settle(&self, hop: Hop) -> HopConfig {
         let mut config = hop.config;
         match hop.room {
-            Some(Room::Unlimited) => {}
-            Some(Room::Packets(packets)) => {
+            Some(QueueLimit::Unlimited) => {}
+            Some(QueueLimit::Packets(packets)) => {
                 self.check_packets(packets, &hop.room_place);
                 config.limit_packets = Some(packets);
             }
-            Some(Room::Bytes(room)) => {
+            Some(QueueLimit::Bytes(room)) => {
                 self.check_bytes(room, &hop.room_place);
                 config.limit_bytes = Some(room);
             }
-            Some(Room::MilliBdp(share)) => {
+            Some(QueueLimit::MilliBdp(share)) => {
                 let room = self.bdp(config.nominal_rate(), share, &hop.room_place);
                 if let Some(room) = room {
                     self.check_bytes(room, &hop.room_place);

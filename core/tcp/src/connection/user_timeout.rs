@@ -27,7 +27,7 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// What this side knows about user timeouts.
 #[derive(Clone, Debug)]
-pub(super) struct Patience {
+pub(super) struct UserTimeoutState {
     /// USER_TIMEOUT; zero is none.
     limit: Duration,
     /// ADV_UTO; zero is none.
@@ -40,7 +40,7 @@ pub(super) struct Patience {
     since: Instant,
 }
 
-impl Patience {
+impl UserTimeoutState {
     pub(super) fn new(profile: &Profile) -> Self {
         Self {
             limit: profile.liveness.user_timeout,

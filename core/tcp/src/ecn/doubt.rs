@@ -22,7 +22,7 @@ const ROUNDS: u8 = 4;
 
 /// What is watched on one connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Doubt {
+pub(crate) struct CeSanityCheck {
     /// Rounds of marks alone that are still missing; none: it is settled.
     missing: u8,
     /// The round ends when this is acknowledged: SND.NXT at its first
@@ -54,7 +54,7 @@ pub(crate) struct Told {
     pub(crate) marked: u32,
 }
 
-impl Doubt {
+impl CeSanityCheck {
     /// At the start of a connection, which may doubt or not.
     pub(crate) fn new(doubts: bool) -> Self {
         Self {
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     /// A round of ten packets, so many of them marked.
-    fn round(doubt: &mut Doubt, number: u64, marked: u32) -> bool {
+    fn round(doubt: &mut CeSanityCheck, number: u64, marked: u32) -> bool {
         let told = |from, nxt, marked| Told {
             from,
             una: from + 5,
@@ -119,14 +119,14 @@ mod tests {
 
     #[test]
     fn four_rounds_of_marks_alone_are_no_congestion() {
-        let mut doubt = Doubt::new(true);
+        let mut doubt = CeSanityCheck::new(true);
         let found = [0, 1, 2, 3, 4].map(|number| round(&mut doubt, number, 10));
         assert_eq!(found, [false, false, false, true, false]);
     }
 
     #[test]
     fn one_packet_without_a_mark_settles_it() {
-        let mut doubt = Doubt::new(true);
+        let mut doubt = CeSanityCheck::new(true);
         for number in 0..20 {
             let marked = if number == 3 { 9 } else { 10 };
             assert!(!round(&mut doubt, number, marked), "{number}");
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn marks_told_of_a_round_before_their_packets_are_those_packets() {
-        let mut doubt = Doubt::new(true);
+        let mut doubt = CeSanityCheck::new(true);
         let marks = [11, 9, 12, 8];
         let found = [0, 1, 2, 3].map(|number| round(&mut doubt, number, marks[number as usize]));
         assert_eq!(found, [false, false, false, true]);
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_round_of_which_nothing_could_be_marked_says_nothing() {
-        let mut doubt = Doubt::new(true);
+        let mut doubt = CeSanityCheck::new(true);
         assert!(!round(&mut doubt, 0, 10));
         doubt.on_plain(20);
         assert!(!round(&mut doubt, 1, 0), "its first packet was repeated");
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn who_does_not_doubt_never_does() {
-        let mut doubt = Doubt::new(false);
+        let mut doubt = CeSanityCheck::new(false);
         assert!((0..20).all(|number| !round(&mut doubt, number, 10)));
     }
 }

@@ -37,7 +37,7 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{Ecn, Flags, Segment};
 
 use crate::profile::Profile;
-use doubt::Doubt;
+use doubt::CeSanityCheck;
 
 /// What a host asks its peers for, and what it grants them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -161,7 +161,7 @@ pub(crate) struct EcnState<P> {
     sends_ect: bool,
     /// Feedback is believed.
     heeds: bool,
-    doubt: Doubt,
+    doubt: CeSanityCheck,
     /// The first segment after the handshake has still to be looked at.
     untested: bool,
     /// The segment at hand completes the handshake, and its ACE field is no
@@ -214,7 +214,7 @@ impl<P> EcnState<P> {
             feedback: EcnFeedback::None,
             sends_ect: false,
             heeds: true,
-            doubt: Doubt::new(profile.ecn.ecn_doubts),
+            doubt: CeSanityCheck::new(profile.ecn.ecn_doubts),
             untested: true,
             handshake: false,
             plain: false,

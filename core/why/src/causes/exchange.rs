@@ -14,7 +14,7 @@ const STATES: &[State] = &[State::Idle, State::Full, State::Slack];
 pub(crate) const CLIENT_THINK: Cause = Cause {
     id: "client-think-time",
     name: "the client's think time",
-    meaning: "Between a response and its next request the client waits: a user, a script, a queue \
+    meaning: "CapturePair a response and its next request the client waits: a user, a script, a queue \
               of its own. Neither host nor path could have sent anything.",
     detection: "Nothing in flight after a response was delivered, until the client's next request.",
     confidence: "High where both directions were captured.",
@@ -41,7 +41,7 @@ pub(crate) const CLIENT_THINK: Cause = Cause {
 pub(crate) const SERVER_THINK: Cause = Cause {
     id: "server-think-time",
     name: "the server's think time",
-    meaning: "Between a request and its response the server works or waits: a database, a disk, \
+    meaning: "CapturePair a request and its response the server works or waits: a database, a disk, \
               another service.",
     detection: "Nothing in flight after a request was delivered, until the first byte of the \
                 response.",

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::Evidence;
 use super::text::{above, clauses, counted, happened, in_flight};
 use crate::account::Attributed;
-use crate::episode::Episode;
+use crate::episode::RecoveryEpisode;
 use crate::measures::Measures;
 
 /// Loss events of one cause.
@@ -28,7 +28,8 @@ impl Losses {
 
     /// Those of them that no queue preceded; all of them if a queue preceded each.
     pub fn without_queue(m: &Measures<'_>, attributed: &Attributed) -> Self {
-        let has_queue = |one: &Episode| m.queue_before(one).is_some_and(|it| it > m.queue_step);
+        let has_queue =
+            |one: &RecoveryEpisode| m.queue_before(one).is_some_and(|it| it > m.queue_step);
         let some = Self::of_those(m, attributed, |one| !has_queue(one));
         match some.segments {
             0 => Self::of(m, attributed),
@@ -39,7 +40,7 @@ impl Losses {
     fn of_those(
         m: &Measures<'_>,
         attributed: &Attributed,
-        keep: impl Fn(&Episode) -> bool,
+        keep: impl Fn(&RecoveryEpisode) -> bool,
     ) -> Self {
         let list = &m.trail.episodes.list;
         let of = || {
@@ -94,7 +95,7 @@ impl Losses {
     }
 }
 
-fn shown(m: &Measures<'_>, one: &Episode) -> Evidence {
+fn shown(m: &Measures<'_>, one: &RecoveryEpisode) -> Evidence {
     let again = format!(
         "{} retransmitted from {}",
         counted(one.again, "segment"),

@@ -46,7 +46,7 @@ fn note(m: &Measures<'_>) -> Option<f64> {
     let is_at_edge = frozen.edge.abs_diff(hole.end) <= m.mss();
     let is_long = hole.end - hole.start >= MIN_BURST * m.mss();
     // What was acknowledged and never seen was lost by the capture.
-    let acked = crate::trail::acked_to(m.data());
+    let acked = crate::sender_view::acked_to(m.data());
     let was_filled = acked >= hole.end && m.trail.unseen_acked > 0;
     (is_at_edge && is_long && !was_filled).then_some(0.93)
 }

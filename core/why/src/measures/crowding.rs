@@ -10,7 +10,7 @@
 use gigatcp_units::Duration;
 
 use super::Measures;
-use crate::episode::Episode;
+use crate::episode::RecoveryEpisode;
 
 /// RTTs before a loss that are looked at.
 const TRIPS: u64 = 6;
@@ -48,7 +48,7 @@ pub(super) fn crowding(m: &Measures<'_>) -> Option<f64> {
 }
 
 /// Mean queue of the RTTs before an episode.
-fn around(m: &Measures<'_>, episode: &Episode) -> Option<Duration> {
+fn around(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<Duration> {
     let near = m.rounds_before(episode, TRIPS);
     // Between losses a flow's own queue only grows: where one stands all the time, any
     // loss finds it longer than before.

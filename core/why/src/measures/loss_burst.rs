@@ -12,12 +12,12 @@
 //! link runs dry in between, and it looks like a policer.
 
 use super::Measures;
-use crate::episode::Episode;
+use crate::episode::RecoveryEpisode;
 use crate::round::{Round, State};
 
 /// What was lost closely together, and what between was not.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Flood {
+pub(crate) struct LossBurst {
     lost: u64,
     passed: u64,
     /// Behind the last loss.
@@ -26,7 +26,7 @@ pub(crate) struct Flood {
     until: u64,
 }
 
-impl Flood {
+impl LossBurst {
     /// Losses with no more segments between them are of one flood.
     const CLOSE: u64 = 64;
     /// Minimum number of segments that random loss does not explain.
@@ -64,7 +64,7 @@ impl Flood {
 /// Of the loss burst that ended slow start, the share that was delivered. A full queue
 /// lets half of it pass or more, a policer less. `None` if there was no burst, or if what
 /// arrived is not known.
-pub(super) fn passed(m: &Measures<'_>, first: &Episode) -> Option<f64> {
+pub(super) fn passed(m: &Measures<'_>, first: &RecoveryEpisode) -> Option<f64> {
     // A timer retransmits what was not lost.
     if first.timeouts > 0 || first.spurious > 0 || first.overtaken > 0 {
         return None;
@@ -112,7 +112,7 @@ mod tests {
                 continue;
             }
             let start = segment * MSS;
-            let flood = flood.get_or_insert(Flood::new(start, segments * MSS));
+            let flood = flood.get_or_insert(LossBurst::new(start, segments * MSS));
             flood.on_lost(start, start + MSS, MSS);
         }
         flood?.share_passed(MSS)
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn few_losses_tell_nothing_and_distant_ones_neither() {
         assert_eq!(met(4.0, 40.0, 70), None);
-        let mut flood = Flood::new(0, 1_000_000 * MSS);
+        let mut flood = LossBurst::new(0, 1_000_000 * MSS);
         for loss in 0..1000 {
             flood.on_lost(loss * 100 * MSS, (loss * 100 + 9) * MSS, MSS);
         }

@@ -13,10 +13,10 @@ use super::crowding::crowding;
 use super::loss_burst;
 use super::{Measures, quartile, ratio};
 use crate::View;
-use crate::between::Fate;
-use crate::episode::Episode;
+use crate::capture_pair::Fate;
+use crate::episode::RecoveryEpisode;
 use crate::round::State;
-use crate::trail::{Gap, Trail};
+use crate::sender_view::{Gap, SenderView};
 
 /// What one recovery episode shows. Shares are from 0 to 1.
 #[derive(Clone, Copy, Default, Debug)]
@@ -112,7 +112,7 @@ pub(crate) struct LossPattern {
 const LONG: f64 = 0.55;
 
 impl LossMeasures {
-    pub fn of(m: &Measures<'_>, one: &Episode) -> Self {
+    pub fn of(m: &Measures<'_>, one: &RecoveryEpisode) -> Self {
         let queue = m.queue_before(one);
         let base = m.base.as_secs_f64().max(1e-9);
         let seen = m.queue_max >= m.base / 25;
@@ -203,7 +203,7 @@ impl LossPattern {
 
 /// The queue before losses where it is about as long at each of them and the flight alone
 /// would not have filled the bottleneck, in minimum RTTs.
-fn shared_queue(m: &Measures<'_>, later: &[Episode]) -> Option<f64> {
+fn shared_queue(m: &Measures<'_>, later: &[RecoveryEpisode]) -> Option<f64> {
     if !m.view.is_near_sender() || later.len() < 2 {
         return None;
     }
@@ -211,7 +211,7 @@ fn shared_queue(m: &Measures<'_>, later: &[Episode]) -> Option<f64> {
     let queues: Vec<f64> = queues.map(|queue| queue.as_secs_f64()).collect();
     let low = quartile(queues.clone(), 1)?;
     let high = quartile(queues.clone(), 3)?;
-    let is_ours = |one: &&Episode| m.fill(one).is_none_or(|fill| fill >= 0.92);
+    let is_ours = |one: &&RecoveryEpisode| m.fill(one).is_none_or(|fill| fill >= 0.92);
     let is_shared = later.iter().filter(is_ours).count() * 4 <= later.len();
     let is_same = low >= high * 0.75;
     (is_shared && is_same)
@@ -220,7 +220,7 @@ fn shared_queue(m: &Measures<'_>, later: &[Episode]) -> Option<f64> {
 
 /// Retransmissions of an episode that were not needed, as D-SACK or timestamps showed, or
 /// the packets that passed near the receiver.
-fn needless(m: &Measures<'_>, one: &Episode) -> u64 {
+fn needless(m: &Measures<'_>, one: &RecoveryEpisode) -> u64 {
     let proven = one.spurious.max(one.overtaken);
     // ACKs that are lost, and timers, cause spurious retransmissions as well.
     let mut list = m.trail.episodes.list.iter();
@@ -234,14 +234,14 @@ fn needless(m: &Measures<'_>, one: &Episode) -> u64 {
 
 /// Losses of what was in flight together.
 struct LossEvent<'a> {
-    first: &'a Episode,
+    first: &'a RecoveryEpisode,
     again: u64,
 }
 
-fn loss_events<'a>(m: &Measures<'_>, episodes: &'a [Episode]) -> Vec<LossEvent<'a>> {
+fn loss_events<'a>(m: &Measures<'_>, episodes: &'a [RecoveryEpisode]) -> Vec<LossEvent<'a>> {
     let mut events: Vec<LossEvent<'_>> = Vec::new();
     for one in episodes {
-        let is_another = |last: &Episode| {
+        let is_another = |last: &RecoveryEpisode| {
             one.start >= last.start + last.flight && one.at.saturating_since(last.at) >= m.base * 2
         };
         match events.last_mut() {
@@ -307,29 +307,29 @@ fn variation(samples: impl Iterator<Item = f64>) -> Option<f64> {
 
 impl Measures<'_> {
     /// The flight when an episode began, of what the bottleneck and its queue hold.
-    pub fn fill(&self, episode: &Episode) -> Option<f64> {
+    pub fn fill(&self, episode: &RecoveryEpisode) -> Option<f64> {
         let trip = self.base + self.queue_before(episode).unwrap_or_default();
         let rate = super::per_second(episode.flight, trip);
         self.line.map(|line| ratio(rate, line))
     }
 
-    fn is_tight(&self, episode: &Episode) -> Option<bool> {
+    fn is_tight(&self, episode: &RecoveryEpisode) -> Option<bool> {
         let (trail, gap) = self.gap(episode)?;
         took_no_time(trail, gap, self.mss(), self.base)
     }
 
-    fn is_loose(&self, episode: &Episode) -> Option<bool> {
+    fn is_loose(&self, episode: &RecoveryEpisode) -> Option<bool> {
         let (trail, gap) = self.gap(episode)?;
         let is_close = trail.data_spacing.is_close(gap.octets, gap.wait);
         (gap.wait * 2 <= self.base).then_some(!is_close)
     }
 
-    fn ends_burst(&self, episode: &Episode) -> bool {
+    fn ends_burst(&self, episode: &RecoveryEpisode) -> bool {
         self.gap(episode)
             .is_some_and(|(_, gap)| gap.wait * 2 > self.base)
     }
 
-    fn gap(&self, episode: &Episode) -> Option<(&Trail, &Gap)> {
+    fn gap(&self, episode: &RecoveryEpisode) -> Option<(&SenderView, &Gap)> {
         let trail = self.pair.map_or(self.trail, |pair| pair.trail);
         let next = trail.gaps.partition_point(|gap| gap.end <= episode.start);
         let gap = trail.gaps.get(next);
@@ -338,7 +338,7 @@ impl Measures<'_> {
     }
 
     /// What became of the first segment of an episode between two captures.
-    fn fate(&self, episode: &Episode) -> Option<Fate> {
+    fn fate(&self, episode: &RecoveryEpisode) -> Option<Fate> {
         let between = self.pair?.between;
         between.fate(episode.start as u32, episode.at, self.base)
     }
@@ -376,7 +376,7 @@ impl Measures<'_> {
 
 /// Whether a gap took no time; false where it took exactly that of what is missing, or
 /// where the link had been idle before it.
-fn took_no_time(trail: &Trail, gap: &Gap, mss: u64, base: Duration) -> Option<bool> {
+fn took_no_time(trail: &SenderView, gap: &Gap, mss: u64, base: Duration) -> Option<bool> {
     let spacing = &trail.data_spacing;
     if spacing.is_close(gap.octets, gap.wait) {
         return Some(true);

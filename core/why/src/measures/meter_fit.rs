@@ -1,4 +1,4 @@
-//! The token bucket or queue that explains the losses best: see `trail/meter.rs`.
+//! The token bucket or queue that explains the losses best: see `sender_view/meter.rs`.
 //!
 //! A queue drains as fast as its link, and delays what it takes; a policer is slower than
 //! the link, or delays nothing.

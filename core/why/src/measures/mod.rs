@@ -19,12 +19,12 @@ use gigatcp_flows::{Connection, Direction, Scaling, Side};
 use gigatcp_units::{Duration, Instant};
 
 use crate::View;
-use crate::between::Between;
-use crate::episode::Episode;
+use crate::capture_pair::CapturePair;
+use crate::episode::RecoveryEpisode;
 use crate::exchange::Exchange;
 use crate::round::{Round, State};
 use crate::segment_size::{SegmentSize, Sizes};
-use crate::trail::Trail;
+use crate::sender_view::SenderView;
 use ethernet::Ethernet;
 use losses::{LossMeasures, LossPattern};
 use meter_fit::MeterFit;
@@ -39,7 +39,7 @@ pub(crate) struct Measures<'a> {
     /// Requests and responses, of both directions.
     pub exchange: &'a Exchange,
     pub side: Side,
-    pub trail: &'a Trail,
+    pub trail: &'a SenderView,
     pub rounds: &'a [Round],
     sizes: Sizes,
     pub view: View,
@@ -87,14 +87,14 @@ pub(crate) struct Measures<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair<'a> {
     /// The same direction as seen there.
-    pub trail: &'a Trail,
-    pub between: &'a Between,
+    pub trail: &'a SenderView,
+    pub between: &'a CapturePair,
 }
 
 impl<'a> Measures<'a> {
     pub fn of(
         connection: &'a Connection,
-        trail: &'a Trail,
+        trail: &'a SenderView,
         (start, exchange): (Instant, &'a Exchange),
         pair: Option<Pair<'a>>,
     ) -> Self {
@@ -239,7 +239,7 @@ impl<'a> Measures<'a> {
     }
 
     /// Rounds within that many minimum RTTs before an episode.
-    pub fn rounds_before(&self, episode: &Episode, trips: u64) -> &'a [Round] {
+    pub fn rounds_before(&self, episode: &RecoveryEpisode, trips: u64) -> &'a [Round] {
         let from = episode.at.as_nanos();
         let from = Instant::from_nanos(from.saturating_sub((self.base * trips).as_nanos()));
         let begin = self.rounds.partition_point(|round| round.end < from);

@@ -8,9 +8,9 @@ use gigatcp_units::{Duration, Rate};
 use super::{Measures, Pair, quartile, ratio};
 use crate::View;
 use crate::account::Attributed;
-use crate::episode::Episode;
+use crate::episode::RecoveryEpisode;
 use crate::round::{Round, State};
-use crate::trail::Trail;
+use crate::sender_view::SenderView;
 
 /// How the capacity of the path is known.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -132,7 +132,7 @@ pub(super) fn train_rate(rounds: &[Round], mss: u64) -> f64 {
 }
 
 /// Where the capture was taken, and the minimum RTT of the whole path.
-pub(super) fn view_and_base(connection: &Connection, trail: &Trail) -> (View, Duration) {
+pub(super) fn view_and_base(connection: &Connection, trail: &SenderView) -> (View, Duration) {
     let rounds = trail.rounds.as_slice();
     let shortest = rounds.iter().filter_map(|round| round.trip.least).min();
     let handshake = connection.direction(trail.side).round_trips().min();
@@ -175,7 +175,11 @@ pub(super) fn peak_rate(rounds: &[Round], mss: u64, base: Duration) -> f64 {
 }
 
 /// Bottleneck rate by the distances between packets behind it.
-pub(super) fn dispersion_rate(trail: &Trail, view: View, pair: Option<Pair<'_>>) -> Option<f64> {
+pub(super) fn dispersion_rate(
+    trail: &SenderView,
+    view: View,
+    pair: Option<Pair<'_>>,
+) -> Option<f64> {
     match pair {
         Some(pair) => pair.trail.data_spacing.rate(),
         None if view.is_near_sender() => trail.ack_spacing.rate(),
@@ -239,7 +243,7 @@ impl Measures<'_> {
     }
 
     /// Added RTT just before the episode.
-    pub fn queue_before(&self, episode: &Episode) -> Option<Duration> {
+    pub fn queue_before(&self, episode: &RecoveryEpisode) -> Option<Duration> {
         let turn = if self.view.is_near_sender() {
             Duration::ZERO
         } else {

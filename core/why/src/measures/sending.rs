@@ -7,7 +7,7 @@ use gigatcp_units::Duration;
 
 use super::{Measures, per_second, quartile, ratio};
 use crate::round::{Round, State};
-use crate::trail::Trail;
+use crate::sender_view::SenderView;
 
 /// Measures of the sending side over the whole connection.
 #[derive(Clone, Copy, Default, Debug)]
@@ -57,7 +57,7 @@ impl Measures<'_> {
     /// ACKs come so closely that everything follows one of them at once.
     pub fn clocked(&self, index: usize) -> Option<f64> {
         let round = &self.rounds[index];
-        let at_once = Trail::at_once(self.trail.turn).as_nanos() as f64;
+        let at_once = SenderView::at_once(self.trail.turn).as_nanos() as f64;
         let gaps = round.ack_gaps.mean();
         let is_dense = gaps.is_some_and(|mean| mean < 2.0 * at_once);
         let share = ratio(round.clocked as f64, round.sent as f64);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use gigatcp_analyze::ConnectionKey as Key;
-use gigatcp_flows::{Clocks, Connection, FlowTable, Side, Sightings};
+use gigatcp_flows::{Clocks, Connection, FlowTable, PacketTimes, Side};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ struct Seen {
     /// Of each connection of the capture, if it is compared: its key, and
     /// whether its sides are swapped.
     keys: Vec<Option<(Key, bool)>>,
-    sightings: HashMap<Key, Sightings>,
+    sightings: HashMap<Key, PacketTimes>,
 }
 
 impl Seen {

@@ -3,7 +3,7 @@
 use gigatcp_flows::{Connection, Detail, Kind, Side, Spread};
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 use gigatcp_units::{Bytes, Duration, Rate};
-use gigatcp_why::Surroundings;
+use gigatcp_why::CaptureContext;
 use serde::{Serialize, Serializer};
 
 /// Of which direction.
@@ -14,7 +14,7 @@ pub(in crate::commands) struct Whose<'a> {
     /// What only the detailed view counts, where it was asked for.
     pub detail: Option<&'a Detail>,
     /// Where it went, likewise.
-    pub surroundings: Option<Surroundings>,
+    pub surroundings: Option<CaptureContext>,
 }
 
 /// A fact.
@@ -465,7 +465,7 @@ fn offers(connection: &Connection, side: Side) -> Vec<Fact> {
 }
 
 /// How large full segments are, and why.
-fn segments(surroundings: Option<Surroundings>) -> [Fact; 4] {
+fn segments(surroundings: Option<CaptureContext>) -> [Fact; 4] {
     let size = surroundings.map(|about| about.segments);
     let number = |key, label, value| Fact {
         key,

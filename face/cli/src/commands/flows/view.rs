@@ -4,7 +4,7 @@ use gigatcp_analyze::Note;
 use gigatcp_flows::{Connection, Kind, Scaling, Side};
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
-use gigatcp_why::{Surroundings, View, data_sender};
+use gigatcp_why::{CaptureContext, View, data_sender};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -121,7 +121,7 @@ fn whose<'a>(
 }
 
 /// Where what a side sent went.
-fn surroundings(capture: &Capture, index: usize, side: Side) -> Option<Surroundings> {
+fn surroundings(capture: &Capture, index: usize, side: Side) -> Option<CaptureContext> {
     capture.outlines.of(&capture.counts.table, index, side)
 }
 

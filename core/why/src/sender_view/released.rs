@@ -3,7 +3,7 @@
 
 use super::*;
 
-impl Trail {
+impl SenderView {
     /// The acknowledgments that the sender of the packet had seen count now.
     pub(super) fn release(&mut self, (start, end): (u64, u64), shown: &Shown<'_>) {
         if !self.pending.is_empty() {

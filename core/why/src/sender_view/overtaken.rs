@@ -13,7 +13,7 @@
 
 use alloc::collections::VecDeque;
 
-use gigatcp_flows::{Glance, Kinds};
+use gigatcp_flows::{Kinds, PacketSummary};
 
 use crate::echoes::is_newer;
 
@@ -37,7 +37,7 @@ struct Made {
 }
 
 impl Made {
-    const fn of(packet: &Glance) -> Self {
+    const fn of(packet: &PacketSummary) -> Self {
         Self {
             ts_val: match packet.timestamps {
                 Some(stamps) => Some(stamps.val),
@@ -76,12 +76,17 @@ pub(crate) struct Overtaken(VecDeque<Passage>);
 
 impl Overtaken {
     /// A segment from `start` to `end` passes late and out of order.
-    pub fn on_late(&mut self, range: (u64, u64), packet: &Glance) {
+    pub fn on_late(&mut self, range: (u64, u64), packet: &PacketSummary) {
         self.note(range, packet, false);
     }
 
     /// A segment passes that looks retransmitted.
-    pub fn on_again(&mut self, (start, end): (u64, u64), packet: &Glance, kinds: Kinds) -> Turned {
+    pub fn on_again(
+        &mut self,
+        (start, end): (u64, u64),
+        packet: &PacketSummary,
+        kinds: Kinds,
+    ) -> Turned {
         debug_assert!(kinds.is_retransmission());
         let made = Made::of(packet);
         let covers = |one: &Passage| one.start < end && start < one.end;
@@ -101,7 +106,7 @@ impl Overtaken {
         Turned::AsItSeems
     }
 
-    fn note(&mut self, (start, end): (u64, u64), packet: &Glance, is_copy: bool) {
+    fn note(&mut self, (start, end): (u64, u64), packet: &PacketSummary, is_copy: bool) {
         if self.0.len() == MOST {
             self.0.pop_front();
         }
@@ -121,8 +126,8 @@ mod tests {
     use gigatcp_units::Instant;
     use gigatcp_wire::{Flags, SeqNumber};
 
-    fn packet(ident: u16) -> Glance {
-        Glance {
+    fn packet(ident: u16) -> PacketSummary {
+        PacketSummary {
             at: Instant::ZERO,
             seq: SeqNumber::new(0),
             ack: SeqNumber::new(0),

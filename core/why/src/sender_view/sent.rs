@@ -1,7 +1,7 @@
 //! What the sender sends: new data, repairs, its end, a reset.
 
 use crate::echoes::Tick;
-use crate::measures::loss_burst::Flood;
+use crate::measures::loss_burst::LossBurst;
 
 use super::overtaken::Turned;
 use super::*;
@@ -12,7 +12,7 @@ const HOST: Duration = Duration::from_micros(20);
 /// A shorter time between segments is no pause.
 const LEAST_PAUSE: Duration = Duration::from_millis(2);
 
-impl Trail {
+impl SenderView {
     /// The sender sends: data, or its end.
     #[inline(always)]
     pub fn on_sent(&mut self, shown: &Shown<'_>) {
@@ -460,7 +460,7 @@ impl Trail {
     /// A repair begins with the octets from `start` on.
     fn begin_episode(&mut self, shown: &Shown<'_>, start: u64) {
         self.row = (start, start);
-        self.open = Some(Episode {
+        self.open = Some(RecoveryEpisode {
             at: shown.packet.at,
             until: shown.packet.at,
             packet: shown.number,
@@ -474,7 +474,7 @@ impl Trail {
             needless: 0,
             row: 0,
             row_end: start,
-            flood: Flood::new(start, self.nxt),
+            flood: LossBurst::new(start, self.nxt),
             timeouts: 0,
             trip: self.last_trip,
             punctual_trip: self.punctual_trip,

@@ -11,7 +11,7 @@ const fn is_old(kinds: Kinds) -> bool {
         || kinds.contains(Kind::ZeroWindowProbe)
 }
 
-impl Trail {
+impl SenderView {
     /// The receiver speaks.
     pub fn on_heard(&mut self, shown: &Shown<'_>) {
         let packet = shown.packet;

@@ -6,7 +6,7 @@ use gigatcp_flows::Side;
 use gigatcp_units::Duration;
 use gigatcp_wire::{Ecn, Flags, Timestamps};
 
-use super::Trail;
+use super::SenderView;
 use crate::conversation::{Conversation, MSS, sack};
 use crate::round::{Extremes, Round};
 
@@ -14,7 +14,7 @@ const CLIENT: Side = Side::Client;
 const SERVER: Side = Side::Server;
 
 /// All rounds of a trail as one sum.
-fn total(trail: &Trail, of: impl Fn(&Round) -> u64) -> u64 {
+fn total(trail: &SenderView, of: impl Fn(&Round) -> u64) -> u64 {
     trail.rounds.as_slice().iter().map(of).sum()
 }
 

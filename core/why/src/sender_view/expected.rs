@@ -3,14 +3,14 @@
 //!
 //! Nearly all data of a long connection is of that kind. What such a segment
 //! changes are sums, and what the acknowledgments change that it releases; all
-//! that decides this is known since the segment before ([`Trail::look_ahead`])
+//! that decides this is known since the segment before ([`SenderView::look_ahead`])
 //! and does not change until another kind of segment passes. Everything else takes
 //! the way through `sent.rs`, which comes to the same for these too: a test has
 //! both ways analyze conversations of anything ([`crate::Watcher::without_prediction`]).
 
 use super::*;
 
-impl Trail {
+impl SenderView {
     /// Everything takes the long way.
     pub fn never_expect(&mut self) {
         self.expects = false;

@@ -11,7 +11,7 @@ use crate::key::Pair;
 
 /// A packet at a glance.
 #[derive(Clone, Copy, Debug)]
-pub struct Glance {
+pub struct PacketSummary {
     /// When it was captured.
     pub at: Instant,
     /// SEG.SEQ.
@@ -34,7 +34,7 @@ pub struct Glance {
     pub timestamps: Option<Timestamps>,
 }
 
-impl Glance {
+impl PacketSummary {
     /// SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[inline]
     #[must_use]
@@ -49,7 +49,7 @@ pub trait Packet {
     fn pair(&self) -> Pair;
 
     /// What nearly everything is decided by.
-    fn glance(&self) -> Glance;
+    fn glance(&self) -> PacketSummary;
 
     /// All that is to be known of it.
     fn observed(&self) -> Observed;
@@ -62,8 +62,8 @@ impl Packet for Observed {
     }
 
     #[inline]
-    fn glance(&self) -> Glance {
-        Glance {
+    fn glance(&self) -> PacketSummary {
+        PacketSummary {
             at: self.at,
             seq: self.seq,
             ack: self.ack,

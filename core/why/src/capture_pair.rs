@@ -14,7 +14,7 @@
 
 use alloc::vec::Vec;
 
-use gigatcp_flows::{Bytes, Clocks, Crossing, Side, Sightings};
+use gigatcp_flows::{Bytes, Clocks, Crossing, PacketTimes, Side};
 use gigatcp_units::{Duration, Instant};
 
 /// Packets before a loss whose delays tell how long the queue was.
@@ -34,7 +34,7 @@ struct Way {
 
 /// What passed between two places.
 #[derive(Clone, Debug)]
-pub struct Between {
+pub struct CapturePair {
     forth: Way,
     /// Of acknowledgments: where they passed the place near the receiver.
     back: Way,
@@ -53,11 +53,11 @@ pub struct Delay {
     pub max: Duration,
 }
 
-impl Between {
+impl CapturePair {
     /// By what passed near the sender of the data, which comes from `sender`, and
     /// at the other place; `None` if too few packets passed both.
     #[must_use]
-    pub fn new(near: &Sightings, far: &Sightings, sender: Side) -> Option<Self> {
+    pub fn new(near: &PacketTimes, far: &PacketTimes, sender: Side) -> Option<Self> {
         let clocks = near.compare(far)?;
         let data = near.crossings(sender, far);
         let data = data.into_iter().filter(|one| one.has_data).collect();

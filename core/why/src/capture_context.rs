@@ -4,7 +4,7 @@
 //! A [`crate::Watcher`] needs some four kilooctets for each direction with data,
 //! since it reports what limited it. These two need neither rounds nor losses:
 //! the turnaround, which the handshake tells, and the sizes of new data. Both go
-//! by the rules of `trail.rs`, and a test has both come to the same.
+//! by the rules of `sender_view.rs`, and a test has both come to the same.
 //!
 //! Only where the handshake was not seen do timestamps have to tell the
 //! turnaround (`echoes.rs`), and cost up to 512 ticks of the peer's clock.
@@ -23,7 +23,7 @@ use crate::view::View;
 
 /// Outline of one direction: turnaround and segment size, without a diagnosis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Surroundings {
+pub struct CaptureContext {
     /// Where the capture was taken.
     pub view: View,
     /// How large its full segments are, and why.
@@ -41,7 +41,7 @@ pub fn data_sender(connection: &Connection) -> Side {
     }
 }
 
-/// The [`Surroundings`] of every connection of a [`FlowTable`] that retires none.
+/// The [`CaptureContext`] of every connection of a [`FlowTable`] that retires none.
 #[derive(Default, Debug)]
 pub struct Outlines {
     connections: Vec<Both>,
@@ -94,11 +94,11 @@ impl Outlines {
     /// What that side's data shows of where it went, by its index in the table.
     /// `None` if it sent none.
     #[must_use]
-    pub fn of(&self, table: &FlowTable, index: usize, side: Side) -> Option<Surroundings> {
+    pub fn of(&self, table: &FlowTable, index: usize, side: Side) -> Option<CaptureContext> {
         let connection = table.connection(index)?;
         let outline = self.connections.get(index)?.sides[side as usize].as_ref()?;
         let trip = connection.direction(side).round_trips().min();
-        Some(Surroundings {
+        Some(CaptureContext {
             view: View::infer(trip, outline.turn),
             segments: SegmentSize::of(connection, side, &outline.sizes),
         })

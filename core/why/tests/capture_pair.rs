@@ -3,9 +3,9 @@
 
 use std::net::Ipv4Addr;
 
-use gigatcp_flows::{Observed, Side, Sightings};
+use gigatcp_flows::{Observed, PacketTimes, Side};
 use gigatcp_units::{Duration, Instant};
-use gigatcp_why::Between;
+use gigatcp_why::CapturePair;
 use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlocks, SeqNumber};
 
@@ -54,7 +54,7 @@ fn packet(at_us: u64, from: Side, seq: u32, ack: u32, len: u32) -> Observed {
 enum Lost {
     Not,
     Before,
-    Between,
+    CapturePair,
     Behind,
 }
 
@@ -91,7 +91,7 @@ fn merged(passed: &[bool], count: u32) -> Vec<(u32, u32)> {
 
 impl Setting {
     /// 400 trains, and two round trips after each what was lost of it.
-    fn between(&self) -> Between {
+    fn between(&self) -> CapturePair {
         let mut here = Vec::new();
         let mut there = Vec::new();
         let mut send = |at: u64, first: u32, fates: &[Lost]| {
@@ -132,7 +132,7 @@ impl Setting {
         }
         here.sort_by_key(|packet| packet.at);
         there.sort_by_key(|(at, _)| *at);
-        let (mut near, mut far) = (Sightings::new(), Sightings::new());
+        let (mut near, mut far) = (PacketTimes::new(), PacketTimes::new());
         for packet in &here {
             let is_client = packet.src_port == 4000;
             near.add(
@@ -157,7 +157,7 @@ impl Setting {
                 );
             }
         }
-        Between::new(&near, &far, Side::Client).expect("enough passed both")
+        CapturePair::new(&near, &far, Side::Client).expect("enough passed both")
     }
 }
 
@@ -182,7 +182,7 @@ fn packets_of_other_sizes_at_each_place_are_not_lost() {
 fn what_was_lost_is_counted_where_it_was_lost() {
     let lost = |index: u32| match index % 100 {
         17 => Lost::Before,
-        40..=42 => Lost::Between,
+        40..=42 => Lost::CapturePair,
         77 => Lost::Behind,
         _ => Lost::Not,
     };
@@ -206,7 +206,7 @@ fn what_was_lost_is_counted_where_it_was_lost() {
 fn what_one_place_did_not_capture_is_not_lost() {
     let lost = |index: u32| {
         if index % 100 == 40 {
-            Lost::Between
+            Lost::CapturePair
         } else {
             Lost::Not
         }

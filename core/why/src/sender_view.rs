@@ -27,12 +27,12 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use gigatcp_flows::{Connection, Direction, Glance, Kind, Scaling, Side, Verdict};
+use gigatcp_flows::{Connection, Direction, Kind, PacketSummary, Scaling, Side, Verdict};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
 use crate::echoes::{Echoes, is_newer};
-use crate::episode::{Episode, Episodes, Expiry, Frozen, Hole, Standing};
+use crate::episode::{Episodes, Expiry, Frozen, Hole, RecoveryEpisode, Standing};
 use crate::round::{Extremes, Round, Rounds, Stamp, State};
 use crate::samples::f32_of;
 use crate::segment_size::{Sizes, vote, wire_segment};
@@ -138,7 +138,7 @@ impl Updates {
 /// A packet shown to a trail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shown<'a> {
-    pub packet: &'a Glance,
+    pub packet: &'a PacketSummary,
     pub verdict: &'a Verdict,
     pub connection: &'a Connection,
     pub number: u64,
@@ -220,7 +220,7 @@ pub(crate) fn acked_to(data: &Direction) -> u64 {
 
 /// The direction from `side`.
 #[derive(Clone, Debug)]
-pub(crate) struct Trail {
+pub(crate) struct SenderView {
     pub side: Side,
     pub rounds: Rounds,
     pub episodes: Episodes,
@@ -252,7 +252,7 @@ pub(crate) struct Trail {
     expects: bool,
     /// The sender's repair.
     recover: u64,
-    open: Option<Episode>,
+    open: Option<RecoveryEpisode>,
     row: (u64, u64),
     last_data: Instant,
     last_ack: Instant,
@@ -336,7 +336,7 @@ pub(crate) struct Trail {
     pub idents: identification::Identifications,
 }
 
-impl Trail {
+impl SenderView {
     pub fn new(side: Side, at: Instant, number: u64) -> Box<Self> {
         Box::new(Self::beginning(side, at, number))
     }

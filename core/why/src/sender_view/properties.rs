@@ -11,7 +11,7 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Flags, SeqNumber, Timestamps};
 use proptest::prelude::*;
 
-use super::Trail;
+use super::SenderView;
 use crate::Watcher;
 use crate::conversation::{Conversation, MSS, sack};
 use crate::round::State;
@@ -90,7 +90,7 @@ fn transfer(steps: &[Step]) -> Conversation {
     all
 }
 
-fn total(trail: &Trail, states: &[State]) -> Duration {
+fn total(trail: &SenderView, states: &[State]) -> Duration {
     let rounds = trail.rounds.as_slice().iter();
     rounds
         .flat_map(|round| states.iter().map(|state| round.spent_in(*state)))
@@ -122,7 +122,7 @@ fn empty_time(packets: &[Observed]) -> Duration {
 }
 
 /// Everything of it but what counts PSH.
-fn without_marks(trail: &Trail) -> String {
+fn without_marks(trail: &SenderView) -> String {
     let mut trail = trail.clone();
     trail.round.pushed = 0;
     trail.round.marked = 0;
@@ -215,7 +215,7 @@ proptest! {
 
 /// A window of 40 segments, 40 ms of RTT, an application that pauses now and then: of
 /// `merged` segments each packet.
-fn trains(merged: u32) -> Box<Trail> {
+fn trains(merged: u32) -> Box<SenderView> {
     let mut all = Conversation::opened(40_000, 20);
     let mut packets = Vec::new();
     let mut seq = 1;
@@ -249,7 +249,7 @@ fn merged_segments_leave_the_time_in_every_state_as_it_is() {
         let [one, four] = [&one, &four].map(|trail| total(trail, &[state]).as_secs_f64());
         assert!((one - four).abs() < 0.05 * all, "{state:?}: {one} {four}");
     }
-    let dry = |trail: &Trail| {
+    let dry = |trail: &SenderView| {
         let rounds = trail.rounds.as_slice().iter();
         rounds.map(|round| round.dry.as_secs_f64()).sum::<f64>()
     };
