@@ -32,7 +32,7 @@
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::gate::{Gate, Passage};
-use super::slow_start::Opening;
+use super::slow_start::SlowStartState;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
 
 /// C: aggressiveness, in segments per cubic second (section 5.1).
@@ -128,7 +128,7 @@ pub struct Cubic {
     fast_convergence: bool,
     /// See [`Config::abe`].
     abe: bool,
-    opening: Opening,
+    opening: SlowStartState,
     gate: Gate,
     saved: Option<Saved>,
 }
@@ -152,7 +152,7 @@ impl Cubic {
             last_ack: Instant::default(),
             fast_convergence: config.fast_convergence,
             abe: config.abe,
-            opening: Opening::new(config),
+            opening: SlowStartState::new(config),
             gate: Gate::default(),
             saved: None,
         }

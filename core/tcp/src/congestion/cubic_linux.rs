@@ -41,7 +41,7 @@ mod as_the_kernel;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::gate::{Gate, Passage};
-use super::slow_start::Opening;
+use super::slow_start::SlowStartState;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, SlowStart, WindowBounds};
 
 /// Clock ticks per second.
@@ -245,7 +245,7 @@ pub(super) struct CubicLinux {
     fast_convergence: bool,
     /// Up to when silence has been accounted for.
     silent_until: Instant,
-    opening: Opening,
+    opening: SlowStartState,
     gate: Gate,
     saved: Option<Saved>,
 }
@@ -254,7 +254,7 @@ impl CubicLinux {
     pub(super) fn new(config: &Config) -> Self {
         let smss = config.smss.max(1);
         let initial = config.initial_window.as_u64() / u64::from(smss);
-        let opening = Opening::new(&Config {
+        let opening = SlowStartState::new(&Config {
             usual_slow_start: SlowStart::HyStart,
             ..*config
         });

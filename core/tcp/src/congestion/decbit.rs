@@ -15,7 +15,7 @@
 
 use gigatcp_units::Bytes;
 
-use super::slow_start::Opening;
+use super::slow_start::SlowStartState;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion, CongestionKind};
 
@@ -64,7 +64,7 @@ impl Law for DecBit {
         }
     }
 
-    fn open(&mut self, window: &mut Window, _opening: &mut Opening, ack: &Ack) {
+    fn open(&mut self, window: &mut Window, _opening: &mut SlowStartState, ack: &Ack) {
         if ack.cwnd_limited && ack.acked != Bytes::ZERO {
             self.avoid(window, ack, ack.acked.as_u64());
         }

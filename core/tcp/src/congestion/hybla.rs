@@ -20,7 +20,7 @@
 use gigatcp_events::Phase;
 use gigatcp_units::Duration;
 
-use super::slow_start::Opening;
+use super::slow_start::SlowStartState;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
@@ -78,7 +78,7 @@ impl Law for Hybla {
         }
     }
 
-    fn open(&mut self, window: &mut Window, opening: &mut Opening, ack: &Ack) {
+    fn open(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
         let before = window.cwnd;
         let most = MAX_WINDOW.saturating_mul(window.smss).max(before);
         (window.cwnd, window.ssthresh) = opening.open(ack, before, window.ssthresh);

@@ -16,7 +16,7 @@
 
 use gigatcp_units::{Duration, Instant};
 
-use super::slow_start::Opening;
+use super::slow_start::SlowStartState;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
@@ -107,7 +107,7 @@ impl Law for Ledbat {
         }
     }
 
-    fn open(&mut self, window: &mut Window, _opening: &mut Opening, ack: &Ack) {
+    fn open(&mut self, window: &mut Window, _opening: &mut SlowStartState, ack: &Ack) {
         if ack.cwnd_limited {
             self.avoid(window, ack, ack.acked.as_u64());
         }

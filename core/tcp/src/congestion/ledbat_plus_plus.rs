@@ -17,7 +17,7 @@
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::ledbat::Delays;
-use super::slow_start::Opening;
+use super::slow_start::SlowStartState;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
@@ -124,7 +124,7 @@ impl Law for LedbatPlusPlus {
         }
     }
 
-    fn open(&mut self, window: &mut Window, opening: &mut Opening, ack: &Ack) {
+    fn open(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
         if matches!(self.stage, Stage::Down(..)) {
             return;
         }

@@ -48,7 +48,7 @@ use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::gate::{Gate, is_reducing};
-use super::slow_start::Opening;
+use super::slow_start::SlowStartState;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, WindowBounds};
 
 /// Clock ticks per second.
@@ -174,7 +174,7 @@ pub(super) struct Control<L> {
     prior_ssthresh: Option<u32>,
     history: History,
     law: L,
-    opening: Opening,
+    opening: SlowStartState,
     gate: Gate,
 }
 
@@ -194,7 +194,7 @@ impl<L: Law> Control<L> {
             prior_ssthresh: None,
             history: History::NONE,
             law,
-            opening: Opening::new(config),
+            opening: SlowStartState::new(config),
             gate: Gate::default(),
         }
     }

@@ -23,7 +23,7 @@ use gigatcp_events::Phase;
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Duration, Instant};
 
-use super::slow_start::Opening;
+use super::slow_start::SlowStartState;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
@@ -185,7 +185,7 @@ impl Law for Nv {
         }
     }
 
-    fn open(&mut self, window: &mut Window, opening: &mut Opening, ack: &Ack) {
+    fn open(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
         if self.grows {
             (window.cwnd, window.ssthresh) = opening.open(ack, window.cwnd, window.ssthresh);
         }

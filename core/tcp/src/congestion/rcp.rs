@@ -22,7 +22,7 @@
 use gigatcp_units::{Duration, Rate};
 use gigatcp_wire::{RequestScheme, RouterReply, RouterRequest};
 
-use super::slow_start::Opening;
+use super::slow_start::SlowStartState;
 use super::windowed::{Law, Window, Windowed};
 use super::xcp::{Answers, stated};
 use super::{Ack, Config, Congestion};
@@ -52,7 +52,7 @@ impl Law for Rcp {
         }
     }
 
-    fn open(&mut self, window: &mut Window, opening: &mut Opening, ack: &Ack) {
+    fn open(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
         if self.rate.is_none() {
             (window.cwnd, window.ssthresh) = opening.open(ack, window.cwnd, window.ssthresh);
         }

@@ -18,7 +18,7 @@
 use gigatcp_units::{Bytes, Instant};
 
 use super::gate::{Gate, Passage};
-use super::slow_start::Opening;
+use super::slow_start::SlowStartState;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
 
 /// What is needed to take a reduction back.
@@ -38,7 +38,7 @@ pub struct Reno {
     /// Octets acknowledged since the last step of congestion avoidance:
     /// `bytes_acked` of RFC 3465.
     bytes_acked: u64,
-    opening: Opening,
+    opening: SlowStartState,
     gate: Gate,
     /// See [`Config::abe`].
     abe: bool,
@@ -59,7 +59,7 @@ impl Reno {
                 Some(segments) => smss * u64::from(segments),
             },
             bytes_acked: 0,
-            opening: Opening::new(config),
+            opening: SlowStartState::new(config),
             gate: Gate::default(),
             abe: config.abe,
             saved: None,

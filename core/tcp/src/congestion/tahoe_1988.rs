@@ -20,7 +20,7 @@
 
 use gigatcp_units::Bytes;
 
-use super::slow_start::Opening;
+use super::slow_start::SlowStartState;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
@@ -36,7 +36,7 @@ pub(super) struct Tahoe1988;
 impl Law for Tahoe1988 {
     const RESTARTS: bool = true;
 
-    fn open(&mut self, window: &mut Window, _opening: &mut Opening, ack: &Ack) {
+    fn open(&mut self, window: &mut Window, _opening: &mut SlowStartState, ack: &Ack) {
         if ack.cwnd_limited && ack.acked != Bytes::ZERO {
             window.cwnd = window.cwnd.saturating_add(window.smss);
         }

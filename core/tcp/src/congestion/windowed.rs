@@ -26,7 +26,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::{RouterReply, RouterRequest};
 
 use super::gate::{Gate, Passage};
-use super::slow_start::Opening;
+use super::slow_start::SlowStartState;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
 
 /// Bits after the point of [`Window::fraction`].
@@ -152,7 +152,7 @@ pub(super) trait Law: Clone + Debug + Send {
     fn observe(&mut self, _window: &mut Window, _ack: &Ack) {}
 
     /// Opens the window in slow start.
-    fn open(&mut self, window: &mut Window, opening: &mut Opening, ack: &Ack) {
+    fn open(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
         (window.cwnd, window.ssthresh) = opening.open(ack, window.cwnd, window.ssthresh);
     }
 
@@ -199,7 +199,7 @@ pub(super) trait Law: Clone + Debug + Send {
 pub(super) struct Windowed<L> {
     window: Window,
     law: L,
-    opening: Opening,
+    opening: SlowStartState,
     gate: Gate,
     /// Window and law before the last congestion event.
     saved: Option<(Window, L)>,
@@ -210,7 +210,7 @@ impl<L: Law> Windowed<L> {
         Self {
             window: Window::new(config),
             law,
-            opening: Opening::new(config),
+            opening: SlowStartState::new(config),
             gate: Gate::default(),
             saved: None,
         }

@@ -21,7 +21,7 @@
 use gigatcp_units::Duration;
 use gigatcp_wire::{RequestScheme, RouterReply, RouterRequest};
 
-use super::slow_start::Opening;
+use super::slow_start::SlowStartState;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
@@ -77,7 +77,7 @@ impl Law for Xcp {
         self.is_sated = !ack.cwnd_limited;
     }
 
-    fn open(&mut self, window: &mut Window, opening: &mut Opening, ack: &Ack) {
+    fn open(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
         if !self.answers.come() {
             (window.cwnd, window.ssthresh) = opening.open(ack, window.cwnd, window.ssthresh);
         }

@@ -78,7 +78,7 @@ impl Way {
 
 /// The state slow start needs besides the window itself.
 #[derive(Clone, Debug)]
-pub(super) struct Opening {
+pub(super) struct SlowStartState {
     smss: u64,
     /// The window is not taken back below this.
     initial_window: u64,
@@ -89,7 +89,7 @@ pub(super) struct Opening {
     saved: Option<(bool, Way)>,
 }
 
-impl Opening {
+impl SlowStartState {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             smss: u64::from(config.smss.max(1)),
@@ -248,8 +248,8 @@ mod tests {
         SlowStart::Search,
     ];
 
-    fn opening(slow_start: SlowStart, counting: Counting) -> Opening {
-        Opening::new(&Config {
+    fn opening(slow_start: SlowStart, counting: Counting) -> SlowStartState {
+        SlowStartState::new(&Config {
             smss: SMSS as u32,
             initial_window: Bytes::new(10 * SMSS),
             slow_start,
@@ -266,7 +266,7 @@ mod tests {
     }
 
     /// What a window of `cwnd` grows by for an ACK of `acked` octets.
-    fn growth(opening: &mut Opening, cwnd: u64, acked: u64) -> u64 {
+    fn growth(opening: &mut SlowStartState, cwnd: u64, acked: u64) -> u64 {
         opening.open(&ack_of(acked), cwnd, u64::MAX).0 - cwnd
     }
 
@@ -386,9 +386,9 @@ mod tests {
             usual_slow_start,
             ..Config::default()
         };
-        let usual = Opening::new(&config(SlowStart::Usual, SlowStart::HyStart));
+        let usual = SlowStartState::new(&config(SlowStart::Usual, SlowStart::HyStart));
         assert!(matches!(usual.way, Way::HyStart(_)));
-        let asked = Opening::new(&config(SlowStart::Standard, SlowStart::HyStart));
+        let asked = SlowStartState::new(&config(SlowStart::Standard, SlowStart::HyStart));
         assert!(matches!(asked.way, Way::Standard));
     }
 
