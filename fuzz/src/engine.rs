@@ -375,7 +375,7 @@ impl<'a, P: Stream> Run<'a, P> {
         self.tally.sent += u64::from(count);
     }
 
-    /// What leaves keeps the rules that need no peer to judge.
+    /// Checks rules for sent segments that do not depend on the peer.
     fn note_sent(&mut self, segment: &Segment<P>) {
         assert!(
             segment.options.wire_len() <= 40,
@@ -413,7 +413,7 @@ impl<'a, P: Stream> Run<'a, P> {
         );
         assert!(
             info.snd_nxt <= self.written + 2,
-            "sent what nobody wrote: {info:?}"
+            "sent data that was not written: {info:?}"
         );
         let held = info.snd_una + info.send_buffer.as_u64();
         let most = match self.beyond {
@@ -497,7 +497,7 @@ fn config(choices: &mut Octets<'_>) -> Config {
     }
 }
 
-/// A buffer that was asked for, or none, which leaves it to the profile.
+/// A requested buffer, or `None`, which leaves it to the profile.
 fn buffer(choices: &mut Octets<'_>) -> Option<Bytes> {
     let asked = choices.pick(&[0, 1, 3000, 100_000, 4 << 20]);
     (asked > 0).then(|| Bytes::new(asked))

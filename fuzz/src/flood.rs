@@ -27,9 +27,9 @@ pub struct Cost {
     pub answered: u64,
     /// The most octets held at one time.
     pub memory: u64,
-    /// How often memory was asked for.
+    /// Number of allocations.
     pub allocations: u64,
-    /// Octets asked for, kept or not.
+    /// Octets allocated, kept or not.
     pub allocated: u64,
     /// Whether a client that does answer was let in, in the midst of it.
     pub let_in: bool,

@@ -77,14 +77,14 @@ impl Mark {
         (PEAK.get() - self.held).max(0) as u64
     }
 
-    /// How often memory was asked for since the mark. The same inputs ask as
+    /// Number of allocations since the mark. The same inputs ask as
     /// often on every machine: a measure of work that no load disturbs.
     pub fn allocations(self) -> u64 {
         CALLS.get() - self.calls
     }
 
-    /// Octets asked for since the mark, whether they were given back or not:
-    /// copying all of what is held for each segment would show here.
+    /// Octets allocated since the mark, whether freed or not: copying all of what is held for each
+    /// segment would show here.
     pub fn allocated(self) -> u64 {
         OCTETS.get() - self.octets
     }

@@ -5,7 +5,7 @@
 //! Sources: Savage et al., *TCP Congestion Control with a Misbehaving
 //! Receiver*, CCR 1999 (ACK division, optimistic acknowledgments); CVE
 //! 2019-11477 to 11479 (SACK and tiny segments); RFC 5961 (floods of resets);
-//! RFC 6429 (zero windows for ever); RFC 7323 section 7 (timestamps).
+//! RFC 6429 (zero windows indefinitely); RFC 7323 section 7 (timestamps).
 
 use std::time::Instant as Clock;
 
@@ -59,10 +59,10 @@ pub struct Cost {
     /// The most octets it held at one time, where [`crate::memory::Counting`]
     /// counts.
     pub memory: u64,
-    /// How often it asked for memory, where that is counted: a measure of its
-    /// work that is the same on every machine.
+    /// Number of allocations, where they are counted: a measure of its work that is the same on
+    /// every machine.
     pub allocations: u64,
-    /// Octets it asked for, kept or not.
+    /// Octets allocated, kept or not.
     pub allocated: u64,
     /// Time for each segment in, nanoseconds.
     pub per_segment_ns: u64,
@@ -153,7 +153,7 @@ pub fn suffer(attack: &Attack, ip: IpVersion) -> Cost {
     measure(ip, attack.name == "tiny-mss", attack.act)
 }
 
-/// What a peer costs that is honest for so many round trips.
+/// Returns the cost of an honest peer over `rounds` round trips.
 pub fn serve(rounds: u32, ip: IpVersion) -> Cost {
     measure(ip, false, |scene| {
         scene.rounds(rounds, Scene::acknowledge_honestly);

@@ -9,7 +9,7 @@ use crate::{captures, engine, fragments, iperf3, nuttcp};
 /// A target by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name: also that of its folder in `fuzz/corpus`.
+    /// Its name: also that of its directory in `fuzz/corpus`.
     pub name: &'static str,
     /// Feeds it.
     pub feed: fn(&[u8]),

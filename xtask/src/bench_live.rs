@@ -1,10 +1,10 @@
-//! `cargo xtask bench-live`: what the engine moves on a real device, beside what
-//! two kernels move; then what the emulator carries between two kernels, what an
+//! `cargo xtask bench-live`: the engine's throughput on a real device, compared with that of two
+//! kernels; then what the emulator carries between two kernels, what an
 //! idle connection costs and how a thousand that send share a path.
 //!
 //! The measurements are examples of the crates they are about, built
-//! for release and run as processes, one after the other. They need root, or a
-//! user namespace of one's own, and say so.
+//! for release and run as processes, one after the other. They require root or a user namespace,
+//! and report which is missing.
 
 use crate::{Failed, process};
 

@@ -3,8 +3,8 @@
 //!
 //! They belong to others and are never part of this repository: here they are
 //! taken from the mirror that apt-get knows, with lists of their own, into
-//! `target/debian-captures`, a folder for each package. Where that is not
-//! possible, it is said, and whoever wants them passes over itself. What a
+//! `target/debian-captures`, a directory for each package. If that is not possible, the task says
+//! so, and tests that need the captures are skipped. What a
 //! mirror lacks is left out.
 
 use std::fs;
@@ -37,7 +37,7 @@ pub fn fetch() {
             println!("captures of {package}: missing, counts are not compared on them");
         }
     }
-    // Nothing of it is of any use but the captures.
+    // Only the captures are needed.
     drop(fs::remove_dir_all(lists));
 }
 

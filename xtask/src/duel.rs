@@ -2,8 +2,8 @@
 //! `experiments/duel`, one after the other with every pairing of stacks; with
 //! `--rivals` a flow of each on one path.
 //!
-//! Examples of the crates they are about, built for release. They need root, or
-//! a user namespace of one's own, and say so.
+//! Examples of the crates they are about, built for release. They require root or a user namespace,
+//! and report which is missing.
 
 use crate::{Failed, process};
 

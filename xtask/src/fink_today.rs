@@ -99,7 +99,7 @@ fn write(values: &[(&str, String); 2]) -> Result<(), Failed> {
 
 fn missing(name: &str, error: &io::Error) -> Failed {
     Failed::Usage(format!(
-        "cannot use {}: {error}; it takes root, and `modprobe tcp_cubic` where there is none",
+        "cannot use {}: {error}; requires root, and `modprobe tcp_cubic` where there is none",
         path(name).display()
     ))
 }

@@ -2,7 +2,7 @@
 //! break a target of the crate `fuzz`, beginning with its corpus.
 //!
 //! The instrumentation is that of LLVM's coverage pass, which the stable
-//! compiler offers; it is built into a target folder of its own. What libFuzzer
+//! compiler offers; it is built into a target directory of its own. What libFuzzer
 //! finds worth keeping goes to `target/fuzz/found/TARGET`; an input that breaks
 //! something belongs into `fuzz/corpus/TARGET`, where the tests replay it.
 
@@ -17,7 +17,7 @@ const INSTRUMENTED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-covera
                             -Cllvm-args=-sanitizer-coverage-trace-compares \
                             -Ccodegen-units=1 -Cdebug-assertions";
 
-/// How long to look when nothing else is asked for.
+/// How long to search by default.
 const SECONDS: &str = "60";
 
 /// Builds the instrumented program and lets it run.
@@ -34,7 +34,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     };
     let corpus = top().join("fuzz/corpus").join(target);
     if !corpus.is_dir() || target.contains(['/', '.']) {
-        let what = format!("there is no target `{target}`: fuzz/corpus has a folder for each");
+        let what = format!("there is no target `{target}`: fuzz/corpus has a directory for each");
         return Err(Failed::Usage(what));
     }
     let folder = top().join("target/fuzz");

@@ -5,8 +5,8 @@
 //! the code that does it and what shows it (a test, a packet script or both),
 //! or an exception with its reason. The task fails when an id has neither, when
 //! a file does not define what an entry says it does, when a test is none, when
-//! an id comes twice, and when the counts do not agree, so a ledger cannot rot
-//! in silence.
+//! an id comes twice, and when the counts do not agree, so that a ledger cannot become stale
+//! silently.
 //!
 //! Whether a test really shows what it states is not examined here; with
 //! `--mutate` cited functions are removed, and a cited test must fail.
@@ -21,7 +21,7 @@ use crate::{Failed, top};
 use document::{Document, Requirement};
 use places::Places;
 
-/// Folder of the ledgers.
+/// Directory of the ledgers.
 const FOLDER: &str = "conformance";
 
 /// Prints every ledger's counts and what is wrong; with words, prints the
@@ -54,7 +54,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     }
 }
 
-/// Reads every `rfc*.toml` of the folder, in order of their numbers.
+/// Reads every `rfc*.toml` of the directory, in order of their numbers.
 fn read_all(folder: &Path) -> Result<Vec<Document>, Failed> {
     let listing = std::fs::read_dir(folder)
         .map_err(|error| Failed::Usage(format!("cannot list {}: {error}", folder.display())))?;
@@ -152,7 +152,7 @@ fn print_table(documents: &[Document]) {
     }
 }
 
-/// The requirements asked for, in full.
+/// Prints the requested requirements in full.
 fn print_chosen(documents: &[Document], words: &[String]) -> Result<(), Failed> {
     let all = words.iter().any(|word| word == "--all");
     let mut found = all || words.is_empty();

@@ -1,9 +1,9 @@
 //! `cargo xtask live-transfers`, `live-garbage` and `live-soak`: the engine
-//! against the machine's kernel over emulated paths, over a wire that spoils
-//! packets, and for long.
+//! against the machine's kernel over emulated paths, over a wire that corrupts packets, and for a
+//! long time.
 //!
-//! Examples of `gigatcp-proof`, run as processes; arguments are handed on. They
-//! need root, or a user namespace of one's own, and say so.
+//! Examples of `gigatcp-proof`, run as processes; arguments are handed on. They require root or a
+//! user namespace, and report which is missing.
 
 use crate::{Failed, process};
 

@@ -3,13 +3,13 @@
 //! | task | what it does |
 //! |---|---|
 //! | `ci` | everything a change must pass: format, tidy, clippy, tests, documentation, swarm, a short bench |
-//! | `tidy` | the house rules that no compiler checks |
+//! | `tidy` | the conventions that no compiler checks |
 //! | `ledger` | which requirement of which RFC is met where, and what shows it |
 //! | `fuzz` | libFuzzer looks for inputs that break a reader or the engine |
-//! | `bench` | the simulator's workloads beside their goals |
-//! | `bench-live` | the engine on a real device, and the emulator, beside two kernels |
+//! | `bench` | the simulator's workloads compared with their goals |
+//! | `bench-live` | the engine on a real device, and the emulator, compared with two kernels |
 //! | `live-transfers` | random octets between the engine and the kernel over emulated paths |
-//! | `live-garbage` | the same while packets are spoilt on the wire |
+//! | `live-garbage` | the same while packets are corrupted on the wire |
 //! | `live-soak` | mixed traffic for long, and what it leaves |
 //! | `duel` | the engine and the kernel over the same paths, one by one and against each other |
 //! | `fink-today` | CUBIC with a first threshold of 100 segments on the running kernel, predicted and measured |
@@ -88,11 +88,11 @@ fn main() -> ExitCode {
 enum Failed {
     /// It found something and has said what.
     Found,
-    /// It could not begin: what was asked for or the environment is wrong.
+    /// It could not begin: the arguments or the environment are wrong.
     Usage(String),
 }
 
-/// The checkout's top folder.
+/// The checkout's top directory.
 fn top() -> std::path::PathBuf {
     let xtask = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_path_buf()

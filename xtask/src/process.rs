@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use crate::{Failed, top};
 
-/// The cargo that runs this task, at the checkout's top folder.
+/// The cargo that runs this task, at the checkout's top directory.
 pub fn cargo(words: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -51,7 +51,7 @@ pub fn cannot(command: &Command, error: &std::io::Error) -> Failed {
 pub fn build_example(package: &str, name: &str, profile: &str) -> Result<PathBuf, Failed> {
     let mut build = cargo(&["build", "--quiet", "--package", package]);
     build.args(["--example", name, "--profile", profile]);
-    // The profile's folder: cargo calls that of `test` debug.
+    // The profile's directory: cargo calls that of `test` debug.
     let folder = if profile == "release" {
         "release"
     } else {
@@ -93,7 +93,7 @@ pub fn build_command() -> Result<PathBuf, Failed> {
     ))
 }
 
-/// Cargo's target folder.
+/// Cargo's target directory.
 pub fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => top().join(folder),

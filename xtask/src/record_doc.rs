@@ -1,6 +1,6 @@
 //! `cargo xtask record-doc`: the tables of `docs/run-json.md`, from the types.
 //!
-//! What is said of a field of `run.json` stands once, as the doc comment of its type
+//! A field of `run.json` is documented once, as the doc comment of its type
 //! in `core/record`. This reads that file as text (a `struct`, its comments, its
 //! fields; no more of Rust is in it) and writes the tables between two marks of the
 //! page; `tidy` says when they differ. Each table has the path by which a reader

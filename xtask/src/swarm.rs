@@ -1,8 +1,8 @@
 //! `cargo xtask swarm`: random worlds, and what must hold in each of them.
 //!
-//! The swarm itself is an example of `gigatcp-sim` beside that crate's tests
+//! The swarm itself is an example of `gigatcp-sim`, next to that crate's tests
 //! (`drive/sim/tests/swarm`), so that tests can use it too. It is built under
-//! the test profile: optimised, with the engine's assertions on, and with
+//! the test profile: optimized, with the engine's assertions on, and with
 //! nothing to compile anew after the tests. Arguments are handed on.
 
 use std::process::Command;

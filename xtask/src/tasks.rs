@@ -30,7 +30,7 @@ pub const TASKS: [Task; 16] = [
     },
     Task {
         name: "tidy",
-        forms: &[("", &["the house rules"])],
+        forms: &[("", &["the conventions"])],
         run: |words| alone("tidy", words).and_then(|()| tidy::run()),
     },
     Task {
@@ -60,18 +60,18 @@ pub const TASKS: [Task; 16] = [
         forms: &[
             (
                 "[--short] [--instructions] [--networks]",
-                &["the workloads, beside their goals"],
+                &["the workloads, compared with their goals"],
             ),
             (
                 "--why [--short]",
                 &[
                     "`gigatcp why --summary` on large captures,",
-                    "beside tcptrace, tshark and cat",
+                    "compared with tcptrace, tshark and cat",
                 ],
             ),
             (
                 "--goals [--seeds N] [--only TEXT] [--set KEY=VALUE]",
-                &["goodput on known paths, beside goals"],
+                &["goodput on known paths, compared with goals"],
             ),
             (
                 "--grid [--check] [--only TEXT] [--set KEY=VALUE]",
@@ -89,7 +89,7 @@ pub const TASKS: [Task; 16] = [
             "[--short]",
             &[
                 "the engine on a real device, and the",
-                "emulator, beside two kernels; needs root",
+                "emulator, and two kernels; requires root",
             ],
         )],
         run: bench_live::run,
@@ -112,7 +112,7 @@ pub const TASKS: [Task; 16] = [
         name: "live-garbage",
         forms: &[(
             "[--seed N] [--seconds S]",
-            &["the same while packets are spoilt on the wire"],
+            &["the same while packets are corrupted on the wire"],
         )],
         run: live::garbage,
     },
@@ -259,8 +259,8 @@ impl Task {
         format!("usage: cargo xtask {}\n\n{}", self.name, self.lines())
     }
 
-    /// What is wrong with these words: said before minutes of building. Words that
-    /// are no flags are the task's own business.
+    /// What is wrong with these words: reported before minutes of building. Words other than flags
+    /// are checked by the task itself.
     pub fn mistake(&self, words: &[String]) -> Option<String> {
         let bare = |token: &str| token.trim_matches(['[', ']']).to_owned();
         let all = || self.forms.iter().map(|form| form.0.split(' '));

@@ -13,7 +13,7 @@
 //! | `text` | printed packets, a hundredth as many |
 //! | `clean` | removes the files of that many packets |
 //!
-//! The file is made first, if it is not there, in the system's folder for
+//! The file is made first, if it is not there, in the system's directory for
 //! temporary files: one connection of full segments, each second one
 //! acknowledged, 96 octets kept of each packet, behind Ethernet and IPv4 with
 //! timestamps. Making it is not measured. PACKETS is 8 million by default.
@@ -27,7 +27,7 @@
 //! everything else has to hide behind that; a stream copies each octet once
 //! more, which at the same rate doubles it. The analysis (`flows`) compares a
 //! key, advances two positions, and puts a boundary in a ring or takes it out:
-//! some 60 instructions that depend on each other, 15 ns, beside the 15 of
+//! some 60 instructions that depend on each other, 15 ns, in addition to the 15 of
 //! finding the segment.
 
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! Makes captures for measuring whoever reads them.
+//! Makes captures for measuring readers of captures.
 //!
 //!     cargo run --release -p gigatcp-capture --example make_capture -- many 7800000 FILE
 //!
@@ -14,7 +14,7 @@
 //! SACK, handshakes, ends. Captured at the sender behind Ethernet and IPv4, 144
 //! octets kept of each. The same words make the same file.
 //!
-//! Deliberately not here: queues, timeouts, congestion control worth the name.
+//! Out of scope: queues, timeouts, congestion control worth the name.
 //! Prints `packets` and `octets`.
 
 use std::cmp::Reverse;
@@ -123,8 +123,7 @@ impl<W: Write> Maker<W> {
             .try_for_each(|word: &u32| self.out.write_all(&word.to_le_bytes()))
     }
 
-    /// So many connections, `apart_us` from one another, with `all` octets
-    /// each.
+    /// Writes `count` connections, `apart_us` from one another, with `all` octets each.
     fn run(&mut self, count: u32, all: u32, apart_us: u64) -> io::Result<()> {
         let mut flows: Vec<Flow> = (0..count).map(|number| Flow::new(number, all)).collect();
         let mut events: BinaryHeap<Reverse<(u64, u32, Event)>> = BinaryHeap::new();

@@ -1,5 +1,4 @@
-//! What somebody else's reader makes of a capture: tshark, the command-line
-//! Wireshark.
+//! Reads a capture with an independent reader: tshark, the command-line Wireshark.
 //!
 //! For tests: a capture that only its own writer understands proves nothing.
 //! tshark is looked for on `PATH`; where it is missing every question is
@@ -57,7 +56,7 @@ pub enum ReaderError {
         /// What the program said.
         complaint: String,
     },
-    /// The program printed something else than what was asked for.
+    /// The program's output is not what was expected.
     Answer {
         /// The line that was not understood.
         line: String,
@@ -141,7 +140,7 @@ pub fn count_view_with_tshark(
         .stderr(Stdio::piped())
         .spawn()
         .map_err(run_error)?;
-    let cut = cutter.stdout.take().expect("its output was asked for");
+    let cut = cutter.stdout.take().expect("its output is piped");
     let counted = counting_command(&program, "-".into()).stdin(cut).output();
     let cutter = cutter.wait_with_output().map_err(run_error)?;
     if !cutter.status.success() {

@@ -3,7 +3,7 @@
 //! A run may be looked at from several places at once (at the sender, at the
 //! receiver): each is an interface, and one file holds them all.
 
-/// Octets kept of each packet unless something else is asked for.
+/// Default snap length: octets kept of each packet.
 pub const DEFAULT_SNAP_LENGTH: u32 = 96;
 
 /// How much of each packet is kept. The original length is always recorded.

@@ -4,8 +4,7 @@
 //! [`PcapngWriter`] writes pcapng, packets as bare IP with nanosecond times.
 //! [`CaptureReader`] reads what others captured: pcap, pcapng and printed
 //! packets, whatever has become of them on the way.
-//! [`independent_reader`] asks somebody else's reader, tshark, what it thinks
-//! of a capture.
+//! [`independent_reader`] reads a capture with an independent reader, tshark, for comparison.
 //!
 //! | file | what |
 //! |---|---|

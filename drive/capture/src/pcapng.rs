@@ -45,12 +45,12 @@ const BUFFER_LEN: usize = 256 << 10;
 /// Writes one capture into `W`, buffered.
 ///
 /// Call [`PcapngWriter::finish`] at the end: dropping the writer flushes too,
-/// but has nobody to tell when that fails.
+/// but cannot report an error.
 #[derive(Debug)]
 pub struct PcapngWriter<W: Write> {
     out: BufWriter<W>,
     interfaces: Vec<Interface>,
-    /// The block being put together, kept for its allocation.
+    /// The block being built, kept for its allocation.
     block: Block,
     packets: u64,
     /// Comments on the packet that is written next.

@@ -1,4 +1,4 @@
-//! What a running path has carried and dropped, for whoever watches.
+//! Packets and octets that a running path has carried and dropped, for an observer.
 
 use gigatcp_path::{Counters, Histogram, Network, Sojourns, Tally, Waited};
 use gigatcp_units::Duration;
@@ -16,7 +16,7 @@ pub struct Snapshot {
     pub ways: [Way; 2],
     /// Processor time that carrying has taken, waiting without sleep included.
     pub processor: Duration,
-    /// Times that whoever carries had lost the processor for more than 10 ms.
+    /// How often the path's thread was not scheduled for more than 10 ms.
     pub stalls: u64,
     /// For how long in all.
     pub stalled: Duration,

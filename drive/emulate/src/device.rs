@@ -64,7 +64,7 @@ pub struct DeviceCounters {
     pub one_by_one: Option<ErrorKind>,
 }
 
-/// See the module's own text.
+/// An end of the path: a TUN device, or a wire.
 #[derive(Debug)]
 pub struct Device {
     tun: File,
@@ -100,7 +100,7 @@ impl Device {
         interface::keep_quiet(NAME);
         furnish(config).map_err(|cause| about(Step::Addresses, cause))?;
         if !config.offloads {
-            // A wish: without, it is slower.
+            // Best effort: without it, the path is slower.
             let _ = steering::receive_elsewhere(NAME);
         }
         let mut device = Self::of(tun.into(), config.memory);
@@ -110,8 +110,8 @@ impl Device {
         Ok(device)
     }
 
-    /// One end of a wire without a kernel ([`gigatcp_linux::packets::pair`]) instead,
-    /// with so much memory.
+    /// One end of a wire without a kernel ([`gigatcp_linux::packets::pair`]) instead, with `memory`
+    /// octets for packets.
     #[must_use]
     pub fn on_wire(end: OwnedFd, memory: usize) -> Self {
         Self::of(end.into(), memory)
@@ -229,7 +229,7 @@ impl AsFd for Device {
 fn furnish(config: &DeviceConfig) -> io::Result<()> {
     let control = device::control_socket(libc::AF_INET)?;
     device::set_mtu(&control, NAME, u32::from(config.mtu))?;
-    // A wish: a user namespace may not. Then 500 packets wait.
+    // Best effort: a user namespace may not. Then 500 packets wait.
     let _ = device::set_queue(&control, NAME, config.queue);
     device::bring_up(&control, NAME)?;
     for (address, prefix) in &config.addresses {

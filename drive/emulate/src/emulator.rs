@@ -1,8 +1,8 @@
 //! Two namespaces, a device in each, and the thread that carries packets
 //! between them.
 //!
-//! All addresses live inside the namespaces; nothing of the machine's own
-//! network can be reached from there, nor reaches it. When the value is dropped,
+//! All addresses live inside the namespaces; the machine's own network cannot be reached from
+//! there, nor reaches it. When the value is dropped,
 //! or the process ends however it ends, devices and namespaces are gone.
 
 use std::fmt;
@@ -83,8 +83,8 @@ pub struct EmulatorConfig {
     pub settings: Vec<(String, String)>,
     /// What the path ends in, at the client and at the server.
     pub ends: [End; 2],
-    /// The processor that carries packets, if only one may; whoever says so sees to
-    /// it that it has no others to do ([`gigatcp_linux::Apart`]).
+    /// The CPU that carries packets, if only one may. The caller ensures that it has no other work
+    /// ([`gigatcp_linux::Apart`]).
     pub processor: Option<usize>,
 }
 
@@ -112,8 +112,8 @@ pub enum End {
     /// A device in the namespace of that end: the kernel's.
     #[default]
     Kernel,
-    /// A wire that no kernel sees, for whoever asks [`Emulator::take_wire`] for
-    /// its other end. The namespace is there and has no device.
+    /// A wire that no kernel sees; [`Emulator::take_wire`] returns its other end. The namespace is
+    /// there and has no device.
     Wire,
 }
 
@@ -154,7 +154,7 @@ impl From<LabError> for EmulatorError {
     }
 }
 
-/// See the module's own text.
+/// A running path between two network namespaces.
 #[derive(Debug)]
 pub struct Emulator {
     sites: Sites,

@@ -6,13 +6,13 @@
 //! waits, hands over what is due (several packets at once where that is cheaper,
 //! [`crate::outbox`]), and sleeps until the next thing is due or
 //! something can be read. A sleeping thread wakes up late, by tens of
-//! microseconds; so it sleeps [`EARLY`] less than it should and spends the rest
-//! looking, which costs its processor and nobody's accuracy.
+//! microseconds; so it sleeps [`EARLY`] less than it should and spends the rest polling, which
+//! costs CPU time but no accuracy.
 //!
-//! Where it is allowed to, it has its turn before ordinary threads, and leaves
-//! them so much that the kernel does not take it away ([`crate::rest`]): first
-//! what lies between packets, sleeping up to [`SHARP`] before the next, and where
-//! that is not enough a few microseconds more than that.
+//! Where it is allowed to, it runs with real-time priority, and leaves ordinary threads enough time
+//! that the kernel does not suspend it ([`crate::rest`]). That is first the time between packets,
+//! sleeping up to [`SHARP`] before the next, and where that is not enough a few microseconds more
+//! than that.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -39,7 +39,7 @@ pub(crate) const EARLY: Duration = Duration::from_micros(60);
 /// The same where others are owed time: half of all sleeps end no later than 15 us
 /// after their time, and 99 of 100 no later than this.
 const SHARP: Duration = Duration::from_micros(25);
-/// Nothing it does takes so long: it had lost its processor.
+/// Longer than anything it does: the thread was not scheduled.
 const STALL: Duration = Duration::from_millis(10);
 /// Packets read from one device before the other has its turn.
 const BATCH: usize = 32;
@@ -88,7 +88,7 @@ pub(crate) fn takes_time(hop: &HopConfig) -> bool {
         || hop.reorder.is_some()
 }
 
-/// A packet at the door of the path.
+/// A packet that enters the path.
 #[derive(Clone, Copy, Debug)]
 pub struct Sight<'a> {
     /// Since the path began.
@@ -120,7 +120,7 @@ pub(crate) struct Shared {
     pub(crate) changes: Changes,
 }
 
-/// See the module's own text. Everything in pairs is by [`Side`]: devices by
+/// The state of the path's thread. Everything in pairs is by [`Side`]: devices by
 /// where they are, the rest by where packets come from.
 pub(crate) struct Engine {
     pub(crate) devices: [Device; 2],
@@ -147,20 +147,20 @@ pub(crate) struct Engine {
     pub(crate) rest: Rest,
     /// What it gives up where paths compete for processors.
     pub(crate) contention: Contention,
-    /// Keeps processors awake.
+    /// Keeps CPUs out of deep idle states.
     pub(crate) vigil: Option<Vigil>,
     /// How long it does.
     pub(crate) awake_until: Instant,
     /// Packets read when that was last looked at.
     pub(crate) reads: u64,
-    /// Times it had lost its processor.
+    /// How often its thread was not scheduled in time.
     pub(crate) stalls: u64,
     /// And for how long in all.
     pub(crate) stalled: Duration,
 }
 
 impl Engine {
-    /// Carries packets until it is told to stop.
+    /// Carries packets until it is stopped.
     ///
     /// # Errors
     /// What a device says that is gone, or the system of waiting.
@@ -428,7 +428,7 @@ impl Engine {
         Ok(self.woken(now))
     }
 
-    /// Keeps processors awake as long as packets come.
+    /// Keeps CPUs out of deep idle states as long as packets come.
     fn stay_awake(&mut self, now: Instant) {
         let Some(vigil) = &mut self.vigil else { return };
         let reads = self.devices.iter().map(|device| device.counters().reads);

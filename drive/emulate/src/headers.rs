@@ -11,7 +11,7 @@
 //!
 //! The TCP checksum stays what the kernel left undone: the sum of the pseudo
 //! header, with the length of the piece. [`wire_octets`] completes it, for
-//! whoever wants the packet as it would be on a wire.
+//! the packet as it would be on a wire.
 
 use gigatcp_linux::virtio::{ChecksumState, HEADER_LEN, VirtioHeader};
 use gigatcp_path::Parcel;
@@ -32,7 +32,7 @@ const URGENT: usize = 18;
 const UDP: u8 = 17;
 
 /// The octets of `packet` for a device: a [`VirtioHeader`] and the headers,
-/// which are put together in `scratch` where they are not as they were read,
+/// which are rebuilt in `scratch` where they are not as they were read,
 /// then the payload.
 #[must_use]
 pub fn device_octets<'a>(packet: &'a Packet, scratch: &'a mut Vec<u8>) -> [&'a [u8]; 2] {
@@ -50,7 +50,7 @@ pub fn device_octets<'a>(packet: &'a Packet, scratch: &'a mut Vec<u8>) -> [&'a [
 }
 
 /// Hands each wire packet of `packet` to `each`, from its IP header on and with
-/// its checksum; they are put together in `out`.
+/// its checksum; they are built in `out`.
 pub fn wire_octets(packet: &Packet, out: &mut Vec<u8>, mut each: impl FnMut(&[u8])) {
     for index in 0..packet.wire_packets() {
         out.clear();
@@ -110,8 +110,8 @@ fn device_header(packet: &Packet) -> VirtioHeader {
         header.segmentation = None;
     } else if let Some(cut) = &mut header.segmentation {
         cut.has_ecn &= packet.first == 0;
-        // A kernel that forwards calls all that lies in one piece of its memory
-        // headers; a device refuses a packet shorter than what is so called.
+        // A kernel that forwards counts all octets in one piece of its memory as headers; a device
+        // refuses a packet shorter than that count.
         cut.header_len = packet.shape.headers;
     }
     header

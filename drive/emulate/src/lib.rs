@@ -39,7 +39,7 @@
 //! | `change.rs` | hops that change while it runs |
 //! | `outbox.rs` | packets that are due and wait for others to be handed over together |
 //! | `rest.rs` | what that thread leaves to others |
-//! | `vigil.rs` | processors that do not fall asleep while the path has packets |
+//! | `vigil.rs` | keeps CPUs out of deep idle states while the path carries packets |
 //! | `packet.rs` | a packet or super-segment as a path carries it |
 //! | `headers.rs` | the headers of a piece of a super-segment |
 //! | `too_big.rs` | telling senders that a packet was too large |
@@ -47,10 +47,10 @@
 //! | `slabs.rs` | memory that packets are read into |
 //! | `counters.rs` | what was carried, dropped, and late |
 //!
-//! Deliberately not here: more than two ends, links of layer 2 (no ARP, no
+//! Out of scope: more than two ends, links of layer 2 (no ARP, no
 //! Ethernet frames), several queues and threads for one direction. A machine
 //! that cannot keep up is not hidden: what its devices drop, and how late
-//! packets were handed over, is counted beside what the path did.
+//! packets were handed over, is counted next to what the path did.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -10,10 +10,10 @@ use gigatcp_units::{Duration, Instant};
 
 use crate::packet::Packet;
 
-/// The longest that a packet waits for others, but for the reading of one more.
+/// Maximum time that a packet waits for others, plus the time to read one more.
 pub(crate) const LONGEST: Duration = Duration::from_micros(10);
 
-/// See the module's own text.
+/// Packets that are due and wait to be written together.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     /// Packets that go together.
@@ -26,7 +26,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// An empty one for so many packets.
+    /// An empty one that holds `most` packets.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,

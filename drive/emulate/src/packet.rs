@@ -6,7 +6,7 @@
 //! headers are written when it leaves ([`crate::headers`]). Cutting, copying
 //! and letting go therefore cost a reference count each, whatever the length.
 //!
-//! Anything that is no TCP super-segment is one wire packet, whatever it
+//! Any packet other than a TCP super-segment is one wire packet, whatever it
 //! carries: TCP, UDP, ICMP, fragments of IPv4. Super-segments of UDP (USO) do
 //! not occur: the devices do not offer that offload, because a receiver behind
 //! them would get datagrams joined only if its kernel knows the offload, which
@@ -24,7 +24,7 @@ use crate::too_big::{ROUTERS, too_big};
 /// Octets of a TCP header without options.
 const TCP_HEADER_LEN: usize = 20;
 
-/// See the module's own text.
+/// A packet or super-segment as a path carries it.
 #[derive(Clone, Debug)]
 pub struct Packet {
     /// As the device gave them: a [`VirtioHeader`], then the packet.
@@ -148,7 +148,7 @@ impl Packet {
     /// One of its wire packets as a packet of its own.
     ///
     /// # Panics
-    /// When there are not so many.
+    /// If `index` is not below the number of wire packets.
     #[must_use]
     pub fn wire_packet(&self, index: usize) -> Self {
         assert!(index < usize::from(self.count), "wire packet {index}");
@@ -170,7 +170,7 @@ impl Packet {
     }
 }
 
-/// How the packet is made; nothing where its headers contradict each other.
+/// The layout of the packet; `None` if its headers contradict each other.
 fn shape(header: &VirtioHeader, packet: &[u8]) -> Option<Shape> {
     let is_v6 = match packet.first()? >> 4 {
         4 => false,

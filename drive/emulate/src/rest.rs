@@ -3,25 +3,24 @@
 //! From a real-time thread that never sleeps the kernel takes its processor for
 //! 50 ms in one piece, as soon as ordinary threads have had less than a
 //! twentieth of a second (the fair server of `kernel/sched/deadline.c` since
-//! 6.12; `sched_rt_runtime_us` before). Whoever gives them a little more than
-//! that in pieces of some 40 us keeps its processor, and nothing is later than
-//! such a piece. So this is an account: others are owed a share of all time, and every
-//! sleep pays, the usual one until something is due as well as the one that is
-//! made for their sake.
+//! 6.12; `sched_rt_runtime_us` before). A thread that gives them a little more than that in pieces
+//! of some 40 us keeps its CPU, and nothing is later than such a piece. So this is an account:
+//! others are owed a share of all time, and every sleep pays, the usual one until something is due
+//! as well as the one that is made for their sake.
 //!
-//! Not all of a sleep is theirs: some of it passes with the interrupt and the
-//! change of threads, and that is why shorter pieces would cost more. How much
-//! nobody says; 13 us were measured beside a thread that counts, twice as much
-//! beside several compilers. It begins with a little more than that, since each
-//! path would else begin with a halt or two, and learns: each time the kernel has taken the
-//! processor all the same, it was more ([`Rest::learn`]), and sleeps are longer.
+//! Not all of a sleep is theirs: some of it passes with the interrupt and the change of threads,
+//! and that is why shorter pieces would cost more. The system does not report how much. Measured
+//! were 13 us while a counting thread ran, and twice as much while several compilers ran. The first
+//! estimate is a little higher than that, since each path would otherwise begin with a halt or two.
+//! Each time the kernel has suspended the thread anyway, the estimate is raised ([`Rest::learn`]),
+//! and sleeps are longer.
 
 use gigatcp_units::{Duration, Instant};
 
-/// They are owed one part in so many: 6.7 %, where the kernel wants 5.
+/// Ordinary threads are owed one part in this many: 6.7 %, where the kernel wants 5.
 const PARTS: u64 = 15;
-/// What of a sleep nobody has: at first, how much more each time it proves too
-/// little, and at most.
+/// Overhead of a sleep, which no thread gets: at first, its step when it proves too low, and its
+/// maximum.
 const WAKING: Duration = Duration::from_micros(31);
 const WAKING_STEP: Duration = Duration::from_micros(6);
 const WAKING_MOST: Duration = Duration::from_micros(49);
@@ -30,16 +29,16 @@ const MOST_OWED: i64 = 20_000;
 /// How much of what they were given too much is remembered: the kernel counts
 /// anew each second, and they must have their 50 ms of any of them.
 const MOST_PAID: i64 = 8_000_000;
-/// How long a sleep is made beyond what of it nobody has; it ends some 14 us late.
+/// How long a sleep is made beyond its overhead; it ends some 14 us late.
 const PAUSE: Duration = Duration::from_micros(10);
 
-/// See the module's own text. Nanoseconds, negative where more was given than
-/// owed.
+/// Account of the time that ordinary threads are owed. Nanoseconds, negative where more was given
+/// than owed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest {
     owed: i64,
     until: Instant,
-    /// What of a sleep nobody has, as far as is known.
+    /// Overhead of a sleep, which no thread gets, as far as is known.
     waking: Duration,
 }
 

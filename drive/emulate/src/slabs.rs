@@ -24,7 +24,7 @@ const LONGEST: usize = HEADER_LEN + 65_536;
 /// stays long must not keep all that came after it from being used again.
 const ASKED: usize = 4;
 
-/// See the module's own text.
+/// Slabs that packets are read into.
 #[derive(Debug)]
 pub struct Slabs {
     /// What is read into now; empty between packets.
@@ -38,7 +38,7 @@ pub struct Slabs {
 }
 
 impl Slabs {
-    /// At most so many octets in slabs; at least two slabs.
+    /// Holds at most `octets` in slabs; at least two slabs.
     #[must_use]
     pub fn new(octets: usize) -> Self {
         Self {

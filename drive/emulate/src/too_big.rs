@@ -18,7 +18,7 @@ const ICMP_LEN: usize = 8;
 /// Octets quoted behind an IPv4 header: enough to hold all of TCP's (RFC 1812
 /// section 4.3.2.3 allows as much as fits into 576).
 const QUOTED: usize = 64;
-/// No ICMPv6 error is longer than the least MTU.
+/// Maximum length of an ICMPv6 error: the minimum IPv6 MTU.
 const LONGEST_V6: usize = 1280;
 const HEADER_LEN: usize = gigatcp_linux::virtio::HEADER_LEN;
 

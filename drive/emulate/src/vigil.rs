@@ -1,13 +1,13 @@
-//! Processors that do not fall asleep while the path has packets.
+//! Keeps CPUs out of deep idle states while the path carries packets.
 //!
 //! A processor without work halts, and in a virtual machine that gives it back
 //! to the host. Until it is there again when a packet comes or is due takes 40 to
 //! several hundred microseconds, one time in a hundred milliseconds; one that
 //! does anything at all takes ten. So while packets come the kernel is asked to
-//! let none of its processors sleep ([`Wakefulness`]): those of the hosts at both
-//! ends have to wake up as well. Where that is not granted (it takes root) a
-//! thread counts on the path's processor whenever nobody else wants it: of the
-//! kernel's idle class, it yields to every other thread at once. It follows the
+//! let none of its CPUs sleep ([`Wakefulness`]): those of the hosts at both ends have to wake up as
+//! well. Where that is not granted (it requires root), a thread counts on the path's CPU whenever
+//! it is otherwise idle: of the kernel's idle class, it yields to every other thread immediately.
+//! It follows the
 //! path to whichever processor that runs on.
 //!
 //! The cost is the electricity. When no packet has come for a while
@@ -27,7 +27,7 @@ const NOWHERE: usize = usize::MAX;
 /// How far it counts between two looks at where it should be: some 100 us.
 const COUNT: u32 = 200_000;
 
-/// See the module's own text. It ends when this value does.
+/// A request to keep CPUs out of deep idle states. It ends when this value does.
 #[derive(Debug)]
 pub(crate) enum Vigil {
     /// The kernel sees to it, while it is asked to.
@@ -50,8 +50,8 @@ struct Shared {
 }
 
 impl Vigil {
-    /// One that waits to be told where; nothing where the system will neither be
-    /// asked, nor have a thread, or one that yields to all others.
+    /// One that is not active yet. `None` if the system neither grants the request nor starts a
+    /// thread, or one that yields to all others.
     pub(crate) fn new() -> Option<Self> {
         match Wakefulness::ask() {
             Ok(asked) => Some(Self::Asked(Some(asked))),
@@ -93,7 +93,7 @@ impl Counter {
             processor: AtomicUsize::new(NOWHERE),
         });
         let theirs = Arc::clone(&shared);
-        let named = thread::Builder::new().name("vigil".into());
+        let named = thread::Builder::new().name("idle-inhibitor".into());
         let thread = named.spawn(move || keep(&theirs)).ok()?;
         Some(Self {
             shared,
@@ -125,7 +125,7 @@ impl Drop for Counter {
     }
 }
 
-/// A wish throughout: where it is not granted the path is less punctual.
+/// Best effort: without it the path is less punctual.
 fn keep(shared: &Shared) {
     let _ = try_to_keep(shared);
 }

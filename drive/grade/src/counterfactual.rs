@@ -66,7 +66,7 @@ lifts! {
         draft.sender.flag("pacing", false);
         true
     };
-    // The window doubled, or eight times the BDP where it fits itself to the path.
+    // Twice the window, or eight times the BDP with autotuning.
     "receive-window-limited": |draft, sizes| {
         let ample = (8.0 * sizes.bytes) as u64 + (1 << 20);
         let flow = draft.flow();

@@ -5,8 +5,8 @@
 //! `// stack: linux` it is shared: Linux is asked too, and answers as the
 //! script says or stands in this file. So is a script without a `// profile:`
 //! line, which is for any stack. A difference that is not listed
-//! is a fault of the engine, of the script, or news about Linux; one that is
-//! listed and no longer there is a line to strike out.
+//! is a fault of the engine, of the script, or news about Linux; one that is listed and no longer
+//! occurs must be deleted.
 //!
 //! The file names the kernel it was made with. Another kernel may differ
 //! elsewhere, so only that one is held to it.

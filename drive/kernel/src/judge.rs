@@ -1,5 +1,5 @@
-//! Scripts judged by the running kernel, many side by side: each in a
-//! laboratory of its own, most of them asleep most of the time.
+//! Runs scripts against the running kernel, many in parallel: each in its own test network
+//! namespace, most of them asleep most of the time.
 //!
 //! Time is real, and a machine with other work may let a script come late to
 //! its own lines. A script that fails is therefore tried again, alone, up to
@@ -70,14 +70,14 @@ impl IpVersion {
     }
 }
 
-/// A script to be judged.
+/// A script to be run against the kernel.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The script.
     pub script: Script,
     /// Its text.
     pub text: String,
-    /// Where it lies: it may name files beside it.
+    /// The script's directory: it may name files there.
     pub folder: PathBuf,
     /// What it is run over.
     pub version: IpVersion,
@@ -97,10 +97,10 @@ pub struct Judged {
     pub took: Duration,
 }
 
-/// Judges one script, once.
+/// Runs one script, once.
 ///
 /// # Errors
-/// [`LabError`], when no laboratory can be built.
+/// [`LabError`], when no test network namespace can be built.
 pub fn judge(case: &Case) -> Result<Judged, LabError> {
     let usual = case.version.defines();
     let usual = usual.map(|(name, value)| (name.to_string(), value.to_string()));
@@ -124,8 +124,8 @@ pub fn judge(case: &Case) -> Result<Judged, LabError> {
     })
 }
 
-/// Judges all scripts, `side_by_side` at a time, and those that fail again one
-/// by one. `tell` hears of each that is settled: its index, and what came of
+/// Runs all scripts, `side_by_side` at a time, and repeats those that fail one by one. `tell` is
+/// called for each that is settled: its index, and what came of
 /// it. The results are in the order of the cases.
 ///
 /// # Errors

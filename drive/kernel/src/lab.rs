@@ -1,5 +1,5 @@
-//! A laboratory: a network namespace with one TUN device in it and nothing
-//! else, on a thread of its own.
+//! A test network namespace: a network namespace with one TUN device and nothing else, on a thread
+//! of its own.
 //!
 //! The kernel inside is the machine's own, with its clock and timers; its
 //! packets come out of the device here, and what is handed to the device has,
@@ -11,7 +11,7 @@
 //! thread ends, in whatever way, or the process is killed, device, addresses,
 //! routes, settings and connections are gone.
 //!
-//! Deliberately not here: more than one device or remote network; segmentation
+//! Out of scope: more than one device or remote network; segmentation
 //! offloads. The device hands over single packets as a wire carries them.
 
 use std::io;
@@ -32,7 +32,7 @@ pub const DEVICE: &str = "tun0";
 /// makes the kernel send between two of its lines.
 const QUEUE: u32 = 100_000;
 
-/// Addresses and sizes of a laboratory.
+/// Addresses and sizes of a test network namespace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LabConfig {
     /// The kernel's own addresses and the bits of their networks.
@@ -45,8 +45,8 @@ pub struct LabConfig {
 
 /// The kernel's IPv4 address.
 pub const LOCAL_V4: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 1);
-/// The other end's, of TEST-NET-1 (RFC 5737): not private, so that the kernel
-/// treats it as anybody's.
+/// The other end's IPv4 address, of TEST-NET-1 (RFC 5737): not private, so that the kernel treats
+/// it as a public address.
 pub const REMOTE_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// The kernel's IPv6 address, a unique local one (RFC 4193).
 pub const LOCAL_V6: Ipv6Addr = Ipv6Addr::new(0xfd3d, 0x0a0b, 0x17d6, 0, 0, 0, 0, 1);
@@ -66,7 +66,7 @@ impl Default for LabConfig {
 /// A packet that the kernel has sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// When it was handed to the device, since the laboratory's clock began.
+    /// When it was handed to the device, since the namespace's clock began.
     /// Negative: before that.
     pub at_ns: i64,
     /// The packet from its IP header on.
@@ -85,8 +85,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Builds a laboratory on a new thread, runs `work` in it, and takes it
-    /// apart again.
+    /// Builds a test network namespace on a new thread, runs `work` in it, and removes it again.
     ///
     /// # Errors
     /// [`LabError`], when a step of building it fails.
@@ -99,7 +98,7 @@ impl Lab {
     ) -> Result<T, LabError> {
         thread::scope(|scope| {
             let inside = || Ok(work(&mut Self::build(config)?));
-            let name = thread::Builder::new().name("laboratory".into());
+            let name = thread::Builder::new().name("test-netns".into());
             let started = name.spawn_scoped(scope, inside);
             let thread = started.map_err(|cause| LabError::new(Step::Thread, cause))?;
             thread
@@ -119,7 +118,7 @@ impl Lab {
         let index = set_up(config).map_err(|cause| LabError::new(Step::Addresses, cause))?;
         let sniffer =
             sniff::open(index).map_err(|cause| LabError::new(Step::PacketSocket, cause))?;
-        // A wish: without the privilege, times are an ordinary thread's.
+        // Best effort: without the privilege, times are an ordinary thread's.
         let _ = clock::be_punctual(clock::Rank::Path);
         Ok(Self {
             tun,
@@ -129,7 +128,7 @@ impl Lab {
         })
     }
 
-    /// Lets the laboratory's clock begin now, in the middle of a tick of the
+    /// Starts the namespace's clock now, in the middle of a tick of the
     /// kernel: what a script does in whole milliseconds then never falls on
     /// the edge between two.
     pub fn begin(&mut self) {
@@ -148,7 +147,7 @@ impl Lab {
         clock::monotonic() - self.zero
     }
 
-    /// A reading of the monotonic clock as a time of this laboratory.
+    /// A reading of the monotonic clock as a time of this namespace.
     pub(crate) const fn since_zero_ns(&self, monotonic: i64) -> i64 {
         monotonic - self.zero
     }
@@ -239,7 +238,7 @@ fn set_up(config: &LabConfig) -> io::Result<device::Index> {
     let control = device::control_socket(libc::AF_INET)?;
     device::bring_up(&control, "lo")?;
     device::set_mtu(&control, DEVICE, config.mtu)?;
-    // A wish: a user namespace may not. Then 500 packets wait, which is more
+    // Best effort: a user namespace may not. Then 500 packets wait, which is more
     // than most scripts make the kernel send at once.
     let _ = device::set_queue(&control, DEVICE, QUEUE);
     device::bring_up(&control, DEVICE)?;

@@ -4,8 +4,8 @@
 //! device has arrived for the kernel, and what the kernel sends comes out with
 //! the time at which it did. No packet leaves the namespace.
 //!
-//! [`KernelStack`] makes of a laboratory a stack that packet scripts are run
-//! against, beside the engine: socket calls by name, blocking ones on threads
+//! [`KernelStack`] makes the kernel in a [`Lab`] a stack that packet scripts run against, as they
+//! do against the engine: socket calls by name, blocking ones on threads
 //! of their own, the commands of scripts without a shell, `tcp_info` word by
 //! word.
 //!
@@ -16,14 +16,14 @@
 //! |---|---|
 //! | `lab.rs` | namespace, device, clock, packets in and out |
 //! | `gigatcp-linux` | namespaces, devices, clocks, settings, and what may be missing |
-//! | `privilege.rs` | who may build one, and starting again as somebody who may |
+//! | `privilege.rs` | checks the privilege to build one, and restarts the process with it |
 //! | `stack/` | the kernel as a stack under test |
 //! | `judge.rs` | many scripts side by side |
 //! | `differences.rs` | where Linux does not meet a shared script, and why |
 //! | `constants.rs` | names of the kernel's interface |
 //! | `sys/` | system calls of sockets and threads, each wrapped once |
 //!
-//! Deliberately not here: anything that judges. What a script expects is
+//! Out of scope: any verdict. What a script expects is
 //! compared by its runner, for every stack alike.
 #![deny(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]

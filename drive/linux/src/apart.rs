@@ -1,10 +1,9 @@
-//! A processor set apart for one thread, which all others of the process keep
-//! off.
+//! A CPU isolated for one thread: all other threads of the process avoid it.
 //!
 //! A thread that has its turn before ordinary ones takes the processor from
 //! whichever of them runs where it wakes up, and the kernel moves that one
-//! elsewhere only at the next tick, milliseconds later. Whoever is to answer
-//! within microseconds must never be there.
+//! elsewhere only at the next tick, milliseconds later. A thread that must answer within
+//! microseconds must therefore never be there.
 
 use std::io;
 use std::marker::PhantomData;

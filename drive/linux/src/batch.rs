@@ -7,8 +7,8 @@
 //! the call returns: packets keep their order, nothing is left to threads of the
 //! kernel, and what was lent for the call is free again after it.
 //!
-//! What is refused is refused as `write` would, with the same error number, and
-//! those behind it are tried all the same: where a device is full and has room
+//! A refused write fails as `write` would, with the same error number, and those behind it are
+//! tried anyway: if a device is full and has room
 //! again within a call, packets overtake the one it had no room for. (A chain of
 //! writes that ends there, `IOSQE_IO_LINK`, costs as much as it gains.)
 //!
@@ -16,8 +16,8 @@
 //! filters system calls, a device that cannot be asked not to wait) packets are
 //! written one by one, and [`BatchWriter::refusal`] says why.
 //!
-//! Deliberately not here: reading. A batch of reads has to be asked for before
-//! anybody knows how many packets wait; it gains a tenth of a read where many do,
+//! Out of scope: reading. A batch of reads must be submitted before the number of waiting packets
+//! is known; it gains a tenth of a read where many do,
 //! and one alone costs a quarter more than a plain one (docs/notes/live.md).
 
 use std::io::{self, ErrorKind, IoSlice};
@@ -30,15 +30,14 @@ use crate::check_size;
 /// Most packets of a call.
 pub const MOST: usize = 64;
 
-/// See the module's own text.
+/// Writes several packets to a device with one system call.
 pub struct BatchWriter {
     ring: Option<IoUring>,
     /// Why there is none, where one was wanted.
     refusal: Option<io::Error>,
     /// Packets that were written several in a call.
     batched: u64,
-    /// What became of each packet of a call, as the kernel says it; nothing where
-    /// it was not written yet.
+    /// Result of each packet of a call, as the kernel returns it; `None` if it was not written yet.
     results: Vec<Option<i32>>,
 }
 
@@ -88,8 +87,8 @@ impl BatchWriter {
         self.ring.is_some()
     }
 
-    /// Writes `packets` in their order, each put together of its parts, and tells
-    /// `each` in the same order what became of it, as `writev(2)` would say it. A
+    /// Writes `packets` in their order, each gathered from its parts. Calls `each` in the same
+    /// order with the result, as `writev(2)` would return it. A
     /// signal interrupts nothing.
     pub fn write<const N: usize>(
         &mut self,
@@ -143,7 +142,7 @@ fn submit<const N: usize>(
             .build()
             .user_data(number as u64);
         // SAFETY: an `IoSlice` is an `iovec`. This function returns when nothing
-        // that was submitted is still under way, so packets and descriptor outlive
+        // that was submitted is still in progress, so packets and descriptor outlive
         // every write; what could not be submitted goes with the ring.
         let pushed = unsafe { ring.submission().push(&entry) };
         pushed.map_err(io::Error::other)?;

@@ -12,7 +12,7 @@ fn read(clock: libc::clockid_t) -> i64 {
     };
     // SAFETY: `spec` outlives the call and has the layout it writes.
     let result = unsafe { libc::clock_gettime(clock, &raw mut spec) };
-    assert_eq!(result, 0, "the clocks asked for exist on every Linux");
+    assert_eq!(result, 0, "these clocks exist on every Linux");
     nanos(spec)
 }
 
@@ -102,8 +102,7 @@ pub fn sleep_until(nanos: i64) {
         tv_nsec: nanos.rem_euclid(1_000_000_000),
     };
     loop {
-        // SAFETY: `spec` outlives the call; no remainder is asked for, as the
-        // instant is absolute.
+        // SAFETY: `spec` outlives the call; no remainder is requested, as the instant is absolute.
         let result = unsafe {
             libc::clock_nanosleep(
                 libc::CLOCK_MONOTONIC,
@@ -134,8 +133,8 @@ pub enum Rank {
     Path,
 }
 
-/// The same, and a turn before ordinary threads. Both are wishes: without the
-/// privilege, times are as good as an ordinary thread's.
+/// Calls [`wake_sharply`], and gives the thread real-time priority. Both are best effort: without
+/// the privilege, times are as good as an ordinary thread's.
 pub fn be_punctual(rank: Rank) -> io::Result<()> {
     wake_sharply()?;
     // SAFETY: plain integers.

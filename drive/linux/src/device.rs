@@ -30,8 +30,8 @@ const QUEUED: libc::c_int = 8 << 20;
 pub enum Reception {
     /// In the call that writes it.
     AtOnce,
-    /// Later, with what else has been written by then (`IFF_NAPI`): neighbours of
-    /// one flow may be joined, as behind a network card. Where too much waits, a
+    /// Later, with what else has been written by then (`IFF_NAPI`): adjacent packets of one flow
+    /// may be joined, as behind a network card. Where too much waits, a
     /// write fails with [`io::ErrorKind::WouldBlock`]. Who works on it is
     /// [`crate::steering`]'s.
     Queued,

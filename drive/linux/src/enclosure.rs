@@ -1,8 +1,8 @@
 //! Processes that end with us, whatever they start and however we end.
 //!
-//! Who starts a program inside a network namespace and is killed leaves the
-//! program behind, and with it the namespace; what the program has started in
-//! turn nobody knows any more. A process namespace (`pid_namespaces(7)`) knows:
+//! A program started inside a network namespace outlives its parent if the parent is killed, and
+//! keeps the namespace alive; what the program has started in turn is unknown. A PID namespace
+//! (`pid_namespaces(7)`) knows:
 //! when its first process ends, the kernel kills all others, children of
 //! children included. That first process is the *keeper* of this file. It does
 //! nothing but wait for the end of a pipe that we alone hold open, so it ends
@@ -21,15 +21,15 @@ use std::thread::{self, JoinHandle};
 
 use crate::{LabError, Namespace, Step, check, own, process};
 
-/// See the module's own text. Dropped, it ends all processes inside and waits
-/// until they are gone.
+/// A PID namespace for child processes. Dropping it ends all processes inside and waits until they
+/// are gone.
 #[derive(Debug)]
 pub struct Enclosure {
     orders: Option<Sender<Order>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A program to be started, where, and whom to tell.
+/// A program to be started, its network namespace, and where to send the result.
 #[derive(Debug)]
 struct Order {
     command: Command,
@@ -56,7 +56,7 @@ impl Enclosure {
                 let _ = tell.send(Err(error));
             }
         };
-        let named = thread::Builder::new().name("enclosure".into());
+        let named = thread::Builder::new().name("pid-namespace".into());
         let failed = |cause| LabError::new(Step::Thread, cause);
         let thread = named.spawn(work).map_err(failed)?;
         told.recv().map_err(|_| failed(gone()))??;
@@ -115,14 +115,12 @@ pub fn interrupt(child: &Child) -> io::Result<()> {
 }
 
 fn signal(child: &Child, signal: libc::c_int) -> io::Result<()> {
-    // SAFETY: plain integers; nobody has waited for the child, so the number is
-    // still its own.
+    // SAFETY: plain integers; the child has not been waited for, so the number is still its own.
     check(unsafe { libc::kill(child.id().cast_signed(), signal) })?;
     Ok(())
 }
 
-/// Starts what is ordered until nobody orders any more; descriptors of what was
-/// started.
+/// Starts what is ordered until the sender is gone; returns descriptors of what was started.
 fn serve(orders: &Receiver<Order>) -> Vec<OwnedFd> {
     let mut started = Vec::new();
     for Order {
@@ -135,7 +133,7 @@ fn serve(orders: &Receiver<Order>) -> Vec<OwnedFd> {
         if let Ok(child) = &spawned {
             started.extend(descriptor_of(child));
         }
-        // Nobody waits for it any more: then it ends with the rest.
+        // If the receiver is gone, the child ends with the rest.
         let _ = reply.send(spawned);
     }
     started
@@ -156,7 +154,7 @@ fn spawn(mut command: Command, network: &OwnedFd) -> io::Result<Child> {
     let begin = move || {
         // SAFETY: plain integers; after `fork` the process has one thread.
         check(unsafe { libc::setns(network, libc::CLONE_NEWNET) })?;
-        // A wish: see the module's own text.
+        // Best effort: see the module's documentation.
         let _ = process::mount_own(c"proc", c"/proc");
         Ok(())
     };
@@ -195,20 +193,20 @@ impl Keeper {
 
 impl Keeper {
     /// Ends it, and with it all processes of the namespace. It is not gone before
-    /// all of these are, and those that we `started` ourselves only when we have
-    /// taken note of it, unless whoever has the handle did.
+    /// all of these are, and those that we `started` ourselves only when we have waited for them,
+    /// unless the caller with the handle did.
     fn end(mut self, started: &[OwnedFd]) {
         drop(self.alive.take());
         for process in started {
             let number = process.as_raw_fd().cast_unsigned();
-            // SAFETY: nothing is asked for but that it has ended; an empty
-            // `siginfo_t` is all zero and outlives the call.
+            // SAFETY: only the end of the process is waited for; an empty `siginfo_t` is all zero
+            // and outlives the call.
             wait(|| unsafe {
                 let mut none: libc::siginfo_t = std::mem::zeroed();
                 libc::waitid(libc::P_PIDFD, number, &raw mut none, libc::WEXITED)
             });
         }
-        // SAFETY: no status is asked for; the process is our child.
+        // SAFETY: no status is requested; the process is our child.
         wait(|| unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) });
     }
 }

@@ -1,12 +1,12 @@
-//! What kept a laboratory from being built: the step that failed, what the
-//! kernel said, and what to type.
+//! Why a test network namespace could not be set up: the step that failed, what the kernel said,
+//! and what to type.
 
 use std::fmt;
 use std::io;
 
 use crate::forbidden;
 
-/// A step of building a laboratory, in the order they are taken.
+/// A step of setting up namespaces, in the order they are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// `unshare(CLONE_NEWUSER)`, when the process is not privileged itself.
@@ -42,7 +42,7 @@ impl Step {
     const fn action(self) -> &'static str {
         match self {
             Self::UserNamespace => {
-                "make a user namespace, in which somebody who is not root may make networks"
+                "create a user namespace, in which an unprivileged user may create networks"
             }
             Self::NetworkNamespace => "make a network namespace",
             Self::ProcessNamespace => "make a process namespace",
@@ -60,7 +60,7 @@ impl Step {
     }
 }
 
-/// A laboratory could not be built.
+/// Namespaces, devices or settings could not be set up.
 #[derive(Debug)]
 pub struct LabError {
     /// The step that failed.

@@ -11,7 +11,7 @@
 //! peer. Its round-trip time there is that of the loopback, which only makes a
 //! first timeout longer, never shorter.
 //!
-//! Deliberately not here: whether a congestion control heeds it. Reno and CUBIC
+//! Out of scope: whether a congestion control heeds it. Reno and CUBIC
 //! do; BBR begins without a threshold whatever the route says.
 
 use std::io::{self, Read, Write};
@@ -31,8 +31,8 @@ const SSTHRESH: u32 = 6;
 /// The table of this machine's own addresses (`RT_TABLE_LOCAL`).
 const LOCAL: u8 = 255;
 
-/// Lets connections of the calling thread's namespace from `from` to `to` begin
-/// with a slow-start threshold of so many segments. There must be no connection
+/// Lets connections of the calling thread's namespace from `from` to `to` begin with an initial
+/// ssthresh of `segments`. There must be no connection
 /// to `to` yet: it would lose its way for a moment.
 ///
 /// # Errors

@@ -8,7 +8,7 @@
 use std::fs;
 use std::io;
 
-/// What may forbid user namespaces; nothing where this kernel has no such setting.
+/// What may forbid user namespaces; `None`: this kernel has no such setting.
 #[derive(Clone, Copy, Default, Debug)]
 struct Surroundings {
     /// `user.max_user_namespaces` (`namespaces(7)`).

@@ -11,17 +11,17 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::{device, netlink, settings};
 
-/// Keeps a device from sending what is not a connection's: neighbour and
-/// router discovery. A wish: such packets are no TCP, and are left out.
+/// Keeps a device from sending packets that do not belong to a connection: neighbor and router
+/// discovery. Best effort: such packets are ignored anyway.
 pub fn keep_quiet(name: &str) {
-    let wishes = [
+    let settings = [
         ("router_solicitations", "0"),
         ("accept_dad", "0"),
         ("accept_ra", "0"),
         ("addr_gen_mode", "1"),
     ];
-    for (wish, value) in wishes {
-        let _ = settings::write(&format!("net.ipv6.conf.{name}.{wish}"), value);
+    for (setting, value) in settings {
+        let _ = settings::write(&format!("net.ipv6.conf.{name}.{setting}"), value);
     }
 }
 
@@ -39,10 +39,10 @@ pub fn assign(control: &OwnedFd, name: &str, address: IpAddr, prefix: u8) -> io:
     }
 }
 
-/// Without duplicate address detection, for nobody else is on the wire. With it
+/// Without duplicate address detection, as no other host is on the wire. With it
 /// the address is tentative until a task of the kernel has run, even where there
-/// is nothing to detect: whoever connects before that sends from `::1`, and
-/// waits for an answer that the kernel then takes for forged.
+/// is nothing to detect: a connection opened before that is sent from `::1`, and waits for an
+/// answer that the kernel then takes for forged.
 fn assign_v6(index: device::Index, address: Ipv6Addr, prefix: u8) -> io::Result<()> {
     let mut message = AddressMessage::default();
     message.header.family = AddressFamily::Inet6;
@@ -56,7 +56,7 @@ fn assign_v6(index: device::Index, address: Ipv6Addr, prefix: u8) -> io::Result<
     netlink::create(RouteNetlinkMessage::NewAddress(message))
 }
 
-/// Deletes the interface `name`, whoever has its device open.
+/// Deletes the interface `name`, even if its device is open.
 ///
 /// # Errors
 /// What the kernel says.

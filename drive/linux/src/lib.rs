@@ -8,13 +8,13 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `enclosure.rs` | processes that end with us, and what they started with them |
-//! | `privilege.rs` | starting again as somebody who may make namespaces |
+//! | `pid_namespace.rs` | processes that end with us, and what they started with them |
+//! | `privilege.rs` | restarting the process in a user namespace |
 //! | `process.rs` | namespaces of threads and of processes about to begin |
-//! | `apart.rs` | a processor that all threads but one keep off |
-//! | `wakefulness.rs` | processors that do not fall asleep |
+//! | `isolated_cpu.rs` | a CPU that all threads but one avoid |
+//! | `cpu_latency.rs` | keeps CPUs out of deep idle states |
 //! | `namespace.rs` | a network namespace that nothing outlives |
-//! | `orphans.rs` | connections nobody owns any more, ended |
+//! | `orphans.rs` | ends connections without an owner |
 //! | `batch.rs` | several packets written by one system call |
 //! | `datagrams.rs` | several datagrams by one system call; bytes discarded in the kernel |
 //! | `written.rs` | what became of the packets that were written to a device |
@@ -33,10 +33,10 @@
 //! | `socket.rs` | the kernel's sockets and their options |
 //! | `sock_diag.rs` | the TCP sockets of a namespace with their counters |
 //! | `owners.rs` | which process has a socket open |
-//! | `tcp_info.rs` | what the kernel tells of a connection, word by word |
+//! | `tcp_info.rs` | `TCP_INFO` of a connection, word by word |
 //! | `terminal.rs` | who has the terminal, and how wide it is |
 //! | `ping.rs` | ICMP echo without privileges |
-//! | `poll.rs` | waiting for descriptors, and waking who waits |
+//! | `poll.rs` | waiting for descriptors, and waking the waiting thread |
 //! | `clock.rs` | clocks, sleeping to an instant, the kernel's tick |
 //! | `address.rs` | addresses in the kernel's form |
 //! | `settings.rs` | settings under `/proc/sys/net`, and the baseline |
@@ -117,13 +117,12 @@ pub fn check_size(result: libc::ssize_t) -> io::Result<usize> {
 /// Takes a descriptor that a system call has just made into ownership.
 ///
 /// # Safety
-/// `result` is the result of a call that makes a descriptor, and nobody else
-/// knows of it.
+/// `result` is the result of a call that makes a descriptor, and the descriptor has no other owner.
 ///
 /// # Errors
 /// The error number of the thread, when the call failed.
 pub unsafe fn own(result: libc::c_int) -> io::Result<OwnedFd> {
     let fd: RawFd = check(result)?;
-    // SAFETY: `fd` is open and nobody else's, as the caller promises.
+    // SAFETY: `fd` is open and has no other owner, as the caller promises.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

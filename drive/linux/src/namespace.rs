@@ -1,15 +1,14 @@
-//! A network namespace that nobody else sees and nothing outlives.
+//! An anonymous network namespace that ends with its owner.
 //!
 //! It has no name under `/run/netns`: it lives as long as a descriptor of it is
 //! open or a thread is in it. When its owner drops it, panics or is killed, the
 //! kernel takes it down with its devices, addresses, routes and connections, so
 //! that a run leaves nothing behind that a later one would have to find. (A
 //! *child process* started inside keeps it alive until the child ends. What
-//! connections that nobody owns still hold is given back at once when the value
-//! is dropped; after a `kill -9` when the kernel gives them up, which is two
-//! minutes later at most: see [`orphans`].)
+//! connections without an owner still hold is released immediately when the value is dropped; after
+//! a `kill -9` when the kernel aborts them, which is two minutes later at most: see [`orphans`].)
 //!
-//! Deliberately not here: starting again in a user namespace, which a process
+//! Out of scope: restarting in a user namespace, which a process
 //! with threads cannot enter (`process::begin_in_user_namespace`).
 
 use std::fs::File;
@@ -19,7 +18,7 @@ use std::thread::{self, JoinHandle};
 use crate::error::{LabError, Step};
 use crate::{device, orphans, process, settings};
 
-/// See the module's own text.
+/// A network namespace, held by a descriptor.
 #[derive(Debug)]
 pub struct Namespace {
     descriptor: OwnedFd,
@@ -49,7 +48,7 @@ impl Namespace {
     }
 
     /// Runs `work` inside, on a thread of its own, and waits for it. Sockets
-    /// and devices that it makes stay in the namespace whoever holds them.
+    /// and devices that it makes stay in the namespace even if other threads use them.
     ///
     /// # Errors
     /// [`LabError`], when no thread can be started or it may not enter.
@@ -85,7 +84,7 @@ impl Namespace {
 }
 
 impl Drop for Namespace {
-    /// Ends the connections that nobody owns any more.
+    /// Ends the connections without an owner.
     fn drop(&mut self) {
         // Where it cannot be done, the kernel does it in its own time.
         let _ = self.run(orphans::end_orphans);

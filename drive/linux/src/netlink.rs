@@ -2,8 +2,7 @@
 //! (`rtnetlink`), and its answer: done, or why not; and the way of asking, for
 //! who asks another part of the kernel.
 //!
-//! Deliberately not here: answers that carry something, and news that nobody
-//! asked for.
+//! Out of scope: answers that carry something, and unsolicited notifications.
 
 use std::io;
 
@@ -55,8 +54,7 @@ pub fn send<M: NetlinkSerializable>(
     Ok(())
 }
 
-/// Waits for the answer to what asked for nothing but to be done: it is, or why
-/// not.
+/// Waits for the answer to a request without a result: done, or why not.
 pub fn done<M: NetlinkDeserializable>(socket: &Socket) -> io::Result<()> {
     let (answer, _) = socket.recv_from_full()?;
     let answer = NetlinkMessage::<M>::deserialize(&answer);

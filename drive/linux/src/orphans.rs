@@ -1,15 +1,15 @@
-//! Connections of the kernel that nobody owns any more, ended.
+//! Ends connections of the kernel that have no owner any more.
 //!
-//! A socket that is closed with octets unsent lives on: the kernel goes on
-//! sending for whoever has gone (RFC 9293 section 3.6). Where the path is gone
+//! A socket that is closed with octets unsent lives on: the kernel continues to send them (RFC 9293
+//! section 3.6). Where the path is gone
 //! as well it tries for two minutes, and so long the octets of the socket count
 //! against the memory that all connections of the *machine* have in common
 //! (`tcp_mem`), other namespaces included: a few transfers broken off over a long
 //! fat path, and every other connection of the machine finds its window shut.
-//! So whoever takes a network down first ends what is left in it, by
-//! `SOCK_DESTROY` of `sock_diag(7)`.
+//! So a network's owner first ends what is left in it before removing it, by `SOCK_DESTROY` of
+//! `sock_diag(7)`.
 //!
-//! Deliberately not here: connections with an owner; it is for the owner to
+//! Out of scope: connections with an owner; it is for the owner to
 //! close them.
 
 use std::io;

@@ -24,8 +24,8 @@ pub fn open(name: &str) -> io::Result<OwnedFd> {
 }
 
 /// Two descriptors between which packets pass whole, each like a TUN device to
-/// the other: what nobody has read yet fills a queue that a write then finds
-/// full, and when one is closed the other reads packets of no octets.
+/// the other: unread packets fill a queue that a write then finds full, and when one is closed the
+/// other reads packets of no octets.
 ///
 /// # Errors
 /// When there are no more descriptors.
@@ -38,8 +38,8 @@ pub fn pair() -> io::Result<[OwnedFd; 2]> {
     Ok(unsafe { [own(ends[0])?, own(ends[1])?] })
 }
 
-/// Lets so many octets of packets wait at an end of [`pair`], the kernel's own
-/// bookkeeping among them. A wish: more than the system's limit
+/// Sets the queue limit at an end of [`pair`] to `octets`, including the kernel's own bookkeeping.
+/// Best effort: more than the system's limit
 /// (`net.core.wmem_max`) takes `CAP_NET_ADMIN` of the machine.
 pub fn widen(end: &OwnedFd, octets: i32) {
     let wish = |option| {

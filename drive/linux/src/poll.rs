@@ -1,4 +1,4 @@
-//! Waiting for descriptors until an instant, and waking whoever waits.
+//! Waits for descriptors until an instant, and wakes a waiting thread.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -15,8 +15,8 @@ pub struct Interest {
     pub write: bool,
 }
 
-/// Waits until one of the descriptors is ready, or `longest` is over (absent:
-/// for ever). Says of each what it is ready for; an error or a hang-up counts
+/// Waits until one of the descriptors is ready, or `longest` is over (`None`: unlimited). Returns
+/// for each what it is ready for; an error or a hang-up counts
 /// as ready for everything, so that the next call on it tells.
 ///
 /// # Errors
@@ -104,7 +104,7 @@ impl Alarm {
         })
     }
 
-    /// Rings: whoever waits for it is woken, now or at its next wait.
+    /// Wakes the waiting thread, now or at its next wait.
     pub fn ring(&self) {
         // It can only fail where 2^64 rings were not heard: then one is due.
         let _ = (&self.descriptor).write(&1_u64.to_ne_bytes());

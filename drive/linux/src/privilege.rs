@@ -1,7 +1,7 @@
-//! Who may make namespaces, and starting again as somebody who may.
+//! Checks who may create namespaces, and restarts the process in a user namespace.
 //!
-//! Root may. Anybody else may inside a user namespace of their own, where they
-//! are root over what they make there; but a process that has threads cannot
+//! Root may. An unprivileged user may inside a user namespace of their own, where they are root
+//! over what they create there; but a process that has threads cannot
 //! enter one, so it begins again. Where user namespaces are forbidden nothing
 //! helps but root, and the error says so.
 

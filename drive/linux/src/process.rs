@@ -129,7 +129,7 @@ pub fn end_with_us(command: &mut Command) {
         if parent.cast_unsigned() == starter {
             Ok(())
         } else {
-            // It has ended already, and nobody will tell.
+            // It has ended already, so no signal will come.
             Err(io::ErrorKind::Interrupted.into())
         }
     };

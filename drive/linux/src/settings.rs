@@ -1,5 +1,4 @@
-//! Settings under `/proc/sys/net`, and the baseline every laboratory starts
-//! from.
+//! Settings under `/proc/sys/net`, and the baseline of every test network namespace.
 //!
 //! A new namespace takes some settings from the machine it is made on and some
 //! from the kernel's defaults, so the same script could pass on one machine
@@ -8,7 +7,7 @@
 //!
 //! Written are only settings of the calling thread's namespace: paths are
 //! taken apart into plain words below `net`, and the kernel shows settings of
-//! the whole machine read-only in a namespace of one's own.
+//! the whole machine read-only in a namespace.
 
 use std::fs;
 use std::io;
@@ -19,8 +18,8 @@ use crate::{LabError, Step};
 /// Settings of TCP that are pinned before a script runs, with the defaults of
 /// Documentation/networking/ip-sysctl.rst.
 ///
-/// `slow_start_after_idle`, `ecn` and the buffers stay what the kernel takes
-/// when nobody says anything; scripts that care say so.
+/// `slow_start_after_idle`, `ecn` and the buffers keep the kernel's defaults; scripts that depend
+/// on them set them.
 const BASELINE: [(&str, &str); 28] = [
     ("net.ipv4.tcp_timestamps", "1"),
     ("net.ipv4.tcp_window_scaling", "1"),
@@ -52,7 +51,7 @@ const BASELINE: [(&str, &str); 28] = [
     ("net.ipv4.ip_local_port_range", "32768 60999"),
 ];
 
-/// Where a setting is found; nothing when it is no name below `net`.
+/// The path of a setting; `None` unless its name is below `net`.
 fn path(name: &str) -> Option<PathBuf> {
     let words: Vec<&str> = name.split(['.', '/']).collect();
     let is_plain = |word: &&str| {
@@ -80,7 +79,7 @@ fn foreign(name: &str) -> io::Error {
 /// Reads a setting of the calling thread's namespace.
 ///
 /// # Errors
-/// When there is none of this name, or it is no setting of the network.
+/// When there is none of this name, or it is outside `net`.
 pub fn read(name: &str) -> io::Result<String> {
     let path = path(name).ok_or_else(|| foreign(name))?;
     Ok(fs::read_to_string(path)?.trim().to_string())
@@ -89,8 +88,8 @@ pub fn read(name: &str) -> io::Result<String> {
 /// Writes a setting of the calling thread's namespace.
 ///
 /// # Errors
-/// When there is none of this name, it is read-only, it is no setting of the
-/// network, or the kernel refuses the value.
+/// When there is none of this name, it is read-only, it is outside `net`, or the kernel refuses the
+/// value.
 pub fn write(name: &str, value: &str) -> io::Result<()> {
     let path = path(name).ok_or_else(|| foreign(name))?;
     // Opened without creating: a missing setting is an error, not a file.

@@ -158,7 +158,7 @@ impl Buffer {
     }
 }
 
-/// What the kernel tells of a connection (`TCP_INFO`), for
+/// Reads the kernel's state of a connection (`TCP_INFO`), for
 /// [`crate::tcp_info::words`].
 ///
 /// # Errors
@@ -273,7 +273,7 @@ pub fn stamp_arrivals(socket: &impl AsRawFd) -> io::Result<()> {
 }
 
 /// Receives a datagram: its octets, and when it came in by
-/// [`crate::clock::realtime`], where [`stamp_arrivals`] was asked for.
+/// [`crate::clock::realtime`], if [`stamp_arrivals`] was called.
 ///
 /// # Errors
 /// What the kernel says.

@@ -3,7 +3,7 @@
 //! Who writes a packet to a TUN device does in that very call what a network
 //! card's interrupt would have begun: the receiving TCP, the acknowledgment,
 //! and what the acknowledgment lets the sender send. With super-segments that is
-//! little beside the copy. Without, it is most of what a packet costs, and all
+//! little compared with the copy. Without, it is most of what a packet costs, and all
 //! of it falls to the one thread that carries packets. A device that queues what
 //! is written to it ([`crate::device::Reception::Queued`]) leaves it to a thread of
 //! the kernel's own (Documentation/networking/napi.rst of the kernel, "Threaded
@@ -21,8 +21,8 @@ use std::thread;
 
 use crate::process;
 
-/// Takes the work on what `name` receives, an interface of the calling thread's
-/// namespace, from whoever writes to it.
+/// Moves the work on packets received by `name`, an interface of the calling thread's namespace,
+/// away from the thread that writes them.
 ///
 /// # Errors
 /// What the system says: no such interface, or no privilege to mount the
@@ -32,7 +32,7 @@ pub fn receive_elsewhere(name: &str) -> io::Result<()> {
     let settings = [("threaded", "1"), ("queues/rx-0/rps_cpus", &mask)]
         .map(|(file, value)| (format!("/sys/class/net/{name}/{file}"), value));
     // The machine's `/sys` shows the machine's network. Namespaces of a thread end
-    // with it: nobody else sees this one.
+    // with it: no other thread sees this one.
     thread::scope(|scope| {
         let named = thread::Builder::new().name("steering".into());
         let work = || {

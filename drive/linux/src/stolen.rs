@@ -1,5 +1,5 @@
-//! How much of the processors' time a hypervisor gave to others: the `steal` of
-//! proc_stat(5), and nothing where no hypervisor tells.
+//! CPU steal time: the `steal` of proc_stat(5), the CPU time that a hypervisor gave to other
+//! guests; unknown if the hypervisor does not report it.
 //!
 //! Counted in ticks of a hundredth of a second over all processors together, so
 //! of a run of ten seconds on two processors to a part in 2000.

@@ -6,7 +6,7 @@
 //! (`tcpi_accecn_fail_mode` and what replaced it) changed their meaning one
 //! release later and are left out too.
 
-/// Octets asked for: more than any kernel fills in.
+/// Size of the buffer in octets: more than any kernel fills in.
 pub const ROOM: usize = 512;
 
 /// Names and widths in octets from octet 8 on, in order; every word is aligned

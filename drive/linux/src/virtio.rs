@@ -7,7 +7,7 @@
 //! Fields are in the machine's own order, as TUN has them unless told
 //! otherwise.
 //!
-//! Deliberately not here: segmentation of UDP, and the longer forms of the
+//! Out of scope: segmentation of UDP, and the longer forms of the
 //! header (merged buffers, hashes). Both are refused by name.
 
 /// Octets of the header.
@@ -24,13 +24,13 @@ const GSO_ECN: u8 = 0x80;
 /// What is known about the TCP checksum of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum ChecksumState {
-    /// It is in the packet, and nobody has looked at it.
+    /// It is in the packet and has not been verified.
     #[default]
     InPacket,
-    /// Somebody has found it right.
+    /// It has been verified.
     Verified,
-    /// The field holds the sum of the pseudo header alone; whoever puts the
-    /// packet on a wire completes it. The packet never was on one: there is
+    /// The field holds the sum of the pseudo header alone; the device that puts the packet on a
+    /// wire completes it. The packet never was on one: there is
     /// nothing to verify.
     Partial {
         /// Octets before the TCP header.
@@ -47,7 +47,7 @@ pub struct Segmentation {
     pub is_v6: bool,
     /// Payload octets of each segment but the last.
     pub size: u16,
-    /// Octets of all headers, a hint for whoever cuts.
+    /// Octets of all headers, a hint for the segmenting device.
     pub header_len: u16,
     /// CWR belongs to the first segment alone (RFC 3168).
     pub has_ecn: bool,
@@ -62,8 +62,8 @@ pub struct VirtioHeader {
     pub segmentation: Option<Segmentation>,
 }
 
-/// A packet whose header asks for what is not there: segmentation of something
-/// that is no TCP, or into segments of nothing.
+/// A packet whose header requests an unsupported offload: segmentation of something other than TCP,
+/// or into empty segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnknownOffload {
     /// `gso_type`.

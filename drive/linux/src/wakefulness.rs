@@ -1,12 +1,11 @@
-//! Processors that do not fall asleep.
+//! Keeps CPUs out of deep idle states.
 //!
-//! A processor without work halts; until it is there again when something comes
-//! takes microseconds on a machine of one's own, and 40 us to several
-//! milliseconds in a virtual one, where halting gives the processor back to the
-//! host. Whoever keeps `/dev/cpu_dma_latency` open and has written a number there
-//! asks that no processor takes longer than so many microseconds to wake up
-//! (the kernel's `Documentation/power/pm_qos_interface.rst`); that ends with the
-//! descriptor, however the process ends. It takes root.
+//! A CPU without work halts. Waking it up takes microseconds on physical hardware, and 40 us to
+//! several milliseconds in a virtual machine, where halting gives the CPU back to the host. A
+//! process that keeps `/dev/cpu_dma_latency` open and has written a number there requests that no
+//! CPU takes longer than this many microseconds to wake up (the kernel's
+//! `Documentation/power/pm_qos_interface.rst`). The request ends with the descriptor, however the
+//! process ends. It requires root.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -28,8 +27,7 @@ impl Wakefulness {
     /// Asks for it.
     ///
     /// # Errors
-    /// That it takes root, or that this kernel has no say in how its processors
-    /// sleep.
+    /// If the process lacks root, or this kernel does not control the idle states of its CPUs.
     pub fn ask() -> io::Result<Self> {
         let driver = fs::read_to_string(DRIVER)?;
         let longest = longest_wake_up(driver.trim()).ok_or(io::ErrorKind::Unsupported)?;
@@ -39,8 +37,8 @@ impl Wakefulness {
     }
 }
 
-/// What to ask for, in microseconds, where `driver` puts processors to sleep;
-/// nothing where none does that could be asked.
+/// The latency to request, in microseconds, if `driver` controls the idle states; `None` if the
+/// driver cannot be asked.
 fn longest_wake_up(driver: &str) -> Option<i32> {
     match driver {
         "" | "none" => None,

@@ -1,14 +1,14 @@
-//! `cargo xtask bench-live`: what the engine moves on a real device, beside what
-//! two kernels move over a pair of Ethernet devices in the same run.
+//! `cargo xtask bench-live`: the engine's throughput on a real device, compared with that of two
+//! kernels over a pair of Ethernet devices in the same run.
 //!
 //! Each figure is the goodput that the reading application sees in a window of
 //! time after a warm-up. Rounds go through all cases one after the other, so
-//! that what disturbs the machine disturbs them alike; shown are least, middle
-//! and most, and the middle of the ratios to the pair of kernels of the same
+//! that what disturbs the machine disturbs them alike; shown are minimum, median and maximum, and
+//! the median of the ratios to the pair of kernels of the same
 //! round. The engine and its application share processor 0; the kernel's
 //! application has processor 1. (Protocol work of a kernel runs where its packet
 //! comes from: what the engine writes the kernel receives on the engine's
-//! processor.) All octets are the same memory; nobody checks them here: tests
+//! processor.) All octets are the same memory; they are not checked here: tests
 //! do.
 //!
 //! `cargo run --release -p gigatcp-live --example bench_live -- --only 1500-off`
@@ -42,7 +42,7 @@ const ON_THE_FIRST: Scheduling = Scheduling {
 
 type Any = Box<dyn std::error::Error + Send + Sync>;
 
-/// Who sends to whom.
+/// Sender and receiver.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     KernelToKernel,

@@ -16,13 +16,13 @@ use crate::socket::Socket;
 #[derive(Debug, Default)]
 struct Queue {
     ready: VecDeque<Arc<Socket>>,
-    /// Calls of accept that have asked for a connection and not got one.
+    /// Calls of accept that have requested a connection and not got one.
     wanted: usize,
     wakers: Vec<Waker>,
     is_over: bool,
 }
 
-/// See the module's own text.
+/// Queue of accepted connections of a listener.
 #[derive(Debug)]
 pub struct Acceptor {
     shared: Arc<Shared>,
@@ -55,7 +55,7 @@ impl Acceptor {
         self.came.notify_one();
     }
 
-    /// There will be no more. Whoever holds those that nobody took learns it.
+    /// Ends the queue: releases connections that were not accepted, and wakes all callers.
     pub fn end(&self) {
         let mut queue = lock(&self.queue);
         queue.is_over = true;
@@ -66,7 +66,7 @@ impl Acceptor {
         self.came.notify_all();
     }
 
-    /// Waits for the next, at most for so long; absent: for ever.
+    /// Waits for the next connection, at most for `longest`; `None`: unlimited.
     pub fn accept(&self, longest: Option<Duration>) -> io::Result<Arc<Socket>> {
         self.want()?;
         let deadline = longest.map(|longest| Instant::now() + longest);
@@ -86,7 +86,7 @@ impl Acceptor {
             };
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                // One that is on its way all the same waits for the next call.
+                // A connection that still arrives waits for the next call.
                 queue.wanted = queue.wanted.saturating_sub(1);
                 return Err(io::ErrorKind::TimedOut.into());
             }
@@ -95,8 +95,8 @@ impl Acceptor {
         }
     }
 
-    /// Asks once for each task, whatever the number of polls: what a task that
-    /// was dropped had asked for waits for the next.
+    /// Requests one connection per task, whatever the number of polls. What a dropped task had
+    /// requested waits for the next.
     pub fn poll_accept(
         &self,
         waker: &Waker,

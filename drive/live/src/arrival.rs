@@ -5,8 +5,7 @@
 //! here panics. What the kernel has verified is not summed again, and what never
 //! was on a wire has no checksum yet (`virtio`).
 //!
-//! Deliberately not here: answers to pings, fragments, ICMP messages that are
-//! no errors.
+//! Out of scope: answers to pings, fragments, ICMP messages other than errors.
 
 use std::ops::Range;
 

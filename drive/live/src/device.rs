@@ -18,9 +18,9 @@
 //! more; single ones that follow each other are joined ([`crate::join`]).
 //!
 //! Without segmentation offload the kernel works on what is written in a thread
-//! of its own, which may join neighbours ([`gigatcp_linux::steering`]).
+//! of its own, which may join adjacent packets ([`gigatcp_linux::steering`]).
 //!
-//! Deliberately not here: several queues, UDP, Ethernet frames (TAP). One queue
+//! Out of scope: several queues, UDP, Ethernet frames (TAP). One queue
 //! is one thread.
 
 use std::collections::VecDeque;
@@ -98,7 +98,7 @@ pub struct DeviceCounters {
     pub reads: u64,
     /// Packets written; a super-segment is one.
     pub writes: u64,
-    /// Packets read that were no TCP and no ICMP error about it.
+    /// Packets read other than TCP and ICMP errors about it.
     pub foreign: u64,
     /// Packets read whose checksum, length or options were wrong.
     pub harmed: u64,
@@ -113,7 +113,7 @@ pub struct DeviceCounters {
     pub one_by_one: Option<io::ErrorKind>,
 }
 
-/// See the module's own text.
+/// A TUN device, or an end of a wire, that the engine reads and writes.
 #[derive(Debug)]
 pub struct Device {
     tun: File,
@@ -167,7 +167,7 @@ impl Device {
         interface::keep_quiet(&config.name);
         furnish(config).map_err(|cause| about(Step::Addresses, cause))?;
         if reception == Reception::Queued {
-            // A wish: without, it is slower.
+            // Best effort: without it, the device is slower.
             let _ = steering::receive_elsewhere(&config.name);
         }
         let mut device = Self::over(tun, config);
@@ -180,8 +180,8 @@ impl Device {
     /// The engine's end of `descriptor`: one that gives and takes a packet with
     /// its [`VirtioHeader`] in each call and never waits, such as a TUN device
     /// that was made elsewhere or one of [`gigatcp_linux::packets::pair`].
-    /// Whoever has the other end sees to addresses, routes and the size of
-    /// packets; of `config` the engine's addresses, MTU and offloads are heeded.
+    /// The other end is responsible for addresses, routes and the size of packets; of `config` the
+    /// engine's addresses, MTU and offloads are used.
     #[must_use]
     pub fn over(descriptor: OwnedFd, config: &DeviceConfig) -> Self {
         Self {
@@ -504,7 +504,7 @@ fn furnish(config: &DeviceConfig) -> io::Result<()> {
     let control = device::control_socket(libc::AF_INET)?;
     let name = &config.name;
     device::set_mtu(&control, name, u32::from(config.mtu))?;
-    // A wish: a user namespace may not. Then 500 packets wait.
+    // Best effort: a user namespace may not. Then 500 packets wait.
     let _ = device::set_queue(&control, name, config.queue);
     device::bring_up(&control, name)?;
     for (address, prefix) in &config.kernel {

@@ -5,8 +5,8 @@
 //!                          \-> listener           \-> wheel, applications
 //! ```
 //!
-//! A turn takes the wishes of applications, up to [`BATCH`] packets, and the
-//! timers that are due. The engine is asked for segments after every call, as
+//! A turn takes the commands of applications, up to [`BATCH`] packets, and the timers that are due.
+//! The engine is polled for segments after every call, as
 //! its contract wants it. With nothing left the thread sleeps until the device
 //! or an application has something or the next timer is due.
 //!
@@ -44,7 +44,7 @@ use crate::shared::{Shared, Wish, now};
 use crate::socket::{Inner, Socket, Trouble};
 use crate::wheel::Wheel;
 
-/// Packets that are read before timers and wishes have their turn.
+/// Packets that are read before timers and commands have their turn.
 const BATCH: u64 = 128;
 
 /// How long a connection that writes nothing keeps memory for what it will write,
@@ -55,8 +55,7 @@ const KEEPS_SLABS: Duration = Duration::from_secs(1);
 /// (Linux `tcp_fin_timeout`).
 const ORPHAN_WAITS: Duration = Duration::from_secs(60);
 
-/// The first port that is given to whoever asks for none, and how many (RFC
-/// 6335 section 6).
+/// The first ephemeral port, and how many there are (RFC 6335 section 6).
 const FIRST_PORT: u16 = 49_152;
 const PORTS: u16 = u16::MAX - FIRST_PORT + 1;
 
@@ -67,7 +66,7 @@ pub struct StackCounters {
     pub connections: u64,
     /// Of these, in TIME-WAIT.
     pub time_wait: u64,
-    /// Segments for nobody, answered with a reset where there is an answer.
+    /// Segments without a connection, answered with a reset where there is an answer.
     pub resets: u64,
     /// Packets for addresses that are not the engine's.
     pub strangers: u64,
@@ -117,7 +116,7 @@ enum Input {
     Look,
 }
 
-/// See the module's own text.
+/// The event loop's state: device, connections, listeners, timers.
 #[derive(Debug)]
 pub struct Engine {
     device: Device,
@@ -176,8 +175,8 @@ impl Engine {
         }
     }
 
-    /// Turns until it is stopped or the device is gone; then everybody who
-    /// waits for something learns it.
+    /// Runs until it is stopped or the device is gone; then all waiting threads and tasks are
+    /// woken.
     pub fn run(mut self, precedence: Precedence) -> io::Result<()> {
         self.precedence = precedence;
         let done = self.turns();
@@ -269,7 +268,7 @@ impl Engine {
         !self.waiting.is_empty()
     }
 
-    /// Tries again what the device did not take, then whoever waited for that.
+    /// Retries what the device did not take, then resumes connections that waited for that.
     fn flush(&mut self) -> io::Result<()> {
         while let Some((endpoints, segment)) = self.waiting.pop_front() {
             let others = self.waiting.len();
@@ -317,7 +316,7 @@ impl Engine {
                 answer,
             } => {
                 let done = self.listen(acceptor, &options);
-                // Whoever does not wait for the answer does not need it.
+                // A caller that has stopped waiting does not need the answer.
                 let _ = answer.send(done);
             }
             Wish::Accept { at } => self.pump_listener(at)?,
@@ -432,7 +431,7 @@ impl Engine {
         before.map_or(Aside::Stays, Aside::GivesWay)
     }
 
-    /// A segment for nobody: RFC 9293 section 3.10.7.1.
+    /// Answers a segment without a connection: RFC 9293 section 3.10.7.1.
     fn refuse(&mut self, endpoints: Endpoints, segment: &Segment<Octets>) -> io::Result<()> {
         if segment.flags.contains(Flags::RST) || !is_host(endpoints.src()) {
             return Ok(());
@@ -554,7 +553,7 @@ impl Engine {
     }
 }
 
-/// Answers a wish that nobody will grant any more.
+/// Answers a command that will not be carried out any more.
 fn refuse(wish: Wish, trouble: Trouble) {
     match wish {
         Wish::Open { socket, .. } => socket.give_up(trouble),
@@ -596,7 +595,7 @@ fn step(
     if read_shut {
         while connection.read(at, usize::MAX).is_some() {}
     } else if is_orphan && connection.readable() > 0 {
-        // RFC 9293 section 3.10.4: nobody will read it, and the peer learns so.
+        // RFC 9293 section 3.10.4: the data cannot be read any more; the reset tells the peer.
         connection.abort(at);
     }
     if is_orphan && connection.state() == State::FinWait2 {

@@ -4,9 +4,9 @@
 //!
 //! The engine then looks at many packets once, answers them with one
 //! acknowledgment, and wakes the application once. Only what lies waiting is
-//! joined: nobody waits for a packet to come. What is joined could be cut into
-//! the very packets again: same addresses, ports, acknowledgment, window, options
-//! and ECN field, sequence numbers that follow, one size but for the last. So out
+//! joined: it never waits for a packet to come. What is joined could be cut into the very packets
+//! again: same addresses, ports, acknowledgment, window, options
+//! and ECN field, sequence numbers that follow, one size except the last. So out
 //! of order, duplicates, and anything with SYN, FIN, RST, URG or CWR stay alone;
 //! what carries a digest differs in its options. PSH ends a super-segment, as the
 //! kernel sets it at the end of what it had together.

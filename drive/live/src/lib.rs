@@ -75,7 +75,7 @@
 //! | `wheel.rs` | when each connection wants to be called |
 //! | `socket.rs` | one connection between the event loop and an application |
 //! | `accept.rs` | connections on their way from a listener to an application |
-//! | `shared.rs` | wishes of applications, and the bell |
+//! | `shared.rs` | command queue between application threads and the event loop |
 //! | `stack.rs` | the thread, and what applications ask of it |
 //! | `stream.rs`, `asynchronous.rs` | streams and listeners for threads, for tasks |
 //! | `options.rs` | what an application may choose: a profile and more |
@@ -83,7 +83,7 @@
 //! A device can also be one end of a wire that no kernel sees
 //! ([`Device::over`]), with an emulated path or another engine at the other.
 //!
-//! Deliberately not here: a path between the two ends (the device is a wire
+//! Out of scope: a path between the two ends (the device is a wire
 //! without delay or loss), urgent data, authentication, several queues, talking
 //! to oneself. `unsafe` code: all of it is in `gigatcp-linux`.
 #![deny(missing_docs)]

@@ -10,7 +10,7 @@
 use bytes::Bytes;
 use gigatcp_wire::{Checksum, Payload, PayloadOctets};
 
-/// See the module's own text.
+/// Payload in at most two pieces of shared memory.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Octets {
     head: Bytes,

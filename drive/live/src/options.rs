@@ -1,5 +1,4 @@
-//! What an application may choose for a connection: a profile and what stands
-//! beside it.
+//! What an application may choose for a connection: a profile, buffers, congestion control.
 
 use std::io;
 use std::net::IpAddr;
@@ -21,9 +20,9 @@ pub struct Options {
     pub slow_start: SlowStart,
     /// First value of ssthresh in segments; absent: none.
     pub initial_ssthresh: Option<u32>,
-    /// Send buffer asked for; absent: it fits itself to the path.
+    /// Requested send buffer; `None`: autotuned.
     pub send_buffer: Option<Bytes>,
-    /// Receive buffer asked for; absent: it fits itself to the path.
+    /// Requested receive buffer; `None`: autotuned.
     pub receive_buffer: Option<Bytes>,
     /// Largest segment to receive and send, options included; absent: what the
     /// device's packets hold. It only makes them smaller.

@@ -4,7 +4,7 @@
 //! thread: where another wants its processor it stands still for milliseconds, and
 //! answers afterwards in one burst what came meanwhile; a queue that holds less
 //! than that loses packets by it. So it may come first (`SCHED_RR`). Who does so
-//! and never sleeps starves everybody else, and is itself halted by the kernel for
+//! and never sleeps starves all other threads, and is itself halted by the kernel for
 //! 50 ms of a second (sched(7), `sched_rt_runtime_us`); so it is one of many as
 //! long as it takes more than half of a processor.
 
@@ -14,13 +14,13 @@ use gigatcp_linux::clock;
 /// call.
 const TURNS: u32 = 32;
 
-/// What a processor is judged by, nanoseconds.
+/// Interval over which CPU usage is measured, nanoseconds.
 const WHILE: i64 = 20_000_000;
 
 /// The precedence of the thread that looks.
 #[derive(Debug, Default)]
 pub struct Precedence {
-    /// Whether it was asked for, and the system has granted it.
+    /// Whether it was requested, and the system has granted it.
     is_granted: bool,
     is_first: bool,
     turns: u32,
@@ -31,8 +31,8 @@ pub struct Precedence {
 }
 
 impl Precedence {
-    /// The calling thread comes first from now on, if it may. A wish: without the
-    /// privilege it is a thread like all others.
+    /// Gives the calling thread real-time priority, if it may. Best effort: without the privilege
+    /// it is a thread like all others.
     pub fn ask() -> Self {
         let is_granted = clock::be_punctual(clock::Rank::Host).is_ok();
         Self {
@@ -72,7 +72,7 @@ impl Precedence {
             return;
         }
         self.is_first = is_first;
-        // What could be asked for once may be taken back and asked for again.
+        // A priority that was granted once may be dropped and requested later.
         let _ = if is_first {
             clock::be_punctual(clock::Rank::Host)
         } else {

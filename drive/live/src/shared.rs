@@ -1,5 +1,7 @@
-//! What the event loop and the threads of applications share: a list of wishes
-//! and a bell.
+//! Command queue between application threads and the event loop.
+//!
+//! Threads push a [`Command`]; the loop drains the queue. A push writes to the `eventfd` only if
+//! the loop is asleep, so commands to a busy loop cost no system call.
 
 use std::collections::VecDeque;
 use std::io;
@@ -51,7 +53,7 @@ struct Wishes {
     is_over: bool,
 }
 
-/// See the module's own text.
+/// The command queue and the `eventfd` that wakes the event loop.
 #[derive(Debug)]
 pub struct Shared {
     wishes: Mutex<Wishes>,
@@ -66,7 +68,7 @@ impl Shared {
         })
     }
 
-    /// Hands a wish over; not, where nobody hears it any more.
+    /// Queues a command; fails if the event loop has ended.
     pub fn send(&self, wish: Wish) -> io::Result<()> {
         let mut wishes = lock(&self.wishes);
         if wishes.is_over {
@@ -82,11 +84,11 @@ impl Shared {
 
     /// Exchanges what waits for the empty list `into`.
     pub fn take(&self, into: &mut VecDeque<Wish>) {
-        debug_assert!(into.is_empty(), "wishes are not forgotten");
+        debug_assert!(into.is_empty(), "commands are not lost");
         std::mem::swap(&mut lock(&self.wishes).waiting, into);
     }
 
-    /// Whether the event loop may sleep; from then on a wish rings.
+    /// Whether the event loop may sleep; from then on a command wakes it.
     pub fn may_sleep(&self) -> bool {
         let mut wishes = lock(&self.wishes);
         wishes.is_asleep = wishes.waiting.is_empty();
@@ -106,13 +108,13 @@ impl Shared {
     }
 }
 
-/// The error of whoever asks something of a stack that is no more.
+/// The error of a call to a stack that has ended.
 pub fn gone() -> io::Error {
     io::Error::new(io::ErrorKind::NotConnected, "the stack has ended")
 }
 
-/// Locks, whatever happened to whoever held the lock before: everything that is
-/// guarded here is consistent between two statements.
+/// Locks, even after a panic of the previous holder: everything that is guarded here is consistent
+/// between two statements.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

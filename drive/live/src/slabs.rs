@@ -25,7 +25,7 @@ const LONGEST: usize = gigatcp_linux::virtio::HEADER_LEN + 65_536;
 /// Payloads shorter than this are copied out.
 pub const LEAST_SHARED: usize = 4096;
 
-/// See the module's own text.
+/// Slabs that packets are read into.
 #[derive(Debug)]
 pub struct Slabs {
     /// What is read into now; empty between packets.

@@ -30,7 +30,7 @@ const MOST_WRITTEN: usize = 256 * 1024;
 /// Slabs that one connection keeps for what it writes.
 const SLABS_KEPT: usize = 4;
 
-/// Why there is no connection, where the engine does not know of one.
+/// Why there is no connection, if the engine has none.
 #[derive(Clone, Copy, Debug)]
 pub struct Trouble {
     pub kind: io::ErrorKind,
@@ -81,7 +81,7 @@ pub struct Inner {
     write_timeout: Option<Duration>,
 }
 
-/// See the module's own text.
+/// One connection, shared by the event loop and an application.
 #[derive(Debug)]
 pub struct Socket {
     shared: Arc<Shared>,
@@ -141,7 +141,7 @@ impl Socket {
         }
     }
 
-    /// Wakes whoever waits for what has come about.
+    /// Wakes the waiting readers and writers that can continue.
     pub fn notify(&self, inner: &mut Inner) {
         if (inner.reader_waits || inner.read_waker.is_some()) && inner.may_read_now() {
             if std::mem::take(&mut inner.reader_waits) {
@@ -268,7 +268,7 @@ impl Socket {
         }
     }
 
-    /// Tries once, and leaves word whom to wake.
+    /// Tries once, and registers the waker otherwise.
     fn poll<'a, T>(
         &'a self,
         side: Side,
@@ -472,7 +472,7 @@ impl Socket {
         let slot = inner.slot;
         drop(inner);
         self.touch(slot);
-        // Nobody will write any more; TIME-WAIT would keep half a megabyte.
+        // No more writes follow; in TIME-WAIT the slabs would keep half a megabyte.
         *lock(&self.slabs) = None;
     }
 
@@ -545,7 +545,7 @@ impl Inner {
         self.read_shut || self.trouble.is_some() || self.connection.as_deref().is_some_and(has_come)
     }
 
-    /// Whether a writer, or somebody who connects, is woken: with room worth it.
+    /// Whether a writer or a connecting thread is woken: with room worth it.
     fn may_write_now(&self) -> bool {
         let may = |held: &Connection<Octets>| match held.state() {
             State::SynSent | State::SynReceived => false,

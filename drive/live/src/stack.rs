@@ -23,7 +23,7 @@ use crate::stream::{Listener, Stream};
 /// How often [`Stack::settle`] looks.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// How long somebody waits before asking whether to go on.
+/// How long a call blocks before it checks whether to continue.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
 
 /// How the thread of a stack gets a processor.
@@ -69,7 +69,7 @@ impl Stack {
         let thread = named.spawn(move || {
             let processor = scheduling.processor;
             let done = processor.map_or(Ok(()), process::pin_to_processor);
-            // Whoever started it waits for the answer.
+            // The starting thread waits for the answer.
             let _ = answer.send(done);
             engine.run(match scheduling.is_first {
                 true => Precedence::ask(),
@@ -215,7 +215,7 @@ impl Stack {
 impl Drop for Stack {
     fn drop(&mut self) {
         if !thread::panicking() {
-            // Whoever wants to know what went wrong calls `stop`.
+            // `stop` returns the error.
             let _ = self.end();
         }
     }

@@ -74,12 +74,12 @@ impl Stream {
         self.socket().shutdown(read, write)
     }
 
-    /// Ends the connection at once; the peer is told with a reset.
+    /// Aborts the connection; the peer gets a reset.
     pub fn abort(&self) {
         self.socket().abort();
     }
 
-    /// How long reading may wait; absent: for ever.
+    /// Sets the time limit of reads and writes; `None`: unlimited.
     pub fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) {
         self.socket().set_timeouts(read, write);
     }
@@ -156,7 +156,7 @@ impl Write for Stream {
     }
 }
 
-/// Somebody listens as long as this is there.
+/// Listens until it is dropped.
 #[derive(Debug)]
 pub struct Listener {
     acceptor: Arc<Acceptor>,

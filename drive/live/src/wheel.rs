@@ -8,7 +8,7 @@
 //! one step whatever the number of members. A member falls by one level at most
 //! eight times.
 //!
-//! Times are rounded up: nobody is called early, and nobody more than one slot
+//! Times are rounded up: no member is called early, and none more than one slot
 //! late because of the wheel.
 
 use gigatcp_units::Instant;
@@ -43,7 +43,7 @@ const IDLE: Member = Member {
     next: NONE,
 };
 
-/// See the module's own text.
+/// A hierarchical timer wheel.
 #[derive(Debug)]
 pub struct Wheel {
     /// Everything up to here has been called.
@@ -56,7 +56,7 @@ pub struct Wheel {
 }
 
 impl Wheel {
-    /// Nobody on it.
+    /// An empty wheel.
     pub fn new(now: Instant) -> Self {
         Self {
             now: now.as_nanos() >> SLOT_BITS,
@@ -94,8 +94,7 @@ impl Wheel {
         })
     }
 
-    /// Takes everybody who is due at `now` off the wheel and appends them to
-    /// `due`.
+    /// Removes all members that are due at `now` and appends them to `due`.
     pub fn expire(&mut self, now: Instant, due: &mut Vec<u32>) {
         let target = now.as_nanos() >> SLOT_BITS;
         while let Some((at, level, slot)) = self.next_slot() {

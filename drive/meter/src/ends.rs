@@ -1,6 +1,5 @@
-//! Sockets that know what they want before anybody hears of them: the size of a
-//! buffer decides which window scale a SYN offers (RFC 7323 section 2.3), and
-//! must be asked for before it.
+//! Sockets with their options set before the connection is opened: the size of a buffer decides
+//! which window scale a SYN offers (RFC 7323 section 2.3), and must be set before it.
 
 use std::fmt;
 use std::io;
@@ -14,7 +13,7 @@ use gigatcp_units::Bytes;
 
 use crate::View;
 
-/// How long somebody waits for a connection before asking whether to go on.
+/// How long a call waits for a connection before it checks whether the run continues.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Connections that wait to be accepted.

@@ -15,9 +15,8 @@
 //! | `system/` | what the tester asks of its system: Linux, or another Unix |
 //! | `limits.rs` | what limited the sender, from one look to the next |
 //!
-//! Deliberately not here: who writes and reads how much and when, which is the
-//! business of whoever runs a plan (`gigatcp-run`), and is the same for the
-//! kernel's connections and the engine's.
+//! Out of scope: who writes and reads how much and when. That is the business of the runner of a
+//! plan (`gigatcp-run`), and is the same for the kernel's connections and the engine's.
 #![cfg(unix)]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -16,7 +16,7 @@ use gigatcp_units::{Duration, Instant, kernel_control};
 
 use crate::view::View;
 
-/// See the module's own text.
+/// Time per limit, sampled from the kernel's counters.
 #[derive(Clone, Copy, Debug)]
 pub struct LimitTally {
     since: Instant,
@@ -45,7 +45,7 @@ impl LimitTally {
         self.spent
     }
 
-    /// Somebody looks at `now`. What the kernel's ticks make too much of in one
+    /// Takes a sample at `now`. What the kernel's ticks make too much of in one
     /// step they make too little of in the next: each limit is brought up to
     /// what the kernel has counted of it by now, as far as the step has room.
     pub fn on_view(&mut self, now: Instant, view: &View) {

@@ -16,7 +16,7 @@ use gigatcp_units::{Bytes, Duration};
 #[cfg(target_os = "linux")]
 const NO_SSTHRESH: u64 = 0x7fff_ffff;
 
-/// See the module's own text.
+/// State of a connection at one moment, from `tcp_info`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct View {
     /// State of congestion control (`tcpi_ca_state`).
@@ -39,7 +39,7 @@ pub struct View {
     pub rttvar: Option<Duration>,
     /// Path MTU, in bytes.
     pub pmtu: u32,
-    /// Smallest round-trip time of late.
+    /// Minimum RTT over a recent window (`tcpi_min_rtt`).
     pub min_rtt: Option<Duration>,
     /// Shifts of windows received and of windows sent.
     pub window_scale: (u8, u8),

@@ -1,6 +1,6 @@
 //! The part of `cargo xtask bench-live` about many connections: what an idle one
-//! costs, and how a thousand that send share one emulated path; both beside the
-//! kernel's own.
+//! costs, and how a thousand that send share one emulated path; both compared with the kernel's
+//! own.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -98,8 +98,8 @@ fn print(sharing: &Sharing, shares: &Shares) {
         shares.jain >= JAIN && shares.starved == 0,
     ) {
         (false, _) => String::new(),
-        (true, true) => format!("Jain {JAIN}, nobody starves: met"),
-        (true, false) => format!("Jain {JAIN}, nobody starves: MISSED"),
+        (true, true) => format!("Jain {JAIN}, none starves: met"),
+        (true, false) => format!("Jain {JAIN}, none starves: MISSED"),
     };
     println!(
         "{who:7} {:7} {:8.1} {:7.3} {:7.2} {:7.2} {:8}   {verdict}",
@@ -112,7 +112,7 @@ fn print(sharing: &Sharing, shares: &Shares) {
     );
     if shares.stalls > 0 {
         println!(
-            "        the path had lost its processor {} times",
+            "        the path's thread was not scheduled {} times",
             shares.stalls
         );
     }

@@ -1,5 +1,5 @@
 //! `cargo xtask live-garbage`: connections between the engine and the machine's
-//! kernel while somebody on the wire spoils packets of both directions.
+//! kernel while packets of both directions are corrupted on the wire.
 //!
 //! Exit code 1 when something did not hold, with the command that tries it
 //! again; 2 when there is no place to try it in.

@@ -10,7 +10,7 @@ use gigatcp_proof::{Rivals, Split, Trouble, compete};
 use gigatcp_units::Bytes;
 
 const PLAN: &str = include_str!("../../../experiments/duel/plan.toml");
-/// What is asked for.
+/// Minimum Jain's index.
 const JAIN: f64 = 0.95;
 
 fn main() -> ExitCode {
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was asked for.
+/// Command line options.
 struct Words {
     /// Only these series.
     only: Vec<String>,
@@ -117,7 +117,7 @@ fn said(trouble: Trouble) -> String {
 fn shares(split: &Split) -> String {
     let note = match split.stalls {
         0 => String::new(),
-        stalls => format!("  the path had lost its processor {stalls} times"),
+        stalls => format!("  the path's thread was not scheduled {stalls} times"),
     };
     format!(
         "{:8.1}  {:8.1}  {:6.3}{note}",

@@ -80,7 +80,7 @@ fn judge(soaked: &Soaked) -> ExitCode {
     let ways = &soaked.path.ways;
     let sum = |of: fn(&gigatcp_emulate::Way) -> u64| ways.iter().map(of).sum::<u64>();
     println!(
-        "  the path     {} packets, {} dropped, {} doubled, {} displaced",
+        "  the path     {} packets, {} dropped, {} duplicated, {} reordered",
         sum(|way| way.arrived().packets),
         sum(gigatcp_emulate::Way::dropped),
         sum(gigatcp_emulate::Way::duplicated),

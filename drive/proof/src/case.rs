@@ -23,7 +23,7 @@ pub enum Opener {
 /// Whose windows are tiny.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Windows {
-    /// Nobody's: buffers fit themselves to the path.
+    /// Neither: buffers are autotuned.
     Usual,
     /// The engine's.
     TinyEngine,
@@ -113,13 +113,13 @@ pub struct Case {
     /// Chances of a packet to be lost, by direction: from the engine, from the
     /// kernel.
     pub loss: [f64; 2],
-    /// Chances of a packet to be displaced, both directions.
+    /// Probability that a packet is reordered, both directions.
     pub reorder: f64,
-    /// Chances of a packet to be doubled, both directions.
+    /// Probability that a packet is duplicated, both directions.
     pub duplicate: f64,
     /// One-way delay.
     pub delay: Duration,
-    /// How much longer a displaced packet takes.
+    /// Extra delay of a reordered packet.
     pub displaced_by: Duration,
     /// Rate and queue of both directions; absent: no limit.
     pub rate: Option<(Rate, Bytes)>,
@@ -130,7 +130,7 @@ pub struct Case {
     /// Octets from the engine, from the kernel.
     pub sizes: [usize; 2],
     /// Largest packet that the path takes, if that is less than what both ends
-    /// have; it tells whoever sends a larger one.
+    /// have; it reports a larger one to its sender.
     pub narrow: Option<u16>,
     /// Chances of a packet to be marked that may be (RFC 3168), both directions;
     /// the kernel asks for that then.
@@ -286,7 +286,7 @@ impl fmt::Display for Case {
         write!(
             f,
             "{:?} opens over IPv{}, MTU {}{}, {} and the kernel's {}, loss {:.4} and {:.4}, \
-             displaced {:.3} by {}, doubled {:.3}, one way {}, {}, windows {:?}, ends {:?}, \
+             reordered {:.3} by {}, duplicated {:.3}; one way {}, {}, windows {:?}, ends {:?}, \
              {} and {} octets{}{}",
             self.opener,
             if self.is_v6 { 6 } else { 4 },

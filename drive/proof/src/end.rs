@@ -7,7 +7,7 @@ use std::time::Duration;
 use gigatcp_linux::socket;
 use gigatcp_live::Stream;
 
-/// See the module's own text.
+/// An end of a connection, the engine's or the kernel's.
 #[derive(Debug)]
 pub enum End {
     /// The engine's.
@@ -26,7 +26,7 @@ impl End {
         }
     }
 
-    /// What the engine knows of the connection, for messages.
+    /// The engine's state of the connection, for messages.
     #[must_use]
     pub fn state(&self) -> String {
         match self {

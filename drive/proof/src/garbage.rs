@@ -27,7 +27,7 @@ const ENGINE: [IpAddr; 2] = [
 const PORT: u16 = 81;
 /// Octets of each direction of each of them.
 const LEN: usize = 400_000;
-/// How long they may take: what is spoilt is lost.
+/// How long they may take: a corrupted packet is lost.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a victim waits before it is given up.
 const VICTIM_WAITS: Duration = Duration::from_millis(300);
@@ -140,7 +140,7 @@ impl Site<'_> {
         })
     }
 
-    /// Whether a connection at the meddler's mercy was one all the same.
+    /// Whether a connection whose packets are corrupted at will transferred its data anyway.
     fn victim(&self, kind: (usize, bool)) -> bool {
         let ends = self.open(kind, VICTIM_PORT, VICTIM_WAITS);
         ends.is_ok_and(|ends| compare(&ends, VICTIM_LEN, 0).is_ok())

@@ -5,7 +5,7 @@
 //! engine <- giga0 <- kernel forwards <- path0 <- hops <- path0 <- kernel
 //! ```
 //!
-//! The engine's device stands in the client's namespace beside that of the path;
+//! The engine's device is in the client's namespace next to that of the path;
 //! the kernel there is a router between them and no end of any connection. What
 //! it forwards stays as large as it is.
 
@@ -28,7 +28,7 @@ const ROUTER_V6: Ipv6Addr = Ipv6Addr::new(0xfd84, 0, 0, 0, 0, 0, 0, 1);
 /// The bits of both networks.
 const BITS_V4: u8 = 24;
 const BITS_V6: u8 = 64;
-/// How long the path may take to be empty once nobody sends any more.
+/// How long the path may take to be empty once both ends have stopped sending.
 const DRAINS: Duration = Duration::from_secs(20);
 
 /// What stands between engine and kernel.
@@ -51,7 +51,7 @@ pub struct LabConfig {
     pub processor: Option<usize>,
 }
 
-/// See the module's own text.
+/// The engine, an emulated path, and the kernel at its other end.
 #[derive(Debug)]
 pub struct Lab {
     /// The engine.

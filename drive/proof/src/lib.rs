@@ -14,15 +14,15 @@
 //! | `end.rs` | one end of a connection, the engine's or the kernel's |
 //! | `case.rs`, `cover.rs` | what a transfer is made of; sets of pairs |
 //! | `transfer.rs` | a transfer, and what must hold of it |
-//! | `relay.rs` | a wire to the engine with somebody on it |
-//! | `meddler.rs`, `garbage.rs` | who spoils packets; what must hold all the same |
+//! | `relay.rs` | a wire to the engine that changes packets |
+//! | `meddler.rs`, `garbage.rs` | corrupts packets; what must hold anyway |
 //! | `soak.rs`, `watch.rs` | mixed traffic for long; what the process holds of the system |
 //! | `many.rs` | many connections: what an idle one costs, how active ones share |
 //! | `doctor/` | what `gigatcp doctor` states of wrong settings, next to tests |
 //! | `rivals.rs` | a flow of the kernel and one of the engine on one path |
 //! | `octets.rs` | random octets that are not stored |
 //!
-//! Deliberately not here: how fast anything is, but for what stands beside the
+//! Out of scope: how fast anything is, except what is compared with the
 //! figures of the benchmarks (`examples/bench_many.rs`); two engines facing
 //! each other, which virtual time does better.
 #![cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! Many connections at once: what each costs while nothing happens, and whether
 //! they share a path fairly while all of them send.
 //!
-//! The kernel's share of the same is measured beside it: what its own socket of
+//! The kernel's share of the same is measured too: what its own socket of
 //! each connection takes, as far as it says, and how fairly its own senders
 //! share the same path.
 
@@ -50,7 +50,7 @@ pub struct Idle {
     pub kernel: Option<u64>,
 }
 
-/// Opens so many from the kernel to the engine, and looks.
+/// Opens `connections` from the kernel to the engine, and measures them.
 ///
 /// # Errors
 /// What failed, or what is missing.
@@ -126,13 +126,13 @@ pub struct Shares {
     pub goodput: f64,
     /// Jain's index: 1 where all have the same.
     pub jain: f64,
-    /// The least, as a share of the mean.
+    /// The minimum, as a share of the mean.
     pub least: f64,
-    /// The most, as a share of the mean.
+    /// The maximum, as a share of the mean.
     pub most: f64,
     /// How many had less than a tenth of the mean.
     pub starved: usize,
-    /// Times that the path had lost its processor.
+    /// How often the path's thread was not scheduled in time.
     pub stalls: u64,
 }
 
@@ -154,7 +154,7 @@ pub struct Sharing {
     pub warm_up: Duration,
     /// While it counts.
     pub window: Duration,
-    /// The congestion control of whoever sends.
+    /// The congestion control of the senders.
     pub control: &'static str,
 }
 
@@ -176,7 +176,7 @@ pub fn share(sharing: &Sharing) -> Result<Shares, Trouble> {
     };
     let counts = counts.map_err(said)?;
     let stalls = lab.path().stalls;
-    // What still waits to be sent is of no use to anybody.
+    // Data not yet sent is not needed.
     ours.0.iter().for_each(|stream| stream.as_stream().abort());
     drop((ours, theirs));
     lab.stack.stop().map_err(said)?;
@@ -280,7 +280,7 @@ impl Ends for Theirs {
     }
 }
 
-/// Nothing where it would have waited.
+/// `None` if the call would have blocked.
 fn unless_waiting(done: io::Result<usize>) -> io::Result<Option<usize>> {
     match done {
         Ok(octets) => Ok(Some(octets)),

@@ -1,14 +1,13 @@
-//! Somebody on the wire who spoils packets as they pass, in both directions.
+//! Corrupts packets of both directions on the wire.
 //!
 //! Connections are of two kinds, by their ports. Those of [`VICTIM_PORT`] get
-//! packets with any bits turned and right checksums: whoever can do that can do
-//! anything to them, and does. Of all others only what a checksum tells is
-//! spoilt (bits turned, lengths changed, packets cut), in place of the packet or
-//! beside it, and copies are made whose header for offloads lies about them:
-//! every octet of these connections must arrive.
+//! packets with any bits flipped and correct checksums: a peer that can do that can do anything to
+//! them, and does. Of all others, packets are corrupted only in ways that a checksum detects (bits
+//! flipped, lengths changed, packets cut), in place of the packet or in addition to it. Copies are
+//! made whose offload header is wrong about them: every octet of these connections must arrive.
 //!
-//! A checksum does not tell of all spoilt packets (two bits at the same place of
-//! two words): what it would not tell is not handed on.
+//! A checksum does not detect all corruption (two bits at the same place of two words): what it
+//! would not detect is not handed on.
 
 use gigatcp_emulate::{Packet, wire_octets};
 use gigatcp_linux::virtio::{HEADER_LEN, VirtioHeader};
@@ -23,10 +22,10 @@ use crate::relay::{Meddle, Way};
 pub const VICTIM_PORT: u16 = 0b0011_1111_1111_0000;
 /// Most bits turned in one packet.
 const MOST_BITS: u32 = 4;
-/// One packet in so many is meddled with.
+/// One packet in this many is corrupted.
 const ONE_IN: u32 = 6;
 
-/// See the module's own text.
+/// Corrupts packets on a [`crate::Relay`].
 #[derive(Debug)]
 pub struct Meddler {
     random: Pcg64Mcg,
@@ -58,7 +57,7 @@ impl Meddler {
         }
     }
 
-    /// A spoilt form of a wire packet.
+    /// A corrupted form of a wire packet.
     fn spoilt(&mut self, packet: &[u8]) -> Vec<u8> {
         let mut octets = packet.to_vec();
         match self.below(8) {
@@ -82,7 +81,7 @@ impl Meddler {
         octets
     }
 
-    /// A connection's packet of which only what a checksum tells may be spoilt.
+    /// Corrupts a connection's packet only in ways that a checksum detects.
     fn spoil_openly(&mut self, packet: &[u8], wire: &[Vec<u8>], out: &mut Vec<Vec<u8>>) {
         if self.one_in(3) {
             out.push(packet.to_vec());
@@ -226,7 +225,7 @@ fn sum_tcp(packet: &mut [u8]) {
     }
 }
 
-/// Whether nothing tells that it was spoilt.
+/// Whether the checksums do not detect the corruption.
 fn is_sound(packet: &[u8]) -> bool {
     let Ok((ip, carried)) = IpHeader::decode(packet) else {
         return false;

@@ -1,5 +1,5 @@
-//! A wire between the engine and a TUN device of the kernel, with somebody on it
-//! who sees every packet and says what is handed on in its place.
+//! A wire between the engine and a TUN device of the kernel, with a [`Meddle`] that sees every
+//! packet and decides what is handed on in its place.
 //!
 //! The engine's end is one of a pair of sockets, which keep packets apart as a
 //! TUN device does; so the engine can be given what no kernel would give: headers
@@ -41,7 +41,7 @@ pub trait Meddle: Send {
     fn on_packet(&mut self, way: Way, packet: &[u8], out: &mut Vec<Vec<u8>>);
 }
 
-/// See the module's own text.
+/// A thread that carries packets between the engine and the kernel.
 #[derive(Debug)]
 pub struct Relay {
     stop: Arc<AtomicBool>,

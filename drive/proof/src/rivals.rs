@@ -52,7 +52,7 @@ pub struct Split {
     pub engine: f64,
     /// The kernel's flow.
     pub kernel: f64,
-    /// Times that the path had lost its processor.
+    /// How often the path's thread was not scheduled in time.
     pub stalls: u64,
 }
 

@@ -52,7 +52,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// Connections that are over stay in TIME-WAIT for so long at either end, so
 /// memory grows until then.
 const WARM_UP: Duration = Duration::from_secs(180);
-/// Memory may grow by so much of itself, and so many octets.
+/// Maximum growth of memory: as a fraction of itself, and in octets.
 const GROWTH: (f64, u64) = (0.1, 8 << 20);
 
 /// What is wanted.

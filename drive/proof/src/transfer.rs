@@ -22,7 +22,7 @@ const PORT: u16 = 5001;
 /// What waits for longer has failed: much longer than anything takes, for a
 /// machine that has much else to do.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// Octets that whoever aborts has read before.
+/// Octets that the aborting end has read before.
 const BEFORE_ABORT: usize = 2_000;
 
 /// What came of a transfer that did not fail.
@@ -235,7 +235,7 @@ impl Side<'_> {
     }
 }
 
-/// `first` writes its octets, reads a little and aborts; `other` writes for ever
+/// `first` writes its octets, reads a little and aborts; `other` writes indefinitely
 /// and must learn of it. Octets compared.
 fn abort(first: End, other: &End, octets: &[u8]) -> Result<u64, String> {
     let (name, aborts) = (other.name(), first.name());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// See the module's own text.
+/// System resources that this process holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Held {
     /// Octets of memory that are resident.
@@ -59,7 +59,7 @@ fn entries(folder: &str) -> Vec<PathBuf> {
     read.flatten().map(|entry| entry.path()).collect()
 }
 
-/// Where the links of a folder point to; the descriptor that reads it is gone.
+/// Targets of the links in a directory; the descriptor that reads it is gone.
 fn links(folder: &str) -> Vec<PathBuf> {
     let paths = entries(folder);
     paths

@@ -328,7 +328,7 @@ fn hop_record(hop: &Hop<Packet>, max_backlog: u64, now: Instant) -> HopRecord {
     }
 }
 
-/// The record of a hop, whoever drove it.
+/// The record of a hop, simulated or live.
 pub(crate) fn record_of_hop(
     name: &str,
     counters: &HopCounters,

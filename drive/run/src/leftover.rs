@@ -1,37 +1,36 @@
 //! What a program that was killed has left half made, found by a later one.
 //!
-//! Files and folders that are being made have a hidden name with the number of
-//! the process that makes them, and are locked by it (`flock(2)`): the kernel
-//! takes the lock away however the process ends, so what nobody holds is
-//! nobody's. A number alone would not say so: it comes again, and means another
-//! process in another container.
+//! Files and directories in progress have a hidden name with the number of the process that writes
+//! them, and are locked by it (`flock(2)`). The kernel releases the lock however the process ends,
+//! so an unlocked one is abandoned. A number alone would not show that: it is reused, and means
+//! another process in another container.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// The longest that somebody takes from making a thing to locking it.
+/// Maximum time from creating a file or directory to locking it.
 const YOUNG: Duration = Duration::from_secs(60);
 
-/// Locks what was made at `path`, as long as the value lives; nothing where the
-/// file system has no locks.
+/// Locks the new file or directory at `path` while the value lives; `None` if the file system has
+/// no locks.
 #[must_use]
 pub fn lock(path: &Path) -> Option<File> {
     let file = opened(path)?;
-    // Whoever asks whether it is abandoned holds it for a moment.
+    // A process that checks whether it is abandoned holds the lock for a moment.
     file.lock().ok()?;
     Some(file)
 }
 
-/// What was made is a file or a folder; to open a pipe could take for ever, and a link
-/// leads to what is somebody else's.
+/// Opens a file or directory only: opening a pipe could block indefinitely, and a symbolic link
+/// leads elsewhere.
 fn opened(path: &Path) -> Option<File> {
     let kind = path.symlink_metadata().ok()?.file_type();
     (kind.is_file() || kind.is_dir()).then_some(())?;
     File::open(path).ok()
 }
 
-/// Whether nobody makes any more what stands at `path`, of process `maker`.
+/// Whether process `maker` no longer writes what is at `path`.
 #[must_use]
 pub fn is_abandoned(path: &Path, maker: u32) -> bool {
     let Some(file) = opened(path) else {

@@ -13,9 +13,9 @@
 //! * [`chance`], [`further`]: what of a run is random, and further seeds where one seed
 //!   says little.
 //! * [`leftover`]: what a program that was killed has left half made.
-//! * [`store`]: `runs/<name>-<hash>/`, written whole or not at all.
+//! * [`store`]: `runs/<name>-<hash>/`, written atomically.
 //! * [`tap`]: packets into a capture file.
-//! * [`watch`]: packets judged as they pass, without a file.
+//! * [`watch`]: packets analyzed as they pass, without a file.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

@@ -1,8 +1,6 @@
-//! What was asked for, granted and in effect where they differ: nothing is
-//! overridden in silence.
+//! What was requested, granted and in effect where they differ: nothing is overridden silently.
 //!
-//! A buffer of the engine that fits itself to the path is told of where it could
-//! not: its window is bounded, or it has none of its own.
+//! An autotuned buffer of the engine is listed if its window is bounded, or if it cannot grow.
 
 use gigatcp_plan::{Flow, Host, Scenario};
 use gigatcp_record::Negotiated;
@@ -27,7 +25,7 @@ pub(crate) fn of_engines(
     lines.into_iter().flatten().collect()
 }
 
-/// What was asked for, in words.
+/// Formats a requested buffer size.
 pub(crate) fn requested(octets: Option<Bytes>) -> String {
     octets.map_or_else(|| "auto".to_owned(), |octets| octets.to_string())
 }
@@ -103,7 +101,7 @@ fn of_route(host: &Host, metric: fn(&Profile) -> Option<Bytes>) -> Option<String
     ))
 }
 
-/// What a window of `effective` can carry, beside one of what was asked for.
+/// What a window of `effective` can carry, compared with one of the requested size.
 pub(crate) fn cost(flow: &Flow, min_rtt: Option<Duration>, effective: Bytes) -> String {
     let Some((rtt, requested)) = min_rtt.zip(flow.receive_buffer) else {
         return "no round trip was measured".to_owned();

@@ -55,7 +55,7 @@ pub struct Job {
     pub seed: u64,
     /// Runs per series.
     pub repeat: u32,
-    /// Folder for one capture per series and repeat; none = no captures.
+    /// Directory for one capture per series and repeat; `None`: no captures.
     pub captures: Option<PathBuf>,
     /// Whether the packets at the senders' interfaces are analyzed as they pass. Live, where
     /// there are captures, those are left for the caller to analyze.

@@ -132,7 +132,7 @@ pub(crate) fn host_numbers(scenario: &Scenario) -> BTreeMap<usize, usize> {
     nodes.into_iter().zip(0..).collect()
 }
 
-/// The hosts of these nodes. What their connections are is said by the flows.
+/// The hosts of these nodes. The flows define their connections.
 fn shared_hosts(
     scenario: &Scenario,
     numbers: &BTreeMap<usize, usize>,

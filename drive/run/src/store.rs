@@ -1,9 +1,8 @@
-//! The result store: `runs/<name>-<hash>/`, whole or not at all.
+//! The result store: `runs/<name>-<hash>/`, written atomically.
 //!
-//! Files are written into a hidden folder beside the final one, which takes
-//! its name only when everything is there. A folder that is not committed is
-//! removed, whatever happens: where the process had no time for it (`kill -9`), by
-//! the next one that stores something there.
+//! Files are written into a hidden directory next to the final one, which is renamed when it is
+//! complete. A directory that is not committed is always removed: if the process had no time for it
+//! (`kill -9`), by the next one that stores something there.
 
 use std::fs::{self, File};
 use std::io;
@@ -34,11 +33,11 @@ fn error(action: &'static str, path: &Path, source: io::Error) -> StoreError {
     }
 }
 
-/// A result folder that is being filled.
+/// A result directory that is being filled.
 #[derive(Debug)]
 pub struct Folder {
     building: PathBuf,
-    /// Says that somebody makes it.
+    /// Marks the directory as in use.
     lock: Option<File>,
     /// What others have left behind, and is removed.
     removed: Vec<PathBuf>,
@@ -51,13 +50,13 @@ impl Folder {
     /// the place cannot be written.
     ///
     /// # Errors
-    /// When the folder cannot be created.
+    /// When the directory cannot be created.
     pub fn begin(base: &Path, name: &str, hash: &str) -> Result<Self, StoreError> {
-        fs::create_dir_all(base).map_err(|e| error("create the folder", base, e))?;
+        fs::create_dir_all(base).map_err(|e| error("create the directory", base, e))?;
         let target = base.join(format!("{name}-{hash}"));
         let building = base.join(format!(".{name}-{hash}.{}", std::process::id()));
         let removed = clear(base);
-        fs::create_dir(&building).map_err(|e| error("create the folder", &building, e))?;
+        fs::create_dir(&building).map_err(|e| error("create the directory", &building, e))?;
         Ok(Self {
             lock: leftover::lock(&building),
             building,
@@ -67,14 +66,13 @@ impl Folder {
         })
     }
 
-    /// Half-made folders that runs which were killed had left there, and which are
-    /// removed.
+    /// Incomplete directories of killed runs that were found there and removed.
     #[must_use]
     pub fn removed(&self) -> &[PathBuf] {
         &self.removed
     }
 
-    /// Where files go until the folder is committed.
+    /// Where files go until the directory is committed.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.building
@@ -99,17 +97,17 @@ impl Folder {
         self.write("run.json", &json)
     }
 
-    /// Gives the folder its name, in place of an earlier run of the same plan
-    /// and seed, which goes only when this one stands; returns the final path.
+    /// Gives the directory its final name, in place of an earlier run of the same plan and seed,
+    /// which is removed only afterwards; returns the final path.
     ///
     /// # Errors
-    /// When the folder cannot be renamed. The earlier run then still stands.
+    /// When the directory cannot be renamed. The earlier run is then unchanged.
     pub fn commit(mut self) -> Result<PathBuf, StoreError> {
         let mut earlier = self.building.clone().into_os_string();
         earlier.push(EARLIER);
         let earlier = PathBuf::from(earlier);
         let replaces = self.target.exists();
-        // Under its hidden name it would be nobody's, for a moment.
+        // Under its hidden name it would look abandoned for a moment.
         let _held = leftover::lock(&self.target);
         if replaces {
             fs::rename(&self.target, &earlier).map_err(|e| error("replace", &self.target, e))?;
@@ -119,7 +117,7 @@ impl Folder {
                 // It was there a moment ago and its place is free.
                 let _ = fs::rename(&earlier, &self.target);
             }
-            return Err(error("finish the folder", &self.target, refused));
+            return Err(error("finish the directory", &self.target, refused));
         }
         self.committed = true;
         drop(self.lock.take());
@@ -134,7 +132,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if !self.committed {
-            // Nothing half-written stays; a failure here has nobody to tell.
+            // Removes the incomplete directory; a failure cannot be reported here.
             let _ = fs::remove_dir_all(&self.building);
         }
     }
@@ -144,8 +142,8 @@ impl Drop for Folder {
 /// of that.
 const EARLIER: &str = ".earlier";
 
-/// Removes what nobody makes any more in `base`, and gives runs back their name
-/// that were to be replaced and are not; says which were removed.
+/// Removes abandoned directories in `base`, and restores the name of runs whose replacement was not
+/// completed; returns what was removed.
 fn clear(base: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(base).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -175,7 +173,7 @@ fn clear(base: &Path) -> Vec<PathBuf> {
     removed
 }
 
-/// Whether a hidden folder's name, without its maker, is one of this file's:
+/// Whether a hidden directory's name, without its process number, is one of this file's:
 /// `.<name>-<hash>`, and `-live` behind the hash of a run in real time.
 fn is_run(stem: &str) -> bool {
     let stem = stem.strip_suffix("-live").unwrap_or(stem);

@@ -1,4 +1,4 @@
-//! Packets into a capture file: what an observer at the senders' doors sees.
+//! Writes packets to a capture file, as an observer at the sender's interface sees them.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use gigatcp_sim::packet::Packet;
 use gigatcp_units::Instant;
 use gigatcp_wire::IpHeader;
 
-/// A capture being written, shared between the world and whoever asks how it
-/// went.
+/// A capture being written, shared between the simulation and the caller that checks for its
+/// errors.
 #[derive(Clone)]
 pub struct CaptureTap {
     state: Arc<Mutex<State>>,

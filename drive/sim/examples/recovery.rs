@@ -1,16 +1,15 @@
-//! What loss recovery makes of a lossy or reordering path, beside what the
-//! literature says it should.
+//! Loss recovery over lossy and reordering paths, compared with what the literature predicts.
 //!
 //!     cargo run --release -p gigatcp-sim --example recovery [WORKLOAD [SETTING=VALUE ...]]
 //!
 //! Workloads (all of them without an argument): `cubic` (1 and 10 Gbit/s,
 //! 100 ms, one packet in 100 000 lost), `reno` (0.01 to 5 % lost), `reorder`
-//! (one packet in ten displaced by up to half a round trip), `slight` (66 ms,
+//! (one packet in ten reordered by up to half an RTT), `slight` (66 ms,
 //! 0.003 % lost, slight reordering). Settings switch mechanisms of the profile,
 //! e.g. `rack=false`, or choose by a word, e.g. `reduce_again=never`.
 //!
 //! Prints one line per path: goodput, what it is compared with, their ratio,
-//! packets lost on the path and segments sent again. The references:
+//! packets lost on the path and retransmissions. The references:
 //!
 //! * CUBIC: RFC 9438 section 5.2, W = 1.054 (RTT/p)^(3/4), or the link.
 //! * Reno, every segment acknowledged: C/(RTT sqrt(p)) with C = 1.31 for random
@@ -41,7 +40,7 @@ struct Workload {
     rate: u64,
     rtt: Duration,
     loss: f64,
-    /// How far packets are displaced, in parts of the round trip, and how many.
+    /// How far packets are reordered, as fractions of the RTT, and how many.
     displaced: &'static [(f64, f64)],
     seconds: u64,
 }
@@ -127,7 +126,7 @@ impl Workload {
         f64::from(self.mtu - 52)
     }
 
-    /// The rate of a window of so many segments, in Mbit/s, or the link's.
+    /// The rate of a window of `window` segments, in Mbit/s, or the link's.
     fn rate_of(&self, window: f64) -> f64 {
         let rate = window * self.smss() * 8.0 / self.rtt.as_secs_f64() / 1e6;
         rate.min(self.rate as f64 / 1e6 * self.smss() / f64::from(self.mtu))

@@ -326,7 +326,7 @@ impl Account {
             (Phase::Cwr, _) => Cause::EcnMarks,
             (_, Some(cause)) => cause,
             (_, None) if has_timed_out => Cause::RtoBackoff,
-            // Sent again in other sizes, without a reduction.
+            // Retransmitted in other sizes, without a reduction.
             (Phase::Loss, None) => return,
             (_, None) => Cause::Reordering,
         };

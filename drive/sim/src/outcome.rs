@@ -73,7 +73,7 @@ pub struct FlowOutcome {
     pub receiver: Endpoint,
     /// Samples of the sender.
     pub samples: Samples,
-    /// Time-sequence data, if asked for.
+    /// Time-sequence data, if requested.
     pub sequence: Option<Sequence>,
     /// When the receiver had read everything; absent when it had not.
     pub finished_at: Option<Instant>,

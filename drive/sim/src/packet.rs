@@ -213,8 +213,8 @@ pub(crate) const fn headers(ip: IpVersion) -> u32 {
 }
 
 /// Octets of the ICMP error about `dropped`: its IP header, its own, and what it
-/// quotes: a header and 8 octets (RFC 792), or as much as fits into the least
-/// MTU (RFC 4443 section 2.4).
+/// quotes: a header and 8 octets (RFC 792), or as much as fits into the minimum MTU (RFC 4443
+/// section 2.4).
 fn icmp_len(dropped: &Packet) -> u32 {
     let own = dropped.ip.header_len() + ICMP_HEADER;
     match dropped.ip.version() {

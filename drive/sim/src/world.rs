@@ -30,7 +30,7 @@ use crate::short_flows::ShortFlows;
 /// instant.
 const MOST_STEPS_AT_ONCE: u32 = 10_000_000;
 
-/// Watches packets at the hosts' doors, e.g. to write a capture.
+/// Watches packets at the hosts' interfaces, e.g. to write a capture.
 pub trait Tap {
     /// A packet with a segment, corrupted or not, passes the interface of the flow's sender
     /// (`at_sender`) or receiver, in or out. ICMP errors are not shown.
@@ -50,7 +50,7 @@ pub enum Ended {
     Finished,
     /// The configured end came first.
     OutOfTime,
-    /// Somebody asked to stop.
+    /// A caller requested the stop.
     Interrupted,
 }
 

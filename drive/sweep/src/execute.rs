@@ -224,7 +224,7 @@ fn row(job: &Job<'_>, cell: &Cell, seed: (u32, u64), stop: &AtomicBool) -> Optio
         return Some(CellRow::failed(refusal.message));
     }
     let now = AtomicU64::new(0);
-    // A world that finds a fault in itself panics; nothing of it is used afterwards.
+    // A simulation that detects an internal fault panics; none of its state is used afterwards.
     let run = || gigatcp_run::run::world(&series, seed, None, stop, &now);
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(record)) => (!record.partial).then(|| CellRow::of(&record, job.detail)),

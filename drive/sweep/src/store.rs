@@ -10,7 +10,7 @@
 //! and the first line says which schema it has. A line that is cut off at the end of a
 //! segment, where a sweep was killed, or whose checksum is wrong, counts as not there: its
 //! cell runs again. Nothing that is stored is ever changed. Lines reach the disk within
-//! [`SYNC`]: that is what a power cut can lose beside running cells.
+//! [`SYNC`]: that is what a power cut can lose in addition to running cells.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};

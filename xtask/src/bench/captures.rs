@@ -1,5 +1,5 @@
 //! How fast captures are read: `drive/capture/examples/bench.rs`, each
-//! workload beside its goal in packets per second of processor time, the
+//! workload next to its goal in packets per second of processor time, the
 //! system's share included. Wall time is not shown: reading waits for memory
 //! and for nothing else, and what shares the processor shows in it alone.
 //!

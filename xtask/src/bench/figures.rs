@@ -1,7 +1,7 @@
-//! Goodput on known paths beside what theory permits: goals, and the grid.
+//! Goodput on known paths, compared with what theory permits: goals, and the grid.
 //!
 //! Both are tables that an example of `gigatcp-run` prints. The grid is kept
-//! in the checkout: a change of behaviour changes its file, and review sees by
+//! in the checkout: a change of behavior changes its file, and review sees by
 //! how much. Where `--set` or `--only` make it another grid, nothing is kept.
 
 use std::process::Command;

@@ -1,9 +1,9 @@
-//! `cargo xtask bench`: the simulator's workloads, beside their goals.
+//! `cargo xtask bench`: the simulator's workloads, compared with their goals.
 //!
 //! Each run is a process of its own (`drive/sim/examples/bench.rs`), after a
-//! warm-up that is thrown away. Reported are the least, the middle and the
-//! most of the wall times, because a machine that others use too makes single
-//! numbers worthless; the middle is compared with the goal. Goals are shown,
+//! warm-up that is discarded. Reported are the minimum, median and maximum wall time, because a
+//! machine that others use too makes single numbers worthless; the median is compared with the
+//! goal. Goals are shown,
 //! never enforced: a slow machine is no broken build.
 //!
 //! `--short` runs less often. `--instructions` counts instructions under
@@ -14,10 +14,9 @@
 //! queues compared with FIFO, and ns-2. `--networks` runs those alone.
 //!
 //! Then how fast captures are read (`captures`), by processor time, and how
-//! fast their connections are judged (`summary`, or `--why` alone), beside other
-//! programs.
+//! fast their connections are analyzed (`summary`, or `--why` alone), compared with other programs.
 //!
-//! Then what the engine makes of known paths, beside what theory permits
+//! Then the engine's goodput on known paths, compared with what theory permits
 //! (`figures`): goals of goodput, and with `--grid` the grid that is kept as a
 //! snapshot. Those are of virtual time, exact, and the same on every machine.
 
@@ -61,8 +60,7 @@ const WORKLOADS: [Workload; 2] = [
 /// Segments in flight of the workloads that show a flat cost.
 const IN_FLIGHT: [&str; 4] = ["10", "1000", "100000", "1000000"];
 
-/// How much dearer a packet may be in the dearest of them than in the
-/// cheapest.
+/// Maximum ratio of the highest cost per packet to the lowest one.
 const FLAT: f64 = 1.25;
 
 /// Runs all workloads and prints what they cost, then the goals of goodput.
@@ -133,7 +131,7 @@ fn flat_cost(program: &Path, runs: usize) -> Result<(), Failed> {
     let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
     let most = costs.iter().copied().fold(0.0, f64::max);
     println!(
-        "flat cost: processor time per packet, dearest to cheapest: {:.2}{}",
+        "flat cost: processor time per packet, highest to lowest: {:.2}{}",
         most / least,
         beside("", most / least, FLAT)
     );
@@ -149,7 +147,7 @@ fn show(runs: &[Run], wall_goal: Option<(f64, f64)>, memory_goal: Option<f64>) {
         beside(" s", wall, goal) + &format!("; target {target} s: {:.2} of it", wall / target)
     });
     println!(
-        "  wall        {:.3} / {wall:.3} / {:.3} s (least, middle, most of {}){goals}",
+        "  wall        {:.3} / {wall:.3} / {:.3} s (min, median, max of {}){goals}",
         walls[0],
         walls[walls.len() - 1],
         runs.len()

@@ -1,11 +1,10 @@
-//! How fast `gigatcp why --summary` judges the connections of large captures,
-//! beside tcptrace and tshark in the same run, and beside `cat`, which does
-//! nothing but read.
+//! How fast `gigatcp why --summary` analyzes the connections of large captures, compared with
+//! tcptrace and tshark in the same run, and with `cat`, which only reads.
 //!
 //! Then how long it takes until there is a first graph to zoom into: `gigatcp why FILE
 //! --graph PAGE`, from its start to its end, with two threads, by wall time. Then the
-//! page is whole on the disk: all packets of the largest connections in it, what limited
-//! each of these at each time, and what is said of all is printed too.
+//! page is whole on the disk: all packets of the largest connections in it, what limited each of
+//! these at each time. The findings for all connections are printed too.
 //!
 //! The captures are made first (`drive/capture/examples/make_capture.rs`) and
 //! taken away. Rates are by processor time, the system's share included, since a
@@ -26,7 +25,7 @@ struct Capture {
     packets: u64,
     /// Millions of packets a second and thread.
     rate: f64,
-    /// Octets of memory beside 32 MiB for each connection, where that is asked.
+    /// Octets of memory per connection in addition to 32 MiB, if that is measured.
     connections: Option<u64>,
     /// Whether it is drawn too.
     is_drawn: bool,
@@ -93,7 +92,7 @@ const OTHERS: [Program; 3] = [
 const GRAPH_S: f64 = 1.0;
 const GRAPH_MB: f64 = 3.0;
 
-/// Octets for each connection, and those beside.
+/// Octets per connection, and the fixed amount in MiB.
 const PER_CONNECTION: f64 = 400.0;
 const BESIDE_MIB: f64 = 32.0;
 
@@ -208,7 +207,7 @@ fn first_graph(gigatcp: &Path, file: &Path, runs: usize, is_short: bool) -> Resu
     Ok(())
 }
 
-/// The run of several that took the least processor time.
+/// The run of several that took the lowest processor time.
 fn best(runs: usize, command: &Command) -> Result<Run, Failed> {
     let mut least: Option<Run> = None;
     for _ in 0..runs {
@@ -220,7 +219,7 @@ fn best(runs: usize, command: &Command) -> Result<Run, Failed> {
             least = Some(run);
         }
     }
-    least.ok_or_else(|| Failed::Usage("no run was asked for".into()))
+    least.ok_or_else(|| Failed::Usage("the number of runs is zero".into()))
 }
 
 fn cpu(run: &Run) -> f64 {
@@ -229,12 +228,12 @@ fn cpu(run: &Run) -> f64 {
 
 fn show(name: &str, run: &Run, (packets, octets): (u64, u64), ours: Option<&Run>) {
     let seconds = cpu(run);
-    let beside = ours.map_or(String::new(), |ours| {
+    let ratio = ours.map_or(String::new(), |ours| {
         format!(", {:.2} times ours", seconds / cpu(ours))
     });
     println!(
         "  {name}: {seconds:.3} s of processor, {:.2} million packets a second, {:.0} MB a second, \
-         {:.0} MiB{beside}",
+         {:.0} MiB{ratio}",
         packets as f64 / seconds / 1e6,
         octets as f64 / seconds / 1e6,
         run.peak_mib

@@ -183,8 +183,8 @@ fn try_one(copy: &Path, candidate: &Candidate<'_>) -> Result<Outcome, Failed> {
     Ok(outcome)
 }
 
-/// `text` with the body of `fn name` replaced: by nothing where it returns
-/// nothing, else by `value`. Relies on `rustfmt` for where the body ends.
+/// `text` with the body of `fn name` emptied if it returns nothing, otherwise replaced by `value`.
+/// Relies on `rustfmt` for where the body ends.
 fn without_body(text: &str, name: &str, value: &str) -> Option<String> {
     let is_name = |rest: &str| rest.starts_with(['(', '<']);
     let needle = format!("fn {name}");

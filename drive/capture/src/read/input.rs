@@ -153,7 +153,7 @@ impl Input {
 
     #[cold]
     fn release(&mut self) {
-        // Whole pieces, so that nothing of what is being looked at goes.
+        // Whole pieces, so that the piece being read is not released.
         let end = self.at - self.at % KEPT;
         if let Data::Mapped(map) = &self.data {
             map.release(self.release_at - KEPT..end);
@@ -178,7 +178,7 @@ impl Input {
         Ok(len - left)
     }
 
-    /// Makes a stream of what is left, for whoever takes octets apart further.
+    /// Makes a stream of what is left, for a reader of other formats.
     pub fn into_stream(self) -> Box<dyn Read + Send> {
         match self.data {
             Data::Streamed(mut stream) => {

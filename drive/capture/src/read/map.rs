@@ -1,10 +1,9 @@
 //! A file as memory: the only unsafe code of this crate.
 //!
 //! A mapping costs no copy, so a capture larger than memory is read at the
-//! speed of the page cache. The price: should somebody cut the file while it
-//! is mapped, the system ends the process with a signal, as with every program
-//! that maps. Whoever reads a file that is still being written reads it as a
-//! stream instead: [`crate::CaptureReader::from_reader`].
+//! speed of the page cache. The price: if the file is truncated while it is mapped, the system ends
+//! the process with a signal, as with every program that maps. A file that is still being written
+//! is therefore read as a stream: [`crate::CaptureReader::from_reader`].
 
 use std::fs::File;
 use std::io;
@@ -26,8 +25,8 @@ impl Map {
     #[allow(unsafe_code)]
     pub fn new(file: &File) -> io::Result<Self> {
         // SAFETY: the octets are only ever read, as octets, so any content is
-        // a valid one. That another process may change the file meanwhile
-        // cannot be excluded by anybody; the readers check each length they
+        // a valid one. That another process may change the file meanwhile cannot be excluded; the
+        // readers check each length they
         // read against the mapping's and never read one twice to trust it.
         let map = unsafe { Mmap::map(file)? };
         // Advice alone: a system that does not take it reads more slowly.
@@ -36,8 +35,8 @@ impl Map {
         Ok(Self(map))
     }
 
-    /// The octets of `range` are not needed any more: their memory may go to
-    /// somebody else. Whoever looks at them all the same reads them again.
+    /// Releases the octets of `range`, whose memory may be reused. A later access reads them from
+    /// the file again.
     #[allow(unsafe_code)]
     pub fn release(&self, range: Range<usize>) {
         #[cfg(unix)]

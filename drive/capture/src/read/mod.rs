@@ -153,7 +153,7 @@ impl CaptureReader {
     /// Reads standard input.
     ///
     /// # Errors
-    /// [`ReadError`], when it is no capture.
+    /// [`ReadError`], unless it is a capture.
     pub fn standard_input() -> Result<Self, ReadError> {
         Self::from_reader(io::stdin())
     }
@@ -161,7 +161,7 @@ impl CaptureReader {
     /// Reads a stream, such as a pipe or a file that is still being written.
     ///
     /// # Errors
-    /// [`ReadError`], when it is no capture.
+    /// [`ReadError`], unless it is a capture.
     pub fn from_reader(stream: impl Read + Send + 'static) -> Result<Self, ReadError> {
         Self::start(Input::streamed(Box::new(stream)))
     }
@@ -235,7 +235,7 @@ impl CaptureReader {
     /// Hands records to `take` as long as they are plain ones of a pcap file
     /// and `take` wants them: many in a row for the price of little more than
     /// looking at them. The one that is not taken is the next record still, so
-    /// that whoever calls this before every [`Self::next_record`] misses none.
+    /// that a caller that calls this before every [`Self::next_record`] misses none.
     /// It ends now and then by itself.
     #[inline(always)]
     pub fn next_plain(&mut self, take: impl FnMut(PlainRecord<'_>) -> bool) {
@@ -360,7 +360,7 @@ impl CaptureReader {
         &self.notes
     }
 
-    /// The same, for whoever takes packets apart and finds more.
+    /// Notes so far, for callers that parse packets and add to them.
     pub const fn notes_mut(&mut self) -> &mut Notes {
         &mut self.notes
     }

@@ -52,7 +52,7 @@ pub enum NoteKind {
     BadTrailer,
     /// A block without packets and larger than any packet was passed over.
     HugeBlock,
-    /// The version of the format is none that is known; read all the same.
+    /// The version of the format is unknown; read anyway.
     UnknownVersion,
     /// The clock of an interface stepped back; the amount is by how many
     /// nanoseconds.
@@ -74,14 +74,13 @@ pub enum NoteKind {
     NotIp,
     /// An IP packet that is not TCP; the detail is its protocol number.
     NotTcp,
-    /// A fragment other than the first, of a packet that was not put together:
-    /// it has no TCP header.
+    /// A fragment other than the first, of a packet that was not reassembled: it has no TCP header.
     LaterFragment,
     /// A first fragment whose rest did not come: read as a segment of what it
     /// holds.
     FirstFragmentAlone,
     /// Fragments that overlap, or say different things of where their packet
-    /// ends, so that it was not put together (RFC 5722).
+    /// ends, so that it was not reassembled (RFC 5722).
     FragmentsContradict,
     /// A fragment that came again.
     FragmentTwice,

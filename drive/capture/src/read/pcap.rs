@@ -9,8 +9,7 @@
 //! which three headers in a row make sense, beginning behind the header of the
 //! record before, since the damaged length may have been that one's.
 //!
-//! Deliberately not here: Ixia's and the two rarer magics, which nothing
-//! writes any more.
+//! Out of scope: Ixia's and the two rarer magics, which no program writes any more.
 
 use std::io;
 
@@ -32,9 +31,9 @@ const MAX_RECORD: u32 = 16 << 20;
 const CHAIN: usize = 3;
 /// How far the times of such records may be from the last one before, s.
 const FAR: u32 = 86_400;
-/// How far plain records are handed out at once: what lies behind is given up
-/// as often, and whoever takes them judges what has ended, whose memory the next
-/// connections take while it is still in the processor's cache.
+/// How many octets of plain records are handed out at a time. What lies behind is released as
+/// often, and the caller analyzes the connections that have ended: the next connections reuse their
+/// memory while it is still in the CPU's cache.
 const STRETCH: usize = 1 << 17;
 /// How many octets are looked through before they are let go.
 const STRIDE: usize = 64 << 10;
@@ -458,8 +457,8 @@ impl Pcap {
     }
 
     /// Goes to the next place from which records make sense, beginning inside
-    /// the last record. Says whether there is one; if not, nothing of what
-    /// was looked through is needed any more.
+    /// the last record. Returns whether there is one; if not, the octets that were searched are not
+    /// needed any more.
     fn search(&self, work: &mut Work<'_>) -> io::Result<bool> {
         let mut at = 1;
         while work.input.has(at + self.head)? {

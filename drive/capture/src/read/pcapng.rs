@@ -7,8 +7,8 @@
 //! leads to no other block, the reader looks octet by octet for a block of a
 //! known kind whose two lengths agree.
 //!
-//! Deliberately not here: time zones of interfaces (`if_tzone`, which nobody
-//! could define), filters and hashes.
+//! Out of scope: time zones of interfaces (`if_tzone`, which has no definition), filters and
+//! hashes.
 
 use std::io;
 

@@ -72,7 +72,7 @@ pub struct Record<'a> {
     /// Where it begins: octets from the beginning of the file, uncompressed.
     pub offset: u64,
     /// When it was captured: since 1970 where the file says so, which printed
-    /// packets without a date do not; nothing where there is no time at all.
+    /// packets without a date do not; `None` if there is no time at all.
     pub time: Option<Instant>,
     /// Octets it had on the wire, without the frame check sequence.
     pub wire_len: u32,

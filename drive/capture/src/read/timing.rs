@@ -8,9 +8,9 @@ const NANOS: u64 = 1_000_000_000;
 /// draft-ietf-opsawg-pcapng section 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resolution {
-    /// So many nanoseconds.
+    /// A tick is this many nanoseconds.
     Nanoseconds(u64),
-    /// So many ticks make a nanosecond: finer than is kept.
+    /// This many ticks make a nanosecond: finer than is kept.
     TicksPerNanosecond(u64),
     /// Two to this power ticks make a second.
     BinaryFraction(u8),
@@ -35,7 +35,7 @@ impl Resolution {
         })
     }
 
-    /// Nanoseconds of so many ticks.
+    /// Converts ticks to nanoseconds.
     #[inline]
     pub fn nanoseconds(self, ticks: u64) -> Option<u64> {
         match self {
@@ -70,7 +70,7 @@ impl Clock {
         }
     }
 
-    /// The time that so many ticks mean; nothing when it is out of range.
+    /// Converts ticks to a time; `None` if it is out of range.
     #[inline]
     pub fn time(&self, ticks: u64) -> Option<Instant> {
         let nanos = self.resolution?.nanoseconds(ticks)?;

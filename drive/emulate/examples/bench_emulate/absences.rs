@@ -4,9 +4,9 @@
 //! On each processor a thread of the class that the path has does nothing but
 //! read the clock. Between two readings lie some 50 ns; where much more lies, an
 //! interrupt, another thread or the hypervisor had the processor. A packet
-//! that is due in such a gap is late, whoever hands it over: the share of the time
-//! that gaps of 50 us and more take is the share of packets that cannot be in time
-//! to 50 us, but for those whose thread finds another processor.
+//! that is due in such a gap is late, whichever thread hands it over. The share of the time that
+//! gaps of 50 us and more take is the share of packets that cannot be in time to 50 us, except
+//! those whose thread finds another CPU.
 
 use std::thread;
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub fn measure(effort: Effort) -> Result<(), Any> {
 /// The gaps between readings of the clock on a processor.
 fn watch(processor: usize) -> std::io::Result<[Gaps; FROM.len()]> {
     process::pin_to_processor(processor)?;
-    // A wish: without the privilege, other threads count as well.
+    // Best effort: without the privilege, other threads count as well.
     let _ = clock::be_punctual(clock::Rank::Path);
     let mut gaps = [Gaps::default(); FROM.len()];
     let mut last = clock::monotonic();

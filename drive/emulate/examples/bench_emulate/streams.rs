@@ -1,7 +1,7 @@
 //! One TCP flow of the kernel at both ends: goodput in a window of time after a
 //! warm-up. Sender, receiver and path run wherever the kernel puts them: with a
 //! processor each, the one that the path happened to share was what limited
-//! the flow. All octets are the same memory; nobody checks them here: tests do.
+//! the flow. All octets are the same memory; they are not checked here: tests do that.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};

@@ -2,8 +2,8 @@
 //!
 //! Each datagram carries the moment before it was sent, and the receiving kernel
 //! notes when it came in, so that no wake-up of a thread is measured but the
-//! path's own. What the sending system call costs is in the figures, and stands
-//! beside them as that of a path that does nothing.
+//! path's own. The cost of the sending system call is included in the figures, and is listed
+//! separately as that of an empty path.
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;
@@ -152,7 +152,7 @@ pub fn measure_halts(effort: Effort) -> Result<(), Any> {
             }
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
-                    // Nobody listens, and the other end says so now and then.
+                    // The port is closed, so some sends fail with a refused connection.
                     let _ = sender.send(&[0; PAYLOAD]);
                 }
             });
@@ -277,7 +277,7 @@ fn send(
     when: impl Fn(usize) -> f64,
 ) -> Result<(), Any> {
     process::pin_to_processor(0)?;
-    // A wish: what disturbs the sender is not the path's.
+    // Best effort: a disturbance of the sender is not a fault of the path.
     let _ = clock::be_punctual(clock::Rank::Path);
     let began = seconds_since(zero) + 0.02;
     let mut payload = [0; PAYLOAD];

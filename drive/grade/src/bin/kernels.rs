@@ -159,7 +159,7 @@ fn work(
         let name = format!("{}-{seed}", family.name);
         let said = one(&family, seed, make, &name, programs);
         if !said.is_empty() {
-            // A log that nobody reads any more is no reason to end.
+            // If the log is closed, the run continues.
             let _ = writeln!(std::io::stdout(), "[{number}/{total}] {name}: {said}");
         }
     }

@@ -1,7 +1,7 @@
-//! Worlds of a network that does more than wait in line: what is drawn beside the cause.
+//! Simulations of networks with more than a FIFO queue: elements drawn in addition to the cause.
 //!
 //! A queue that manages itself, a link whose rate changes, ACKs in groups, losses in
-//! bursts, a dialog instead of a stream, datagrams beside it. None of them is the cause
+//! bursts, a dialog instead of a stream, cross traffic of datagrams. None of them is the cause
 //! except where it makes one: bursts are the random losses, a dialog is the application's
 //! limit, and many datagrams are cross traffic. (A managed queue that limits is a cause of its
 //! own, in `impairments.rs`.)
@@ -133,11 +133,11 @@ fn application(site: &mut Site<'_>, words: String) {
 }
 
 /// Datagrams of another host take a share of the bottleneck.
-fn datagrams(site: &mut Site<'_>, [least, most]: [f64; 2]) {
+fn datagrams(site: &mut Site<'_>, [min, max]: [f64; 2]) {
     let payload = 1_400.0;
     // What its headers and those of the link take besides.
     let share = payload / (payload + 28.0 + 38.0);
-    let rate = site.base.rate * site.draw.between(least, most) * share;
+    let rate = site.base.rate * site.draw.between(min, max) * share;
     let burst = site.draw.pick(&[1, 1, 4, 20]);
     let words = format!(
         "datagrams, rate {} kbit/s, size 1400 B, burst {burst}",

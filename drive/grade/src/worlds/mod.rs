@@ -10,7 +10,7 @@
 //! | `draw.rs` | random parameters |
 //! | `draft.rs` | a plan being drawn up, and its text |
 //! | `base.rs` | a world in which nothing is wrong |
-//! | `elements.rs` | queues, links, applications and datagrams beside the cause |
+//! | `elements.rs` | queues, links, applications and datagrams in addition to the cause |
 //! | `causes.rs`, `caps.rs`, `impairments.rs` | what each cause changes in it |
 //! | `facts.rs`, `labels.rs` | what the simulator counted; whether a label is true |
 //! | `pairs.rs` | worlds with two limits |
@@ -136,7 +136,7 @@ fn draw_world(recipe: &Recipe, seed: u64, sub_seed: u64, paths: Paths) -> Graded
     };
     (recipe.inject)(&mut site);
     let added = (paths == Paths::Elements).then(|| elements::add(recipe.id, seed, &mut site));
-    // There a list of packets says what is lost, whoever sent them.
+    // There a list of packets defines which are lost, whichever host sent them.
     let is_listed = draft
         .forward
         .iter()

@@ -63,13 +63,13 @@ struct Pending {
     underway: Underway,
 }
 
-/// The kernel in a laboratory, for one script.
+/// The kernel in a test network namespace, for one script.
 #[derive(Debug)]
 pub struct KernelStack<'a> {
     lab: &'a mut Lab,
     shell: Shell,
     names: Names,
-    /// Before the table: calls under way end before their descriptors close.
+    /// Before the table: calls in progress end before their descriptors close.
     pending: Vec<Pending>,
     workers: Workers,
     table: Table,

@@ -53,13 +53,13 @@ impl Worker {
     }
 }
 
-/// The worker's life: tasks, one by one, until nobody can send any.
+/// Runs the worker: tasks, one by one, until the sender is gone.
 fn serve(queue: &Receiver<Order>, number: &AtomicI32) {
     number.store(kernel_thread::id(), Ordering::Release);
     while let Ok(order) = queue.recv() {
         order.entered.store(true, Ordering::Release);
         let result = (order.task)();
-        // Nobody may wait for it any more: then the script is over.
+        // If the receiver is gone, the script is over.
         let _ = order.result.send((clock::monotonic(), result));
     }
 }
@@ -74,7 +74,7 @@ impl Drop for Worker {
     }
 }
 
-/// A call under way.
+/// A call in progress.
 #[derive(Debug)]
 pub(crate) struct Underway {
     /// Taken out when the call is over.
@@ -141,8 +141,8 @@ impl Workers {
 
     /// What came of a call that blocked, if it is over; else the call again.
     ///
-    /// A call that was woken and has not yet come back is waited for: whoever
-    /// woke it did so before asking.
+    /// A call that was woken and has not yet returned is waited for: the event that woke it
+    /// happened before this query.
     pub(crate) fn poll(&mut self, mut underway: Underway) -> Result<Done, Underway> {
         let latest = clock::monotonic() + LONGEST.as_nanos() as i64;
         loop {
@@ -173,7 +173,7 @@ impl Underway {
 }
 
 impl Drop for Underway {
-    /// Takes the worker out of its call: nobody waits for it any more.
+    /// Interrupts the worker's call, whose result is no longer needed.
     fn drop(&mut self) {
         while self.worker.is_some() {
             let _ = kernel_thread::interrupt(self.thread());

@@ -1,4 +1,4 @@
-//! System calls that packet scripts need and nobody else, each wrapped once;
+//! System calls that only packet scripts need, each wrapped once;
 //! the others are `gigatcp-linux`'s.
 //!
 //! Every function here takes and gives Rust types and turns `-1` into the

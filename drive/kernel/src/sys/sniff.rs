@@ -9,7 +9,7 @@ use gigatcp_linux::{check, check_size, clock, own};
 /// All protocols, in network byte order as packet sockets want it.
 const ALL: u16 = (libc::ETH_P_ALL as u16).to_be();
 
-/// Octets asked for behind the socket: what a burst of a whole script needs.
+/// Receive buffer of the socket in octets: enough for a burst of a whole script.
 const BUFFER: libc::c_int = 8 << 20;
 
 /// The largest packet there is.

@@ -190,7 +190,7 @@ pub(crate) fn close(fd: RawFd) -> io::Result<i32> {
 pub(crate) enum Buffer {
     /// These. They may be shared with the kernel beyond the call.
     Octets(Arc<Vec<u8>>),
-    /// So many at an address where nothing is: the kernel says EFAULT.
+    /// This many octets at an invalid address: the kernel returns EFAULT.
     Nowhere(usize),
 }
 
@@ -203,8 +203,8 @@ impl Buffer {
         }
     }
 
-    /// Where they are. The kernel checks every address it reads from, so that
-    /// the null address is an error to it and to nobody else.
+    /// The address. The kernel checks every address that it reads from, so the null address only
+    /// causes an error.
     fn as_ptr(&self) -> *const libc::c_void {
         match self {
             Self::Octets(octets) => octets.as_ptr().cast(),

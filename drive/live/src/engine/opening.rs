@@ -44,7 +44,10 @@ impl Engine {
         }
         let mut inner = socket.lock();
         if inner.is_orphan {
-            return no(io::ErrorKind::Interrupted, "nobody waits for it any more");
+            return no(
+                io::ErrorKind::Interrupted,
+                "the caller no longer waits for it",
+            );
         }
         let at = now();
         let Some((tuple, predecessor)) = self.choose_port(endpoints, remote.port(), options) else {
@@ -58,7 +61,7 @@ impl Engine {
         Ok(self.register(socket, &mut inner, tuple, connection))
     }
 
-    /// The port asked for, or one that is free; and what a connection in
+    /// The requested port, or one that is free; and what a connection in
     /// TIME-WAIT leaves that gives way there.
     fn choose_port(
         &mut self,
@@ -181,7 +184,7 @@ impl Engine {
             .find(|at| self.listening.contains_key(at))
     }
 
-    /// Sends what a listener has to say, and hands over what is wanted of it.
+    /// Sends a listener's segments, and hands over its connections.
     pub(super) fn pump_listener(&mut self, at: SocketAddr) -> io::Result<()> {
         while !self.is_blocked() {
             let Some(listening) = self.listening.get_mut(&at) else {

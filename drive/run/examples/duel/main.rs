@@ -3,21 +3,19 @@
 //! Every series of `experiments/duel/plan.toml` with five pairings of stacks:
 //! both kernels, both engines, each against the other, and both engines in
 //! virtual time. The random losses of a series are the same packets by number in
-//! all of them, since path and seed are. Then what the issue of it is: engine
-//! over kernel, goodput and share of segments sent again, and virtual time over
-//! real time.
+//! all of them, since path and seed are. Then the comparisons: engine over kernel, goodput and
+//! share of retransmitted segments, and virtual time over real time.
 //!
 //! Counted is what the receiver had read while the sender's application wrote:
 //! what it left in its send buffer arrives seconds later, and the two do not
 //! keep equally large ones.
 //!
-//! On a guest of a hypervisor that others keep busy, `--steal-at-most PERCENT`
-//! makes a run again during which more than so much of the processors' time was
-//! stolen, [`ATTEMPTS`] times at most, and takes the one with the least: chosen by
-//! what was done to the machine and not by what came out.
+//! On a guest of a busy hypervisor, `--steal-at-most PERCENT` repeats a run during which more than
+//! this share of CPU time was stolen, at most [`ATTEMPTS`] times. It takes the run with the lowest
+//! share: the choice depends on the machine's load, not on the result.
 //!
 //! Printed are all figures, then each ratio of each series, and how many lie
-//! inside what is asked for (`ratios`). With `--store DIR` the whole records
+//! inside the required range (`ratios`). With `--store DIR` the whole records
 //! are kept, cwnd and round trip by the plan's sampling step among them.
 
 mod ratios;
@@ -65,7 +63,7 @@ pub(crate) const VIRTUAL: usize = 4;
 #[derive(Clone, Copy)]
 pub(crate) struct Figures {
     pub(crate) mbps: f64,
-    /// Of the segments sent, those sent again, in thousandths.
+    /// Retransmitted segments per thousand segments sent.
     pub(crate) resent: f64,
     /// Means of the samples: milliseconds, and segments of 1448 octets.
     rtt: f64,
@@ -121,7 +119,7 @@ fn plan(pairing: &Pairing, set: &[String]) -> Result<Plan, String> {
 /// How often a run is made that the machine disturbs.
 const ATTEMPTS: u32 = 5;
 
-/// Runs one series with one pairing, as often as is asked for.
+/// Runs one series with one pairing, as often as configured.
 fn run(pairing: &Pairing, series: &str, words: &Words) -> Result<Vec<Run>, String> {
     let runs: Result<Vec<Run>, String> = (0..words.repeat)
         .map(|repeat| least_disturbed(pairing, series, repeat, words))
@@ -165,7 +163,7 @@ fn least_disturbed(
     Ok(Run { record, attempts })
 }
 
-/// Share of the processors' time that was stolen; none where nobody tells.
+/// Share of CPU time that was stolen; `None` if unknown.
 fn stolen(record: &SeriesRecord) -> f64 {
     let live = record.live.as_ref();
     live.and_then(|live| live.steal_fraction).unwrap_or(0.0)
@@ -272,7 +270,7 @@ fn notes(run: &Run) -> String {
         notes.push(format!("steal {:.1} %", stolen * 100.0));
     }
     if run.attempts > 1 {
-        notes.push(format!("the least of {} runs", run.attempts));
+        notes.push(format!("the lowest steal of {} runs", run.attempts));
     }
     if live.stalls > 0 {
         let ms = live.stalled_ns as f64 / 1e6;

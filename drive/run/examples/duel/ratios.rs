@@ -1,4 +1,4 @@
-//! Who got how much of what over whom: the ratios that are asked for.
+//! Ratios between pairings of stacks, and the range required of each.
 //!
 //! A ratio of a series is that of the means over its repeats. Repeats of two
 //! pairings have their seeds in common, hence the same packets lost by number; the
@@ -8,8 +8,7 @@
 
 use crate::{ENGINES, Figures, KERNELS, Rows, VIRTUAL};
 
-/// A ratio that is asked for: its name, who over whom, of what, and between
-/// what.
+/// A required ratio: its name, numerator and denominator, quantity, and range.
 struct Ratio {
     name: &'static str,
     above: usize,
@@ -104,7 +103,7 @@ impl Estimate {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / repeats;
         let (top, bottom) = (mean(above), mean(below));
         if top == bottom {
-            // Nobody sends anything again: both are alike.
+            // No pairing retransmits anything: the ratio is 1.
             return Self {
                 value: 1.0,
                 error: None,
@@ -132,8 +131,8 @@ impl Estimate {
 }
 
 /// Prints each ratio of each series with its standard error, a star where it is
-/// outside what is asked for, two where it is so by more than two standard errors;
-/// then least, middle and most of each, and how many are inside.
+/// outside the required range, two where it is so by more than two standard errors;
+/// then minimum, median and maximum of each, and how many are inside.
 pub(crate) fn print(found: &[(String, Rows)]) {
     println!("\neach in the order of the table below");
     let mut all: Vec<Vec<Estimate>> = vec![Vec::new(); RATIOS.len()];

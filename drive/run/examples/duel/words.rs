@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::PAIRINGS;
 
-/// What is asked for.
+/// Command line options.
 pub(crate) struct Words {
     /// Series by name; none: all.
     pub(crate) only: Vec<String>,

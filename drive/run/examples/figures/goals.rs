@@ -1,20 +1,20 @@
-//! What is asked of congestion control and loss recovery, measured beside it.
+//! Goals for congestion control and loss recovery, next to measured results.
 //!
 //! * CUBIC over 1 and 10 Gbit/s, 100 ms, one packet in 100 000 lost: 90 % of
 //!   what RFC 9438's response function and the link allow.
 //! * Reno, every segment acknowledged, 0.01 to 5 % lost: 95 % of the
 //!   square-root law with its constant for random loss, 1.31 (Mathis et al.
-//!   1997). Two more models stand beside it, because that law is of windows
+//!   1997). Two more models are listed with it, because that law is of windows
 //!   that grow without pause: Padhye et al. 1998 knows timeouts; the ideal in
 //!   rounds repairs everything in one round in which its window does not grow,
-//!   which is the least that RFC 5681 and 6675 allow.
-//! * One packet in ten displaced by up to half a round trip: 95 % of the same
+//! the minimum that RFC 5681 and 6675 allow. * One packet in ten reordered by up to half an RTT: 95
+//! % of the same
 //!   path without.
 //! * 66 ms, 0.003 % lost, slight reordering: 90 % of what the loss alone leaves,
 //!   and at most twice as many retransmissions as losses.
 //!
-//! Each ratio is of one seed; printed are the middle, the least and the most
-//! of several, and the middle is judged.
+//! Each ratio is of one seed; printed are the median, minimum and maximum of several. The median
+//! decides.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ impl Goals {
         ] {
             let path = format!("{control} {rate} Mbit/s {rtt_ms} ms MTU 1500");
             let control = control.to_lowercase();
-            for (what, displaced) in [("in order", false), ("10 % displaced", true)] {
+            for (what, displaced) in [("in order", false), ("10 % reordered", true)] {
                 let set = vec![
                     format!("flow.congestion_control={control}"),
                     hops(rate, rtt_ms, displaced),
@@ -109,7 +109,7 @@ impl Goals {
                 self.case(&format!("{path} {what}"), &["duration=40 s"], set);
             }
             let straight = Asked::OfCase(format!("{path} in order"), 0.95);
-            self.ask(&format!("{path} 10 % displaced"), straight);
+            self.ask(&format!("{path} 10 % reordered"), straight);
         }
     }
 
@@ -174,8 +174,8 @@ pub fn print(seeds: u32, set: &[String], only: &str) -> Result<(), String> {
     let names = all.cases.iter().map(|case| case.name.as_str());
     let ran: BTreeMap<&str, Ran> = names.zip(ran).collect();
     println!(
-        "{:<49} {:>9}  {:<27} {:<16} beside it",
-        "goal (middle, least to most of the seeds)", "Mbit/s", "measured", "asked"
+        "{:<49} {:>9}  {:<27} {:<16} models",
+        "goal (median, min to max of the seeds)", "Mbit/s", "measured", "asked"
     );
     for goal in &all.goals {
         println!("{}", goal.line(&ran));
@@ -251,7 +251,7 @@ impl Goal {
     }
 }
 
-/// Segments sent again per packet that was lost, in whatever way.
+/// Retransmissions per lost packet, whatever the cause of the loss.
 fn resent_per_loss(record: &SeriesRecord) -> f64 {
     let drops = record.hops.iter();
     let drops = drops.map(|hop| hop.dropped_packets());

@@ -1,9 +1,9 @@
 //! The grid: loss x round-trip time x MTU x window, one cell per combination.
 //!
-//! CUBIC as it comes, over 1 Gbit/s. A cell is goodput in Mbit/s, its ratio to
-//! the least that link, window or response function permit, and the letter of
-//! that one. Virtual time is deterministic, so the numbers are exact: the same
-//! on every machine, and different only where behaviour is.
+//! CUBIC with its defaults, over 1 Gbit/s. A cell is goodput in Mbit/s, its ratio to the lowest of
+//! the bounds by link, window and response function, and the letter of that one. Virtual time is
+//! deterministic, so the numbers are exact: the same on every machine, and different only if
+//! behavior is.
 //!
 //! How long a cell runs follows from what theory expects of it (`span`), and
 //! its start is left out, so that slow start is no part of any cell.
@@ -122,10 +122,10 @@ pub fn heading() -> String {
         "\
 Goodput of one CUBIC flow over 1 Gbit/s: loss x round-trip time x MTU x receive buffer.
 
-A cell: goodput in Mbit/s, its ratio to the least that theory permits, and which that is:
+A cell: goodput in Mbit/s, its ratio to the lowest bound by theory, and which that is:
 l the link, w the window (the receive buffer per round trip), r the response function of
 RFC 9438 for this loss. That function is of evenly spaced losses; random ones, as here, leave
-about a quarter more. Random loss strikes data; the queue is one bandwidth-delay product (100
+about a quarter more. Random loss applies to data; the queue is one bandwidth-delay product (100
 packets at least); settings are the default ones; slow start is left out (the first second, or
 30 round trips). Virtual time is exact: written by `cargo xtask bench --grid`, compared by
 `cargo xtask bench --grid --check`, and the cheap lines by the tests of gigatcp-run.

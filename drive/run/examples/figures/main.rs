@@ -1,11 +1,11 @@
-//! What the engine makes of known paths, beside what theory permits.
+//! The engine's goodput on known paths, compared with what theory permits.
 //!
 //!     cargo run --release -p gigatcp-run --example figures -- grid [--set KEY=VALUE ...]
 //!     cargo run --release -p gigatcp-run --example figures -- goals [--seeds N] [--set ...]
 //!
 //! `grid` prints loss x round-trip time x MTU x window as one table
-//! (docs/grid.txt). `goals` prints what is asked of loss recovery and
-//! congestion control, measured beside goal. `--set` changes every run, as in
+//! (docs/grid.txt). `goals` prints goals for loss recovery and congestion control with the measured
+//! results. `--set` changes every run, as in
 //! `gigatcp run`: `--set sender.rack=false`. `--only TEXT` runs what has the
 //! text in its name.
 
@@ -13,7 +13,7 @@ mod goals;
 mod grid;
 mod lab;
 
-/// What was asked for beside which table.
+/// Options of the command line.
 struct Wishes {
     seeds: u32,
     set: Vec<String>,

@@ -1,5 +1,5 @@
-//! What the sockets of a kernel asked for, what they were granted, and what was
-//! in effect: all of it is told, also where nothing differs.
+//! What the sockets of a kernel requested, what they were granted, and what was in effect; all of
+//! it is reported, also where nothing differs.
 
 use gigatcp_emulate::Side;
 use gigatcp_linux::settings;
@@ -24,7 +24,7 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// What a sender asked for.
+    /// Returns what a sender requested and got.
     pub(super) fn of_sender(&self) -> Vec<Negotiated> {
         let mut all = vec![self.congestion()];
         all.extend(self.first_threshold());
@@ -36,8 +36,8 @@ impl Asked<'_> {
         all
     }
 
-    /// What a receiver asked for; `largest` is the largest window that the sender
-    /// has seen, and `min_rtt` the smallest round trip.
+    /// Returns what a receiver requested and got; `largest` is the largest window that the sender
+    /// has seen, and `min_rtt` the minimum RTT.
     pub(super) fn of_receiver(&self, largest: Bytes, min_rtt: Option<Duration>) -> Vec<Negotiated> {
         vec![
             self.receive_buffer(largest, min_rtt),

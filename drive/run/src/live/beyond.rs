@@ -116,9 +116,8 @@ const ENGINES_OWN: [&str; 13] = [
     "xcp",
 ];
 
-/// The first control asked of a kernel that is not among those `known` to it. A
-/// kernel that only receives needs none, but for DCTCP, whose receiver tells of
-/// marks in another way.
+/// The first congestion control required of a kernel that is not among those `known` to it. A
+/// kernel that only receives needs none, except DCTCP, whose receiver reports marks differently.
 fn missing_control<'a>(scenario: &'a Scenario, known: &[String]) -> Option<&'a str> {
     let sends = scenario.sender.stack == Stack::Kernel;
     let receives = scenario.receiver.stack == Stack::Kernel;

@@ -30,7 +30,7 @@ struct State {
     error: Option<CaptureError>,
 }
 
-/// What is left to whoever started the capture.
+/// Access to a capture in progress, for the code that started it.
 #[derive(Clone)]
 pub struct Handle {
     shared: Arc<Mutex<State>>,

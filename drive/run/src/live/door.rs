@@ -60,7 +60,7 @@ impl Door {
 
     fn hand_over(&mut self) {
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
-        // Without anybody to analyze it there is nothing to be done.
+        // Without an analyzer the packets are dropped.
         let _ = self.to.send(batch);
     }
 }

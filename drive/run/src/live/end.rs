@@ -1,5 +1,5 @@
-//! An end of a flow, the engine's or the kernel's: opened as the plan says,
-//! written to, read from, and looked at. Nobody else needs to know which.
+//! An end of a flow, the engine's or the kernel's: opened as the plan says, written to, read from,
+//! and sampled. Callers do not need to know which stack it is.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -20,7 +20,7 @@ use super::site::Site;
 use super::{LiveError, now};
 use crate::found::Counts;
 
-/// How long somebody waits for a connection before asking whether to go on.
+/// How long a call waits for a connection before it checks whether the run continues.
 const PATIENCE: Span = Span::from_millis(20);
 
 /// A connection.
@@ -51,11 +51,11 @@ pub(super) struct Seen {
 #[derive(Clone, Debug)]
 pub(super) enum Detail {
     Engine(Box<Info>),
-    /// What the socket has now, beside its state.
+    /// The socket's state, and its current settings.
     Kernel(Box<View>, Granted),
 }
 
-/// Somebody listens.
+/// A listening socket.
 pub(super) enum Door {
     Engine(Listener),
     Kernel(TcpListener),
@@ -115,8 +115,7 @@ pub(super) fn listen(site: &Site, host: &Host, flow: &Flow, port: u16) -> Result
     }
 }
 
-/// Opens the connection from the sender's end; none where it no longer
-/// `goes_on`.
+/// Opens the connection from the sender's end; `None` if the run ends meanwhile (`goes_on`).
 pub(super) fn connect(
     site: &Site,
     host: &Host,
@@ -147,7 +146,7 @@ pub(super) fn connect(
 }
 
 impl Door {
-    /// The connection that comes; none where it no longer `goes_on`.
+    /// Accepts the connection; `None` if the run ends meanwhile (`goes_on`).
     pub(super) fn accept(
         &self,
         goes_on: impl Fn() -> bool,
@@ -199,8 +198,8 @@ impl End {
         }
     }
 
-    /// Writes the octets of the stream from `offset` on, at most so many; how
-    /// many were taken, which is none where there was no room for too long.
+    /// Writes at most `most` octets of the stream from `offset` on; returns how many were taken, 0
+    /// if there was no room for too long.
     pub(super) fn write(&self, offset: u64, most: u64) -> io::Result<u64> {
         let octets = pattern::octets(offset, most);
         let written = match self {
@@ -255,7 +254,7 @@ impl End {
         };
     }
 
-    /// Ends it at once; whoever waits for something of it learns that.
+    /// Aborts the connection; threads blocked on it get an error.
     pub(super) fn abort(&self) {
         match self {
             Self::Engine(stream) => stream.abort(),

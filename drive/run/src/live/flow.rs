@@ -1,5 +1,5 @@
-//! A flow in real time: a thread that opens it and writes, one that accepts and
-//! reads, and what both leave for whoever watches.
+//! A flow in real time: a thread that opens it and writes, one that accepts and reads, and the
+//! state of both for the observer.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -20,7 +20,7 @@ use super::{LiveError, now};
 /// The first ports of senders and of receivers, as in virtual time.
 const PORTS: [u16; 2] = [40_000, 5001];
 
-/// How long anybody waits before looking whether the run goes on.
+/// How long a thread blocks before it checks whether the run continues.
 const PATIENCE: Span = Span::from_millis(50);
 
 /// Octets read at once at most: more than any buffer gives in one call.
@@ -33,7 +33,7 @@ pub(super) struct Opened {
     pub(super) at: Instant,
 }
 
-/// See the module's own text. Times are those of the machine's monotonic clock.
+/// A flow of a run, with its two ends. Times are those of the machine's monotonic clock.
 pub(super) struct Running<'a> {
     pub(super) flow: &'a Flow,
     scenario: &'a Scenario,
@@ -179,7 +179,7 @@ impl<'a> Running<'a> {
         self.is_over.store(true, Ordering::SeqCst);
     }
 
-    /// Shows an end that was opened to whoever watches. A run that ended just
+    /// Publishes an end that was opened, for the observer. A run that ended just
     /// before could not have aborted it.
     fn show(&self, place: &OnceLock<Opened>, end: End, at: Instant) {
         let _ = place.set(Opened { end, at });
@@ -216,7 +216,7 @@ impl<'a> Running<'a> {
         self.show(&self.sender, end.clone(), at);
         let mut written = 0;
         let done = self.write(&end, at, &mut written);
-        // Whoever aborts the run is not to blame the connection for it.
+        // An error after the run was aborted is not a fault of the connection.
         if let Err(error) = done
             && self.goes_on.load(Ordering::SeqCst)
         {

@@ -19,7 +19,7 @@
 //! | `pattern.rs` | the octets they exchange |
 //! | `account.rs` | what limited each sender |
 //! | `outcome.rs` | what is found becomes a record |
-//! | `asked.rs` | what a kernel's sockets asked for, got, and have |
+//! | `asked.rs` | what a kernel's sockets requested, got, and have |
 //! | `settings.rs` | settings of the plan that a kernel has too |
 //! | `beyond.rs` | what of a plan real time does not do |
 //! | `capture.rs` | packets at one end of the path into a file |
@@ -61,7 +61,7 @@ use flow::{Left, Running};
 use outcome::{FlowOutcome, Outcome, Queues};
 use site::Site;
 
-/// How long nobody looks at whether the run is over.
+/// Interval at which the end of the run is checked.
 const STEP: Duration = Duration::from_millis(10);
 
 /// Why a series could not be run in real time.
@@ -225,7 +225,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Nothing yet of so many flows.
+    /// An empty observer of `flows` flows.
     fn new(flows: usize) -> Self {
         Self {
             looks: vec![Vec::new(); flows],
@@ -248,7 +248,7 @@ impl Watched {
         stop: &AtomicBool,
         progress: &AtomicU64,
     ) {
-        // A wish: looks are then as late as an ordinary thread's.
+        // Best effort: without it, samples are as late as an ordinary thread's.
         let _ = clock::wake_sharply();
         let began = site.emulator.began();
         let last = began + scenario.duration;
@@ -288,7 +288,7 @@ impl Watched {
                 continue;
             };
             let view = view(flow, seen, began);
-            // Of a flow that ended before anybody looked there is none yet.
+            // A flow that ended before the first sample has none yet.
             let account = self.accounts[number]
                 .take()
                 .or_else(|| begin_account(flow, &view, &scene, scenario, began));

@@ -77,7 +77,7 @@ pub(super) struct FlowOutcome {
     failure: Option<String>,
 }
 
-/// What is left of a flow that nobody runs any more.
+/// Collects the results of a flow that has ended.
 pub(super) fn of_flow(
     site: &Site,
     flow: &Running<'_>,
@@ -262,7 +262,7 @@ impl FlowOutcome {
         found.into_record()
     }
 
-    /// What both ends asked for and got.
+    /// What both ends requested and got.
     fn negotiated(&self, scenario: &Scenario, flow: &Flow) -> Vec<Negotiated> {
         let mut list = Vec::new();
         let (Some(sender), Some(receiver)) = (&self.sender, &self.receiver) else {

@@ -1,13 +1,12 @@
-//! What flows carry in real time: octets that follow from their place in the
-//! stream, so that whoever reads them can check that none is missing, twice, or
-//! in the wrong place.
+//! The content of flows in real time: octets that follow from their place in the stream, so that
+//! the reader can detect missing, duplicated and misplaced ones.
 
 use std::sync::LazyLock;
 
 use bytes::Bytes;
 
-/// After so many octets it begins again: a prime, so that no size that packets,
-/// pages or buffers have can hide a displacement.
+/// Period of the pattern in octets: a prime, so that no size of packets, pages or buffers can hide
+/// a displacement.
 const PERIOD: usize = 65_521;
 
 /// Octets that are handed over at once, as testers do.

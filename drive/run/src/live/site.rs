@@ -2,8 +2,7 @@
 //! plan between them, and at each end the kernel or the engine.
 //!
 //! An engine is at the end of a wire that no kernel sees; a kernel has a device
-//! in its namespace. Nothing of it outlives the value, nor the process, however
-//! that ends.
+//! in its namespace. All of it ends with the value, or with the process, however that ends.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -28,8 +27,8 @@ const AS_A_KERNEL: Scheduling = Scheduling {
     is_first: true,
 };
 
-/// See the module's own text. Senders are at the path's client, receivers at its
-/// server.
+/// The namespaces, the path, and the stacks of a run. Senders are at the path's client, receivers
+/// at its server.
 pub(super) struct Site {
     pub(super) emulator: Emulator,
     pub(super) engines: [Option<Engine>; 2],
@@ -40,7 +39,7 @@ pub(super) struct Site {
 pub(super) struct Remains {
     pub(super) snapshot: Snapshot,
     pub(super) dropped_by_device: [Option<u64>; 2],
-    /// Whether all engines came before ordinary threads, as asked for.
+    /// Whether all engines ran with real-time priority, as requested.
     pub(super) engines_first: bool,
 }
 
@@ -121,8 +120,7 @@ impl Site {
         self.engines.iter().flatten().all(is_first)
     }
 
-    /// Takes it down, the path first: whoever still waits for something learns
-    /// that it is over.
+    /// Takes it down, the path first: blocked threads learn that it is over.
     pub(super) fn stop(self) -> Result<Remains, EmulatorError> {
         let dropped_by_device = Side::ALL.map(|side| match self.engine(side) {
             Some(_) => Some(0),
@@ -130,7 +128,7 @@ impl Site {
         });
         let engines_first = self.engines_are_first();
         let snapshot = self.emulator.stop()?;
-        // They end because their wires have, which is no error here.
+        // They end because their wires have, which is expected here.
         drop(self.engines);
         Ok(Remains {
             snapshot,

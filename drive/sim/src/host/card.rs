@@ -6,8 +6,8 @@
 //!
 //! A buffer comes back when the stack is done with its frame: at once where the
 //! frame brought nothing new, else when the application has read its last
-//! octet. So do clusters of the kernel's pool. On a host without rings and pool nothing
-//! of this is kept.
+//! octet. So do clusters of the kernel's pool. On a host without rings and pool none of this is
+//! kept.
 
 use std::collections::{BTreeMap, VecDeque};
 

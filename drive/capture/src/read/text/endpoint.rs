@@ -163,8 +163,8 @@ impl Names {
         (made_up(number, is_v6), true)
     }
 
-    /// The number of a port; nothing where the name means nothing, then with
-    /// one made up, from the top of the numbers.
+    /// The port number, and whether the name is known; an unknown name gets a number from the top
+    /// of the range.
     pub fn port(&mut self, port: Port<'_>) -> (u16, bool) {
         let name = match port {
             Port::Number(number) => return (number, true),

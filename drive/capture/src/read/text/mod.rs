@@ -141,8 +141,8 @@ impl Text {
     /// Lets go of text that was looked through and reads on.
     fn go_on(&mut self, work: &mut Work<'_>) -> io::Result<()> {
         let text_len = self.lines.text.len();
-        // What stands near the end stays, with as much again before it, but
-        // nothing of packets that were handed out.
+        // Keeps the text near the end, with as much again before it, but no packets that were
+        // handed out.
         let done = self.at.max(text_len.saturating_sub(2 * TAIL)).min(text_len);
         self.omission |= says_omission(&self.lines.text[self.at.min(done)..done]);
         let mut passed = self.lines.origin(done).min(self.len);

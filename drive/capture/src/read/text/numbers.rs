@@ -4,8 +4,8 @@
 //! first number that can be either.
 //!
 //! In a text that shows neither a SYN nor another whole number the printed
-//! ones are taken: then they are right but for a constant, and said not to be
-//! absolute.
+//! ones are taken: they then differ from the original ones by a constant, and are reported as
+//! relative.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -133,15 +133,15 @@ impl Connection {
             self.mode = Mode::Unknown;
             self.base[way] = Some(seq);
         }
-        // The same number once more is a SYN sent again, or the same connection
-        // as another host saw it: either way nothing has been sent yet.
+        // The same number once more is a retransmitted SYN, or the same connection captured at
+        // another host: either way nothing has been sent yet.
         self.next[way] = None;
         if let (Some(ack), None) = (printed.ack, self.base[1 - way]) {
             self.base[1 - way] = Some(ack.wrapping_sub(1));
         }
     }
 
-    /// Looks at the numbers of a packet that is no SYN for what they tell.
+    /// Looks at the numbers of a packet without SYN to decide the mode.
     fn decide(&mut self, way: usize, printed: PrintedNumbers) {
         if self.mode != Mode::Unknown {
             return;

@@ -86,7 +86,7 @@ pub fn write(
     wire_len
 }
 
-/// The length field: zero, as cards are told it, where it does not fit.
+/// The length field: zero if the length does not fit, as with segmentation offload.
 fn length(len: u32) -> [u8; 2] {
     u16::try_from(len).unwrap_or(0).to_be_bytes()
 }

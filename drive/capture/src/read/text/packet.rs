@@ -382,7 +382,7 @@ fn new_flags(cursor: &mut Cursor<'_>) -> Option<Flags> {
 }
 
 /// One word of letters. The dot of old versions means "none of the others";
-/// ACK is said by the number behind it.
+/// ACK shows by the number behind it.
 fn old_flags(cursor: &mut Cursor<'_>) -> Option<Flags> {
     let letters = cursor
         .rest()

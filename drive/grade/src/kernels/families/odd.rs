@@ -94,7 +94,7 @@ pub(super) const FAMILIES: &[Family] = &[
         [[10.0, 100.0], [4.0, 60.0]],
         0.0,
         |draft| {
-            // So many losses that hardly any window is repaired without a timer.
+            // At this loss rate, hardly any window recovers without a timeout.
             let loss = draft.draw.between(0.12, 0.3);
             draft.forward().loss = loss;
             draft.spec.seconds = 5.0;

@@ -9,7 +9,7 @@
 //! | `options.rs` | setsockopt, getsockopt, ioctl |
 //! | `readiness.rs` | poll, epoll |
 //!
-//! Deliberately absent: calls that reach outside the laboratory, as `open` of
+//! Out of scope: calls that reach outside the namespace, such as `open` of
 //! the machine's files.
 
 mod messages;
@@ -59,7 +59,7 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    /// Gives back what nobody will use.
+    /// Closes the descriptor of an answer that is not used.
     pub(crate) fn discard(self) {
         let opened = match self {
             Self::Opened(fd) | Self::Accepted(fd, _) => vec![fd],
@@ -163,8 +163,8 @@ impl Table {
         script
     }
 
-    /// Forgets a descriptor that is about to be closed. Whoever closes it owns
-    /// it from now on: its number may be somebody else's a moment later.
+    /// Removes a descriptor that is about to be closed by the caller: its number may be reused a
+    /// moment later.
     pub(crate) fn give_up(&mut self, script: i64) {
         self.open.remove(&script);
     }

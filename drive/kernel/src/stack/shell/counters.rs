@@ -2,7 +2,7 @@
 //! them.
 //!
 //! `nstat` shows what changed since it was asked last. The program keeps that
-//! in a file of the user's, which laboratories side by side would share;
+//! in a file of the user's, which test network namespaces would share;
 //! hence it is done here, from `/proc/net/snmp`, `netstat` and `snmp6` of the
 //! calling thread's namespace.
 
@@ -18,7 +18,7 @@ use super::Ran;
 /// be that of the process's first thread.
 const TABLES: &str = "/proc/thread-self/net/";
 
-/// The counters as they were when they were last asked for.
+/// The counters as of the previous query.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     history: BTreeMap<String, i64>,

@@ -1,14 +1,14 @@
 //! The shell lines of scripts, without a shell.
 //!
-//! Scripts prepare their surroundings with a handful of commands. Those are
-//! read here and done in the laboratory alone:
+//! Scripts prepare their environment with a handful of commands. Those are parsed here and take
+//! effect in the test network namespace alone:
 //!
 //! | command | what is done |
 //! |---|---|
 //! | `sysctl -q -w net.x=1` | written under `/proc/sys/net` of the namespace |
 //! | `./set_sysctls.py /proc/sys/net/x=1` | the same |
 //! | `/tmp/sysctl_restore_${PPID}.sh` | nothing: settings end with the namespace |
-//! | `./defaults.sh` | the lines of that file, where it lies beside the script |
+//! | `./defaults.sh` | the lines of that file, if it is next to the script |
 //! | `ip route`, `ip tcp_metrics`, `ip link`, … | run, in the namespace |
 //! | `tc qdisc`, … | run, in the namespace |
 //! | `ethtool -K tun0 tso off gso off` | asked of the device |
@@ -32,7 +32,7 @@ use crate::lab::DEVICE;
 use gigatcp_linux::device;
 use gigatcp_linux::settings;
 
-/// Files within files that are read before somebody must be joking.
+/// Maximum depth of files that include files.
 const MOST_DEPTH: u32 = 8;
 
 /// The setting that a namespace may refuse, see [`Shell::congestion`].
@@ -50,10 +50,10 @@ pub(crate) enum Ran {
 /// Runs the commands of one script.
 #[derive(Debug)]
 pub(crate) struct Shell {
-    /// Where the script lies: files beside it may be named.
+    /// The script's directory: it may name files there.
     folder: PathBuf,
     counters: Counters,
-    /// The congestion control that was asked for and that the namespace does
+    /// The requested congestion control, if the namespace does
     /// not take as its default: a namespace takes only what every user may
     /// use. Each socket is given it by itself instead.
     congestion: Option<String>,

@@ -50,8 +50,8 @@ impl<'a> Reader<'a> {
                 '|' if self.rest.peek() == Some(&'|') => return Err(refused("`||`")),
                 '|' => self.end_command(),
                 '&' if self.rest.peek() == Some(&'&') => {
-                    // What follows runs only after success; here a failure of
-                    // what stands before is reported all the same.
+                    // What follows runs only after success; here a failure of what precedes is
+                    // reported anyway.
                     self.rest.next();
                     self.end_pipeline();
                 }

@@ -11,8 +11,7 @@
 //!
 //! A server on this host is reached at once, one at a loopback address by the kernel's end of
 //! the device. For another host this kernel has to forward, and to put its own address in
-//! place of the engine's unless the peer has a route back; nothing of this host is changed
-//! here.
+//! place of the engine's unless the peer has a route back; no setting of this host is changed here.
 //!
 //! Out of scope: UDP, nuttcp's protocol, type of service, and a server on the engine, whose
 //! listeners have no descriptor to wait for.
@@ -180,7 +179,7 @@ impl Engine {
         match settings::read(&setting) {
             Ok(value) if value.trim() == "0" => Err(io::Error::new(
                 io::ErrorKind::NetworkUnreachable,
-                format!("this host forwards nothing of the engine ({setting} is 0)"),
+                format!("this host does not forward the engine's packets ({setting} is 0)"),
             )),
             _ => Ok(to),
         }
