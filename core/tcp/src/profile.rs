@@ -54,6 +54,7 @@ mod timer;
 pub use crate::ecn::{EcnMode, EcnOption};
 pub use crate::prr::PrrRule;
 pub use crate::recovery::ReduceAgain;
+pub use crate::rtt::RtoRule;
 
 pub use acknowledgments::Acknowledgments;
 pub use buffers::{Buffers, WindowPolicy};

@@ -13,11 +13,28 @@
 //! per window (RFC 7323 appendix G): with one sample per ACK the estimate
 //! follows the last few ACKs, as in every kernel, and the floor guards it.
 //!
+//! Earlier rules can be chosen ([`RtoRule`]), to compare: RFC 793, and the integer forms of
+//! Jacobson, 1987 and 1988, on a clock with ticks.
+//!
 //! After a spurious timeout RFC 4015 asks for a more careful estimate. Pacing does not
 //! rest on that but on what was measured: after an outage of seconds the sender would
 //! otherwise send a few segments per second.
 
-use gigatcp_units::Duration;
+use gigatcp_units::{Duration, Instant};
+
+/// How samples become a retransmission timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum RtoRule {
+    /// RFC 793 section 3.7: SRTT = 0.9 SRTT + 0.1 R, RTO = 2 SRTT.
+    Rfc793,
+    /// Jacobson, mail of 1987, in ticks: gains 1/8 and 1/4, RTO = SRTT + 2 RTTVAR.
+    Jacobson1987,
+    /// Jacobson and Karels, 1988, in ticks: the same gains, RTO = SRTT + 4 RTTVAR.
+    Jacobson1988,
+    /// RFC 6298 section 2.
+    #[default]
+    Rfc6298,
+}
 
 /// Smoothed round-trip time, its deviation, and the timeout they give.
 #[derive(Clone, Debug)]
@@ -31,6 +48,9 @@ pub struct RttEstimator {
     ceiling: Duration,
     /// The floor is one of 4 RTTVAR, not of RTO.
     floor_on_variance: bool,
+    rule: RtoRule,
+    /// The clock of the integer forms.
+    tick: Duration,
     /// Doublings since the last valid sample, section 5 (5.5).
     backoff: u32,
 }
@@ -41,7 +61,36 @@ struct Estimate {
     rttvar: Duration,
 }
 
+impl RtoRule {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Rfc793,
+        Self::Jacobson1987,
+        Self::Jacobson1988,
+        Self::Rfc6298,
+    ];
+
+    /// Its name in plans.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rfc793 => "rfc793",
+            Self::Jacobson1987 => "jacobson-1987",
+            Self::Jacobson1988 => "jacobson-1988",
+            Self::Rfc6298 => "rfc6298",
+        }
+    }
+}
+
 impl Estimate {
+    /// RFC 6298 section 2, (2.2).
+    fn first(rtt: Duration) -> Self {
+        Self {
+            srtt: rtt,
+            rttvar: rtt / 2,
+        }
+    }
+
     /// RFC 6298 section 2, (2.3).
     fn with_sample(self, rtt: Duration) -> Self {
         let Self { srtt, rttvar } = self;
@@ -50,6 +99,45 @@ impl Estimate {
             srtt: (srtt * 7 + rtt) / 8,
         }
     }
+
+    /// The gain of RFC 793; the deviation is kept, and not used.
+    fn with_sample_of_rfc_793(self, rtt: Duration) -> Self {
+        Self {
+            srtt: (self.srtt * 9 + rtt) / 10,
+            ..self.with_sample(rtt)
+        }
+    }
+
+    /// Jacobson's integer form: SRTT in eighths of a tick, the deviation in fourths, and every
+    /// division rounds towards minus infinity.
+    fn with_sample_in_ticks(self, rtt: Duration, tick: Duration) -> Self {
+        let tick = tick.as_nanos() as i64;
+        let mut average = self.srtt.as_nanos() as i64 * 8 / tick;
+        let mut deviation = self.rttvar.as_nanos() as i64 * 4 / tick;
+        let error = rtt.as_nanos() as i64 / tick - (average >> 3);
+        average += error;
+        deviation += error.abs() - (deviation >> 2);
+        Self {
+            srtt: Duration::from_nanos((average * tick / 8) as u64),
+            rttvar: Duration::from_nanos((deviation * tick / 4) as u64),
+        }
+    }
+
+    /// RTO before its bounds.
+    fn rto(self, rule: RtoRule, tick: Duration) -> Duration {
+        let Self { srtt, rttvar } = self;
+        match rule {
+            RtoRule::Rfc6298 => srtt + rttvar * 4,
+            RtoRule::Rfc793 => srtt * 2,
+            RtoRule::Jacobson1987 => floor_to(srtt, tick) + floor_to(rttvar * 2, tick),
+            RtoRule::Jacobson1988 => floor_to(srtt, tick) + rttvar * 4,
+        }
+    }
+}
+
+/// The whole ticks of a time.
+fn floor_to(time: Duration, tick: Duration) -> Duration {
+    Duration::from_nanos(time.as_nanos() - time.as_nanos() % tick.as_nanos())
 }
 
 impl RttEstimator {
@@ -62,8 +150,19 @@ impl RttEstimator {
             floor,
             ceiling: ceiling.max(floor),
             floor_on_variance: false,
+            rule: RtoRule::default(),
+            tick: Duration::from_nanos(1),
             backoff: 0,
         }
+    }
+
+    /// Estimates by `rule`; the integer forms count the ticks of a clock, each `tick` long
+    /// (a microsecond at least).
+    #[must_use]
+    pub fn with_rule(mut self, rule: RtoRule, tick: Duration) -> Self {
+        self.rule = rule;
+        self.tick = tick.max(Duration::from_micros(1));
+        self
     }
 
     /// Puts the floor under 4 RTTVAR instead of RTO, as Linux does: RTO is
@@ -74,23 +173,41 @@ impl RttEstimator {
         self
     }
 
-    /// Takes a sample (RFC 6298 section 2, (2.2) and (2.3)); a valid sample
-    /// also ends the backoff.
-    pub fn on_sample(&mut self, rtt: Duration) {
+    /// Takes a sample that arrived at `now` (RFC 6298 section 2, (2.2) and (2.3)); a valid
+    /// sample also ends the backoff.
+    pub fn on_sample(&mut self, now: Instant, rtt: Duration) {
+        let rtt = match self.rule {
+            RtoRule::Rfc6298 | RtoRule::Rfc793 => rtt,
+            RtoRule::Jacobson1987 | RtoRule::Jacobson1988 => self.in_ticks(now, rtt),
+        };
         let estimate = match self.estimate {
-            None => Estimate {
-                srtt: rtt,
-                rttvar: rtt / 2,
-            },
-            Some(estimate) => estimate.with_sample(rtt),
+            None => Estimate::first(rtt),
+            Some(estimate) => self.updated(estimate, rtt),
         };
         self.estimate = Some(estimate);
         self.backoff = 0;
         if let Some(careful) = self.careful {
-            let careful = careful.with_sample(rtt);
+            let careful = self.updated(careful, rtt);
             let is_near = careful.srtt <= estimate.srtt + estimate.srtt / 8;
             self.careful = (!is_near).then_some(careful);
         }
+    }
+
+    fn updated(&self, estimate: Estimate, rtt: Duration) -> Estimate {
+        match self.rule {
+            RtoRule::Rfc6298 => estimate.with_sample(rtt),
+            RtoRule::Rfc793 => estimate.with_sample_of_rfc_793(rtt),
+            RtoRule::Jacobson1987 | RtoRule::Jacobson1988 => {
+                estimate.with_sample_in_ticks(rtt, self.tick)
+            }
+        }
+    }
+
+    /// What a clock shows of a sample: the ticks that came while it ran, as BSD counts them.
+    fn in_ticks(&self, now: Instant, rtt: Duration) -> Duration {
+        let tick = self.tick.as_nanos();
+        let began = now.as_nanos().saturating_sub(rtt.as_nanos());
+        self.tick * (now.as_nanos() / tick - began / tick)
     }
 
     /// A timeout was spurious, and `rtt` is what it should have waited for:
@@ -150,7 +267,7 @@ impl RttEstimator {
             Some(Estimate { srtt, rttvar }) if self.floor_on_variance => {
                 srtt + (rttvar * 4).max(self.floor)
             }
-            Some(Estimate { srtt, rttvar }) => srtt + rttvar * 4,
+            Some(estimate) => estimate.rto(self.rule, self.tick),
         };
         base.max(self.floor)
             .saturating_mul(1 << self.backoff.min(32))
@@ -175,7 +292,7 @@ mod tests {
     #[test]
     fn the_sequence_of_1987_gives_the_estimates_of_rfc_6298() {
         let mut rtt = estimator();
-        rtt.on_sample(Duration::from_millis(100));
+        rtt.on_sample(Instant::ZERO, Duration::from_millis(100));
         assert_eq!(rtt.rttvar(), Some(Duration::from_millis(50)));
         // Micro-units: milliseconds of the published table times 10^4.
         let published = [
@@ -188,7 +305,7 @@ mod tests {
             (100, 1_165_878, 423_299),
         ];
         for (sample, srtt, rttvar) in published {
-            rtt.on_sample(Duration::from_millis(sample));
+            rtt.on_sample(Instant::ZERO, Duration::from_millis(sample));
             let close = |got: Option<Duration>, want: u64| {
                 let got = got.unwrap().as_nanos();
                 assert!(got.abs_diff(want * 100) <= 60, "{got} is not {want}00");
@@ -202,7 +319,7 @@ mod tests {
     fn the_timeout_is_one_second_before_the_first_sample_and_srtt_plus_4_rttvar_after() {
         let mut rtt = estimator();
         assert_eq!(rtt.rto(), Duration::from_secs(1));
-        rtt.on_sample(Duration::from_millis(100));
+        rtt.on_sample(Instant::ZERO, Duration::from_millis(100));
         assert_eq!(rtt.rto(), Duration::from_nanos(300 * MS));
     }
 
@@ -214,7 +331,7 @@ mod tests {
             rtt.back_off();
             assert_eq!(rtt.rto(), Duration::from_secs(want));
         }
-        rtt.on_sample(Duration::from_millis(10));
+        rtt.on_sample(Instant::ZERO, Duration::from_millis(10));
         assert_eq!(rtt.rto(), Duration::from_millis(30));
     }
 
@@ -233,7 +350,7 @@ mod tests {
         let mut rtt = RttEstimator::new(Duration::from_secs(3), floor, Duration::from_secs(120))
             .with_floor_on_variance(true);
         for _ in 0..100 {
-            rtt.on_sample(Duration::from_millis(83));
+            rtt.on_sample(Instant::ZERO, Duration::from_millis(83));
         }
         assert_eq!(rtt.rto(), Duration::from_millis(283));
     }
@@ -241,7 +358,7 @@ mod tests {
     #[test]
     fn after_a_spurious_timeout_the_timer_waits_for_what_it_should_have_waited_for() {
         let mut rtt = estimator();
-        rtt.on_sample(Duration::from_millis(100));
+        rtt.on_sample(Instant::ZERO, Duration::from_millis(100));
         rtt.on_spurious_timeout(Duration::from_millis(800));
         assert_eq!(rtt.rto(), Duration::from_millis(800 + 4 * 400));
         assert_eq!(rtt.srtt(), Some(Duration::from_millis(800)));
@@ -251,14 +368,14 @@ mod tests {
     #[test]
     fn samples_end_the_care_after_a_spurious_timeout() {
         let mut rtt = estimator();
-        rtt.on_sample(Duration::from_millis(100));
+        rtt.on_sample(Instant::ZERO, Duration::from_millis(100));
         rtt.on_spurious_timeout(Duration::from_millis(800));
         for _ in 0..100 {
-            rtt.on_sample(Duration::from_millis(100));
+            rtt.on_sample(Instant::ZERO, Duration::from_millis(100));
         }
         let mut other = estimator();
         for _ in 0..101 {
-            other.on_sample(Duration::from_millis(100));
+            other.on_sample(Instant::ZERO, Duration::from_millis(100));
         }
         assert_eq!(rtt.rto(), other.rto());
     }
@@ -270,7 +387,60 @@ mod tests {
             Duration::from_millis(200),
             Duration::from_secs(60),
         );
-        rtt.on_sample(Duration::from_micros(90));
+        rtt.on_sample(Instant::ZERO, Duration::from_micros(90));
         assert_eq!(rtt.rto(), Duration::from_millis(200));
+    }
+
+    /// Vectors of Jacobson's mail of 1987, in ticks of a millisecond: whole ticks of SRTT and
+    /// of the deviation, and the timeout.
+    #[test]
+    fn the_integer_form_gives_the_published_ticks() {
+        let tick = Duration::from_millis(1);
+        let mut rtt = estimator().with_rule(RtoRule::Jacobson1987, tick);
+        let mut now = Instant::from_nanos(1_000_000_000);
+        rtt.on_sample(now, tick * 100);
+        let published = [
+            (120, 102, 42, 187),
+            (80, 99, 37, 174),
+            (100, 99, 28, 156),
+            (300, 125, 71, 268),
+            (100, 121, 60, 241),
+            (100, 119, 50, 220),
+            (100, 116, 42, 201),
+        ];
+        for (sample, average, deviation, rto) in published {
+            now += tick * 1000;
+            rtt.on_sample(now, tick * sample);
+            let whole = |time: Option<Duration>| time.unwrap().as_nanos() / MS;
+            assert_eq!(whole(rtt.srtt()), average);
+            assert_eq!(whole(rtt.rttvar()), deviation);
+            assert_eq!(rtt.rto(), tick * rto);
+        }
+    }
+
+    #[test]
+    fn the_form_of_1988_waits_for_four_deviations_and_rfc_793_for_two_round_trips() {
+        let tick = Duration::from_millis(1);
+        let now = Instant::from_nanos(1_000_000_000);
+        let mut rtt = estimator().with_rule(RtoRule::Jacobson1988, tick);
+        rtt.on_sample(now, tick * 100);
+        assert_eq!(rtt.rto(), tick * 300);
+        let mut rtt = estimator().with_rule(RtoRule::Rfc793, tick);
+        rtt.on_sample(now, tick * 100);
+        rtt.on_sample(now, tick * 200);
+        assert_eq!(rtt.rto(), tick * 220);
+    }
+
+    #[test]
+    fn a_coarse_clock_sees_the_ticks_that_came() {
+        let tick = Duration::from_millis(500);
+        let sample = |now: u64, rtt: u64| {
+            let mut estimator = estimator().with_rule(RtoRule::Jacobson1988, tick);
+            estimator.on_sample(Instant::from_nanos(now * MS), Duration::from_millis(rtt));
+            estimator.srtt().unwrap()
+        };
+        assert_eq!(sample(1000, 499), tick);
+        assert_eq!(sample(1499, 499), Duration::ZERO);
+        assert_eq!(sample(1600, 700), tick * 2);
     }
 }

@@ -347,7 +347,7 @@ impl<P: Payload> Connection<P> {
     }
 
     pub(super) fn take_rtt(&mut self, now: Instant, rtt: Duration) {
-        self.rtt.on_sample(rtt);
+        self.rtt.on_sample(now, rtt);
         self.min_rtt.on_sample(now, rtt);
         self.tlp.on_rtt_sample();
         if self.outbox.wants(EventMask::RTT) {

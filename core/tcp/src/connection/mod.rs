@@ -425,6 +425,7 @@ fn first_estimate(profile: &Profile) -> RttEstimator {
         profile.timer.rto_max,
     )
     .with_floor_on_variance(profile.timer.rto_floor_on_variance)
+    .with_rule(profile.timer.rto_rule, profile.timer.rto_tick)
 }
 
 impl<P: Payload> Connection<P> {

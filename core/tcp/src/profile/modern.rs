@@ -7,8 +7,8 @@ use gigatcp_units::{Bytes, Duration};
 
 use super::{
     Acknowledgments, Buffers, Closing, Congestion, Defense, Ecn, InitialWindow, Liveness, Opening,
-    Options, Pacing, PathMtu, Profile, PrrRule, Recovery, ReduceAgain, Segments, SynCookies, Timer,
-    WindowPolicy,
+    Options, Pacing, PathMtu, Profile, PrrRule, Recovery, ReduceAgain, RtoRule, Segments,
+    SynCookies, Timer, WindowPolicy,
 };
 use crate::ecn::{EcnMode, EcnOption};
 use crate::window_growth::{Counting, SlowStart};
@@ -69,6 +69,8 @@ impl Profile {
             rto_initial: Duration::from_secs(1),
             rto_min: Duration::from_millis(200),
             rto_floor_on_variance: false,
+            rto_rule: RtoRule::Rfc6298,
+            rto_tick: Duration::from_millis(500),
             rto_max: Duration::from_secs(120),
             min_rtt_window: Duration::from_secs(300),
             rtt_from_sack: true,

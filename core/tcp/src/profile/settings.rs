@@ -8,7 +8,8 @@ use alloc::string::{String, ToString};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::{
-    EcnMode, EcnOption, InitialWindow, Profile, PrrRule, ReduceAgain, SynCookies, WindowPolicy,
+    EcnMode, EcnOption, InitialWindow, Profile, PrrRule, ReduceAgain, RtoRule, SynCookies,
+    WindowPolicy,
 };
 use crate::window_growth::Counting;
 
@@ -300,6 +301,25 @@ pub const SETTINGS: &[Setting] = &[
         "a time from \"1 s\" to \"1000 s\"",
         Duration::from_secs(1),
         Duration::from_secs(1000)
+    ),
+    Setting {
+        name: "rto_rule",
+        expects: "one of \"rfc6298\", \"rfc793\", \"jacobson-1987\", \"jacobson-1988\"",
+        show: |profile| profile.timer.rto_rule.name().to_string(),
+        apply: |profile, value| match value {
+            SettingValue::Word(word) => {
+                let named = RtoRule::ALL.into_iter().find(|rule| rule.name() == word);
+                named.map(|rule| profile.timer.rto_rule = rule).is_some()
+            }
+            _ => false,
+        },
+    },
+    time!(
+        "rto_tick",
+        timer.rto_tick,
+        "a time from \"1 us\" to \"1 s\"",
+        Duration::from_micros(1),
+        Duration::from_secs(1)
     ),
     time!(
         "time_wait",

@@ -2,6 +2,8 @@
 
 use gigatcp_units::Duration;
 
+use crate::rtt::RtoRule;
+
 /// Round-trip times and the retransmission timer, RFC 6298.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Timer {
@@ -14,6 +16,10 @@ pub struct Timer {
     /// Whether that floor is one of 4 RTTVAR instead of RTO (Linux
     /// `tcp_set_rto`): the timeout is never below SRTT + `rto_min`.
     pub rto_floor_on_variance: bool,
+    /// How samples become a timeout.
+    pub rto_rule: RtoRule,
+    /// The clock of the integer forms among these rules (BSD: 500 ms).
+    pub rto_tick: Duration,
     /// Ceiling of the retransmission timeout, RFC 6298 (2.5).
     pub rto_max: Duration,
     /// How far back the smallest round-trip time is looked for, so that it
