@@ -9,6 +9,7 @@ mod backlog;
 mod bufferbloat;
 mod coexistence;
 mod collapse;
+mod cost_budget;
 mod estimators;
 mod gateways;
 mod high_speed;

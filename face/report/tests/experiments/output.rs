@@ -54,7 +54,13 @@ fn what_a_terminal_shows_of_the_stall() {
 
 #[test]
 fn what_a_terminal_shows_of_the_examples() {
-    for name in ["dumbbell", "single-flow", "estimators", "questions"] {
+    for name in [
+        "dumbbell",
+        "single-flow",
+        "cost-budget",
+        "estimators",
+        "questions",
+    ] {
         Experiment::run(name).assert_output();
     }
 }
