@@ -139,6 +139,26 @@ fn dependencies(manifest: &str) -> Vec<(usize, String)> {
     found
 }
 
+/// Our crates that a manifest's crate is built from: dependencies of tests and of the build
+/// are not among them.
+pub fn built_from(manifest: &str) -> std::collections::BTreeSet<String> {
+    let mut kept = String::new();
+    let mut is_test = false;
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            is_test = line.contains("dev-dependencies") || line.contains("build-dependencies");
+        }
+        if !is_test {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    dependencies(&kept)
+        .into_iter()
+        .map(|(_, name)| name)
+        .collect()
+}
+
 /// The crate of ours that `text` begins with.
 fn ours(line: usize, text: &str) -> Option<(usize, String)> {
     let name = text.trim_start_matches('"').strip_prefix(OURS)?;

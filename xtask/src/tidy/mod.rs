@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: the house rules that no compiler checks.
 //!
 //! * [`edges`]: which crate may depend on which.
+//! * [`diagram`]: the arrows of ARCHITECTURE.md are those of the manifests.
 //! * [`shape`]: how a file opens, how long files and functions are, what a
 //!   crate of the core declares.
 //! * [`words`]: names and words that have no place here: `utils`, `get_`, work
@@ -16,6 +17,7 @@
 //! A rule's own tests hold small pieces of bad code in strings; literals are
 //! exempt from rules about code for that reason.
 
+mod diagram;
 mod edges;
 mod masked;
 mod shape;
@@ -119,6 +121,13 @@ fn check(files: &[File]) -> Vec<Finding> {
             findings.extend(shape::check(file, &masked));
             findings.extend(words::check(file, &masked));
         }
+    }
+    if let Some(page) = files.iter().find(|file| file.path == diagram::PAGE) {
+        let manifests: Vec<&File> = files
+            .iter()
+            .filter(|file| file.path.ends_with("Cargo.toml"))
+            .collect();
+        findings.extend(diagram::check(page, &manifests));
     }
     findings
 }
