@@ -8,14 +8,19 @@
 //! RTTs are smoothed ones, sampled after `tester.omit`. A series whose flows end by bytes has
 //! the goodput of all bytes up to the last one, and timeouts in place of RTTs. Of several
 //! repeats each figure is the median.
+//!
+//! Controls that ask routers (`xcp`, `rcp`) have theirs in place of each queue of the forward
+//! path. They are left out where a link follows a trace, since routers do not know its rate.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use gigatcp_path::queue::{self, QueueConfig};
+use gigatcp_path::{HopConfig, RateSource};
 use gigatcp_plan::{Files, Plan, Scenario, Stop};
 use gigatcp_record::{FlowRecord, SeriesRecord};
 use gigatcp_run::Job;
-use gigatcp_tcp::congestion::REGISTRY;
+use gigatcp_tcp::congestion::{Entry, Family, REGISTRY};
 
 /// Which table.
 struct Request {
@@ -60,20 +65,38 @@ impl Request {
         }
     }
 
-    /// The plan under that control.
-    fn plan(&self, control: &str) -> Result<Plan, String> {
+    /// The plan under that control; `None` if its routers do not know a link's rate.
+    fn plan(&self, control: &Entry) -> Result<Option<Plan>, String> {
         let file = self.directory.join("plan.toml");
         let text = std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         let mut set = self.set.clone();
-        set.push(format!("flow.congestion_control={control}"));
-        gigatcp_plan::parse_with("plan.toml", &text, &set, &Near(&self.directory))
-            .map_err(|findings| findings.to_string())
+        set.push(format!("flow.congestion_control={}", control.name));
+        let mut plan = gigatcp_plan::parse_with("plan.toml", &text, &set, &Near(&self.directory))
+            .map_err(|findings| findings.to_string())?;
+        if control.family == Family::Explicit {
+            let discipline = queue::find(control.name).ok_or("a router is a queue of that name")?;
+            let asked = plan.series.iter_mut();
+            for series in asked.filter(|series| self.series.contains(&series.name)) {
+                for hop in &mut series.scenario.forward {
+                    if follows_a_trace(hop) {
+                        return Ok(None);
+                    }
+                    hop.queue = QueueConfig {
+                        discipline,
+                        ..QueueConfig::default()
+                    };
+                }
+            }
+        }
+        Ok(Some(plan))
     }
 
     /// The table, line by line.
     fn print(&self) -> Result<(), String> {
         for (number, control) in REGISTRY.iter().enumerate() {
-            let plan = self.plan(control.name)?;
+            let Some(plan) = self.plan(control)? else {
+                continue;
+            };
             let scenario = |name: &String| {
                 let found = plan.series.iter().find(|series| series.name == *name);
                 found.map(|series| &series.scenario)
@@ -100,6 +123,10 @@ impl Request {
         }
         Ok(())
     }
+}
+
+fn follows_a_trace(hop: &HopConfig) -> bool {
+    matches!(hop.rate_source, Some(RateSource::Trace(_)))
 }
 
 /// Whether the flows end by bytes.

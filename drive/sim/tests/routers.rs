@@ -5,7 +5,7 @@
 mod common;
 
 use common::{flow, host, link, run, wire, world};
-use gigatcp_path::queue::QueueConfig;
+use gigatcp_path::queue::{QueueConfig, Value};
 use gigatcp_path::{HopConfig, LossModel, queue};
 use gigatcp_sim::{FlowConfig, FlowOutcome, HostConfig, Outcome, Stop, Supply};
 use gigatcp_tcp::Profile;
@@ -244,37 +244,77 @@ fn of_two_routers_the_one_that_grants_less_decides() {
     }
 }
 
-/// Both directions have always data, so replies ride on it and segments leave room for them.
-/// Expected: as in one direction, no drop, nearly all of both links and no standing queue,
-/// where Reno on both ends had half of a BDP, 83 packets.
-///
-/// Measured: 43 of 26,500 packets are dropped in one burst after half a second, why is not
-/// pursued; 0.92 of both links; half of the samples find 20 packets or more.
-#[test]
-fn replies_ride_on_data_where_both_ends_ask() {
-    let calls = "rpc, depth 4, every 10 ms, request 200 kB, answer 200 kB";
+/// A dialog of which `depth` exchanges are open at most, through XCP routers of these gains in
+/// both directions.
+fn dialog(depth: u32, alpha: f64, beta: f64) -> Outcome {
+    let calls = format!("rpc, depth {depth}, every 10 ms, request 200 kB, answer 200 kB");
     let mut both = forever("xcp", 0.0, 0.0);
-    both.application = Some(gigatcp_app::read(calls).unwrap());
-    let back = HopConfig {
-        name: "reverse".into(),
-        ..router("xcp", 50e6, 0.040, 1.0)
-    };
-    let mut config = world(router("xcp", 50e6, 0.040, 1.0), back, vec![both]);
+    both.application = Some(gigatcp_app::read(&calls).unwrap());
+    let [forward, back] = ["bottleneck", "reverse"].map(|name| {
+        let mut hop = router("xcp", 50e6, 0.040, 1.0);
+        for (gain, value) in [("alpha", alpha), ("beta", beta)] {
+            let known = hop.queue.discipline.parameters;
+            let settings = &mut hop.queue.settings;
+            settings.set(known, gain, Value::Number(value)).unwrap();
+        }
+        HopConfig {
+            name: name.into(),
+            ..hop
+        }
+    });
+    let mut config = world(forward, back, vec![both]);
     config.end = Duration::from_secs(5);
     config.observe.sample_step = Duration::from_millis(10);
-    let outcome = run(config).1;
-    for (number, hop) in outcome.hops.iter().take(2).enumerate() {
-        let counters = hop.counters();
-        assert!(counters.drops.total().packets < 100);
-        let carried = counters.delivered.bytes.as_u64() as f64 * 8.0 / 5.0;
-        assert!(carried > 0.9 * 50e6, "{carried}");
+    run(config).1
+}
+
+/// Packets dropped, the longest queue, the one that half of the late samples find, and the
+/// share of the link that is used, in each direction.
+fn both_ways(outcome: &Outcome) -> [(u64, u64, u64, f64); 2] {
+    [0, 1].map(|number: usize| {
+        let counters = outcome.hops[number].counters();
         let samples = outcome.link_samples[number].as_slice();
-        let mut late: Vec<u64> = samples[samples.len() / 2..]
-            .iter()
-            .map(|one| one.backlog.packets)
-            .collect();
-        late.sort_unstable();
-        assert!(late[late.len() / 2] < 40, "{}", late[late.len() / 2]);
+        let mut backlogs: Vec<u64> = samples.iter().map(|one| one.backlog.packets).collect();
+        let late = backlogs.len() / 2;
+        backlogs[late..].sort_unstable();
+        let longest = *backlogs.iter().max().unwrap();
+        let carried = counters.delivered.bytes.as_u64() as f64 * 8.0 / 5.0;
+        let half = backlogs[late + (backlogs.len() - late) / 2];
+        (
+            counters.drops.total().packets,
+            longest,
+            half,
+            carried / 50e6,
+        )
+    })
+}
+
+/// Both directions have data, so replies ride on it and segments leave room for them.
+/// Expected of the paper: as in one direction, no drop, nearly all of both links and no
+/// standing queue, where Reno on both ends had half of a BDP, 83 packets.
+///
+/// The equations do not promise that here, since the paper has nothing on the reverse path. A
+/// window spans the queues of both directions: where one drains, its ACKs come faster than the
+/// other link, whose queue grows by 1/(1 + alpha) = 0.71 of what the first one lost, or more,
+/// since each router learns of it an RTT late. So a queue wanders from one to the other and
+/// shrinks slowly. A dialog that falls silent adds to it: an interval at half of the rate
+/// grants 0.4 · 0.5 BDP to a flow whose window is the path already.
+#[test]
+fn replies_ride_on_data_where_both_ends_ask() {
+    for (dropped, _, half, used) in both_ways(&dialog(4, 0.4, 0.226)) {
+        assert!(dropped < 100 && half < 40 && used > 0.9, "{dropped} {half}");
+    }
+}
+
+/// Expected: half of the gain alpha, and beta = alpha² · sqrt(2), leave each router the part of
+/// the loop that it has alone with the whole. Without silences no drop, at most a quarter of a
+/// BDP (41 packets) queued ever and a tenth of that half of the time.
+#[test]
+fn with_half_of_the_gain_no_queue_wanders_between_two_routers() {
+    for (dropped, longest, half, used) in both_ways(&dialog(8, 0.2, 0.0566)) {
+        assert_eq!(dropped, 0);
+        assert!(longest < 41 && half < 10, "{longest} {half}");
+        assert!(used > 0.9, "{used}");
     }
 }
 
