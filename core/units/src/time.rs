@@ -134,6 +134,26 @@ impl Duration {
     }
 }
 
+impl From<core::time::Duration> for Duration {
+    /// [`Duration::MAX`] for what is longer than that, 584 years.
+    fn from(span: core::time::Duration) -> Self {
+        Self(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Duration> for core::time::Duration {
+    fn from(span: Duration) -> Self {
+        Self::from_nanos(span.0)
+    }
+}
+
+impl From<core::time::Duration> for Instant {
+    /// The moment that long after zero, [`Instant::FAR_FUTURE`] at the latest.
+    fn from(since_zero: core::time::Duration) -> Self {
+        Self(Duration::from(since_zero).0)
+    }
+}
+
 impl Add<Duration> for Instant {
     type Output = Instant;
     fn add(self, span: Duration) -> Instant {
@@ -256,6 +276,17 @@ mod tests {
             Duration::ZERO
         );
         assert_eq!(Duration::MAX.saturating_mul(2), Duration::MAX);
+    }
+
+    #[test]
+    fn spans_of_the_standard_library_convert_both_ways_and_the_longest_is_kept() {
+        use core::time::Duration as Span;
+        let span = Duration::from(Span::new(3, 500));
+        assert_eq!(span, Duration::from_nanos(3_000_000_500));
+        assert_eq!(Span::from(span), Span::new(3, 500));
+        assert_eq!(Duration::from(Span::MAX), Duration::MAX);
+        assert_eq!(Instant::from(Span::from_nanos(7)), Instant::from_nanos(7));
+        assert_eq!(Instant::from(Span::MAX), Instant::FAR_FUTURE);
     }
 
     proptest! {
