@@ -6,7 +6,7 @@ use gigatcp_flows::{Arrival, Datagrams, FlowTable, Looked, MAX_HELD, Observed, O
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::link::{Fragmentation, LinkType, Obstacle, dissect};
 use gigatcp_wire::{
-    Endpoints, Flags, IpHeader, Options, Segment, SeqNumber, Timestamps, WireWindow, encode_packet,
+    Endpoints, Flags, IpHeader, Options, Segment, SeqNumber, Timestamps, WireWindow, append_packet,
 };
 use proptest::prelude::*;
 
@@ -39,7 +39,7 @@ fn packet(endpoints: Endpoints, seq: u32, len: usize, ident: u16) -> Vec<u8> {
         ..IpHeader::new(endpoints)
     };
     let mut out = Vec::new();
-    encode_packet(&ip, &segment, usize::MAX, &mut out).unwrap();
+    append_packet(&ip, &segment, &mut out).unwrap();
     out
 }
 

@@ -549,7 +549,7 @@ mod tests {
             let again = Tcp { options, ..read.tcp().unwrap().clone() };
             prop_assert_eq!(again, tcp);
             // The wire's own reader verifies both checksums.
-            let known = gigatcp_wire::decode_packet(&octets.into());
+            let known = gigatcp_wire::decode_packet(&octets);
             prop_assert!(known.is_ok(), "{known:?}");
         }
 

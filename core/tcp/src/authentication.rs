@@ -19,7 +19,7 @@ mod code;
 
 use alloc::vec::Vec;
 
-use gigatcp_wire::{EncodeError, Endpoints, PayloadOctets, Segment, SeqNumber};
+use gigatcp_wire::{EncodeError, Endpoints, PayloadOctets, Segment, SeqNumber, encode};
 
 use crate::four_tuple::FourTuple;
 
@@ -234,8 +234,8 @@ impl KeyChain {
     }
 }
 
-/// How a segment becomes octets.
-type Encoder<P> = fn(&Segment<P>, &Endpoints, &mut Vec<u8>) -> Result<(), EncodeError>;
+/// How a segment becomes octets, in place of what was there.
+type Encoder<P> = fn(&Segment<P>, &Endpoints, &mut Vec<u8>) -> Result<usize, EncodeError>;
 
 /// A key chain for connections with payload `P`.
 #[derive(Clone, Debug)]
@@ -251,7 +251,10 @@ impl<P: PayloadOctets> Keys<P> {
         chain.first()?;
         Some(Self {
             chain,
-            encode: gigatcp_wire::encode::<P>,
+            encode: |segment, endpoints, out| {
+                out.resize(segment.header_len() + segment.payload.len(), 0);
+                encode(segment, endpoints, out)
+            },
         })
     }
 }

@@ -13,14 +13,11 @@
 //! The checksum is a separate question, see [`verify_checksum`], because
 //! captures are often cut or taken before the card filled it in.
 
-use bytes::Bytes;
-
-use crate::encode::FIXED_HEADER_LEN;
+use crate::encode::{FIXED_HEADER_LEN, TIMESTAMPS_ALONE};
 use crate::options::option_kind;
 use crate::{
     AccEcn, AccEcnOrder, Authentication, Checksum, Ecn, Endpoints, FastOpenCookie, Flags, Options,
-    Payload, RouterReply, RouterRequest, SackBlock, Segment, SeqNumber, Timestamps, UserTimeout,
-    WireWindow,
+    RouterReply, RouterRequest, SackBlock, Segment, SeqNumber, Timestamps, UserTimeout, WireWindow,
 };
 
 /// Why octets are no segment.
@@ -87,14 +84,15 @@ impl core::fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// Reads a segment; the payload shares the memory of `octets`.
+/// Reads a segment whose payload is borrowed from `octets`; [`Segment::map_payload`] makes it
+/// one to keep.
 ///
 /// # Errors
-/// [`DecodeError`], for octets that are no segment.
-pub fn decode(octets: &Bytes) -> Result<Segment<Bytes>, DecodeError> {
-    let (mut segment, header_len) = decode_header(octets)?;
-    segment.payload = octets.slice(header_len..);
-    Ok(segment)
+/// [`DecodeError`], for octets that are not a segment.
+#[inline]
+pub fn decode(octets: &[u8]) -> Result<Segment<&[u8]>, DecodeError> {
+    let (segment, header_len) = decode_header::<&[u8]>(octets)?;
+    Ok(segment.map_payload(|_| &octets[header_len..]))
 }
 
 /// Reads the header of a segment and says how long it is. The payload of the
@@ -103,7 +101,8 @@ pub fn decode(octets: &Bytes) -> Result<Segment<Bytes>, DecodeError> {
 ///
 /// # Errors
 /// [`DecodeError`], for octets that are no header.
-pub fn decode_header<P: Payload>(octets: &[u8]) -> Result<(Segment<P>, usize), DecodeError> {
+#[inline]
+pub fn decode_header<P: Default>(octets: &[u8]) -> Result<(Segment<P>, usize), DecodeError> {
     let have = octets.len();
     let Some(fixed) = octets.first_chunk::<FIXED_HEADER_LEN>() else {
         return Err(DecodeError::TooShort {
@@ -121,11 +120,19 @@ pub fn decode_header<P: Payload>(octets: &[u8]) -> Result<(Segment<P>, usize), D
     let Some(options) = octets.get(FIXED_HEADER_LEN..need) else {
         return Err(DecodeError::TooShort { have, need });
     };
+    let number = |at: usize| {
+        SeqNumber::new(u32::from_be_bytes([
+            fixed[at],
+            fixed[at + 1],
+            fixed[at + 2],
+            fixed[at + 3],
+        ]))
+    };
     let segment = Segment {
         src_port: word(0),
         dst_port: word(2),
-        seq: SeqNumber::new(read_u32(&octets[4..])),
-        ack: SeqNumber::new(read_u32(&octets[8..])),
+        seq: number(4),
+        ack: number(8),
         flags: Flags::from_bits(offset_and_flags),
         wnd: WireWindow(word(14)),
         urgent: word(18),
@@ -141,6 +148,7 @@ pub fn decode_header<P: Payload>(octets: &[u8]) -> Result<(Segment<P>, usize), D
 
 /// Whether `octets`, a whole segment that travelled between `endpoints`, are
 /// unharmed as far as the checksum can tell.
+#[inline]
 #[must_use]
 pub fn verify_checksum(endpoints: &Endpoints, octets: &[u8]) -> bool {
     let Ok(len) = u32::try_from(octets.len()) else {
@@ -155,7 +163,26 @@ fn read_u32(octets: &[u8]) -> u32 {
     u32::from_be_bytes([octets[0], octets[1], octets[2], octets[3]])
 }
 
+#[inline]
 fn decode_options(octets: &[u8]) -> Result<Options, DecodeError> {
+    // Nearly all segments have timestamps and nothing else.
+    if let Ok(lone) = <&[u8; 12]>::try_from(octets)
+        && lone[..4] == TIMESTAMPS_ALONE[..4]
+    {
+        let (val, ecr) = (read_u32(&lone[4..]), read_u32(&lone[8..]));
+        return Ok(Options {
+            timestamps: Some(Timestamps { val, ecr }),
+            ..Options::default()
+        });
+    }
+    if octets.is_empty() {
+        return Ok(Options::default());
+    }
+    decode_any_options(octets)
+}
+
+#[inline(never)]
+fn decode_any_options(octets: &[u8]) -> Result<Options, DecodeError> {
     match read_options(octets) {
         (options, None) => Ok(options),
         (_, Some(error)) => Err(error),
@@ -281,6 +308,7 @@ mod tests {
     use super::*;
     use alloc::string::ToString;
     use alloc::vec::Vec;
+    use bytes::Bytes;
     use core::net::Ipv4Addr;
 
     /// A header with these option octets and nothing else.
@@ -441,7 +469,7 @@ mod tests {
     #[test]
     fn short_octets_and_bad_data_offsets_are_errors() {
         let header = header_with(&[]);
-        let read = |octets: &[u8]| decode(&Bytes::copy_from_slice(octets)).unwrap_err();
+        let read = |octets: &[u8]| decode(octets).unwrap_err();
         assert_eq!(
             read(&header[..19]),
             DecodeError::TooShort { have: 19, need: 20 }
@@ -461,7 +489,7 @@ mod tests {
         let mut octets = header_with(&[]);
         octets[12] |= 0x0f;
         octets[13] = 0xff;
-        let segment = decode(&octets.into()).unwrap();
+        let segment = decode(&octets).unwrap();
         assert_eq!(segment.flags.bits(), 0x1ff);
     }
 
@@ -469,9 +497,8 @@ mod tests {
     fn the_payload_shares_the_memory_of_the_packet() {
         let mut octets = header_with(&[1, 1, 1, 1]);
         octets.extend_from_slice(b"data");
-        let octets = Bytes::from(octets);
         let segment = decode(&octets).unwrap();
-        assert_eq!(&segment.payload[..], b"data");
+        assert_eq!(segment.payload, b"data");
         assert_eq!(segment.payload.as_ptr(), octets[24..].as_ptr());
     }
 
@@ -481,7 +508,7 @@ mod tests {
             src: Ipv4Addr::new(10, 0, 0, 1),
             dst: Ipv4Addr::new(10, 0, 0, last),
         };
-        let mut octets = Vec::new();
+        let mut octets = [0; 23];
         let segment = Segment {
             payload: Bytes::from_static(b"odd"),
             ..Segment::default()

@@ -5,14 +5,33 @@
 //! segmentation offload hands it to its card; split it first
 //! ([`Segment::split_front`]) for what a wire carries.
 
-use alloc::vec::Vec;
-
 use crate::options::{MAX_OPTIONS_LEN, option_kind};
-use crate::{Checksum, Endpoints, Options, PayloadOctets, RouterRequest, Segment, UserTimeout};
+use crate::{
+    Checksum, Endpoints, Options, PayloadOctets, RouterRequest, Segment, Timestamps, UserTimeout,
+};
 
 /// Octets of the TCP header before the options.
 pub const FIXED_HEADER_LEN: usize = 20;
 const MAX_HEADER_LEN: usize = FIXED_HEADER_LEN + MAX_OPTIONS_LEN;
+
+/// Timestamps behind two no-operations, values yet to come (RFC 7323 appendix A).
+pub(crate) const TIMESTAMPS_ALONE: [u8; 12] = {
+    use option_kind::{NO_OPERATION, TIMESTAMPS};
+    [
+        NO_OPERATION,
+        NO_OPERATION,
+        TIMESTAMPS,
+        10,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]
+};
 
 impl<P> Segment<P> {
     /// Octets of the TCP header, options and their padding included.
@@ -23,7 +42,7 @@ impl<P> Segment<P> {
     }
 }
 
-/// Why a segment cannot be written.
+/// Why a segment cannot be written. Then nothing was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EncodeError {
     /// The options need this many octets, more than [`MAX_OPTIONS_LEN`].
@@ -34,6 +53,11 @@ pub enum EncodeError {
     /// The packet would be longer than the 16-bit length field of IP says.
     PacketTooLong {
         /// Octets the length field would have to count.
+        needed: usize,
+    },
+    /// The buffer is shorter than what is to be written.
+    BufferTooShort {
+        /// Bytes it must have.
         needed: usize,
     },
 }
@@ -50,40 +74,17 @@ impl core::fmt::Display for EncodeError {
                 "the packet needs a length of {needed} octets, IP counts to {}",
                 u16::MAX
             ),
+            Self::BufferTooShort { needed } => {
+                write!(
+                    f,
+                    "the buffer is too short, {needed} bytes are to be written"
+                )
+            }
         }
     }
 }
 
 impl core::error::Error for EncodeError {}
-
-/// A TCP header as octets.
-pub(crate) struct EncodedHeader {
-    octets: [u8; MAX_HEADER_LEN],
-    len: usize,
-}
-
-impl EncodedHeader {
-    pub(crate) fn as_slice(&self) -> &[u8] {
-        &self.octets[..self.len]
-    }
-}
-
-/// Appends `segment` to `out`: header with its checksum, then the payload.
-///
-/// # Errors
-/// [`EncodeError::OptionsTooLong`]; then nothing was appended.
-pub fn encode<P: PayloadOctets>(
-    segment: &Segment<P>,
-    endpoints: &Endpoints,
-    out: &mut Vec<u8>,
-) -> Result<(), EncodeError> {
-    let header = encode_header(segment, endpoints, ChecksumFill::Whole)?;
-    out.extend_from_slice(header.as_slice());
-    let payload_at = out.len();
-    out.resize(payload_at + segment.payload.len(), 0);
-    segment.payload.write_to(&mut out[payload_at..]);
-    Ok(())
-}
 
 /// What the checksum field of a header is to hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,39 +96,124 @@ pub enum ChecksumFill {
     PseudoHeader,
 }
 
-/// The header of `segment`.
-pub(crate) fn encode_header<P: PayloadOctets>(
+/// Writes `segment` to the front of `out`: header with its checksum, payload. Returns its
+/// length.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn encode<P: PayloadOctets>(
     segment: &Segment<P>,
     endpoints: &Endpoints,
-    fill: ChecksumFill,
-) -> Result<EncodedHeader, EncodeError> {
+    out: &mut [u8],
+) -> Result<usize, EncodeError> {
+    let header_len = checked_header_len(segment)?;
+    let len = header_len + segment.payload.len();
+    let too_short = EncodeError::BufferTooShort { needed: len };
+    let out = out.get_mut(..len).ok_or(too_short)?;
+    write_segment(segment, endpoints, header_len, ChecksumFill::Whole, out);
+    Ok(len)
+}
+
+/// Returns the length of the header of `segment`, if there can be such a header.
+#[inline]
+pub(crate) fn checked_header_len<P>(segment: &Segment<P>) -> Result<usize, EncodeError> {
     let len = segment.header_len();
     if len > MAX_HEADER_LEN {
         let needed = len - FIXED_HEADER_LEN;
         return Err(EncodeError::OptionsTooLong { needed });
     }
-    let mut octets = [0; MAX_HEADER_LEN];
-    octets[0..2].copy_from_slice(&segment.src_port.to_be_bytes());
-    octets[2..4].copy_from_slice(&segment.dst_port.to_be_bytes());
-    octets[4..8].copy_from_slice(&segment.seq.as_u32().to_be_bytes());
-    octets[8..12].copy_from_slice(&segment.ack.as_u32().to_be_bytes());
-    let offset_and_flags = ((len / 4) as u16) << 12 | segment.flags.bits();
-    octets[12..14].copy_from_slice(&offset_and_flags.to_be_bytes());
-    octets[14..16].copy_from_slice(&segment.wnd.0.to_be_bytes());
-    octets[18..20].copy_from_slice(&segment.urgent.to_be_bytes());
-    write_options(&segment.options, &mut octets[FIXED_HEADER_LEN..len]);
+    Ok(len)
+}
 
-    let mut sum = Checksum::pseudo_header(endpoints, (len + segment.payload.len()) as u32);
+/// Fills `out` with a segment, whose payload is summed as it is copied.
+#[inline]
+pub(crate) fn write_segment<P: PayloadOctets>(
+    segment: &Segment<P>,
+    endpoints: &Endpoints,
+    header_len: usize,
+    fill: ChecksumFill,
+    out: &mut [u8],
+) {
+    let len = out.len() as u32;
+    let (header, payload) = out.split_at_mut(header_len);
+    write_header(segment, header);
+    let mut sum = Checksum::pseudo_header(endpoints, len);
     let field = match fill {
         ChecksumFill::Whole => {
-            sum.add_octets(&octets[..len]);
+            sum.add_octets(header);
+            segment.payload.copy_to(payload, &mut sum);
+            sum.finish()
+        }
+        ChecksumFill::PseudoHeader => {
+            segment.payload.write_to(payload);
+            !sum.finish()
+        }
+    };
+    set_checksum(header, field);
+}
+
+/// Fills `header` with the header of a segment whose payload stays where it is.
+pub(crate) fn write_header_alone<P: PayloadOctets>(
+    segment: &Segment<P>,
+    endpoints: &Endpoints,
+    fill: ChecksumFill,
+    header: &mut [u8],
+) {
+    write_header(segment, header);
+    let len = header.len() + segment.payload.len();
+    let mut sum = Checksum::pseudo_header(endpoints, len as u32);
+    let field = match fill {
+        ChecksumFill::Whole => {
+            sum.add_octets(header);
             segment.payload.add_to(&mut sum);
             sum.finish()
         }
         ChecksumFill::PseudoHeader => !sum.finish(),
     };
-    octets[16..18].copy_from_slice(&field.to_be_bytes());
-    Ok(EncodedHeader { octets, len })
+    set_checksum(header, field);
+}
+
+#[inline]
+fn set_checksum(header: &mut [u8], field: u16) {
+    header[16..18].copy_from_slice(&field.to_be_bytes());
+}
+
+/// Fills `header`, all of it, with a checksum of zero.
+#[inline]
+fn write_header<P>(segment: &Segment<P>, header: &mut [u8]) {
+    let words = (header.len() / 4) as u16;
+    let (fixed, options) = header.split_at_mut(FIXED_HEADER_LEN);
+    let mut octets = [0; FIXED_HEADER_LEN];
+    octets[0..2].copy_from_slice(&segment.src_port.to_be_bytes());
+    octets[2..4].copy_from_slice(&segment.dst_port.to_be_bytes());
+    octets[4..8].copy_from_slice(&segment.seq.as_u32().to_be_bytes());
+    octets[8..12].copy_from_slice(&segment.ack.as_u32().to_be_bytes());
+    let offset_and_flags = words << 12 | segment.flags.bits();
+    octets[12..14].copy_from_slice(&offset_and_flags.to_be_bytes());
+    octets[14..16].copy_from_slice(&segment.wnd.0.to_be_bytes());
+    octets[18..20].copy_from_slice(&segment.urgent.to_be_bytes());
+    fixed.copy_from_slice(&octets);
+    if options.is_empty() {
+        return;
+    }
+    // Nearly all segments have timestamps and nothing else.
+    if segment.options.is_timestamps_alone()
+        && let Some(stamps) = segment.options.timestamps
+        && let Ok(lone) = <&mut [u8; 12]>::try_from(&mut *options)
+    {
+        *lone = timestamps_alone(stamps);
+    } else {
+        write_options(&segment.options, options);
+    }
+}
+
+/// Timestamps as they stand where no other option does.
+#[inline]
+fn timestamps_alone(stamps: Timestamps) -> [u8; 12] {
+    let mut octets = TIMESTAMPS_ALONE;
+    octets[4..8].copy_from_slice(&stamps.val.to_be_bytes());
+    octets[8..12].copy_from_slice(&stamps.ecr.to_be_bytes());
+    octets
 }
 
 /// Writes options one behind the other.
@@ -157,6 +243,7 @@ impl OptionWriter<'_> {
 }
 
 /// Fills `out`, which has the length [`Options::wire_len`] says.
+#[inline(never)]
 fn write_options(options: &Options, out: &mut [u8]) {
     // Destructured so that a new option cannot be forgotten here.
     let &Options {
@@ -168,7 +255,8 @@ fn write_options(options: &Options, out: &mut [u8]) {
         sack,
         rare: _,
     } = options;
-    // What packing leaves over stays zero, which is "end of option list".
+    // What packing leaves over is zero, which is "end of option list".
+    out.fill(0);
     let aligned = out.len() == options.aligned_len();
     let mut writer = OptionWriter {
         out,
@@ -245,6 +333,7 @@ mod tests {
         WireWindow,
     };
     use alloc::vec;
+    use alloc::vec::Vec;
     use core::net::Ipv4Addr;
 
     fn endpoints() -> Endpoints {
@@ -338,14 +427,14 @@ mod tests {
             payload: bytes::Bytes::from_static(b"hi!"),
             ..Segment::default()
         };
-        let mut out = vec![0xee];
-        encode(&segment, &endpoints(), &mut out).unwrap();
+        let mut out = [0xee; 24];
+        assert_eq!(encode(&segment, &endpoints(), &mut out), Ok(23));
         // The checksum worked by hand over the hexadecimal words
         // 0a00 0001 0a00 0002 0006 0017 (pseudo header),
         // 1234 0050 0102 0304 0506 0708 5118 faf0 6869 2100.
         let expected = [
-            0xee, 0x12, 0x34, 0, 80, 1, 2, 3, 4, 5, 6, 7, 8, 0x51, 0x18, 0xfa, 0xf0, 0xf3, 0xd4, 0,
-            0, b'h', b'i', b'!',
+            0x12, 0x34, 0, 80, 1, 2, 3, 4, 5, 6, 7, 8, 0x51, 0x18, 0xfa, 0xf0, 0xf3, 0xd4, 0, 0,
+            b'h', b'i', b'!', 0xee,
         ];
         assert_eq!(out, expected);
     }
@@ -388,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn options_beyond_40_octets_are_refused_and_nothing_is_written() {
+    fn what_does_not_fit_is_refused_and_nothing_is_written() {
         let mut sack = SackBlocks::default();
         while sack.try_push(SackBlock::default()) {}
         let timestamps = Some(Timestamps::default());
@@ -400,9 +489,12 @@ mod tests {
             },
             ..Segment::default()
         };
-        let mut out = Vec::new();
+        let mut out = [0xee; 80];
         let error = encode(&segment, &endpoints(), &mut out);
         assert_eq!(error, Err(EncodeError::OptionsTooLong { needed: 44 }));
-        assert!(out.is_empty());
+        let plain = Segment::<Phantom>::default();
+        let error = encode(&plain, &endpoints(), &mut out[..19]);
+        assert_eq!(error, Err(EncodeError::BufferTooShort { needed: 20 }));
+        assert_eq!(out, [0xee; 80]);
     }
 }

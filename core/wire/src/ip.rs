@@ -10,8 +10,6 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use alloc::vec::Vec;
-
 use crate::checksum::TCP_PROTOCOL;
 use crate::{Checksum, Ecn, EncodeError};
 
@@ -131,34 +129,38 @@ impl IpHeader {
         self.dscp << 2 | ecn.bits()
     }
 
-    /// Appends the header of a TCP packet with `payload_len` octets behind it
-    /// and the ECN field `ecn`.
+    /// Writes the header of a TCP packet with `payload_len` bytes behind it and the ECN field
+    /// `ecn` to the front of `out`. Returns its length.
     ///
     /// # Errors
-    /// [`EncodeError::PacketTooLong`]; then nothing was appended.
+    /// [`EncodeError::PacketTooLong`], [`EncodeError::BufferTooShort`].
+    #[inline]
     pub fn encode(
         &self,
         ecn: Ecn,
         payload_len: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), EncodeError> {
+        out: &mut [u8],
+    ) -> Result<usize, EncodeError> {
+        let header_len = self.endpoints.header_len();
         // The length of IPv4 counts the header, that of IPv6 does not.
         let needed = match self.endpoints {
             Endpoints::V4 { .. } => IPV4_HEADER_LEN + payload_len,
             Endpoints::V6 { .. } => payload_len,
         };
         let len = u16::try_from(needed).map_err(|_| EncodeError::PacketTooLong { needed })?;
+        let too_short = EncodeError::BufferTooShort { needed: header_len };
         match self.endpoints {
             Endpoints::V4 { src, dst } => {
-                out.extend_from_slice(&self.v4_octets(src, dst, ecn, len));
+                *out.first_chunk_mut().ok_or(too_short)? = self.v4_octets(src, dst, ecn, len);
             }
             Endpoints::V6 { src, dst } => {
-                out.extend_from_slice(&self.v6_octets(src, dst, ecn, len));
+                *out.first_chunk_mut().ok_or(too_short)? = self.v6_octets(src, dst, ecn, len);
             }
         }
-        Ok(())
+        Ok(header_len)
     }
 
+    #[inline]
     fn v4_octets(&self, src: Ipv4Addr, dst: Ipv4Addr, ecn: Ecn, len: u16) -> [u8; IPV4_HEADER_LEN] {
         let fragment = if self.dont_fragment { DONT_FRAGMENT } else { 0 };
         let mut octets = [0; IPV4_HEADER_LEN];
@@ -195,6 +197,7 @@ impl IpHeader {
     ///
     /// # Errors
     /// [`IpError`], for octets that are no header or that of a fragment.
+    #[inline]
     pub fn decode(octets: &[u8]) -> Result<(Self, IpPayload), IpError> {
         match octets.first().map(|first| first >> 4) {
             Some(4) => decode_v4(octets),
@@ -281,6 +284,7 @@ fn word(octets: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([octets[at], octets[at + 1]])
 }
 
+#[inline]
 fn decode_v4(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
     let have = octets.len();
     let words = octets[0] & 0x0f;
@@ -305,7 +309,11 @@ fn decode_v4(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
     let address =
         |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
     let mut sum = Checksum::new();
-    sum.add_octets(header);
+    match <&[u8; IPV4_HEADER_LEN]>::try_from(header) {
+        // Of a length that is known, without a loop.
+        Ok(header) => sum.add_octets(header),
+        Err(_) => sum.add_octets(header),
+    }
     let ip = IpHeader {
         endpoints: Endpoints::V4 {
             src: address(12),
@@ -395,6 +403,7 @@ fn skip_extensions(octets: &[u8], mut next: u8) -> Result<(u8, usize), IpError> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     const V4: Endpoints = Endpoints::V4 {
         src: Ipv4Addr::new(192, 168, 0, 1),
@@ -410,8 +419,8 @@ mod tests {
     }
 
     fn encoded_with(ip: &IpHeader, ecn: Ecn, payload_len: usize) -> Vec<u8> {
-        let mut out = Vec::new();
-        ip.encode(ecn, payload_len, &mut out).unwrap();
+        let mut out = alloc::vec![0; ip.endpoints.header_len()];
+        assert_eq!(ip.encode(ecn, payload_len, &mut out), Ok(out.len()));
         out
     }
 
@@ -455,14 +464,14 @@ mod tests {
 
     #[test]
     fn packets_beyond_the_length_field_are_refused() {
-        let mut out = Vec::new();
+        let mut out = [0; 40];
         let refused = IpHeader::new(V4).encode(Ecn::NotEct, 65_516, &mut out);
         assert_eq!(refused, Err(EncodeError::PacketTooLong { needed: 65_536 }));
-        assert!(out.is_empty());
-        assert_eq!(
-            IpHeader::new(V6).encode(Ecn::NotEct, 65_535, &mut out),
-            Ok(())
-        );
+        assert_eq!(out, [0; 40]);
+        let v6 = IpHeader::new(V6);
+        assert_eq!(v6.encode(Ecn::NotEct, 65_535, &mut out), Ok(40));
+        let refused = v6.encode(Ecn::NotEct, 0, &mut out[..39]);
+        assert_eq!(refused, Err(EncodeError::BufferTooShort { needed: 40 }));
     }
 
     #[test]

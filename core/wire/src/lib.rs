@@ -3,7 +3,8 @@
 //!
 //! A [`Segment`] is the parsed form that the engine handles;
 //! [`encode_packet`] and [`decode_packet`] turn it into the octets of RFC 9293
-//! section 3.1 inside IPv4 or IPv6 and back. Every segment of a simulated run
+//! section 3.1 inside IPv4 or IPv6 and back, without an allocation: one writes into the caller's
+//! buffer, the other gives a segment whose payload is borrowed. Every segment of a simulated run
 //! can be encoded: nothing in it is a model's shorthand.
 //!
 //! [`link::dissect`] finds the segment in a packet as captures hold it, from
@@ -12,7 +13,7 @@
 //! Two shapes beyond the RFC, both for speed and both exact:
 //! * a *super-segment* (TSO/GRO shape): up to 64 KiB of payload with the size
 //!   of the wire segments inside, see [`Segment::wire_segments`];
-//! * the payload is a type parameter, see [`Payload`].
+//! * the payload is a type parameter, see [`Payload`]; [`Octets`] is the one for real networks.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -27,6 +28,7 @@ mod ecn;
 mod encode;
 mod fast_open;
 mod flags;
+mod gather;
 mod icmp;
 mod ip;
 pub mod link;
@@ -50,13 +52,17 @@ pub use ecn::Ecn;
 pub use encode::{ChecksumFill, EncodeError, FIXED_HEADER_LEN, encode};
 pub use fast_open::FastOpenCookie;
 pub use flags::Flags;
+pub use gather::Octets;
 pub use icmp::{IcmpError, IcmpKind, IpVersion};
 pub use ip::{Endpoints, IPV4_HEADER_LEN, IPV6_HEADER_LEN, IpError, IpHeader, IpPayload};
 pub use octets::PayloadOctets;
 pub use options::{
     MAX_OPTIONS_LEN, Options, RareOptions, SackBlock, SackBlocks, Timestamps, option_kind,
 };
-pub use packet::{PacketError, decode_packet, encode_headers, encode_packet};
+pub use packet::{
+    ChecksumCheck, PacketError, append_packet, decode_packet, decode_packet_with, encode_front,
+    encode_headers, encode_packet, packet_len,
+};
 pub use payload::{Payload, Phantom};
 pub use phantom::{PhantomMismatch, fill_phantom, phantom_octet, verify_phantom};
 pub use routers::{RequestScheme, RouterReply, RouterRequest};

@@ -1,15 +1,15 @@
 //! Payloads that become octets: real bytes and phantoms.
 //!
-//! [`bytes::Bytes`] is the payload of real wires: cutting shares the
-//! allocation, joining copies unless there is one piece. Two adjacent `Bytes`
-//! are not merged back into one even when they lie side by side in memory;
-//! that costs one entry more in a queue, never a copy.
+//! [`bytes::Bytes`] is one piece of shared memory: cutting shares the allocation, joining
+//! copies unless there is one piece ([`crate::Octets`] does not). Two adjacent `Bytes` are not
+//! merged back into one even when they lie side by side in memory; that costs one entry more
+//! in a queue, never a copy.
 
 use alloc::vec::Vec;
 
 use bytes::Bytes;
 
-use crate::phantom::{fill_phantom, sum_phantom};
+use crate::phantom::{fill_and_sum_phantom, fill_phantom, sum_phantom};
 use crate::{Checksum, Payload, Phantom};
 
 /// A payload that can be put on a wire or into a capture file.
@@ -22,6 +22,12 @@ pub trait PayloadOctets: Payload {
 
     /// Adds all octets of the payload to a checksum.
     fn add_to(&self, sum: &mut Checksum);
+
+    /// Fills `out`, as long as the payload, and adds it to a checksum in the same pass.
+    ///
+    /// # Panics
+    /// When `out` has another length.
+    fn copy_to(&self, out: &mut [u8], sum: &mut Checksum);
 }
 
 impl PayloadOctets for Phantom {
@@ -33,6 +39,11 @@ impl PayloadOctets for Phantom {
     fn add_to(&self, sum: &mut Checksum) {
         sum_phantom(*self, sum);
     }
+
+    fn copy_to(&self, out: &mut [u8], sum: &mut Checksum) {
+        assert_eq!(out.len(), self.len(), "the buffer is not as long");
+        fill_and_sum_phantom(self.offset, out, sum);
+    }
 }
 
 impl Payload for Bytes {
@@ -42,6 +53,16 @@ impl Payload for Bytes {
 
     fn split_off(&mut self, len: usize) -> Self {
         Self::split_off(self, len)
+    }
+
+    #[inline]
+    fn slice(&self, start: usize, end: usize) -> Self {
+        Self::slice(self, start..end)
+    }
+
+    #[inline]
+    fn advance(&mut self, len: usize) {
+        bytes::Buf::advance(self, len);
     }
 
     fn try_append(&mut self, next: Self) -> Result<(), Self> {
@@ -78,6 +99,11 @@ impl PayloadOctets for Bytes {
     fn add_to(&self, sum: &mut Checksum) {
         sum.add_octets(self);
     }
+
+    fn copy_to(&self, out: &mut [u8], sum: &mut Checksum) {
+        assert_eq!(out.len(), self.len(), "the buffer is not as long");
+        sum.copy_octets(self, out);
+    }
 }
 
 #[cfg(test)]
@@ -96,6 +122,21 @@ mod tests {
         let rest = Payload::split_off(&mut front, 2);
         assert_eq!((&front[..], &rest[..]), (&[1, 2][..], &[3, 4, 5][..]));
         assert_eq!(rest.as_ptr(), whole[2..].as_ptr());
+    }
+
+    #[test]
+    fn a_slice_and_what_is_left_share_the_memory() {
+        let mut whole = Bytes::from(vec![1, 2, 3, 4, 5]);
+        let middle = Payload::slice(&whole, 1, 4);
+        assert_eq!(
+            (&middle[..], middle.as_ptr()),
+            (&[2, 3, 4][..], whole[1..].as_ptr())
+        );
+        Payload::advance(&mut whole, 1);
+        assert_eq!(
+            (&whole[..], whole.as_ptr()),
+            (&[2, 3, 4, 5][..], middle.as_ptr())
+        );
     }
 
     #[test]

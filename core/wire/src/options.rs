@@ -300,16 +300,21 @@ impl Options {
     /// all of which have timestamps at most.
     #[inline]
     pub(crate) const fn aligned_len(&self) -> usize {
-        if self.mss.is_none()
+        if self.is_timestamps_alone() {
+            return 12 * self.timestamps.is_some() as usize;
+        }
+        self.aligned_len_of_many()
+    }
+
+    /// Returns whether there is nothing but timestamps, if those.
+    #[inline]
+    pub(crate) const fn is_timestamps_alone(&self) -> bool {
+        self.mss.is_none()
             && self.window_scale.is_none()
             && !self.sack_permitted
             && self.accecn.is_none()
             && self.sack.is_empty()
             && self.rare.0.is_none()
-        {
-            return 12 * self.timestamps.is_some() as usize;
-        }
-        self.aligned_len_of_many()
     }
 
     const fn aligned_len_of_many(&self) -> usize {

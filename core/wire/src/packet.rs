@@ -1,63 +1,122 @@
 //! A segment inside its IP packet, and back.
 //!
-//! Writing may stop early (the snap length of captures): header fields and
-//! both checksums are those of the whole packet anyway. Reading here is
-//! strict, for live wires: a cut, harmed or foreign packet is an error. Readers
+//! Everything is written into the caller's buffer, a payload summed as it is copied
+//! ([`encode_packet`]) or left where it lies ([`encode_headers`]). A capture that keeps the
+//! front of packets ([`encode_front`]) has the header fields and both checksums of the whole
+//! packet.
+//!
+//! Reading here is strict, for live wires: a cut, harmed or foreign packet is an error. Readers
 //! of captures, who must live with all three, use [`IpHeader::decode`] and
 //! [`crate::decode_header`].
 
 use alloc::vec::Vec;
 
-use bytes::Bytes;
-
 use crate::checksum::TCP_PROTOCOL;
-use crate::encode::{ChecksumFill, encode_header};
+use crate::encode::{ChecksumFill, checked_header_len, write_header_alone, write_segment};
 use crate::{
     DecodeError, EncodeError, IpError, IpHeader, PayloadOctets, Segment, decode, verify_checksum,
 };
 
-/// Appends the IP packet of `segment` to `out`, of which at most `snap_len`
-/// octets are written (`usize::MAX` for all). Returns the length of the whole
-/// packet.
+/// Returns the length of the IP packet of `segment`: how large a buffer it takes.
 ///
 /// # Errors
-/// [`EncodeError`]; then nothing was appended.
+/// [`EncodeError::OptionsTooLong`].
+#[inline]
+pub fn packet_len<P: PayloadOctets>(
+    ip: &IpHeader,
+    segment: &Segment<P>,
+) -> Result<usize, EncodeError> {
+    let headers_len = ip.endpoints.header_len() + checked_header_len(segment)?;
+    Ok(headers_len + segment.payload.len())
+}
+
+/// Writes the IP packet of `segment` to the front of `out`. Returns its length.
+///
+/// # Errors
+/// [`EncodeError`].
+#[inline]
 pub fn encode_packet<P: PayloadOctets>(
     ip: &IpHeader,
     segment: &Segment<P>,
-    snap_len: usize,
-    out: &mut Vec<u8>,
+    fill: ChecksumFill,
+    out: &mut [u8],
 ) -> Result<usize, EncodeError> {
-    let start = out.len();
-    let packet_len = encode_headers(ip, segment, ChecksumFill::Whole, out)?;
-    let headers_len = out.len() - start;
-    let written_len = packet_len.min(snap_len);
-    out.resize(start + written_len, 0);
-    if written_len > headers_len {
-        segment.payload.write_to(&mut out[start + headers_len..]);
-    }
-    Ok(packet_len)
+    let header_len = checked_header_len(segment)?;
+    let tcp_len = header_len + segment.payload.len();
+    let needed = ip.endpoints.header_len() + tcp_len;
+    let too_short = EncodeError::BufferTooShort { needed };
+    let out = out.get_mut(..needed).ok_or(too_short)?;
+    let ip_len = ip.encode(segment.ecn, tcp_len, out)?;
+    write_segment(segment, &ip.endpoints, header_len, fill, &mut out[ip_len..]);
+    Ok(needed)
 }
 
-/// Appends the IP and TCP headers of `segment` to `out` and leaves the payload
-/// where it is: for devices that gather a packet from several places. Returns
-/// the length of the whole packet.
+/// Writes the IP and TCP headers of `segment` to the front of `out` and leaves the payload
+/// where it is: for devices that gather a packet from several places. Returns the length of
+/// the headers.
 ///
 /// # Errors
-/// [`EncodeError`]; then nothing was appended.
+/// [`EncodeError`].
 pub fn encode_headers<P: PayloadOctets>(
     ip: &IpHeader,
     segment: &Segment<P>,
     fill: ChecksumFill,
+    out: &mut [u8],
+) -> Result<usize, EncodeError> {
+    let header_len = checked_header_len(segment)?;
+    let needed = ip.endpoints.header_len() + header_len;
+    let too_short = EncodeError::BufferTooShort { needed };
+    let out = out.get_mut(..needed).ok_or(too_short)?;
+    let ip_len = ip.encode(segment.ecn, header_len + segment.payload.len(), out)?;
+    write_header_alone(segment, &ip.endpoints, fill, &mut out[ip_len..]);
+    Ok(needed)
+}
+
+/// Fills `out` with the front of the IP packet of `segment`, at least its headers: what a
+/// capture keeps of it (the snap length). Returns the length of the whole packet.
+///
+/// # Errors
+/// [`EncodeError`]: [`EncodeError::BufferTooShort`] for headers that do not fit.
+pub fn encode_front<P: PayloadOctets>(
+    ip: &IpHeader,
+    segment: &Segment<P>,
+    out: &mut [u8],
+) -> Result<usize, EncodeError> {
+    let packet_len = packet_len(ip, segment)?;
+    if out.len() >= packet_len {
+        return encode_packet(ip, segment, ChecksumFill::Whole, out);
+    }
+    let headers_len = encode_headers(ip, segment, ChecksumFill::Whole, out)?;
+    segment.payload.write_to(&mut out[headers_len..]);
+    Ok(packet_len)
+}
+
+/// Appends the IP packet of `segment` to `out`. Returns its length.
+///
+/// # Errors
+/// [`EncodeError`]; then nothing was appended.
+pub fn append_packet<P: PayloadOctets>(
+    ip: &IpHeader,
+    segment: &Segment<P>,
     out: &mut Vec<u8>,
 ) -> Result<usize, EncodeError> {
-    let header = encode_header(segment, &ip.endpoints, fill)?;
     let start = out.len();
-    let tcp_len = header.as_slice().len() + segment.payload.len();
-    ip.encode(segment.ecn, tcp_len, out)?;
-    let packet_len = out.len() - start + tcp_len;
-    out.extend_from_slice(header.as_slice());
-    Ok(packet_len)
+    out.resize(start + packet_len(ip, segment)?, 0);
+    let written = encode_packet(ip, segment, ChecksumFill::Whole, &mut out[start..]);
+    if written.is_err() {
+        out.truncate(start);
+    }
+    written
+}
+
+/// Whether the TCP checksum of a packet is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChecksumCheck {
+    /// It is summed and compared: the form for packets from a wire.
+    Verify,
+    /// It is not: a device has verified it, or the packet was never on a wire and has the
+    /// sum over the pseudo header alone ([`ChecksumFill::PseudoHeader`]).
+    Trust,
 }
 
 /// Why a packet is not taken.
@@ -122,12 +181,25 @@ impl From<DecodeError> for PacketError {
     }
 }
 
-/// Reads a whole packet, checksums verified; the payload shares the memory of
-/// `octets`. Octets behind the packet (Ethernet padding) are ignored.
+/// Reads a whole packet, checksums verified; the payload is borrowed from `octets`. Octets
+/// behind the packet (Ethernet padding) are ignored.
 ///
 /// # Errors
 /// [`PacketError`], for anything but an unharmed TCP segment in one packet.
-pub fn decode_packet(octets: &Bytes) -> Result<(IpHeader, Segment<Bytes>), PacketError> {
+pub fn decode_packet(octets: &[u8]) -> Result<(IpHeader, Segment<&[u8]>), PacketError> {
+    decode_packet_with(octets, ChecksumCheck::Verify)
+}
+
+/// Reads a whole packet as [`decode_packet`] does, where `check` says whether the TCP checksum
+/// is verified. That of the IPv4 header always is.
+///
+/// # Errors
+/// [`PacketError`], for anything but an unharmed TCP segment in one packet.
+#[inline]
+pub fn decode_packet_with(
+    octets: &[u8],
+    check: ChecksumCheck,
+) -> Result<(IpHeader, Segment<&[u8]>), PacketError> {
     let (ip, payload) = IpHeader::decode(octets)?;
     if !payload.header_checksum_is_valid {
         return Err(PacketError::IpChecksum);
@@ -138,14 +210,13 @@ pub fn decode_packet(octets: &Bytes) -> Result<(IpHeader, Segment<Bytes>), Packe
         });
     }
     let (have, need) = (octets.len(), payload.start + payload.len);
-    if have < need {
+    let Some(tcp) = octets.get(payload.start..need) else {
         return Err(PacketError::Cut { have, need });
-    }
-    let tcp = octets.slice(payload.start..need);
-    if !verify_checksum(&ip.endpoints, &tcp) {
+    };
+    if check == ChecksumCheck::Verify && !verify_checksum(&ip.endpoints, tcp) {
         return Err(PacketError::TcpChecksum);
     }
-    let mut segment = decode(&tcp)?;
+    let mut segment = decode(tcp)?;
     segment.ecn = payload.ecn;
     Ok((ip, segment))
 }
@@ -174,8 +245,8 @@ mod tests {
     }
 
     fn encoded(snap_len: usize) -> Vec<u8> {
-        let mut out = Vec::new();
-        let len = encode_packet(&ip(), &segment(), snap_len, &mut out);
+        let mut out = alloc::vec![0; snap_len.min(1041)];
+        let len = encode_front(&ip(), &segment(), &mut out);
         assert_eq!(len, Ok(1041));
         out
     }
@@ -184,7 +255,7 @@ mod tests {
     fn a_cut_packet_is_the_front_of_the_whole_one() {
         let whole = encoded(usize::MAX);
         assert_eq!(whole.len(), 1041);
-        for snap_len in [0, 1, 19, 20, 39, 40, 41, 96, 1040, 1041, 2000] {
+        for snap_len in [40, 41, 96, 1040, 1041, 2000] {
             assert_eq!(
                 encoded(snap_len),
                 whole[..snap_len.min(1041)],
@@ -194,11 +265,49 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_appended() {
+    fn packets_are_appended_and_written_to_the_front() {
+        let whole = encoded(usize::MAX);
         let mut out = Vec::from([1, 2, 3]);
-        encode_packet(&ip(), &segment(), 60, &mut out).unwrap();
-        assert_eq!(out[..3], [1, 2, 3]);
-        assert_eq!(out[3..], encoded(60));
+        let len = append_packet(&ip(), &segment(), &mut out);
+        assert_eq!(
+            (len, &out[..3], &out[3..]),
+            (Ok(1041), &[1, 2, 3][..], &whole[..])
+        );
+        out.fill(0xee);
+        let len = encode_packet(&ip(), &segment(), ChecksumFill::Whole, &mut out);
+        assert_eq!(
+            (len, &out[..1041], &out[1041..]),
+            (Ok(1041), &whole[..], &[0xee; 3][..])
+        );
+    }
+
+    #[test]
+    fn a_buffer_that_is_too_short_is_left_alone() {
+        let mut out = [0xee; 1040];
+        let too_short = |needed| Err(EncodeError::BufferTooShort { needed });
+        let fill = ChecksumFill::Whole;
+        assert_eq!(
+            encode_packet(&ip(), &segment(), fill, &mut out),
+            too_short(1041)
+        );
+        assert_eq!(
+            encode_headers(&ip(), &segment(), fill, &mut out[..39]),
+            too_short(40)
+        );
+        assert_eq!(
+            encode_front(&ip(), &segment(), &mut out[..39]),
+            too_short(40)
+        );
+        assert_eq!(out, [0xee; 1040]);
+    }
+
+    #[test]
+    fn a_wrong_checksum_is_read_where_a_device_is_trusted() {
+        let mut octets = encoded(usize::MAX);
+        octets[36] ^= 1;
+        assert_eq!(decode_packet(&octets), Err(PacketError::TcpChecksum));
+        let (_, segment) = decode_packet_with(&octets, ChecksumCheck::Trust).unwrap();
+        assert_eq!(segment.payload, &octets[40..]);
     }
 
     #[test]
@@ -206,36 +315,38 @@ mod tests {
         let mut segment = segment();
         segment.payload.len = 70_000;
         let mut out = Vec::new();
-        let refused = encode_packet(&ip(), &segment, 96, &mut out);
+        let refused = append_packet(&ip(), &segment, &mut out);
         assert_eq!(refused, Err(EncodeError::PacketTooLong { needed: 70_040 }));
         assert!(out.is_empty());
     }
 
     #[test]
     fn headers_alone_are_those_of_the_packet() {
-        let mut headers = Vec::new();
+        let mut headers = [0; 40];
         let len = encode_headers(&ip(), &segment(), ChecksumFill::Whole, &mut headers);
-        assert_eq!((len, &headers[..]), (Ok(1041), &encoded(40)[..]));
+        assert_eq!((len, &headers[..]), (Ok(40), &encoded(40)[..]));
     }
 
     #[test]
     fn what_checksum_offload_completes_is_the_checksum() {
         // The device sums everything behind the IP header, the field included.
-        let mut packet = Vec::new();
-        encode_headers(&ip(), &segment(), ChecksumFill::PseudoHeader, &mut packet).unwrap();
-        let payload = encoded(usize::MAX)[40..].to_vec();
-        packet.extend(payload);
+        let mut packet = [0; 1041];
+        let fill = ChecksumFill::PseudoHeader;
+        encode_packet(&ip(), &segment(), fill, &mut packet).unwrap();
+        let mut headers = [0; 40];
+        encode_headers(&ip(), &segment(), fill, &mut headers).unwrap();
+        assert_eq!(packet[..40], headers);
         let mut sum = crate::Checksum::new();
         sum.add_octets(&packet[20..]);
         packet[36..38].copy_from_slice(&sum.finish().to_be_bytes());
-        assert_eq!(packet, encoded(usize::MAX));
+        assert_eq!(packet[..], encoded(usize::MAX));
     }
 
     #[test]
     fn padding_behind_the_packet_is_ignored() {
         let mut octets = encoded(usize::MAX);
         octets.extend([0; 6]);
-        let (_, segment) = decode_packet(&octets.into()).unwrap();
+        let (_, segment) = decode_packet(&octets).unwrap();
         assert_eq!(segment.payload.len(), 1001);
     }
 
@@ -245,7 +356,7 @@ mod tests {
         let changed = |at: usize, value: u8| {
             let mut octets = whole.clone();
             octets[at] = value;
-            decode_packet(&octets.into()).unwrap_err()
+            decode_packet(&octets).unwrap_err()
         };
         assert_eq!(changed(8, 3), PacketError::IpChecksum);
         assert_eq!(changed(500, whole[500] ^ 1), PacketError::TcpChecksum);
@@ -253,7 +364,7 @@ mod tests {
             changed(0, 0x10),
             PacketError::Ip(IpError::Version { version: 1 })
         );
-        let cut = decode_packet(&Bytes::copy_from_slice(&whole[..96])).unwrap_err();
+        let cut = decode_packet(&whole[..96]).unwrap_err();
         assert_eq!(
             cut,
             PacketError::Cut {
@@ -268,7 +379,7 @@ mod tests {
         let mut sum = crate::Checksum::new();
         sum.add_octets(&udp[..20]);
         udp[10..12].copy_from_slice(&sum.finish().to_be_bytes());
-        let error = decode_packet(&udp.into()).unwrap_err();
+        let error = decode_packet(&udp).unwrap_err();
         assert_eq!(error, PacketError::NotTcp { protocol: 17 });
     }
 }

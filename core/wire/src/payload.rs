@@ -25,6 +25,32 @@ pub trait Payload: Clone + Debug + Default {
     #[must_use]
     fn split_off(&mut self, len: usize) -> Self;
 
+    /// Returns the bytes from `start` up to `end`. As cheap as [`Payload::split_off`].
+    ///
+    /// # Panics
+    /// May panic when `end` exceeds the length or `start` exceeds `end`.
+    #[inline]
+    #[must_use]
+    fn slice(&self, start: usize, end: usize) -> Self {
+        let mut front = self.clone();
+        if end < front.len() {
+            let _behind = front.split_off(end);
+        }
+        if start == 0 {
+            return front;
+        }
+        front.split_off(start)
+    }
+
+    /// Drops the first `len` bytes. As cheap as [`Payload::split_off`].
+    ///
+    /// # Panics
+    /// May panic when `len` exceeds the length.
+    #[inline]
+    fn advance(&mut self, len: usize) {
+        *self = self.split_off(len);
+    }
+
     /// Appends `next` if that is possible without copying octets; otherwise
     /// gives it back.
     ///

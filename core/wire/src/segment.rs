@@ -1,6 +1,6 @@
 //! A TCP segment in parsed form, RFC 9293 section 3.1.
 
-use crate::{Ecn, Flags, Options, Payload, SeqNumber};
+use crate::{Ecn, Flags, Octets, Options, Payload, SeqNumber};
 
 /// The most payload a super-segment carries: what fits the 16-bit length of
 /// IP together with the largest headers.
@@ -12,7 +12,7 @@ pub struct WireWindow(pub u16);
 
 /// One TCP segment, or a super-segment of several equal ones.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Segment<P> {
+pub struct Segment<P = Octets> {
     /// Source port.
     pub src_port: u16,
     /// Destination port.
@@ -43,6 +43,29 @@ pub struct Segment<P> {
     pub options: Options,
     /// Data.
     pub payload: P,
+}
+
+impl<P> Segment<P> {
+    /// Returns the segment with what `convert` makes of its payload.
+    #[inline]
+    #[must_use]
+    pub fn map_payload<Q>(self, convert: impl FnOnce(P) -> Q) -> Segment<Q> {
+        Segment {
+            src_port: self.src_port,
+            dst_port: self.dst_port,
+            seq: self.seq,
+            ack: self.ack,
+            flags: self.flags,
+            wnd: self.wnd,
+            urgent: self.urgent,
+            segment_size: self.segment_size,
+            ecn: self.ecn,
+            ident: self.ident,
+            ace: self.ace,
+            options: self.options,
+            payload: convert(self.payload),
+        }
+    }
 }
 
 impl<P: Payload> Segment<P> {

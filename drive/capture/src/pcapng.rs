@@ -16,7 +16,7 @@ use std::io::{self, BufWriter, Write};
 use gigatcp_units::Instant;
 use gigatcp_wire::{
     FIXED_HEADER_LEN, IPV6_HEADER_LEN, IpHeader, MAX_OPTIONS_LEN, PayloadOctets, Segment,
-    encode_packet,
+    encode_front, packet_len,
 };
 
 use crate::{CaptureError, Interface, InterfaceId, SnapLength};
@@ -176,16 +176,16 @@ impl<W: Write> PcapngWriter<W> {
         ip: &IpHeader,
         segment: &Segment<P>,
     ) -> Result<(), CaptureError> {
-        let headers_len = ip.endpoints.header_len() + segment.header_len();
-        let keep = self.snap_len(interface)?.max(headers_len);
+        let packet = self.packets + 1;
+        let refused = |source| CaptureError::Segment { packet, source };
+        let packet_len = packet_len(ip, segment).map_err(refused)?;
+        let headers_len = packet_len - segment.payload.len();
+        let keep = self.snap_len(interface)?.max(headers_len).min(packet_len);
         self.start_packet(interface, at);
-        let packet_len =
-            encode_packet(ip, segment, keep, &mut self.block.octets).map_err(|source| {
-                CaptureError::Segment {
-                    packet: self.packets + 1,
-                    source,
-                }
-            })?;
+        let octets = &mut self.block.octets;
+        let start = octets.len();
+        octets.resize(start + keep, 0);
+        encode_front(ip, segment, &mut octets[start..]).map_err(refused)?;
         self.finish_packet(packet_len)
     }
 

@@ -14,7 +14,7 @@ use gigatcp_capture::independent_reader::{
 use gigatcp_capture::{Interface, InterfaceId, PcapngWriter};
 use gigatcp_units::Instant;
 use gigatcp_wire::{
-    AccEcn, AccEcnOrder, Ecn, Endpoints, Flags, IpHeader, Options, Phantom, Segment, encode_packet,
+    AccEcn, AccEcnOrder, Ecn, Endpoints, Flags, IpHeader, Options, Phantom, Segment, append_packet,
     fill_phantom,
 };
 
@@ -96,12 +96,12 @@ fn a_harmed_capture_is_noticed() {
 fn malformed_packets_and_bad_header_checksums_are_noticed() {
     let mut packet = Vec::new();
     let segment = Segment::<Phantom>::default();
-    encode_packet(&IpHeader::new(V6), &segment, usize::MAX, &mut packet).unwrap();
+    append_packet(&IpHeader::new(V6), &segment, &mut packet).unwrap();
     // The IP header promises no more than half of the TCP header.
     packet[5] = 10;
     packet.truncate(50);
     let mut harmed = Vec::new();
-    encode_packet(&IpHeader::new(V4), &segment, usize::MAX, &mut harmed).unwrap();
+    append_packet(&IpHeader::new(V4), &segment, &mut harmed).unwrap();
     harmed[8] ^= 1;
 
     let mut writer = PcapngWriter::new(Vec::new()).unwrap();

@@ -71,7 +71,7 @@ proptest! {
         let mut payload = Vec::new();
         for (index, octets) in cut.iter().enumerate() {
             // Reading checks lengths and both checksums.
-            let (ip, segment) = decode_packet(&octets.clone().into()).unwrap();
+            let (ip, segment) = decode_packet(octets).unwrap();
             let before = index * usize::from(made.segment_size);
             prop_assert_eq!(segment.seq.as_u32(), made.sequence.wrapping_add(before as u32));
             if !made.is_v6 {
@@ -180,7 +180,7 @@ fn bleaching_takes_the_field_away_and_the_sum_with_it() {
         assert!(!packet.try_bleach());
         assert!(!packet.takes_mark());
         for octets in wire_packets(&packet) {
-            let (_, segment) = decode_packet(&octets.into()).unwrap();
+            let (_, segment) = decode_packet(&octets).unwrap();
             assert_eq!(segment.ecn, Ecn::NotEct);
         }
     }
@@ -216,7 +216,7 @@ fn a_damaged_packet_has_one_wrong_bit_and_its_checksum_shows_it() {
             let (good, bad) = (wire_packets(&good), wire_packets(&damaged));
             let differ = good[0].iter().zip(&bad[0]).filter(|(a, b)| a != b);
             assert_eq!((good[0].len(), differ.count()), (bad[0].len(), 1));
-            let read = |octets: &[u8]| decode_packet(&octets.to_vec().into()).map(|_| ());
+            let read = |octets: &[u8]| decode_packet(octets).map(|_| ());
             assert_eq!(read(&good[0]), Ok(()));
             assert_eq!(read(&bad[0]), Err(PacketError::TcpChecksum));
             // The device is told that the checksum stands there, and not to complete it.

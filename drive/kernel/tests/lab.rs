@@ -11,8 +11,8 @@ use gigatcp_kernel::{
 };
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{
-    Endpoints, Flags, IpHeader, Options, Segment, SeqNumber, WireWindow, decode_packet,
-    encode_packet,
+    Endpoints, Flags, IpHeader, Options, Segment, SeqNumber, WireWindow, append_packet,
+    decode_packet,
 };
 
 const MS: i64 = 1_000_000;
@@ -40,12 +40,13 @@ fn from_remote(remote: IpAddr, local: IpAddr, change: impl FnOnce(&mut Segment<B
     change(&mut segment);
     let header = IpHeader::new(Endpoints::new(remote, local).unwrap());
     let mut octets = Vec::new();
-    encode_packet(&header, &segment, usize::MAX, &mut octets).unwrap();
+    append_packet(&header, &segment, &mut octets).unwrap();
     octets
 }
 
 fn decoded(sent: Sent) -> Segment<Bytes> {
-    decode_packet(&sent.octets.into()).unwrap().1
+    let (_, segment) = decode_packet(&sent.octets).unwrap();
+    segment.map_payload(Bytes::copy_from_slice)
 }
 
 /// The next TCP segment the kernel sends within 100 ms.

@@ -12,11 +12,9 @@ use std::ops::Range;
 use gigatcp_linux::virtio::{ChecksumState, HEADER_LEN, VirtioHeader};
 use gigatcp_tcp::FourTuple;
 use gigatcp_wire::{
-    Checksum, Endpoints, IcmpError, IcmpKind, IpHeader, IpPayload, Segment, SeqNumber,
+    Checksum, Endpoints, IcmpError, IcmpKind, IpHeader, IpPayload, Octets, Segment, SeqNumber,
     TCP_PROTOCOL, decode_header, verify_checksum,
 };
-
-use crate::octets::Octets;
 
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
@@ -163,7 +161,7 @@ mod tests {
     use super::*;
     use bytes::Bytes;
     use gigatcp_linux::virtio::Segmentation;
-    use gigatcp_wire::{Payload, encode_packet};
+    use gigatcp_wire::{Payload, append_packet};
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     fn v4() -> Endpoints {
@@ -189,7 +187,7 @@ mod tests {
             ..Segment::default()
         };
         let mut octets = header.encode().to_vec();
-        encode_packet(&IpHeader::new(endpoints), &segment, usize::MAX, &mut octets).unwrap();
+        append_packet(&IpHeader::new(endpoints), &segment, &mut octets).unwrap();
         octets
     }
 

@@ -34,13 +34,12 @@ use gigatcp_linux::device::Reception;
 use gigatcp_linux::virtio::{ChecksumState, Segmentation, VirtioHeader};
 use gigatcp_linux::written::Written;
 use gigatcp_linux::{LabError, Namespace, Step, device, interface, steering};
-use gigatcp_wire::{ChecksumFill, Endpoints, Flags, IpHeader, Segment, encode_headers};
+use gigatcp_wire::{ChecksumFill, Endpoints, Flags, IpHeader, Octets, Segment, encode_headers};
 
 pub use gigatcp_linux::device::Offloads;
 
 use crate::arrival::{self, Arrival, Found, Read, Refusal};
 use crate::join::Joined;
-use crate::octets::Octets;
 use crate::slabs::Slabs;
 
 /// Where the checksum stands in a TCP header.
@@ -50,6 +49,10 @@ const CHECKSUM_OFFSET: u16 = 16;
 /// are written together, those behind one that finds no room may find it, and
 /// overtake. One alone waits, and all behind it.
 const CAREFUL: u32 = 10_000;
+
+/// Parts of a packet that is written together with others: headers, and a payload of two
+/// pieces. One of more is so short that it is copied.
+const PARTS: usize = 3;
 
 /// Slabs that wait to be used again.
 const SLABS_KEPT: usize = 8;
@@ -353,10 +356,10 @@ impl Device {
         if !self.put_headers(endpoints, segment) {
             return Ok(true);
         }
-        let [head, tail] = segment.payload.pieces();
-        let gathered = [&self.headers, head, tail].map(IoSlice::new);
+        let mut parts = [IoSlice::new(&[]); 1 + Octets::MAX_PIECES];
+        let gathered = gather(&self.headers, &segment.payload, &mut parts);
         let written = loop {
-            match (&self.tun).write_vectored(&gathered) {
+            match (&self.tun).write_vectored(gathered) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 written => break written,
             }
@@ -393,17 +396,18 @@ impl Device {
             } else {
                 rest.as_mut().map(front)
             };
-            if let Some(piece) = piece
-                && self.put_headers(endpoints, &piece)
-            {
+            let Some(mut piece) = piece else { continue };
+            if piece.payload.pieces().nth(PARTS - 1).is_some() {
+                piece.payload = piece.payload.into_bytes().into();
+            }
+            if self.put_headers(endpoints, &piece) {
                 self.pieces.push((piece, self.headers.len()));
             }
         }
-        let mut parts = [[IoSlice::new(&[]); 3]; batch::MOST];
+        let mut parts = [[IoSlice::new(&[]); PARTS]; batch::MOST];
         let mut start = 0;
         for (parts, (piece, end)) in parts.iter_mut().zip(&self.pieces) {
-            let [head, tail] = piece.payload.pieces();
-            *parts = [&self.headers[start..*end], head, tail].map(IoSlice::new);
+            gather(&self.headers[start..*end], &piece.payload, parts);
             start = *end;
         }
         let parts = &parts[..self.pieces.len()];
@@ -437,7 +441,10 @@ impl Device {
         self.headers.extend_from_slice(&header.encode());
         let mut ip = IpHeader::new(endpoints);
         ip.ttl = self.config.ttl;
-        let is_put = encode_headers(&ip, segment, fill, &mut self.headers).is_ok();
+        let start = self.headers.len();
+        let len = endpoints.header_len() + segment.header_len();
+        self.headers.resize(start + len, 0);
+        let is_put = encode_headers(&ip, segment, fill, &mut self.headers[start..]).is_ok();
         if !is_put {
             // Larger than IP counts: the engine's own limit forbids it, so it
             // is its fault and not a reason to stop.
@@ -486,6 +493,21 @@ impl AsFd for Device {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.tun.as_fd()
     }
+}
+
+/// Lists headers and pieces of a payload in `parts`, as many as there are.
+fn gather<'a, 'b>(
+    headers: &'a [u8],
+    payload: &'a Octets,
+    parts: &'b mut [IoSlice<'a>],
+) -> &'b [IoSlice<'a>] {
+    let mut count = 0;
+    let pieces = core::iter::once(headers).chain(payload.pieces());
+    for (part, piece) in parts.iter_mut().zip(pieces) {
+        *part = IoSlice::new(piece);
+        count += 1;
+    }
+    &parts[..count]
 }
 
 fn is_full(written: &io::Result<usize>) -> bool {

@@ -33,12 +33,11 @@ use gigatcp_tcp::connection::Predecessor;
 use gigatcp_tcp::listener::Listener;
 use gigatcp_tcp::{FourTuple, IsnGenerator, Received, Secret};
 use gigatcp_units::{Duration, Instant};
-use gigatcp_wire::{Endpoints, Flags, IcmpError, Segment, SeqNumber};
+use gigatcp_wire::{Endpoints, Flags, IcmpError, Octets, Segment, SeqNumber};
 
 use crate::accept::Acceptor;
 use crate::arrival::Arrival;
 use crate::device::{Device, DeviceCounters};
-use crate::octets::Octets;
 use crate::precedence::Precedence;
 use crate::shared::{Shared, Wish, now};
 use crate::socket::{Inner, Socket, Trouble};

@@ -11,10 +11,9 @@
 //! what carries a digest differs in its options. PSH ends a super-segment, as the
 //! kernel sets it at the end of what it had together.
 
-use gigatcp_wire::{Endpoints, Flags, MAX_SUPER_SEGMENT, Segment};
+use gigatcp_wire::{Endpoints, Flags, MAX_SUPER_SEGMENT, Octets, Segment};
 
 use crate::arrival::Found;
-use crate::octets::Octets;
 
 /// Flags that all packets of a super-segment may have.
 const ALIKE: Flags = Flags::from_bits(Flags::ACK.bits() | Flags::ECE.bits());
@@ -93,7 +92,7 @@ mod tests {
     use bytes::Bytes;
     use gigatcp_linux::packets;
     use gigatcp_linux::virtio::VirtioHeader;
-    use gigatcp_wire::{Ecn, IpHeader, SeqNumber, WireWindow, encode_packet};
+    use gigatcp_wire::{Ecn, IpHeader, SeqNumber, WireWindow, append_packet};
 
     use crate::arrival::Arrival;
     use crate::device::{Device, DeviceConfig};
@@ -113,7 +112,7 @@ mod tests {
             dst: Ipv4Addr::new(10, 0, 0, 2),
         });
         let mut octets = VirtioHeader::default().encode().to_vec();
-        encode_packet(&ip, &segment, usize::MAX, &mut octets).unwrap();
+        append_packet(&ip, &segment, &mut octets).unwrap();
         octets
     }
 

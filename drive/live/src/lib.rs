@@ -69,7 +69,6 @@
 //! | `device.rs` | the TUN device: super-segments in and out, checksums left to others |
 //! | `arrival.rs` | a packet of the device as a segment or an ICMP error |
 //! | `join.rs` | which packets become one super-segment on arrival |
-//! | `octets.rs` | the payload: octets in at most two pieces of shared memory |
 //! | `slabs.rs` | memory that packets are read into, used again |
 //! | `engine.rs`, `engine/` | the event loop: lookup, timers, output |
 //! | `wheel.rs` | when each connection wants to be called |
@@ -96,7 +95,6 @@ mod asynchronous;
 mod device;
 mod engine;
 mod join;
-mod octets;
 mod options;
 mod precedence;
 mod shared;
@@ -111,7 +109,7 @@ pub use asynchronous::AsyncStream;
 pub use device::{Device, DeviceConfig, DeviceCounters, Offloads};
 pub use engine::StackCounters;
 pub use gigatcp_linux::{LabError, Namespace, Step, make_pair};
-pub use octets::Octets;
+pub use gigatcp_wire::Octets;
 pub use options::Options;
 pub use socket::Measured;
 pub use stack::{Scheduling, Stack};

@@ -15,9 +15,8 @@ use gigatcp_events::{Limit, State};
 use gigatcp_tcp::connection::{Counters, Info};
 use gigatcp_tcp::{Connection, Failure, FourTuple};
 use gigatcp_units::{Duration as Span, Instant};
-use gigatcp_wire::Payload;
+use gigatcp_wire::{Octets, Payload};
 
-use crate::octets::Octets;
 use crate::shared::{Shared, Wish, gone, lock, now};
 use crate::slabs::{LEAST_SHARED, Slabs};
 

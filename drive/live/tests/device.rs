@@ -17,7 +17,7 @@ use gigatcp_linux::{device, interface, packets};
 use gigatcp_live::{Device, DeviceConfig, Namespace, Offloads, Stack, Stream};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Checksum, Endpoints, Flags, IpHeader, Segment, SeqNumber};
-use gigatcp_wire::{decode_packet, encode_packet};
+use gigatcp_wire::{append_packet, decode_packet};
 
 /// Reading and writing streams, a caller of accept and one of connect learn, in
 /// words, what `end` does to the device; nothing waits any more.
@@ -208,7 +208,7 @@ impl Wire {
     fn send_segment(&self, from: IpAddr, to: IpAddr, segment: &Segment<Bytes>) {
         let header = IpHeader::new(Endpoints::new(from, to).unwrap());
         let mut octets = Vec::new();
-        encode_packet(&header, segment, usize::MAX, &mut octets).unwrap();
+        append_packet(&header, segment, &mut octets).unwrap();
         self.send(&octets);
     }
 
@@ -219,8 +219,9 @@ impl Wire {
         while began.elapsed() < longest {
             match (&self.0).read(&mut octets) {
                 Ok(len) => {
-                    let packet = Bytes::copy_from_slice(&octets[HEADER_LEN..len]);
-                    let (_, segment) = decode_packet(&packet).unwrap();
+                    let packet = &octets[HEADER_LEN..len];
+                    let (_, segment) = decode_packet(packet).unwrap();
+                    let segment = segment.map_payload(Bytes::copy_from_slice);
                     return Some((packet.into(), segment));
                 }
                 Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),

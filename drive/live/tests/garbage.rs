@@ -14,7 +14,7 @@ use common::{digest, digest_of, options, random, site};
 use gigatcp_linux::packets;
 use gigatcp_live::{Namespace, make_pair};
 use gigatcp_wire::bytes::Bytes;
-use gigatcp_wire::{Endpoints, Flags, IpHeader, Segment, SeqNumber, encode_packet};
+use gigatcp_wire::{Endpoints, Flags, IpHeader, Segment, SeqNumber, append_packet};
 use rand_core::{Rng, SeedableRng};
 
 /// Packets of the engine's peers that have gone wrong: cut, overwritten, with
@@ -34,7 +34,7 @@ fn nonsense(random: &mut impl Rng) -> Vec<u8> {
     };
     let mut octets = Vec::new();
     let header = IpHeader::new(Endpoints::new(from, to).unwrap());
-    encode_packet(&header, &segment, usize::MAX, &mut octets).unwrap();
+    append_packet(&header, &segment, &mut octets).unwrap();
     if !random.next_u32().is_multiple_of(4) {
         for _ in 0..random.next_u32() % 8 {
             let at = random.next_u32() as usize % octets.len().min(100);

@@ -241,7 +241,7 @@ fn is_sound(packet: &[u8]) -> bool {
 mod tests {
     use super::*;
     use gigatcp_wire::bytes::Bytes;
-    use gigatcp_wire::{Endpoints, Segment, encode_packet};
+    use gigatcp_wire::{Endpoints, Segment, append_packet};
 
     fn packet(is_v6: bool, port: u16) -> Vec<u8> {
         let endpoints = if is_v6 {
@@ -257,7 +257,7 @@ mod tests {
         };
         let header = IpHeader::new(endpoints.unwrap());
         let mut octets = Vec::new();
-        encode_packet(&header, &segment, usize::MAX, &mut octets).unwrap();
+        append_packet(&header, &segment, &mut octets).unwrap();
         plain(&octets)
     }
 

@@ -1,6 +1,10 @@
-//! Instructions per packet, counted under valgrind.
+//! Instructions per operation and per packet, counted under valgrind.
 //!
-//! Two runs of different length are counted and subtracted, so that starting
+//! Operations of a connection and of the wire are functions of their own in
+//! `core/tcp/examples/instructions.rs`; what callgrind counts is what runs inside one of them,
+//! divided by how often it ran.
+//!
+//! Packets of a simulation: two runs of different length are counted and subtracted, so that starting
 //! the process and building the world cost nothing. The first is counted twice,
 //! and must come out the same.
 
@@ -11,6 +15,68 @@ use super::beside;
 use super::measure::Run;
 use super::networks::QUEUE_GOAL;
 use crate::{Failed, process};
+
+/// An operation of a connection or of the wire.
+struct Operation {
+    /// Its function in the example, under which the example counts it too.
+    function: &'static str,
+    what: &'static str,
+    goal: Option<f64>,
+}
+
+const fn operation(function: &'static str, what: &'static str, goal: Option<f64>) -> Operation {
+    Operation {
+        function,
+        what,
+        goal,
+    }
+}
+
+/// Segments of 1448 bytes with timestamps; CUBIC in congestion avoidance.
+const ENGINE: [Operation; 7] = [
+    operation(
+        "data_received",
+        "data segment received in order",
+        Some(200.0),
+    ),
+    operation("data_read", "read of a segment's bytes", Some(60.0)),
+    operation("data_written", "write of 256 KiB", None),
+    operation("data_sent", "data segment sent", Some(500.0)),
+    operation(
+        "ack_processed",
+        "ACK of two segments processed",
+        Some(700.0),
+    ),
+    operation("ack_sent", "ACK sent", Some(300.0)),
+    operation("nothing_sent", "poll with nothing to send", None),
+];
+
+/// Packets of 1500 bytes.
+const WIRE: [Operation; 6] = [
+    operation("packet_encoded", "packet encoded", None),
+    operation("packet_decoded", "packet decoded", None),
+    operation(
+        "unsummed_encoded",
+        "packet encoded, checksum left to the device",
+        None,
+    ),
+    operation(
+        "unsummed_decoded",
+        "packet decoded, checksum verified by the device",
+        None,
+    ),
+    operation("bytes_copied", "1448 bytes copied", None),
+    operation("bytes_summed", "1500 bytes summed", None),
+];
+
+/// Encoding and decoding a packet whose checksum a device sees to.
+const UNSUMMED_GOAL: f64 = 400.0;
+
+/// The count of Van Jacobson's message of 1993 on `tcp_usrrecv`, and what it leaves out.
+const JACOBSON: &str = "\
+  (Jacobson 1993: 33 SPARC instructions for a data segment received in order, header prediction
+  and what follows it. Not in those: timestamps and PAWS, receive buffer autotuning, the memory
+  that packets occupy, delayed and quick ACKs, ECN counters, keep-alive, 64-bit offsets.)";
 
 /// A workload: name and argument of the shorter and of the longer run.
 type Pair = [(&'static str, &'static str); 2];
@@ -55,6 +121,7 @@ pub fn run(program: &Path) -> Result<(), Failed> {
         let what = "--instructions needs valgrind: install the package valgrind";
         return Err(Failed::Usage(what.into()));
     }
+    operations()?;
     for workload in &WORKLOADS {
         per_packet(program, workload)?;
     }
@@ -66,6 +133,42 @@ pub fn run(program: &Path) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// Counts every operation and prints the tables.
+fn operations() -> Result<(), Failed> {
+    let program = process::build_example("gigatcp-tcp", "instructions", "release")?;
+    println!("instructions per operation of a connection:");
+    for operation in &ENGINE {
+        per_operation(&program, "engine", operation)?;
+    }
+    println!("{JACOBSON}");
+    println!("instructions per packet of 1500 bytes, payload copied:");
+    let mut unsummed = 0.0;
+    for operation in &WIRE {
+        let each = per_operation(&program, "wire", operation)?;
+        if operation.function.starts_with("unsummed") {
+            unsummed += each;
+        }
+    }
+    let goal = beside("", unsummed, UNSUMMED_GOAL);
+    println!("  encoded and decoded without sums: {unsummed:.0}{goal}");
+    Ok(())
+}
+
+/// Counts an operation, prints what it takes, and returns that.
+fn per_operation(program: &Path, group: &str, operation: &Operation) -> Result<f64, Failed> {
+    let Operation {
+        function,
+        what,
+        goal,
+    } = operation;
+    let inside = format!("--toggle-collect=*measured::{function}");
+    let (instructions, run) = collect(program, &[&inside], &[group, "4000"])?;
+    let each = instructions as f64 / run.number(function);
+    let goal = goal.map_or(String::new(), |goal| beside("", each, goal));
+    println!("  {what:48} {each:7.1}{goal}");
+    Ok(each)
 }
 
 /// Counts a workload, prints what a packet takes, and returns it.
@@ -90,20 +193,25 @@ fn per_packet(program: &Path, workload: &Pair) -> Result<f64, Failed> {
 
 /// Instructions and packets of one run.
 fn count(program: &Path, (name, seconds): (&str, &str)) -> Result<(u64, u64), Failed> {
+    let (instructions, said) = collect(program, &[], &[name, seconds, "untimed"])?;
+    Ok((instructions, said.number("packets") as u64))
+}
+
+/// Instructions of one run under callgrind, and what it printed.
+fn collect(program: &Path, options: &[&str], words: &[&str]) -> Result<(u64, Run), Failed> {
     let mut command = Command::new("valgrind");
     command
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .args(options)
         .arg(program)
-        .args([name, seconds, "untimed"]);
+        .args(words);
     let output = command
         .output()
         .map_err(|error| process::cannot(&command, &error))?;
     let said = Run::parse(&String::from_utf8_lossy(&output.stdout));
     let talk = String::from_utf8_lossy(&output.stderr);
     match collected(&talk) {
-        Some(instructions) if output.status.success() => {
-            Ok((instructions, said.number("packets") as u64))
-        }
+        Some(instructions) if output.status.success() => Ok((instructions, said)),
         _ => Err(Failed::Usage(format!(
             "`{}` failed:\n{talk}",
             process::spelled(&command)

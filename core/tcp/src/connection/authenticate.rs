@@ -172,7 +172,6 @@ impl<P: Payload> Connection<P> {
         let option = |code: &[u8]| Authentication::new(state.current, state.next, code);
         segment.options.set_authentication(option(&[0; CODE_LEN]));
         segment.options.shed_to_fit();
-        state.octets.clear();
         let endpoints = state.tuple.endpoints;
         (state.keys.encode)(&segment, &endpoints, &mut state.octets).ok()?;
         let code = key.code(&traffic_key, sne, &endpoints, &state.octets)?;
@@ -208,7 +207,6 @@ impl<P: Payload> Connection<P> {
             receiver_isn: our_isn,
         };
         let traffic_key = cached(&mut state.receiving, option.key_id, key, &direction);
-        state.octets.clear();
         let endpoints = state.tuple.endpoints.reversed();
         let written = (state.keys.encode)(segment, &endpoints, &mut state.octets);
         let code = key.code(&traffic_key, sne, &endpoints, &state.octets);

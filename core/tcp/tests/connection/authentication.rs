@@ -252,7 +252,7 @@ fn what_leaves_is_signed_as_the_octets_say() {
         sender_isn: ISS,
         receiver_isn: gigatcp_wire::SeqNumber::new(0),
     };
-    let mut octets = Vec::new();
+    let mut octets = vec![0; syn.header_len()];
     encode(&syn, &name.endpoints, &mut octets).unwrap();
     assert!(master.verify(&master.traffic_key(&direction), 0, &name.endpoints, &octets));
     let option = syn.options.authentication().unwrap();

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Ecn, Flags, IpHeader, Options, SackBlock, SackBlocks, Segment, SeqNumber, Timestamps,
-    WireWindow, encode_packet,
+    WireWindow, append_packet,
 };
 
 #[path = "../../tests/ends/mod.rs"]
@@ -43,7 +43,7 @@ fn ip_packet(endpoints: Endpoints) -> Vec<u8> {
         ident: 4711,
         ..IpHeader::new(endpoints)
     };
-    encode_packet(&ip, &segment(), usize::MAX, &mut out).unwrap();
+    append_packet(&ip, &segment(), &mut out).unwrap();
     out
 }
 
@@ -288,7 +288,7 @@ fn padding_of_short_frames_is_no_payload() {
     sent.payload = Bytes::new();
     sent.options = Options::default();
     let mut octets = with(&[&MACS, &[8, 0]], &[]);
-    encode_packet(&IpHeader::new(V4), &sent, usize::MAX, &mut octets).unwrap();
+    append_packet(&IpHeader::new(V4), &sent, &mut octets).unwrap();
     octets.resize(60, 0);
     let read = found(LinkType::ETHERNET, &octets);
     assert_eq!((read.payload_len, read.payload.len()), (0, 0));
@@ -474,7 +474,7 @@ proptest! {
         };
         let endpoints = if is_v6 { V6 } else { V4 };
         let mut octets = Vec::new();
-        encode_packet(&IpHeader::new(endpoints), &sent, usize::MAX, &mut octets).unwrap();
+        append_packet(&IpHeader::new(endpoints), &sent, &mut octets).unwrap();
         let read = dissect(LinkType::RAW, &octets, octets.len() as u32).unwrap();
         prop_assert_eq!((read.src_port, read.dst_port), ports);
         prop_assert_eq!((read.seq, read.ack, read.flags), (sent.seq, sent.ack, sent.flags));

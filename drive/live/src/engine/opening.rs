@@ -9,11 +9,10 @@ use gigatcp_tcp::connection::Predecessor;
 use gigatcp_tcp::listener::{Listener, ListenerConfig};
 use gigatcp_tcp::{Connection, FourTuple};
 use gigatcp_units::Instant;
-use gigatcp_wire::{Endpoints, IpVersion};
+use gigatcp_wire::{Endpoints, IpVersion, Octets};
 
 use super::{Engine, FIRST_PORT, Input, Listening, PORTS, Slot, is_host};
 use crate::accept::Acceptor;
-use crate::octets::Octets;
 use crate::options::Options;
 use crate::shared::now;
 use crate::socket::{Inner, Socket, Trouble};

@@ -17,7 +17,9 @@ use std::sync::{Arc, Mutex};
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{Tap, World, WorldConfig};
 use gigatcp_units::{Duration, Instant};
-use gigatcp_wire::{Endpoints, IpHeader, IpVersion, Phantom, Segment, SeqNumber, encode_packet};
+use gigatcp_wire::{
+    Endpoints, IpHeader, IpVersion, Phantom, Segment, SeqNumber, encode_front, packet_len,
+};
 
 /// Octets kept of a packet.
 const KEPT: usize = 200;
@@ -216,7 +218,10 @@ impl State {
         let mut octets = vec![0; 12];
         let is_v4 = matches!(header.endpoints, Endpoints::V4 { .. });
         octets.extend(if is_v4 { [0x08, 0x00] } else { [0x86, 0xdd] });
-        let len = encode_packet(header, segment, KEPT, &mut octets).unwrap();
+        let start = octets.len();
+        let len = packet_len(header, segment).unwrap();
+        octets.resize(start + len.min(KEPT), 0);
+        encode_front(header, segment, &mut octets[start..]).unwrap();
         let micros = now.as_nanos() / 1000;
         let words = [
             1_000_000_000 + (micros / 1_000_000) as u32,

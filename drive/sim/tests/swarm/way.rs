@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use gigatcp_units::{Bytes as Amount, Duration, Instant, Rate};
 use gigatcp_wire::bytes::Bytes;
-use gigatcp_wire::{Endpoints, IpHeader, IpVersion, Segment, decode_packet, encode_packet};
+use gigatcp_wire::{Endpoints, IpHeader, IpVersion, Segment, append_packet, decode_packet};
 
 use super::draw::Draw;
 use super::hosts;
@@ -139,8 +139,9 @@ impl Way {
         }
         let mut mended = octets.to_vec();
         damage.turn(&mut mended);
-        let sent = decode_packet(&mended.into());
-        let (_, mut sent) = sent.map_err(|error| format!("mended it cannot be read: {error}"))?;
+        let sent = decode_packet(&mended);
+        let (_, sent) = sent.map_err(|error| format!("mended it cannot be read: {error}"))?;
+        let mut sent = sent.map_payload(Bytes::copy_from_slice);
         sent.ecn = read.1.ecn;
         if read.0.endpoints != self.endpoints || sent != *read.1 {
             return Err(format!(
@@ -187,7 +188,7 @@ impl Way {
     fn send_wire_segment(&mut self, now: Instant, segment: &Segment<Bytes>) -> Result<(), String> {
         let header = IpHeader::new(self.endpoints);
         let mut octets = Vec::new();
-        encode_packet(&header, segment, usize::MAX, &mut octets)
+        append_packet(&header, segment, &mut octets)
             .map_err(|error| format!("cannot be written to the wire: {error}: {segment:?}"))?;
         let damage = self.draw.chance(self.damage).then(|| Damage {
             place: self.draw.between(0, octets.len() as u64 - 1) as usize,
@@ -244,9 +245,11 @@ impl Way {
             match cargo {
                 Cargo::Whole(segment) => return Ok(Some(segment)),
                 Cargo::Packet { octets, damage } => match (decode_packet(&octets), damage) {
-                    (Ok((_, segment)), None) => return Ok(Some(segment)),
-                    (Ok((ip, segment)), Some(damage)) => {
-                        self.check_harmless(&octets, damage, (ip, &segment))?;
+                    (Ok((ip, segment)), damage) => {
+                        let segment = segment.map_payload(|payload| octets.slice_ref(payload));
+                        if let Some(damage) = damage {
+                            self.check_harmless(&octets, damage, (ip, &segment))?;
+                        }
                         return Ok(Some(segment));
                     }
                     (Err(_), Some(damage)) if damage.is_covered(self.ip()) => {}

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::*;
 use crate::link::tests::ends::{V4, V6};
 use crate::link::{ChecksumVerdict, LinkType, look};
-use crate::{Flags, Options, Segment, SeqNumber, Timestamps, WireWindow, encode_packet};
+use crate::{Flags, Options, Segment, SeqNumber, Timestamps, WireWindow, append_packet};
 
 #[path = "../../../tests/cut/mod.rs"]
 mod cut;
@@ -33,13 +33,7 @@ fn segment(len: usize) -> Segment<Bytes> {
 
 fn packet(endpoints: Endpoints, len: usize) -> Vec<u8> {
     let mut out = Vec::new();
-    encode_packet(
-        &IpHeader::new(endpoints),
-        &segment(len),
-        usize::MAX,
-        &mut out,
-    )
-    .unwrap();
+    append_packet(&IpHeader::new(endpoints), &segment(len), &mut out).unwrap();
     out
 }
 
