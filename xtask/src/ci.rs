@@ -5,16 +5,20 @@
 //! other step counts as one. The last line is `N passed, N failed`.
 //!
 //! What keeps it short: tests, doc tests and the swarm share one profile and
-//! one set of compiled crates; clippy and rustdoc only check; the benchmark's
+//! one set of compiled crates, and the wheel of the Python module with them; clippy and rustdoc
+//! only check; the benchmark's
 //! release build is the one other compilation.
 
 use std::time::Instant;
 
 use crate::process::{self, cargo, run_lines, spelled};
-use crate::{Failed, bench, ledger, swarm, tidy, tools};
+use crate::{Failed, bench, ledger, python, swarm, tidy, tools};
 
 /// Seeds of the swarm: the same every time, so that a failure is the change's.
 const SEEDS: [&str; 4] = ["--seed", "1", "--count", "500"];
+
+/// All crates but the Python module, which the step `python` builds.
+const RUST: [&str; 3] = ["--workspace", "--exclude", "gigatcp-py"];
 
 /// Passed and failed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -43,7 +47,7 @@ impl Count {
 type Step = (&'static str, fn() -> Result<Count, Failed>);
 
 /// All steps, the cheap ones first.
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     ("tools", || {
         tools::install();
         Ok(Count::PASSED)
@@ -55,25 +59,28 @@ const STEPS: [Step; 10] = [
     ("tidy", || one(tidy::run())),
     ("ledger", || one(ledger::run(&[]))),
     ("clippy", || {
-        let words = ["clippy", "--quiet", "--workspace", "--all-targets"];
-        check(&[&words[..], &["--", "-D", "warnings"]].concat(), None)
+        let words = ["clippy", "--quiet", "--all-targets"];
+        check(
+            &[&words[..], &RUST, &["--", "-D", "warnings"]].concat(),
+            None,
+        )
     }),
     ("tests", || {
-        tests(&[
-            "test",
-            "--workspace",
-            "--no-fail-fast",
-            "--lib",
-            "--bins",
-            "--tests",
-        ])
+        let words = ["test", "--no-fail-fast", "--lib", "--bins", "--tests"];
+        tests(&[&words[..], &RUST].concat())
     }),
     ("doc tests", || {
-        tests(&["test", "--workspace", "--no-fail-fast", "--doc"])
+        tests(&[&["test", "--no-fail-fast", "--doc"][..], &RUST].concat())
     }),
     ("documentation", || {
-        let words = ["doc", "--quiet", "--workspace", "--no-deps"];
+        let words = ["doc", "--quiet", "--no-deps"];
+        let words = [&words[..], &RUST].concat();
         check(&words, Some(("RUSTDOCFLAGS", "-D warnings")))
+    }),
+    ("python", || {
+        let counts = python::tested(false)?;
+        let count = |(passed, failed)| Count { passed, failed };
+        Ok(counts.map_or_else(Count::default, count))
     }),
     ("swarm", || one(swarm::run(&SEEDS.map(String::from)))),
     ("bench", || one(bench::run(&["--short".into()]))),

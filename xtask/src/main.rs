@@ -2,7 +2,7 @@
 //!
 //! | task | what it does |
 //! |---|---|
-//! | `ci` | everything a change must pass: format, tidy, clippy, tests, documentation, swarm, a short bench |
+//! | `ci` | everything a change must pass: format, tidy, clippy, tests, documentation, the Python module, swarm, a short bench |
 //! | `tidy` | the conventions that no compiler checks |
 //! | `ledger` | which requirement of which RFC is met where, and what shows it |
 //! | `fuzz` | libFuzzer looks for inputs that break a reader or the engine |
@@ -15,6 +15,7 @@
 //! | `fink-today` | CUBIC with a first threshold of 100 segments on the running kernel, predicted and measured |
 //! | `grade` | how often `gigatcp why` finds the known cause of a simulated capture, or of one of the kernel |
 //! | `proof` | the gradings that take too long for CI, each kept in `docs/` |
+//! | `python` | the wheel of the Python module, and its tests |
 //! | `record-doc` | writes the tables of `docs/run-json.md` from the types |
 //! | `controls-table` | puts an experiment's series under every congestion control into its README |
 //! | `swarm` | random worlds, and what must hold in each |
@@ -40,6 +41,7 @@ mod ledger;
 mod live;
 mod process;
 mod proof;
+mod python;
 mod record_doc;
 mod swarm;
 mod tasks;

@@ -3,12 +3,12 @@
 //! Each keeps its result in `docs/`, so that the difference to the last one shows. With
 //! `--kernels DIR` captures of kernels (`cargo xtask grade --make`) are graded as well;
 //! without it that part is named as not run. What `gigatcp doctor` states is compared with tests in
-//! network namespaces; `--doctor` does that alone.
+//! network namespaces; `--doctor` does that alone. Sweeps of the Python module run on dask and MPI.
 
 use std::fs;
 use std::process::Command;
 
-use crate::{Failed, grade, process, top};
+use crate::{Failed, grade, process, python, top};
 
 /// The gradings of simulated worlds.
 const WORLDS: [&str; 6] = [
@@ -38,6 +38,8 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         .iter()
         .position(|word| word == "--kernels")
         .and_then(|place| words.get(place + 1));
+    println!("\n== python on executors");
+    python::run(&["--executors".to_owned()])?;
     for text in WORLDS.iter().chain(&TESTER) {
         graded(text)?;
     }

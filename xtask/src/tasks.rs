@@ -5,7 +5,7 @@
 
 use crate::{
     Failed, bench, bench_live, ci, controls_table, duel, fink_today, fuzz, grade, ledger, live,
-    proof, record_doc, swarm, tidy,
+    proof, python, record_doc, swarm, tidy,
 };
 
 /// Column in which explanations begin.
@@ -22,7 +22,7 @@ pub struct Task {
 }
 
 /// Every task.
-pub const TASKS: [Task; 16] = [
+pub const TASKS: [Task; 17] = [
     Task {
         name: "ci",
         forms: &[("", &["everything a change must pass"])],
@@ -198,12 +198,24 @@ pub const TASKS: [Task; 16] = [
             "[--kernels DIR] [--doctor]",
             &[
                 "the gradings that take too long for CI;",
-                "each result is kept in docs/grade*.txt;",
+                "each result is kept in docs/grade*.txt; the Python",
+                "module on dask and MPI;",
                 "--doctor: what `gigatcp doctor` states, alone",
                 "(docs/doctor.txt); needs root",
             ],
         )],
         run: proof::run,
+    },
+    Task {
+        name: "python",
+        forms: &[(
+            "[--executors]",
+            &[
+                "the wheel of the Python module, and its tests;",
+                "--executors: also on dask and MPI",
+            ],
+        )],
+        run: python::run,
     },
     Task {
         name: "record-doc",

@@ -12,6 +12,7 @@
 //!   do not depend on how many: every world is alone with its seed.
 //! * [`chance`], [`further`]: what of a run is random, and further seeds where one seed
 //!   says little.
+//! * [`files`]: files that a plan names.
 //! * [`leftover`]: what a program that was killed has left half made.
 //! * [`store`]: `runs/<name>-<hash>/`, written atomically.
 //! * [`tap`]: packets into a capture file.
@@ -20,6 +21,7 @@
 #![deny(missing_docs)]
 
 pub mod chance;
+pub mod files;
 mod found;
 pub mod further;
 pub mod harvest;

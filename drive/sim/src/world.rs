@@ -6,6 +6,7 @@
 //! anew. The network has its own schedule; at one instant it acts before all others.
 
 mod others;
+mod steps;
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -174,16 +175,29 @@ impl World {
     /// `stop` becomes true. Writes the simulated time in nanoseconds to
     /// `progress` now and then.
     pub fn run(&mut self, stop: &AtomicBool, progress: &AtomicU64) -> Ended {
+        let ended = self.advance(Instant::FAR_FUTURE, stop, progress);
+        ended.unwrap_or(Ended::OutOfTime)
+    }
+
+    /// Runs as [`World::run`] does, but not beyond `until`; `None` if the world goes on from
+    /// there. Steps change nothing: the events are those of one run to the end.
+    pub fn advance(
+        &mut self,
+        until: Instant,
+        stop: &AtomicBool,
+        progress: &AtomicU64,
+    ) -> Option<Ended> {
         let end = Instant::ZERO + self.config.end;
+        let last = until.min(end);
         let mut steps = 0_u32;
         let mut still = 0_u32;
         while self.unfinished > 0 || self.awaits_others() || self.has_last_words() {
             let (other, element) = self.schedule.first();
             let network = self.network.due();
             let at = network.min(other);
-            if at > end || at == Instant::FAR_FUTURE {
-                self.now = end;
-                return Ended::OutOfTime;
+            if at > last || at == Instant::FAR_FUTURE {
+                self.now = last.max(self.now);
+                return (last == end).then_some(Ended::OutOfTime);
             }
             debug_assert!(at >= self.now, "time runs backwards");
             still = if at == self.now { still + 1 } else { 0 };
@@ -198,11 +212,11 @@ impl World {
             if steps.is_multiple_of(8192) {
                 progress.store(self.now.as_nanos(), Ordering::Relaxed);
                 if stop.load(Ordering::Relaxed) {
-                    return Ended::Interrupted;
+                    return Some(Ended::Interrupted);
                 }
             }
         }
-        Ended::Finished
+        Some(Ended::Finished)
     }
 
     /// Whether a sender has failed and what it said last, a reset perhaps, has

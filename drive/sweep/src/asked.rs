@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use gigatcp_design::address::digest;
+use gigatcp_design::address::{Addresses, digest};
 use gigatcp_design::{Question, Refused, Space};
 use gigatcp_plan::{Diagnostics, Files, Template};
 use serde::{Deserialize, Serialize};
@@ -158,6 +158,12 @@ impl Asked {
         let template = Template::read(&self.name, self.plan.as_bytes(), &self.overrides, self);
         let template = template.map_err(|wrong| AskedError::Plan(Box::new(wrong)))?;
         Ok(Space::new(template, &self.question(), &self.series)?)
+    }
+
+    /// Returns what its cells are filed under.
+    pub(crate) fn addresses(&self, space: &Space) -> Addresses {
+        let named: Vec<String> = self.files.values().cloned().collect();
+        Addresses::new(space, &self.version, &named)
     }
 
     /// Returns a fingerprint: 16 hex digits.

@@ -197,7 +197,14 @@ fn run_one(
     if job.store.has(address, job.detail) {
         return Ok(());
     }
-    let Some(row) = row(job, cell, (repetition, seed), stop) else {
+    let Some(row) = row(
+        job.space,
+        job.files,
+        cell,
+        (repetition, seed),
+        job.detail,
+        stop,
+    ) else {
         return Ok(());
     };
     if row.failure.is_some() {
@@ -209,11 +216,18 @@ fn run_one(
 }
 
 /// What comes out of a repetition; None when it was stopped.
-fn row(job: &Job<'_>, cell: &Cell, seed: (u32, u64), stop: &AtomicBool) -> Option<CellRow> {
+pub(crate) fn row(
+    space: &Space,
+    files: &dyn Files,
+    cell: &Cell,
+    seed: (u32, u64),
+    detail: Detail,
+    stop: &AtomicBool,
+) -> Option<CellRow> {
     if let Some(why) = &cell.refused {
         return Some(CellRow::failed(why.clone()));
     }
-    let series = match job.space.scenario(cell, job.files) {
+    let series = match space.scenario(cell, files) {
         Ok(series) => series,
         Err(wrong) => {
             let first = wrong.list.first().map(|finding| finding.message.clone());
@@ -227,9 +241,59 @@ fn row(job: &Job<'_>, cell: &Cell, seed: (u32, u64), stop: &AtomicBool) -> Optio
     // A simulation that detects an internal fault panics; none of its state is used afterwards.
     let run = || gigatcp_run::run::world(&series, seed, None, stop, &now);
     match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(record)) => (!record.partial).then(|| CellRow::of(&record, job.detail)),
+        Ok(Ok(record)) => (!record.partial).then(|| CellRow::of(&record, detail)),
         Ok(Err(error)) => Some(CellRow::failed(error.to_string())),
         Err(_) => Some(CellRow::failed("the simulator found a fault in itself")),
+    }
+}
+
+/// A round of repetitions; the next one depends on what came out of it.
+pub struct Round(Work);
+
+impl Round {
+    /// The first round.
+    #[must_use]
+    pub fn first(job: &Job<'_>) -> Self {
+        Self(Work::of(job))
+    }
+
+    /// Returns what of it is not in the store, in the order in which it is to run: number of
+    /// the cell and repetition.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn pending(&self, job: &Job<'_>) -> Result<Vec<(u64, u32)>, StoreError> {
+        let pending = Mutex::new(Vec::new());
+        let one_thread = Job {
+            threads: 1,
+            addresses: job.addresses.clone(),
+            ..*job
+        };
+        let stop = AtomicBool::new(false);
+        each_place(
+            &one_thread,
+            &self.0,
+            &stop,
+            &|addresses, cell, repetition| {
+                let plan = addresses.plan(job.space, cell);
+                let seed = job.question.seed_of(repetition);
+                if !job.store.has(addresses.with_seed(plan, seed), job.detail) {
+                    let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
+                    pending.push((cell.number, repetition));
+                }
+                Ok(())
+            },
+        )?;
+        Ok(pending.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the next round, after this one has run; `None` if cells need no more.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn next(&self, job: &Job<'_>) -> Result<Option<Self>, StoreError> {
+        let next = unsettled(job, &self.0)?;
+        Ok((!next.is_empty()).then_some(Self(Work::Listed(next))))
     }
 }
 

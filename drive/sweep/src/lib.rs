@@ -8,14 +8,18 @@
 //! * [`rows`]: what is kept of a cell; the columns of the tables, with units.
 //! * [`store`]: rows in files that only grow, by the address of their cell.
 //! * [`asked`]: a question and its plan as they are stored.
-//! * [`execute`]: what is not in the store is run; nothing else is.
+//! * [`execute`]: what is not in the store is run; nothing else is. [`Worker`]: a part of it in
+//!   another process, on any machine.
 //! * [`tables`]: all rows as compressed CSV, or Parquet.
 //! * [`results`]: the values of one column, for `gigatcp_design`.
 //!
-//! Not included: more than one machine.
+//! Not included: who starts workers on other machines (`face/py` does, by an executor of
+//! Python).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+#[cfg(feature = "arrow")]
+pub mod arrow;
 pub mod asked;
 pub mod execute;
 #[cfg(feature = "parquet")]
@@ -25,8 +29,10 @@ pub mod rows;
 pub mod store;
 pub mod sweep;
 pub mod tables;
+mod worker;
 
 pub use asked::Asked;
 pub use execute::{Job, Progress, run};
 pub use store::{Store, StoreError};
 pub use sweep::Sweep;
+pub use worker::Worker;

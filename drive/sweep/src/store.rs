@@ -298,9 +298,30 @@ impl Store {
         detail: Detail,
         row: &CellRow,
     ) -> Result<(), StoreError> {
-        let row = serde_json::to_string(row).unwrap_or_default();
-        let rest = format!("{address:032x} {} {row}", detail.digit());
-        let line = format!("{:016x} {rest}\n", checksum(rest.as_bytes()));
+        self.put(address, detail.digit(), &line(address, detail, row))
+    }
+
+    /// Stores lines that another process made. Returns how many rows they are; a line whose
+    /// checksum is wrong is left out: its cell counts as not run.
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    pub fn absorb(&self, lines: &str) -> Result<u64, StoreError> {
+        let mut rows = 0;
+        for line in lines.split_inclusive('\n') {
+            let row = line
+                .strip_suffix('\n')
+                .and_then(|line| whole(line.as_bytes()));
+            if let Some((address, detail)) = row {
+                self.put(address, detail, line)?;
+                rows += 1;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Writes a line behind those that are there.
+    fn put(&self, address: Address, detail: u8, line: &str) -> Result<(), StoreError> {
         let mut writer = self.writer();
         let Some(writer) = writer.as_mut() else {
             return Ok(());
@@ -319,7 +340,7 @@ impl Store {
             segment: writer.number,
             length: line.len() as u32 - 1,
             offset: writer.offset,
-            detail: detail.digit(),
+            detail,
         };
         writer.offset += line.len() as u64;
         let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
@@ -360,6 +381,13 @@ fn check_schema(line: &[u8], path: &Path) -> Result<(), StoreError> {
             why: "the first line names no schema".to_owned(),
         }),
     }
+}
+
+/// Returns a row as a segment has it.
+pub(crate) fn line(address: Address, detail: Detail, row: &CellRow) -> String {
+    let row = serde_json::to_string(row).unwrap_or_default();
+    let rest = format!("{address:032x} {} {row}", detail.digit());
+    format!("{:016x} {rest}\n", checksum(rest.as_bytes()))
 }
 
 fn checksum(bytes: &[u8]) -> u64 {

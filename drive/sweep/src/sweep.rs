@@ -9,7 +9,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use gigatcp_design::address::Addresses;
 use gigatcp_design::{Question, Space};
 
 use crate::asked::{Asked, AskedError};
@@ -97,17 +96,31 @@ impl Sweep {
         progress: &Progress,
     ) -> Result<bool, StoreError> {
         self.asked.write(&self.directory)?;
-        let job = Job {
+        execute::run(&self.job(threads), stop, progress)
+    }
+
+    /// Stores the question and makes a segment for rows that others run ([`crate::Worker`]).
+    ///
+    /// # Errors
+    /// When something cannot be stored.
+    pub fn begin(&self) -> Result<(), StoreError> {
+        self.asked.write(&self.directory)?;
+        self.store.begin()
+    }
+
+    /// What is to run, on that number of threads.
+    #[must_use]
+    pub fn job(&self, threads: usize) -> Job<'_> {
+        Job {
             space: &self.space,
             question: &self.question,
             store: &self.store,
-            addresses: self.addresses(),
+            addresses: self.asked.addresses(&self.space),
             files: &self.asked,
             detail: self.asked.detail(),
             metric: self.metric,
             threads,
-        };
-        execute::run(&job, stop, progress)
+        }
     }
 
     /// The rows in the order of cells.
@@ -117,7 +130,7 @@ impl Sweep {
             space: &self.space,
             question: &self.question,
             store: &self.store,
-            addresses: self.addresses(),
+            addresses: self.asked.addresses(&self.space),
             files: &self.asked,
             metric: self.metric,
             detail: self.asked.detail(),
@@ -131,10 +144,5 @@ impl Sweep {
     /// When a table cannot be written.
     pub fn write_tables(&self) -> Result<u64, StoreError> {
         tables::write(&self.results(), &self.directory)
-    }
-
-    fn addresses(&self) -> Addresses {
-        let named: Vec<String> = self.asked.files.values().cloned().collect();
-        Addresses::new(&self.space, &self.asked.version, &named)
     }
 }

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::results::{Repetition, Results};
-use crate::rows::{CELL, CellRow, Column, FLOW, HOP, INTERVAL, Kind, SAMPLE, Value};
+use crate::rows::{CELL, CellRow, Column, Detail, FLOW, HOP, INTERVAL, Kind, SAMPLE, Value};
 use crate::store::{StoreError, io_error};
 
 /// The columns that every table begins with.
@@ -54,6 +54,130 @@ pub(crate) trait Sink {
     fn end(self: Box<Self>) -> io::Result<()>;
 }
 
+/// A table of results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names say what a row is")]
+pub enum Table {
+    Cells,
+    Flows,
+    Hops,
+    Intervals,
+    Samples,
+}
+
+impl Table {
+    /// All tables.
+    pub const ALL: [Self; 5] = [
+        Self::Cells,
+        Self::Flows,
+        Self::Hops,
+        Self::Intervals,
+        Self::Samples,
+    ];
+
+    /// Returns its name, which is that of its file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cells => "cells",
+            Self::Flows => "flows",
+            Self::Hops => "hops",
+            Self::Intervals => "intervals",
+            Self::Samples => "samples",
+        }
+    }
+
+    /// Whether its rows are kept.
+    const fn is_in(self, detail: Detail) -> bool {
+        match self {
+            Self::Intervals => detail.intervals,
+            Self::Samples => detail.samples,
+            _ => true,
+        }
+    }
+
+    /// Returns its columns, behind those that say which repetition a row is of.
+    #[must_use]
+    pub fn columns(self) -> Vec<Field> {
+        match self {
+            Self::Cells => fields(CELL),
+            Self::Flows => fields(FLOW),
+            Self::Hops => fields(HOP),
+            Self::Intervals => fields(INTERVAL),
+            Self::Samples => fields(SAMPLE),
+        }
+    }
+
+    /// Returns the values of these columns in the rows that a repetition has.
+    #[must_use]
+    pub fn rows(self, row: &CellRow) -> Vec<Vec<Value>> {
+        let flows = row.flows.iter();
+        match self {
+            Self::Cells => vec![values(CELL, row)],
+            Self::Flows => flows.map(|flow| values(FLOW, flow)).collect(),
+            Self::Hops => row.hops.iter().map(|hop| values(HOP, hop)).collect(),
+            Self::Intervals => flows
+                .flat_map(|flow| flow.intervals.iter().map(|one| (flow.name.clone(), *one)))
+                .map(|one| values(INTERVAL, &one))
+                .collect(),
+            Self::Samples => flows
+                .flat_map(|flow| flow.samples.iter().map(|one| (flow.name.clone(), *one)))
+                .map(|one| values(SAMPLE, &one))
+                .collect(),
+        }
+    }
+}
+
+fn fields<R>(columns: &[Column<R>]) -> Vec<Field> {
+    let fields = columns.iter().map(|column| Field {
+        name: column.name.into(),
+        unit: column.unit,
+        meaning: column.meaning,
+        kind: column.kind,
+    });
+    fields.collect()
+}
+
+fn values<R>(columns: &[Column<R>], row: &R) -> Vec<Value> {
+    columns.iter().map(|column| (column.value)(row)).collect()
+}
+
+impl Results<'_> {
+    /// Returns the columns of a table: which repetition it is, then the table's own.
+    #[must_use]
+    pub fn columns(&self, table: Table) -> Vec<Field> {
+        let factors = self.space.factors().iter();
+        let factors = factors.map(|factor| Field {
+            name: factor.name.clone().into(),
+            unit: "",
+            meaning: "level of the factor; empty where it does not vary",
+            kind: Kind::Text,
+        });
+        let keys = KEYS.into_iter().chain(factors);
+        keys.chain(table.columns()).collect()
+    }
+
+    /// Visits the rows of a table in the order of cells and repetitions. Returns how many
+    /// repetitions have no row.
+    ///
+    /// # Errors
+    /// When a row cannot be read, and what `visit` returns.
+    pub fn rows(
+        &self,
+        table: Table,
+        mut visit: impl FnMut(Vec<Value>) -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError> {
+        self.each(|one, row| {
+            let mut rows = table.rows(row).into_iter();
+            rows.try_for_each(|own| {
+                let mut values = keys(self, one);
+                values.extend(own);
+                visit(values)
+            })
+        })
+    }
+}
+
 /// Writes all tables of a question into a directory. Returns how many repetitions have no
 /// row.
 ///
@@ -61,39 +185,17 @@ pub(crate) trait Sink {
 /// When a row cannot be read, or a table not be written; earlier tables are then still there.
 pub fn write(results: &Results<'_>, directory: &Path) -> Result<u64, StoreError> {
     fs::create_dir_all(directory).map_err(io_error("create the directory", directory))?;
-    let factors = results.space.factors().iter();
-    let factors = factors.map(|factor| Field {
-        name: factor.name.clone().into(),
-        unit: "",
-        meaning: "level of the factor; empty where it does not vary",
-        kind: Kind::Text,
-    });
-    let keys: Vec<Field> = KEYS.into_iter().chain(factors).collect();
-    let of_flow = |row: &CellRow| row.flows.clone();
-    let intervals = |row: &CellRow| {
-        let flows = row.flows.iter();
-        let all = flows.flat_map(|flow| flow.intervals.iter().map(|one| (flow.name.clone(), *one)));
-        all.collect()
-    };
-    let samples = |row: &CellRow| {
-        let flows = row.flows.iter();
-        let all = flows.flat_map(|flow| flow.samples.iter().map(|one| (flow.name.clone(), *one)));
-        all.collect()
-    };
     let mut writer = Tables {
         results,
         directory,
-        keys,
         described: serde_json::Map::new(),
     };
-    let missing = writer.table("cells", CELL, |row| vec![row.clone()])?;
-    writer.table("flows", FLOW, of_flow)?;
-    writer.table("hops", HOP, |row| row.hops.clone())?;
-    if results.detail.intervals {
-        writer.table("intervals", INTERVAL, intervals)?;
-    }
-    if results.detail.samples {
-        writer.table("samples", SAMPLE, samples)?;
+    // All tables miss the same repetitions.
+    let mut missing = 0;
+    for table in Table::ALL {
+        if table.is_in(results.detail) {
+            missing = writer.table(table)?;
+        }
     }
     writer.describe()?;
     Ok(missing)
@@ -102,46 +204,30 @@ pub fn write(results: &Results<'_>, directory: &Path) -> Result<u64, StoreError>
 struct Tables<'a> {
     results: &'a Results<'a>,
     directory: &'a Path,
-    keys: Vec<Field>,
     described: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Tables<'_> {
-    /// Writes a table with the rows that `rows` makes of each repetition.
-    fn table<R>(
-        &mut self,
-        name: &str,
-        columns: &[Column<R>],
-        rows: impl Fn(&CellRow) -> Vec<R>,
-    ) -> Result<u64, StoreError> {
-        let own = columns.iter().map(|column| Field {
-            name: column.name.into(),
-            unit: column.unit,
-            meaning: column.meaning,
-            kind: column.kind,
-        });
-        let fields: Vec<Field> = self.keys.iter().cloned().chain(own).collect();
-        let path = self.directory.join(file_name(name));
+    /// Writes a table.
+    fn table(&mut self, table: Table) -> Result<u64, StoreError> {
+        let fields = self.results.columns(table);
+        let path = self.directory.join(file_name(table.name()));
         let mut sink: Option<Box<dyn Sink>> = None;
         let building = building(&path);
         let failed = |error| io_error("write", &building)(error);
-        let missing = self.results.each(|one, row| -> Result<(), StoreError> {
-            for row in rows(row) {
-                // A table without rows is no file.
-                let sink = match &mut sink {
-                    Some(sink) => sink,
-                    none => none.insert(open(&building, &fields).map_err(failed)?),
-                };
-                let mut values = keys(self.results, one);
-                values.extend(columns.iter().map(|column| (column.value)(&row)));
-                sink.row(values).map_err(failed)?;
-            }
-            Ok(())
+        let missing = self.results.rows(table, |values| {
+            // A table without rows is no file.
+            let sink = match &mut sink {
+                Some(sink) => sink,
+                none => none.insert(open(&building, &fields).map_err(failed)?),
+            };
+            sink.row(values).map_err(failed)
         })?;
         if let Some(sink) = sink {
             sink.end().map_err(failed)?;
             fs::rename(&building, &path).map_err(io_error("write", &path))?;
-            self.described.insert(name.to_owned(), described(&fields));
+            let described = described(&fields);
+            self.described.insert(table.name().to_owned(), described);
         }
         Ok(missing)
     }

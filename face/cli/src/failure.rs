@@ -6,9 +6,10 @@ use std::io;
 
 use clap::builder::styling::{AnsiColor, Style};
 use gigatcp_plan::Diagnostics;
+use gigatcp_report::diagnostics;
 use gigatcp_report::escape::terminal;
 
-use crate::{diagnostics, output};
+use crate::output;
 
 /// Exit status for wrong usage, a wrong plan, and surroundings that do not
 /// allow a run.

@@ -7,7 +7,7 @@
 //!
 //! * [`arguments`]: what can be typed; every command's own part stands with
 //!   the command, in [`commands`].
-//! * [`failure`], [`diagnostics`]: what is said when something is wrong.
+//! * [`failure`]: what is said when something is wrong.
 //! * [`output`]: how things are said, and to whom.
 //! * [`json`]: long lists for programs, written as they are made.
 //! * [`whole_file`]: files that are there whole or not at all.
@@ -23,7 +23,6 @@
 
 mod arguments;
 mod commands;
-mod diagnostics;
 mod experiments;
 mod failure;
 mod grid;

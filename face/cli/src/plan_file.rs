@@ -10,16 +10,15 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use gigatcp_plan::{Files, Plan};
+use gigatcp_report::diagnostics;
+use gigatcp_run::files::Beside;
 
 use crate::experiments::{self, Experiments};
 use crate::failure::Failure;
-use crate::{diagnostics, nearest, output};
+use crate::{nearest, output};
 
 /// Larger files are no plans: what was meant is another file.
 const LARGEST: u64 = 4 << 20;
-
-/// Larger files are no traces: an hour at 1 Gbit/s.
-const LARGEST_FILE: u64 = 2 << 30;
 
 /// A plan that has been found and read, not yet understood.
 #[derive(Clone, Debug)]
@@ -91,28 +90,6 @@ impl PlanFile {
         let name = self.path.display().to_string();
         gigatcp_plan::parse_with(&name, &self.bytes, overrides, self)
             .map_err(|findings| Failure::Plan(Box::new(findings)))
-    }
-}
-
-/// Files that a plan names, from one folder.
-pub(crate) struct Beside<'a>(pub(crate) &'a Path);
-
-impl Files for Beside<'_> {
-    fn read(&self, name: &str) -> Result<String, String> {
-        // Where a run was stored, what it named is there by its own name alone.
-        let path = self.0.join(name);
-        let alone = Path::new(name).file_name().map(|name| self.0.join(name));
-        let path = alone
-            .filter(|alone| !path.exists() && alone.exists())
-            .unwrap_or(path);
-        let size = fs::metadata(&path).map(|about| about.len());
-        match size {
-            Ok(size) if size > LARGEST_FILE => {
-                return Err(format!("it is larger than {} MiB", LARGEST_FILE >> 20));
-            }
-            Ok(_) | Err(_) => {}
-        }
-        fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
     }
 }
 

@@ -17,6 +17,8 @@
 //! * [`page`], [`queues`], [`html`]: all of it as one page that needs no network, with
 //!   graphs drawn by our own renderer (`assets/`).
 //! * [`sweep`]: many runs: tables of any axes, effects, plots.
+//! * [`diagnostics`]: what is wrong with a plan, with carets; [`theory`]: what the literature
+//!   expects of a path.
 //! * [`graph`]: connections of captures as time-sequence graphs: a page, xplot's
 //!   files, CSV.
 //!
@@ -31,6 +33,7 @@ mod applications;
 pub mod brief;
 pub mod compare;
 pub mod crowd;
+pub mod diagnostics;
 pub mod escape;
 pub mod graph;
 pub mod group;
@@ -50,6 +53,7 @@ mod seeds;
 pub mod shares;
 pub mod sweep;
 pub mod table;
+pub mod theory;
 pub mod thin;
 
 use brief::Detail;

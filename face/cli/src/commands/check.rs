@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use self::view::PlanView;
 use super::Outcome;
-use crate::diagnostics::{self, Finding};
 use crate::failure::Failure;
 use crate::output;
 use crate::plan_file::PlanFile;

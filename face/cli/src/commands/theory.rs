@@ -4,9 +4,9 @@
 //! for and aligned. Rates, times and segment sizes may be given several times
 //! and are combined, so that a scaling law is a row to read along.
 
-mod figures;
 mod view;
 
+use gigatcp_report::theory::Questions;
 use gigatcp_theory::{Growth, MathisConstant, Path};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 .hint("repeat only one of --rate, --rtt and --mss, or call several times"),
         );
     }
-    let questions = figures::Questions {
+    let questions = Questions {
         losses: &arguments.loss,
         windows: &arguments.window,
         transfers: &arguments.data,

@@ -4,31 +4,19 @@
 
 use std::io::{self, Write};
 
-use gigatcp_flows::{Connection, Kind, Observed, Scaling, Verdict};
-use gigatcp_wire::Flags;
+use gigatcp_flows::{Connection, Kind, Observed, Verdict};
+
+use super::row::{Row, Rows};
 
 /// The names of the columns; a unit stands behind its name.
 pub const COLUMNS: &str = "frame,at_ns,connection,from,seq,len,ack,window_bytes,sack,flags,kinds,\
                            outstanding_bytes,rtt_ns";
 
-/// Flags as tcpdump prints them.
-const LETTERS: [(Flags, char); 8] = [
-    (Flags::SYN, 'S'),
-    (Flags::FIN, 'F'),
-    (Flags::RST, 'R'),
-    (Flags::PSH, 'P'),
-    (Flags::ACK, '.'),
-    (Flags::URG, 'U'),
-    (Flags::ECE, 'E'),
-    (Flags::CWR, 'W'),
-];
-
 /// Writes the packets of a capture.
 #[derive(Debug)]
 pub struct Csv<W> {
     out: W,
-    /// What each connection's round trips added up to.
-    totals: Vec<[u64; 2]>,
+    rows: Rows,
 }
 
 impl<W: Write> Csv<W> {
@@ -38,8 +26,8 @@ impl<W: Write> Csv<W> {
     /// When they cannot be written.
     pub fn new(mut out: W) -> io::Result<Self> {
         writeln!(out, "{COLUMNS}\r")?;
-        let totals = Vec::new();
-        Ok(Self { out, totals })
+        let rows = Rows::default();
+        Ok(Self { out, rows })
     }
 
     /// Writes a packet, after its connection has taken it in. `seq` and `ack`
@@ -54,73 +42,43 @@ impl<W: Write> Csv<W> {
         verdict: &Verdict,
         connection: &Connection,
     ) -> io::Result<()> {
-        let (from, to) = (verdict.from, verdict.from.other());
-        let offset = |side, seq| {
-            let first = connection.direction(side).first_position();
-            connection
-                .position(side, seq)
-                .wrapping_sub(first)
-                .cast_signed()
-        };
-        let seq = offset(from, packet.seq);
-        write!(
-            self.out,
-            "{frame},{},{},{},{seq},{},",
-            packet.at.as_nanos(),
-            verdict.connection + 1,
-            from.name(),
-            packet.payload_len
-        )?;
-        if packet.flags.contains(Flags::ACK) {
-            write!(self.out, "{}", offset(to, packet.ack))?;
+        let row = self.rows.row(frame, packet, verdict, connection);
+        let Row {
+            at_ns,
+            connection,
+            from,
+            seq,
+            len,
+            ..
+        } = row;
+        let out = &mut self.out;
+        write!(out, "{frame},{at_ns},{connection},{from},{seq},{len},")?;
+        if let Some(ack) = row.ack {
+            write!(out, "{ack}")?;
         }
-        self.out.write_all(b",")?;
-        if connection.scaling() != Scaling::Unknown {
-            write!(self.out, "{}", connection.window_of(from, packet))?;
+        out.write_all(b",")?;
+        if let Some(window) = row.window_bytes {
+            write!(out, "{window}")?;
         }
-        self.out.write_all(b",")?;
-        for (index, block) in packet.sack.as_slice().iter().enumerate() {
+        out.write_all(b",")?;
+        for (index, (left, right)) in row.sack.iter().enumerate() {
             let space = if index > 0 { " " } else { "" };
-            let (left, right) = (offset(to, block.left), offset(to, block.right));
-            write!(self.out, "{space}{left}-{right}")?;
+            write!(out, "{space}{left}-{right}")?;
         }
-        self.out.write_all(b",")?;
-        for (flag, letter) in LETTERS {
-            if packet.flags.contains(flag) {
-                write!(self.out, "{letter}")?;
-            }
+        out.write_all(b",")?;
+        for letter in row.letters() {
+            write!(out, "{letter}")?;
         }
-        self.out.write_all(b",")?;
-        let kinds = verdict.kinds.iter().map(Kind::name);
-        for (index, name) in kinds.enumerate() {
+        out.write_all(b",")?;
+        for (index, name) in row.kinds.iter().map(Kind::name).enumerate() {
             let space = if index > 0 { " " } else { "" };
-            write!(self.out, "{space}{name}")?;
+            write!(out, "{space}{name}")?;
         }
-        let outstanding = |side| {
-            let direction = connection.direction(side);
-            let acked = direction.acked_position();
-            acked.map_or(0, |una| direction.next_position().saturating_sub(una))
-        };
-        // Of the stream that the packet moves.
-        let moved = if packet.seq_len() > 0 { from } else { to };
-        write!(self.out, ",{},", outstanding(moved))?;
-        if let Some(sample) = self.sample(verdict, connection) {
-            write!(self.out, "{sample}")?;
+        write!(out, ",{},", row.outstanding_bytes)?;
+        if let Some(sample) = row.rtt_ns {
+            write!(out, "{sample}")?;
         }
-        self.out.write_all(b"\r\n")
-    }
-
-    /// The round trip that the packet ends.
-    fn sample(&mut self, verdict: &Verdict, connection: &Connection) -> Option<u64> {
-        let index = verdict.connection;
-        if self.totals.len() <= index {
-            self.totals.resize(index + 1, [0; 2]);
-        }
-        let side = verdict.from.other();
-        let before = &mut self.totals[index][side as usize];
-        let total = connection.direction(side).round_trips().total().as_nanos();
-        let sample = total - core::mem::replace(before, total);
-        (sample > 0).then_some(sample)
+        out.write_all(b"\r\n")
     }
 
     /// Hands back what was written to.

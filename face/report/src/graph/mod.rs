@@ -12,6 +12,7 @@
 //! | `varint.rs`, `base64.rs`, `pack.rs` | the octets that a page carries |
 //! | `page.rs` | the page |
 //! | `xplot.rs`, `csv.rs` | the same for other programs |
+//! | `row.rs` | a packet as a row of a table |
 //!
 //! A page holds the summary of every block of neighbouring packets, and the
 //! packets of as many blocks as there is room for: where something happens
@@ -33,6 +34,7 @@ mod interest;
 mod pack;
 mod page;
 mod point;
+pub mod row;
 mod varint;
 mod watch;
 pub mod xplot;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use gigatcp_path::HopConfig;
 use gigatcp_plan::{Plan, Scenario, Series};
+use gigatcp_run::files::Beside;
 use gigatcp_units::{Bytes, Duration, Rate};
 
 #[cfg(target_os = "linux")]
@@ -12,7 +13,7 @@ use super::set::{Direction, Request};
 use super::words::Words;
 use super::{Arguments, Link};
 use crate::failure::Failure;
-use crate::plan_file::{Beside, PlanFile};
+use crate::plan_file::PlanFile;
 use crate::{nearest, output};
 
 /// What lies between the ends.

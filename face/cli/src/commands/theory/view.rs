@@ -1,12 +1,10 @@
 //! The figures as a table, one column per path, and as JSON.
 
-use gigatcp_theory::{BudgetError, Path, PathBudget};
-use gigatcp_units::Rate;
-use gigatcp_units::grammar::{human_bytes, human_duration, human_probability, human_rate};
+use gigatcp_report::theory::{Expected, Questions, Row};
+use gigatcp_theory::{BudgetError, Path};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::figures::{Figure, Questions, Row, Section, sections};
 use crate::failure::Failure;
 use crate::grid::{Align, grid};
 
@@ -19,30 +17,17 @@ pub(super) struct TheoryView {
     schema: &'static str,
     paths: Vec<Map<String, Value>>,
     #[serde(skip)]
-    columns: Vec<Column>,
-}
-
-/// A path and its figures.
-#[derive(Debug)]
-struct Column {
-    path: Path,
-    sections: Vec<Section>,
+    columns: Vec<Expected>,
 }
 
 impl TheoryView {
     /// What is expected of `paths`, and the answers to `questions` for each.
     pub(super) fn of(paths: &[Path], questions: &Questions<'_>) -> Result<Self, Failure> {
-        let mut columns = Vec::new();
-        for path in paths {
-            let budget = PathBudget::new(path).map_err(refused)?;
-            columns.push(Column {
-                path: *path,
-                sections: sections(path, &budget, questions),
-            });
-        }
+        let columns = paths.iter().map(|path| Expected::of(path, questions));
+        let columns = columns.collect::<Result<Vec<_>, _>>().map_err(refused)?;
         Ok(Self {
             schema: SCHEMA,
-            paths: columns.iter().map(Column::json).collect(),
+            paths: columns.iter().map(Expected::json).collect(),
             columns,
         })
     }
@@ -128,84 +113,4 @@ fn refused(error: BudgetError) -> Failure {
     Failure::new(error.to_string())
         .effect("there is nothing to work out")
         .hint(hint)
-}
-
-impl Column {
-    fn json(&self) -> Map<String, Value> {
-        let path = &self.path;
-        let mut map = Map::new();
-        map.insert("rate_bps".to_owned(), json!(path.rate.as_bps()));
-        map.insert("rtt_ns".to_owned(), json!(path.rtt.as_nanos()));
-        map.insert("mss_bytes".to_owned(), json!(path.mss.as_u64()));
-        map.insert("iw_segments".to_owned(), json!(path.iw));
-        map.insert("growth_per_round".to_owned(), json!(path.growth.factor()));
-        map.insert("mathis_constant".to_owned(), json!(path.c.value()));
-        for section in &self.sections {
-            let mut figures = Map::new();
-            if let Some((key, figure)) = &section.question {
-                figures.insert(figure.key(key), figure.json());
-            }
-            for row in &section.rows {
-                figures.insert(row.figure.key(row.key), row.figure.json());
-            }
-            let figures = Value::Object(figures);
-            match map.get_mut(section.key) {
-                Some(Value::Array(list)) => list.push(figures),
-                _ if section.question.is_some() => {
-                    map.insert(section.key.to_owned(), json!([figures]));
-                }
-                _ => {
-                    map.insert(section.key.to_owned(), figures);
-                }
-            }
-        }
-        map
-    }
-}
-
-impl Figure {
-    /// Rounded for eyes.
-    fn text(self) -> String {
-        match self {
-            Self::Rate(Rate::MAX) => "no bound".to_owned(),
-            Self::Rate(rate) => human_rate(rate),
-            Self::Time(time) => human_duration(time),
-            Self::Amount(bytes) => human_bytes(bytes),
-            Self::Chance(chance) => human_probability(chance),
-            Self::Segments(number) | Self::PerSecond(number) => format!("{number:.0}"),
-            Self::Rounds(number) if number.fract() == 0.0 => format!("{number:.0}"),
-            Self::Rounds(number) => format!("{number:.2}"),
-            Self::Share(share) => format!("{:.1} %", share * 100.0),
-        }
-    }
-
-    /// Exact; nothing where there is no bound.
-    fn json(self) -> Value {
-        match self {
-            Self::Rate(Rate::MAX) => Value::Null,
-            Self::Rate(rate) => json!(rate.as_bps()),
-            Self::Time(time) => json!(time.as_nanos()),
-            Self::Amount(bytes) => json!(bytes.as_u64()),
-            Self::Chance(chance) => json!(chance.as_f64()),
-            Self::Segments(number)
-            | Self::Rounds(number)
-            | Self::PerSecond(number)
-            | Self::Share(number) => json!(number),
-        }
-    }
-
-    /// A key with its unit.
-    fn key(self, name: &str) -> String {
-        let unit = match self {
-            Self::Rate(_) => "bps",
-            Self::Time(_) => "ns",
-            Self::Amount(_) => "bytes",
-            Self::Chance(_) => "probability",
-            Self::Segments(_) => "segments",
-            Self::Rounds(_) => "rounds",
-            Self::PerSecond(_) => "per_second",
-            Self::Share(_) => "fraction",
-        };
-        format!("{name}_{unit}")
-    }
 }

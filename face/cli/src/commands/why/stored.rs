@@ -13,6 +13,7 @@ use gigatcp_analyze::{Capture, Options, Source};
 use gigatcp_record::{FlowRecord, RunRecord, SeriesRecord, WhyRecord};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap_hanging;
+use gigatcp_run::files::Beside;
 use gigatcp_run::{Job, watch};
 use gigatcp_units::Rate;
 use gigatcp_units::grammar::human_rate;
@@ -22,7 +23,6 @@ use serde_json::{Value, json};
 use super::answer::labeled;
 use crate::failure::Failure;
 use crate::output;
-use crate::plan_file::Beside;
 
 /// The file in a result folder that has the record.
 const RECORD: &str = "run.json";

@@ -10,7 +10,7 @@ use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 /// A figure with its unit.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Figure {
+pub enum Figure {
     /// A rate.
     Rate(Rate),
     /// A time.
@@ -31,39 +31,39 @@ pub(super) enum Figure {
 
 /// What is asked beyond the path itself.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Questions<'a> {
+pub struct Questions<'a> {
     /// Which rate at this loss probability?
-    pub(super) losses: &'a [Probability],
+    pub losses: &'a [Probability],
     /// Which rate with this window?
-    pub(super) windows: &'a [Bytes],
+    pub windows: &'a [Bytes],
     /// How long for so much data?
-    pub(super) transfers: &'a [Bytes],
+    pub transfers: &'a [Bytes],
 }
 
 /// Figures that belong together.
 #[derive(Clone, Debug)]
-pub(super) struct Section {
+pub struct Section {
     /// Heading of the table.
-    pub(super) title: String,
+    pub title: String,
     /// Key in JSON.
-    pub(super) key: &'static str,
+    pub key: &'static str,
     /// What the section answers, when it is one of several alike.
-    pub(super) question: Option<(&'static str, Figure)>,
+    pub question: Option<(&'static str, Figure)>,
     /// The figures.
-    pub(super) rows: Vec<Row>,
+    pub rows: Vec<Row>,
 }
 
 /// One figure for one path.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub struct Row {
     /// Key in JSON, without the unit.
-    pub(super) key: &'static str,
+    pub key: &'static str,
     /// What it is.
-    pub(super) what: &'static str,
+    pub what: &'static str,
     /// The figure.
-    pub(super) figure: Figure,
+    pub figure: Figure,
     /// Equation and source.
-    pub(super) source: String,
+    pub source: String,
 }
 
 fn row(key: &'static str, what: &'static str, figure: Figure, source: impl Into<String>) -> Row {
@@ -76,11 +76,7 @@ fn row(key: &'static str, what: &'static str, figure: Figure, source: impl Into<
 }
 
 /// All sections for `path`; the same ones in the same order for every path.
-pub(super) fn sections(
-    path: &Path,
-    budget: &PathBudget,
-    questions: &Questions<'_>,
-) -> Vec<Section> {
+pub fn sections(path: &Path, budget: &PathBudget, questions: &Questions<'_>) -> Vec<Section> {
     let mut sections = vec![
         window(budget),
         opening(path, budget),

@@ -5,18 +5,28 @@ use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 use gigatcp_plan::{Diagnostic, Diagnostics, Place, Severity, Source};
-use gigatcp_report::escape::terminal;
 use serde::Serialize;
 
-use crate::output;
+use crate::escape::terminal;
+use crate::number::counted;
 
 /// So many findings are shown; whoever has more mends these first.
 const SHOWN: usize = 20;
 
-/// All findings and how many there are, with colour that the writer strips
-/// where it is not wanted.
-pub(crate) fn text(findings: &Diagnostics) -> String {
-    let renderer = Renderer::styled();
+/// Returns all findings and how many there are, in color for a writer that strips it where
+/// it is not wanted.
+#[must_use]
+pub fn text(findings: &Diagnostics) -> String {
+    drawn(findings, &Renderer::styled())
+}
+
+/// Returns the same without color.
+#[must_use]
+pub fn plain_text(findings: &Diagnostics) -> String {
+    drawn(findings, &Renderer::plain())
+}
+
+fn drawn(findings: &Diagnostics, renderer: &Renderer) -> String {
     let shown = findings.list.iter().take(SHOWN);
     let mut parts: Vec<String> = shown
         .map(|finding| renderer.render(&report(findings, finding)))
@@ -36,7 +46,7 @@ fn closing_line(findings: &Diagnostics) -> Option<String> {
     if errors == 0 {
         return None;
     }
-    let errors = output::counted(errors as u64, "error");
+    let errors = counted(errors as u64, "error");
     let hidden = match total.saturating_sub(SHOWN) {
         0 => String::new(),
         more => format!(", {more} not shown"),
@@ -138,22 +148,27 @@ fn fitting(text: &str, span: &Range<usize>) -> Range<usize> {
 /// A finding for machines. Lines and columns count from 1, columns in
 /// characters.
 #[derive(Clone, Serialize, Debug)]
-pub(crate) struct Finding {
-    severity: String,
-    message: String,
-    source: String,
-    line: usize,
-    column: usize,
-    end_line: usize,
-    end_column: usize,
-    label: String,
-    effect: Option<String>,
-    nearest: Option<String>,
-    hint: Option<String>,
+#[allow(
+    missing_docs,
+    reason = "fields of JSON, as `gigatcp check --json` has them"
+)]
+pub struct Finding {
+    pub severity: String,
+    pub message: String,
+    pub source: String,
+    pub line: usize,
+    pub column: usize,
+    pub end_line: usize,
+    pub end_column: usize,
+    pub label: String,
+    pub effect: Option<String>,
+    pub nearest: Option<String>,
+    pub hint: Option<String>,
 }
 
-/// All findings for machines.
-pub(crate) fn list(findings: &Diagnostics) -> Vec<Finding> {
+/// Returns all findings for machines.
+#[must_use]
+pub fn list(findings: &Diagnostics) -> Vec<Finding> {
     let convert = |finding: &Diagnostic| {
         let place = &finding.place;
         let (line, column) = findings.line_column_of(place);

@@ -1,0 +1,29 @@
+//! Files that a plan names, from the directory it is in.
+
+use std::fs;
+use std::path::Path;
+
+use gigatcp_plan::Files;
+
+/// Larger files are no traces: an hour at 1 Gbit/s.
+const LARGEST: u64 = 2 << 30;
+
+/// Files that a plan names, from one directory.
+#[derive(Clone, Copy, Debug)]
+pub struct Beside<'a>(pub &'a Path);
+
+impl Files for Beside<'_> {
+    fn read(&self, name: &str) -> Result<String, String> {
+        // Where a run was stored, what it named is there by its own name alone.
+        let path = self.0.join(name);
+        let alone = Path::new(name).file_name().map(|name| self.0.join(name));
+        let path = alone
+            .filter(|alone| !path.exists() && alone.exists())
+            .unwrap_or(path);
+        let size = fs::metadata(&path).map(|about| about.len());
+        if size.is_ok_and(|size| size > LARGEST) {
+            return Err(format!("it is larger than {} MiB", LARGEST >> 20));
+        }
+        fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+    }
+}

@@ -1,0 +1,481 @@
+//! `analyze`: what limited the connections of a capture, as objects; its packets as Arrow.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::builder::{Int64Builder, StringBuilder, UInt32Builder, UInt64Builder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use gigatcp_analyze::{Answer, Error, Options, Source, follow};
+use gigatcp_flows::{Kind, Side};
+use gigatcp_report::graph::row::{Row, Rows};
+use gigatcp_why::CAUSES;
+use pyo3::prelude::*;
+
+use crate::error::failed;
+use crate::table::Table;
+use crate::wait::released;
+
+/// Rows of a batch.
+const BATCH: usize = 1 << 16;
+
+/// What a capture shows.
+#[pyclass(frozen, module = "gigatcp")]
+pub struct Analysis {
+    sources: Vec<Source>,
+    /// Packets read, of all captures.
+    #[pyo3(get)]
+    packet_count: u64,
+    /// What was odd about the captures.
+    #[pyo3(get)]
+    notes: Vec<String>,
+    connections: Vec<Py<Connection>>,
+}
+
+/// What limited a connection.
+#[pyclass(frozen, get_all, module = "gigatcp")]
+pub struct Connection {
+    /// Its number in the capture, from 1.
+    number: usize,
+    /// Number of the capture that it is of, from 0.
+    capture: usize,
+    sender: String,
+    receiver: String,
+    /// The answer in one sentence.
+    sentence: String,
+    /// Shares of the time by cause, in a line.
+    limited_by: String,
+    /// Id of the cause that took most of the time; None if that is unknown.
+    primary_cause: Option<&'static str>,
+    /// Where the capture was taken.
+    capture_point: &'static str,
+    start_ns: u64,
+    duration_ns: u64,
+    delivered_bytes: u64,
+    throughput_bps: u64,
+    capacity_bps: u64,
+    min_rtt_ns: u64,
+    unknown_ns: u64,
+    /// Whether the first cause is in doubt.
+    unsure: bool,
+    /// What else it may be.
+    alternative: Option<&'static str>,
+    verdicts: Vec<Py<Verdict>>,
+    /// Start and length (ns) of each interval, and the id of its cause.
+    spans: Vec<(u64, u64, Option<&'static str>)>,
+}
+
+/// A cause that was found, with what it rests on.
+#[pyclass(frozen, get_all, module = "gigatcp")]
+pub struct Verdict {
+    /// Its id: `gigatcp explain` knows it.
+    cause: &'static str,
+    name: &'static str,
+    subject: String,
+    /// What was found, in a sentence.
+    finding: String,
+    /// Probability that it is right, 0 to 1.
+    confidence: f64,
+    /// What would have been delivered in addition.
+    cost_bps: u64,
+    /// Whether it may be more.
+    cost_at_least: bool,
+    evidence: Vec<Py<Evidence>>,
+    /// What to change, with figures for this path.
+    fix: String,
+    time_ns: u64,
+    share: f64,
+    /// Whether it is worth saying however little time it took.
+    is_note: bool,
+}
+
+/// Where in a capture it shows.
+#[pyclass(frozen, get_all, module = "gigatcp")]
+pub struct Evidence {
+    /// Number of a packet, from 1.
+    packet: Option<u64>,
+    /// Time since the first packet of the connection.
+    at_ns: Option<u64>,
+    text: String,
+}
+
+#[pymethods]
+impl Evidence {
+    fn __repr__(&self) -> String {
+        match self.packet {
+            Some(packet) => format!("<packet {packet}: {}>", self.text),
+            None => format!("<{}>", self.text),
+        }
+    }
+}
+
+#[pymethods]
+impl Verdict {
+    fn __repr__(&self) -> String {
+        format!("<gigatcp.Verdict {}: {}>", self.cause, self.finding)
+    }
+}
+
+#[pymethods]
+impl Connection {
+    fn __repr__(&self) -> String {
+        format!("<gigatcp.Connection {}: {}>", self.number, self.sentence)
+    }
+}
+
+#[pymethods]
+impl Analysis {
+    /// The connections that carried data, the largest first.
+    #[getter]
+    fn connections(&self, py: Python<'_>) -> Vec<Py<Connection>> {
+        self.connections
+            .iter()
+            .map(|one| one.clone_ref(py))
+            .collect()
+    }
+
+    /// Returns every TCP packet as a row: the captures are read again.
+    #[pyo3(signature = (capture=0))]
+    fn packets(&self, py: Python<'_>, capture: usize) -> PyResult<Table> {
+        self.read(py, capture, Packets::new(), |_| true)
+    }
+
+    /// Returns a row for each packet that ends an RTT sample, with what was in flight.
+    #[pyo3(signature = (capture=0))]
+    fn samples(&self, py: Python<'_>, capture: usize) -> PyResult<Table> {
+        self.read(py, capture, Packets::new(), |row| row.rtt_ns.is_some())
+    }
+
+    fn __repr__(&self) -> String {
+        let (packets, count) = (self.packet_count, self.connections.len());
+        format!("<gigatcp.Analysis: {packets} packets, {count} connections with data>")
+    }
+
+    fn __str__(&self, py: Python<'_>) -> String {
+        let lines = self.connections.iter().map(|one| {
+            let one = one.bind(py).get();
+            let Connection {
+                sender,
+                receiver,
+                sentence,
+                ..
+            } = one;
+            format!("{sender} to {receiver}: {sentence}")
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Analysis {
+    fn read(
+        &self,
+        py: Python<'_>,
+        capture: usize,
+        mut packets: Packets,
+        is_kept: fn(&Row) -> bool,
+    ) -> PyResult<Table> {
+        let source = self.sources.get(capture).ok_or_else(|| {
+            let count = self.sources.len();
+            failed(
+                format!("there is no capture {capture}"),
+                "",
+                &format!("{count} were read"),
+            )
+        })?;
+        let read = released(py, &Vec::new(), |stop| {
+            let options = Options {
+                stop: Some(stop),
+                ..Options::default()
+            };
+            let mut rows = Rows::default();
+            let read = follow::<Error>(source, &options, |step| {
+                let verdict = step.verdict;
+                if let Some(connection) = step.table.connection(verdict.connection) {
+                    let row = rows.row(step.frame, step.packet, &verdict, connection);
+                    if is_kept(&row) {
+                        packets.push(&row);
+                    }
+                }
+                Ok(())
+            });
+            read.map(|_| packets.finish())
+        })?;
+        read.map_err(|error| unreadable(&error))
+    }
+}
+
+fn unreadable(error: &Error) -> PyErr {
+    let hint = "pcap, pcapng or printed packets; plain, gzip or zstd";
+    failed(error, "nothing was analyzed", hint)
+}
+
+/// Packets, column by column.
+struct Packets {
+    schema: Arc<Schema>,
+    whole: [UInt64Builder; 3],
+    numbers: [UInt32Builder; 2],
+    positions: [Int64Builder; 2],
+    optional: [UInt64Builder; 2],
+    texts: [StringBuilder; 4],
+    rows: usize,
+    batches: Vec<RecordBatch>,
+}
+
+/// Name, unit, meaning and type of the columns of packets.
+const COLUMNS: [(&str, &str, &str, DataType); 13] = [
+    (
+        "frame",
+        "",
+        "number of the packet in the capture, from 1",
+        DataType::UInt64,
+    ),
+    ("at_ns", "ns", "time of capture", DataType::UInt64),
+    (
+        "connection",
+        "",
+        "number of the connection, from 1",
+        DataType::UInt32,
+    ),
+    ("from", "", "who sent it: client or server", DataType::Utf8),
+    (
+        "seq",
+        "bytes",
+        "first position of its data",
+        DataType::Int64,
+    ),
+    ("len_bytes", "bytes", "its data", DataType::UInt32),
+    (
+        "ack",
+        "bytes",
+        "position that it acknowledges",
+        DataType::Int64,
+    ),
+    (
+        "window_bytes",
+        "bytes",
+        "window that it advertises",
+        DataType::UInt64,
+    ),
+    ("sack", "", "SACK blocks: LEFT-RIGHT", DataType::Utf8),
+    (
+        "flags",
+        "",
+        "control bits, as tcpdump prints them",
+        DataType::Utf8,
+    ),
+    ("kinds", "", "what it is", DataType::Utf8),
+    (
+        "outstanding_bytes",
+        "bytes",
+        "not acknowledged, of the stream it moves",
+        DataType::UInt64,
+    ),
+    ("rtt_ns", "ns", "RTT that it ends", DataType::UInt64),
+];
+
+impl Packets {
+    fn new() -> Self {
+        let fields = COLUMNS.into_iter().map(|(name, unit, meaning, kind)| {
+            let metadata = [("unit", unit), ("meaning", meaning)];
+            let metadata = metadata.map(|(key, text)| (key.to_owned(), text.to_owned()));
+            Field::new(name, kind, true).with_metadata(metadata.into())
+        });
+        Self {
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            whole: Default::default(),
+            numbers: Default::default(),
+            positions: Default::default(),
+            optional: Default::default(),
+            texts: Default::default(),
+            rows: 0,
+            batches: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, row: &Row) {
+        let [frames, times, outstanding] = &mut self.whole;
+        frames.append_value(row.frame);
+        times.append_value(row.at_ns);
+        outstanding.append_value(row.outstanding_bytes);
+        let [connections, lengths] = &mut self.numbers;
+        connections.append_value(row.connection as u32);
+        lengths.append_value(row.len);
+        let [seqs, acks] = &mut self.positions;
+        seqs.append_value(row.seq);
+        acks.append_option(row.ack);
+        let [windows, rtts] = &mut self.optional;
+        windows.append_option(row.window_bytes.map(u64::from));
+        rtts.append_option(row.rtt_ns);
+        let [from, sack, flags, kinds] = &mut self.texts;
+        from.append_value(row.from);
+        let blocks = row
+            .sack
+            .iter()
+            .map(|(left, right)| format!("{left}-{right}"));
+        sack.append_value(blocks.collect::<Vec<_>>().join(" "));
+        flags.append_value(row.letters().collect::<String>());
+        kinds.append_value(
+            row.kinds
+                .iter()
+                .map(Kind::name)
+                .collect::<Vec<_>>()
+                .join(" "),
+        );
+        self.rows += 1;
+        if self.rows == BATCH {
+            self.take();
+        }
+    }
+
+    fn take(&mut self) {
+        self.rows = 0;
+        let [frames, times, outstanding] = &mut self.whole;
+        let [connections, lengths] = &mut self.numbers;
+        let [seqs, acks] = &mut self.positions;
+        let [windows, rtts] = &mut self.optional;
+        let [from, sack, flags, kinds] = &mut self.texts;
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(frames.finish()),
+            Arc::new(times.finish()),
+            Arc::new(connections.finish()),
+            Arc::new(from.finish()),
+            Arc::new(seqs.finish()),
+            Arc::new(lengths.finish()),
+            Arc::new(acks.finish()),
+            Arc::new(windows.finish()),
+            Arc::new(sack.finish()),
+            Arc::new(flags.finish()),
+            Arc::new(kinds.finish()),
+            Arc::new(outstanding.finish()),
+            Arc::new(rtts.finish()),
+        ];
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
+        self.batches
+            .push(batch.expect("columns are those of the schema"));
+    }
+
+    fn finish(mut self) -> Table {
+        if self.rows > 0 || self.batches.is_empty() {
+            self.take();
+        }
+        Table::new(self.schema, self.batches)
+    }
+}
+
+/// Reads captures and says what limited their connections. Two captures of one connection,
+/// from two places, are analyzed jointly. Files (pcap, pcapng, printed packets; gzip, zstd) by
+/// path, or bytes.
+#[pyfunction]
+#[pyo3(signature = (capture, *more, threads=None))]
+pub fn analyze(
+    py: Python<'_>,
+    capture: &Bound<'_, PyAny>,
+    more: Vec<Bound<'_, PyAny>>,
+    threads: Option<u32>,
+) -> PyResult<Analysis> {
+    let sources = [capture].into_iter().chain(&more).map(source);
+    let sources = sources.collect::<PyResult<Vec<_>>>()?;
+    let found = released(py, &Vec::new(), |stop| {
+        let options = Options {
+            threads,
+            stop: Some(stop),
+            ..Options::default()
+        };
+        let analysis = gigatcp_analyze::analyze(&sources, &options)?;
+        let answers: Vec<(Answer, [String; 2])> = analysis
+            .answers()
+            .map(|answer| {
+                let connections = analysis.captures()[answer.capture].connections();
+                let known = connections.connection(answer.connection);
+                let sender = answer.diagnosis.sender;
+                let endpoint = |side: Side| {
+                    known.map_or_else(String::new, |known| known.endpoint(side).to_string())
+                };
+                let ends = [endpoint(sender), endpoint(sender.other())];
+                (answer, ends)
+            })
+            .collect();
+        let about = analysis.captures().iter().map(|capture| capture.about());
+        let packets = about.clone().map(|about| about.packets).sum();
+        let notes = about.flat_map(|about| about.notes.iter().map(ToString::to_string));
+        Ok((answers, packets, notes.collect()))
+    })?;
+    let (answers, packet_count, notes) = found.map_err(|error: Error| unreadable(&error))?;
+    let connections = answers
+        .into_iter()
+        .map(|(answer, ends)| connection(py, answer, ends));
+    Ok(Analysis {
+        connections: connections.collect::<PyResult<Vec<_>>>()?,
+        sources,
+        packet_count,
+        notes,
+    })
+}
+
+fn source(capture: &Bound<'_, PyAny>) -> PyResult<Source> {
+    if let Ok(bytes) = capture.extract::<Vec<u8>>() {
+        return Ok(Source::bytes("bytes", bytes));
+    }
+    Ok(Source::file(capture.extract::<PathBuf>()?))
+}
+
+fn connection(
+    py: Python<'_>,
+    answer: Answer,
+    [sender, receiver]: [String; 2],
+) -> PyResult<Py<Connection>> {
+    let found = answer.diagnosis;
+    let verdicts = found.verdicts.iter().map(|one| verdict(py, one));
+    let spans = found.spans.iter().map(|span| {
+        let cause = span.cause.map(|cause| CAUSES[cause].id);
+        (span.start.as_nanos(), span.length.as_nanos(), cause)
+    });
+    let connection = Connection {
+        number: answer.connection + 1,
+        capture: answer.capture,
+        sender,
+        receiver,
+        sentence: found.sentence(),
+        limited_by: found.limited_by(),
+        primary_cause: found.primary().map(|first| first.cause.id),
+        capture_point: found.capture_point.name(),
+        start_ns: found.start.as_nanos(),
+        duration_ns: found.duration.as_nanos(),
+        delivered_bytes: found.delivered.as_u64(),
+        throughput_bps: found.throughput.as_bps(),
+        capacity_bps: found.capacity.rate().as_bps(),
+        min_rtt_ns: found.min_rtt.as_nanos(),
+        unknown_ns: found.unknown.as_nanos(),
+        unsure: found.is_unsure(),
+        alternative: found.alternative.map(|other| other.id),
+        verdicts: verdicts.collect::<PyResult<_>>()?,
+        spans: spans.collect(),
+    };
+    Py::new(py, connection)
+}
+
+fn verdict(py: Python<'_>, found: &gigatcp_why::Verdict) -> PyResult<Py<Verdict>> {
+    let evidence = found.evidence.iter().map(|piece| {
+        let evidence = Evidence {
+            packet: piece.packet,
+            at_ns: piece.at.map(|at| at.as_nanos()),
+            text: piece.text.clone(),
+        };
+        Py::new(py, evidence)
+    });
+    let verdict = Verdict {
+        cause: found.cause.id,
+        name: found.cause.name,
+        subject: found.subject.clone(),
+        finding: found.finding.clone(),
+        confidence: found.confidence,
+        cost_bps: found.cost.rate.as_bps(),
+        cost_at_least: found.cost.at_least,
+        evidence: evidence.collect::<PyResult<_>>()?,
+        fix: found.fix.clone(),
+        time_ns: found.time.as_nanos(),
+        share: found.share,
+        is_note: found.is_note,
+    };
+    Py::new(py, verdict)
+}

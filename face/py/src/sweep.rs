@@ -1,0 +1,267 @@
+//! Sweeps: in process on all cores, and what executors need to run them elsewhere.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gigatcp_design::address::digest;
+use gigatcp_design::question::Design;
+use gigatcp_design::{Question, Refused};
+use gigatcp_plan::{Sweep as Section, Template};
+use gigatcp_run::files::Beside;
+use gigatcp_sweep::asked::AskedError;
+use gigatcp_sweep::execute::Round;
+use gigatcp_sweep::rows::find_metric;
+use gigatcp_sweep::tables::Table as Kept;
+use gigatcp_sweep::{Asked, Progress, StoreError, Sweep as Stored, Worker, arrow};
+use pyo3::prelude::*;
+
+use crate::error::{failed, plan_error};
+use crate::plan::Plan;
+use crate::table::Table;
+use crate::wait::released;
+
+/// A question about a plan with the store of its rows; `gigatcp.sweep` makes and runs it.
+#[pyclass(frozen, module = "gigatcp")]
+pub struct Sweep {
+    stored: Stored,
+    round: Mutex<Option<Round>>,
+    done: Progress,
+}
+
+fn refused(py: Python<'_>, refused: Refused) -> PyErr {
+    plan_error(py, &refused.diagnostics("sweep"))
+}
+
+fn unreadable(py: Python<'_>, error: AskedError) -> PyErr {
+    match error {
+        AskedError::Plan(findings) => plan_error(py, &findings),
+        AskedError::Refused(wrong) => refused(py, wrong),
+        other => failed(other, "nothing was run or changed", ""),
+    }
+}
+
+fn unwritable(error: &StoreError) -> PyErr {
+    let hint = "make room or choose another `out`, and call it again: it goes on from there";
+    failed(
+        error,
+        "cells that had run are stored; running ones are lost",
+        hint,
+    )
+}
+
+#[pymethods]
+impl Sweep {
+    #[new]
+    #[pyo3(signature = (plan, version, out, *, over, exclude, ablate, design, order, repeat, batches, metric, until, most, seed, series, keep))]
+    #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn new(
+        plan: &Bound<'_, PyAny>,
+        version: &str,
+        out: PathBuf,
+        over: Vec<String>,
+        exclude: Vec<String>,
+        ablate: Vec<String>,
+        design: Option<String>,
+        order: Option<String>,
+        repeat: Option<u32>,
+        batches: Option<u32>,
+        metric: Option<String>,
+        until: Option<f64>,
+        most: Option<u32>,
+        seed: Option<u64>,
+        series: Option<Vec<String>>,
+        keep: Vec<String>,
+    ) -> PyResult<Self> {
+        let py = plan.py();
+        let plan = Plan::of(plan)?;
+        if let Some(unknown) = metric.as_ref().filter(|name| find_metric(name).is_none()) {
+            let what = format!("no metric is called `{unknown}`");
+            return Err(failed(
+                what,
+                "nothing was run",
+                "the columns of `cells` that are numbers",
+            ));
+        }
+        let section = Section {
+            over,
+            exclude,
+            ablate,
+            design,
+            order,
+            repeat,
+            batches,
+            metric,
+            until,
+            most,
+        };
+        let files = Beside(plan.directory());
+        let (name, text) = (&plan.checked().name, plan.text());
+        let template = Template::read(name, text.as_bytes(), plan.overrides(), &files);
+        let template = template.map_err(|findings| plan_error(py, &findings))?;
+        let question = Question::of(plan.checked(), &section, seed);
+        Design::read(&question.design).map_err(|wrong| refused(py, wrong))?;
+        let mut asked = Asked::new(&template, text, &question, version);
+        asked.files = plan.named().clone();
+        asked.series = plan.chosen(series)?;
+        asked.intervals = keep.iter().any(|table| table == "intervals");
+        asked.samples = keep.iter().any(|table| table == "samples");
+        let base = out.join(format!("{name}-sweep"));
+        let stored = Stored::open(&base, asked).map_err(|error| unreadable(py, error))?;
+        Ok(Self {
+            stored,
+            round: Mutex::new(None),
+            done: Progress::default(),
+        })
+    }
+
+    /// Runs what has no row, on that many threads. Returns whether everything ran.
+    fn run(&self, py: Python<'_>, threads: usize) -> PyResult<bool> {
+        let ran = released(py, &Vec::new(), |stop| {
+            self.stored.run(threads, stop, &self.done)
+        })?;
+        ran.map_err(|error| unwritable(&error))
+    }
+
+    /// The question as text: what a worker needs beside numbers of cells.
+    #[getter]
+    fn question(&self) -> String {
+        serde_json::to_string(self.stored.asked()).unwrap_or_default()
+    }
+
+    /// Begins to take rows from workers.
+    fn begin(&self) -> PyResult<()> {
+        self.stored.begin().map_err(|error| unwritable(&error))
+    }
+
+    /// Returns what is to run next: number of the cell and repetition; empty when all is done.
+    fn pending(&self, py: Python<'_>) -> PyResult<Vec<(u64, u32)>> {
+        let next = released(py, &Vec::new(), |_| self.next_round())?;
+        next.map_err(|error| unwritable(&error))
+    }
+
+    /// Stores the rows that a worker made, and returns how many they are.
+    fn absorb(&self, rows: &str) -> PyResult<u64> {
+        let stored = self.stored.store().absorb(rows);
+        stored.map_err(|error| unwritable(&error))
+    }
+
+    /// Makes the disk keep what was stored.
+    fn finish(&self) -> PyResult<()> {
+        let finished = self.stored.store().finish();
+        finished.map_err(|error| unwritable(&error))
+    }
+
+    /// Writes the tables next to the question, as `gigatcp sweep` does.
+    fn write_tables(&self, py: Python<'_>) -> PyResult<u64> {
+        let written = released(py, &Vec::new(), |_| self.stored.write_tables())?;
+        written.map_err(|error| unwritable(&error))
+    }
+
+    /// Returns a table: cells, flows, hops, and with `keep` intervals and samples.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+        let table = Kept::ALL.into_iter().find(|table| table.name() == name);
+        let Some(table) = table else {
+            let names = Kept::ALL.map(Kept::name).join(", ");
+            return Err(failed(format!("there is no table `{name}`"), "", &names));
+        };
+        let results = self.stored.results();
+        let schema = arrow::schema(&results.columns(table));
+        let batches = released(py, &Vec::new(), |_| {
+            arrow::batches(&self.stored.results(), table)
+        })?;
+        Ok(Table::new(
+            schema,
+            batches.map_err(|error| unwritable(&error))?,
+        ))
+    }
+
+    /// Names of the factors.
+    #[getter]
+    fn factors(&self) -> Vec<String> {
+        let factors = self.stored.space().factors().iter();
+        factors.map(|factor| factor.name.clone()).collect()
+    }
+
+    /// Number of cells before any are excluded.
+    #[getter]
+    fn count(&self) -> u64 {
+        self.stored.space().count()
+    }
+
+    /// Where question and tables are.
+    #[getter]
+    fn directory(&self) -> PathBuf {
+        self.stored.directory().to_owned()
+    }
+
+    /// Repetitions that were known, ran, and failed in this process.
+    #[getter]
+    fn counts(&self) -> (u64, u64, u64) {
+        let Progress {
+            known,
+            done,
+            failed,
+            ..
+        } = &self.done;
+        let read = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
+        (read(known), read(done), read(failed))
+    }
+}
+
+impl Sweep {
+    /// The repetitions of the next round that has any to run.
+    fn next_round(&self) -> Result<Vec<(u64, u32)>, StoreError> {
+        let job = self.stored.job(1);
+        let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let next = match round.take() {
+                None => Some(Round::first(&job)),
+                Some(last) => last.next(&job)?,
+            };
+            let Some(next) = next else {
+                return Ok(Vec::new());
+            };
+            let pending = next.pending(&job)?;
+            *round = Some(next);
+            if !pending.is_empty() {
+                return Ok(pending);
+            }
+        }
+    }
+}
+
+/// The worker of the question that was asked last, by the digest of its text.
+static WORKER: Mutex<Option<(u128, Arc<Worker>)>> = Mutex::new(None);
+
+/// Runs repetitions of the cells of a question and returns their rows, for `absorb`.
+#[pyfunction]
+pub fn run_bundle(
+    py: Python<'_>,
+    question: &str,
+    version: &str,
+    units: Vec<(u64, u32)>,
+) -> PyResult<String> {
+    let key = digest(question.as_bytes(), 0x776f_726b);
+    let mut last = WORKER.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = last.as_ref().filter(|(known, _)| *known == key);
+    let worker = match known {
+        Some((_, worker)) => Arc::clone(worker),
+        None => {
+            let asked: Asked = serde_json::from_str(question).map_err(|error| {
+                failed(
+                    format!("this is no question: {error}"),
+                    "nothing was run",
+                    "",
+                )
+            })?;
+            let worker = Worker::new(asked, version).map_err(|error| unreadable(py, error))?;
+            let worker = Arc::new(worker);
+            *last = Some((key, Arc::clone(&worker)));
+            worker
+        }
+    };
+    drop(last);
+    // A worker's process is ended by a signal, so nothing waits for one here.
+    py.detach(|| Ok(worker.run(&units, &AtomicBool::new(false))))
+}

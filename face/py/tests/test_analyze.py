@@ -1,0 +1,49 @@
+from pathlib import Path
+
+import pytest
+
+import gigatcp
+
+
+def test_verdicts_are_objects_with_cause_evidence_cost_and_fix(capture: Path) -> None:
+    analysis = gigatcp.analyze(capture)
+    (connection,) = analysis.connections
+    first = connection.verdicts[0]
+    assert connection.primary_cause == first.cause
+    assert 0 < first.confidence <= 1
+    assert first.evidence and first.fix and first.finding
+    assert first.cost_bps >= 0
+    spans = sum(length for _, length, _ in connection.spans)
+    assert spans == connection.duration_ns
+    assert connection.sentence in str(analysis)
+
+
+def test_bytes_are_read_as_files_are(capture: Path) -> None:
+    by_path = gigatcp.analyze(str(capture)).connections[0]
+    in_memory = gigatcp.analyze(capture.read_bytes()).connections[0]
+    assert in_memory.sentence == by_path.sentence
+
+
+def test_packets_and_samples_are_tables(capture: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    analysis = gigatcp.analyze(capture)
+    packets = pyarrow.table(analysis.packets())
+    assert packets.num_rows == analysis.packet_count
+    assert packets["frame"].to_pylist() == list(range(1, packets.num_rows + 1))
+    data = sum(
+        length
+        for length, side in zip(packets["len_bytes"].to_pylist(), packets["from"].to_pylist())
+        if side == "client"
+    )
+    assert data >= analysis.connections[0].delivered_bytes > 0
+    samples = pyarrow.table(analysis.samples())
+    assert 0 < samples.num_rows < packets.num_rows
+    assert samples["rtt_ns"].null_count == 0
+    assert packets.schema.field("rtt_ns").metadata[b"unit"] == b"ns"
+
+
+def test_a_file_that_is_no_capture_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "no.pcap"
+    file.write_text("nothing")
+    with pytest.raises(gigatcp.Error, match="no.pcap"):
+        gigatcp.analyze(file)
