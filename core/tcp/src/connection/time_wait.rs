@@ -28,7 +28,6 @@ const CLOCK_HAS_MOVED: Duration = Duration::from_secs(1);
 
 /// What a connection in TIME-WAIT leaves to the next of the same sockets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
 pub struct Predecessor {
     /// SND.NXT of the old incarnation: what it never sent.
     pub snd_nxt: SeqNumber,
