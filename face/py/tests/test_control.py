@@ -25,15 +25,15 @@ class Reno(CongestionControl):
 
 
 def steady(plan: Plan) -> Plan:
-    return plan.set(["flow.bytes=50 MB", "path.loss=2e-4", "duration=60 s"])
+    return plan.set(["flow.bytes=20 MB", "path.loss=5e-4", "duration=60 s"])
 
 
 def test_reno_in_python_does_what_reno_of_the_engine_does(plan: Plan) -> None:
     plan = steady(plan)
-    seeds = {"repeat": 5}
+    seeds = {"repeat": 4}
     own = gigatcp.run(plan, control=Reno, **seeds)
     engine = gigatcp.run(plan.set("flow.congestion_control=reno"), **seeds)
-    mean = lambda run: sum(run.flows["goodput_bps"]) / 5
+    mean = lambda run: sum(run.flows["goodput_bps"]) / 4
     assert mean(own) == pytest.approx(mean(engine), rel=0.1)
     assert set(own.flows["congestion_control"]) == {"reno-of-python"}
     assert sum(own.flows["loss_events"]) > 10

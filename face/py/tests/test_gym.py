@@ -24,16 +24,16 @@ def test_the_window_of_the_agent_is_the_window_of_the_flow() -> None:
 
     env = PathEnv({"path": {"rate": "20 Mbit/s", "rtt": "40 ms"}, "flow": {"duration": "5 s"}})
 
-    def last(power: float) -> tuple[float, float]:
+    def last(power: float) -> list[float]:
         env.reset(seed=1)
-        for _ in range(12):
+        for _ in range(14):
             seen, _, _, _, _ = env.step(np.array([power], np.float32))
-        return float(seen[0]), float(seen[1])
+        return [float(value) for value in seen]
 
     small, large = last(-1.0), last(0.3)
-    # One segment in 40 ms is 0.29 of 20 Mbit/s; a window above the BDP fills the path and queues.
-    assert small[0] < 0.05 and small[1] < 0.2
-    assert large[0] > 0.8 and large[1] > small[1]
+    # One segment in flight is 0.015 of 100 kB; a window above the BDP fills the path and queues.
+    assert small[0] < 0.05 and small[3] < 0.02
+    assert large[0] > 0.8 and large[1] > 0.2 and large[3] > 1.0
 
 
 def test_an_episode_ends_with_its_flow() -> None:

@@ -203,7 +203,7 @@ def test_a_wrong_axis_is_said_with_its_place(small: Plan) -> None:
 
 def test_time_is_spent_in_worlds(small: Plan, tmp_path: Path) -> None:
     """CPU time of a sweep next to that of its worlds, which `run_bundle` runs."""
-    plan = small.set("flow.bytes=8 MB")
+    plan = small.set("flow.bytes=5 MB")
     axes = {"path.loss": "1e-5..1e-3 log 10"}
     began = time.process_time()
     result = gigatcp.sweep(plan, axes, repeat=4, jobs=1, out=tmp_path)

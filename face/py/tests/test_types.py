@@ -25,8 +25,8 @@ def test_stubs_name_what_the_compiled_module_has() -> None:
                     assert f" {member}" in stub, f"{name}.{member}"
 
 
-def test_mypy_accepts_the_package() -> None:
+def test_mypy_accepts_the_package(tmp_path: Path) -> None:
     pytest.importorskip("mypy", reason="mypy is not installed")
-    words = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", "/dev/null", str(PACKAGE)]
-    done = subprocess.run(words, capture_output=True, text=True)
+    words = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", "/dev/null", "-m", "gigatcp"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout

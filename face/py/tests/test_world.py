@@ -30,7 +30,7 @@ def test_a_flow_is_read_between_steps(plan: Plan) -> None:
 
 
 def test_a_link_changes_while_a_world_runs(plan: Plan) -> None:
-    plan = plan.set(["path.loss=0", "flow.bytes=10 MB"])
+    plan = plan.set(["path.loss=0", "flow.bytes=30 MB"])
 
     def rate(world: World) -> float:
         before, began = world.flow()["delivered_bytes"], world.now
@@ -41,7 +41,8 @@ def test_a_link_changes_while_a_world_runs(plan: Plan) -> None:
     world.advance("0.5 s")
     fast = rate(world)
     world.change("path.rate=5 Mbit/s")
-    world.advance(world.now + 1.0)
+    # The queue that the fast link left, and what it drops, takes a while.
+    world.advance(world.now + 3.0)
     slow = rate(world)
     assert fast > 40e6
     # Payload is 1448 of the 1538 bytes that a packet takes on an Ethernet, or a bit more.
