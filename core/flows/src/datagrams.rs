@@ -19,7 +19,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use gigatcp_units::Instant;
-use gigatcp_wire::link::{DatagramId, Fragment, LinkType, Obstacle, Outcome, Reassembly, look};
+use gigatcp_wire::link::{DatagramId, DissectError, Fragment, LinkType, Outcome, Reassembly, look};
 
 use crate::Observed;
 
@@ -54,7 +54,7 @@ pub struct Looked {
     pub at: Instant,
     /// Its segment, or that of the fragments that it completed; `None` for a
     /// fragment that is no segment by itself.
-    pub found: Result<Option<Observed>, Obstacle>,
+    pub found: Result<Option<Observed>, DissectError>,
 }
 
 /// What there is to say of fragments.

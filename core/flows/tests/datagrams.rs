@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gigatcp_flows::{Arrival, Datagrams, FlowTable, Looked, MAX_HELD, Observed, Odd};
 use gigatcp_units::{Duration, Instant};
-use gigatcp_wire::link::{Fragmentation, LinkType, Obstacle, dissect};
+use gigatcp_wire::link::{DissectError, Fragmentation, LinkType, dissect};
 use gigatcp_wire::{
     Endpoints, Flags, IpHeader, Options, Segment, SeqNumber, Timestamps, WireWindow, append_packet,
 };
@@ -234,7 +234,7 @@ fn a_packet_that_is_no_tcp_stays_in_its_place() {
     udp[9] = 17;
     let capture = Capture::of(&[parts[0].clone(), udp, parts[1].clone()]);
     let found = capture.told.iter().map(|told| told.found.err());
-    let not_tcp = Some(Obstacle::NotTcp { protocol: 17 });
+    let not_tcp = Some(DissectError::NotTcp { protocol: 17 });
     assert_eq!(found.collect::<Vec<_>>(), [None, not_tcp, None]);
 }
 

@@ -47,7 +47,7 @@ impl<P> Segment<P> {
 pub enum EncodeError {
     /// The options need this many octets, more than [`MAX_OPTIONS_LEN`].
     OptionsTooLong {
-        /// Octets needed at the least.
+        /// Minimum octets needed.
         needed: usize,
     },
     /// The packet would be longer than the 16-bit length field of IP says.

@@ -65,24 +65,24 @@ pub enum IcmpKind {
     HostUnreachable,
     /// The host has no TCP.
     ProtocolUnreachable,
-    /// Nobody listens on the port.
+    /// No socket listens on the port.
     PortUnreachable,
     /// A source route failed.
     SourceRouteFailed,
     /// A filter forbids it (RFC 1812 section 5.2.7.1, RFC 4443 section 3.1).
     Prohibited,
-    /// The packet was too long under way, or its fragments were.
+    /// The hop limit of the packet was exceeded, or its reassembly time.
     TimeExceeded,
     /// Something in the IP header makes no sense.
     ParameterProblem,
-    /// The old wish to send less, obsolete (RFC 6633).
+    /// Source quench, obsolete (RFC 6633).
     SourceQuench,
 }
 
 impl IcmpKind {
     /// What an ICMP message (RFC 792, RFC 1191, RFC 1812) of this `type_` and
-    /// `code` says; `mtu` is the low half of its second word. Absent when it
-    /// is no error.
+    /// `code` says; `mtu` is the low half of its second word. `None` when it
+    /// is not an error.
     #[must_use]
     pub const fn from_v4(type_: u8, code: u8, mtu: u16) -> Option<Self> {
         Some(match (type_, code) {
@@ -101,7 +101,7 @@ impl IcmpKind {
     }
 
     /// What an ICMPv6 message (RFC 4443 section 3) says; `mtu` is its second
-    /// word. Absent when it is no error.
+    /// word. `None` when it is not an error.
     #[must_use]
     pub const fn from_v6(type_: u8, code: u8, mtu: u32) -> Option<Self> {
         Some(match (type_, code) {

@@ -1,4 +1,4 @@
-//! What a phantom payload holds when somebody looks: octets that are a fixed
+//! What a phantom payload holds when it is read: octets that are a fixed
 //! function of their place in the stream.
 //!
 //! The stream is cut into 8-octet words. Word `i` (counted from 0) holds, in

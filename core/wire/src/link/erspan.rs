@@ -3,14 +3,18 @@
 //! Type I has no header of its own and GRE without a sequence number; type II has eight octets;
 //! type III twelve, and eight more where its flag O says so.
 
-use super::{Layer, Next, Obstacle, Walk, word};
+use super::{DissectError, Layer, Next, Walk, word};
 
 /// Types I and II.
 pub(super) const TYPE_2: u16 = 0x88be;
 pub(super) const TYPE_3: u16 = 0x22eb;
 
 /// Behind the GRE header, whose protocol was `kind`.
-pub(super) fn step(walk: &mut Walk<'_>, kind: u16, has_sequence: bool) -> Result<Next, Obstacle> {
+pub(super) fn step(
+    walk: &mut Walk<'_>,
+    kind: u16,
+    has_sequence: bool,
+) -> Result<Next, DissectError> {
     const SUBHEADER: u16 = 1;
     const FRAME_TYPE_SHIFT: u16 = 10;
     const IP: u16 = 2;
@@ -21,7 +25,7 @@ pub(super) fn step(walk: &mut Walk<'_>, kind: u16, has_sequence: bool) -> Result
     let (version, len) = if kind == TYPE_2 { (1, 8) } else { (2, 12) };
     let header = walk.take(len, layer)?;
     if header[0] >> 4 != version {
-        return Err(Obstacle::Malformed { layer });
+        return Err(DissectError::Malformed { layer });
     }
     if kind == TYPE_2 {
         return Ok(Next::Ethernet);

@@ -4,7 +4,7 @@
 //!
 //! Out of scope: 802.1AE (encrypted) and preambles.
 
-use super::{Layer, Next, Obstacle, Walk, word};
+use super::{DissectError, Layer, Next, Walk, word};
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
@@ -23,7 +23,7 @@ const BRIDGED: u16 = 0x6558;
 const MAX_LENGTH: u16 = 1500;
 
 #[inline]
-pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     let header = walk.take(14, Layer::Ethernet)?;
     Ok(of_type(word(header, 12)))
 }
@@ -39,7 +39,7 @@ const fn of_type(kind: u16) -> Next {
 }
 
 /// What follows an EtherType; tags are walked over.
-pub(super) fn ether_type(walk: &mut Walk<'_>, kind: u16) -> Result<Next, Obstacle> {
+pub(super) fn ether_type(walk: &mut Walk<'_>, kind: u16) -> Result<Next, DissectError> {
     Ok(match kind {
         IPV4 | IPV6 => Next::Ip,
         MPLS | MPLS_UPSTREAM => Next::Mpls,
@@ -58,13 +58,13 @@ pub(super) fn ether_type(walk: &mut Walk<'_>, kind: u16) -> Result<Next, Obstacl
         }
         _ => {
             let layer = Layer::Ethernet;
-            return Err(Obstacle::NotIp { layer, kind });
+            return Err(DissectError::NotIp { layer, kind });
         }
     })
 }
 
 /// LLC: SNAP, the service access point of IP, or Novell's frames without LLC.
-pub(super) fn llc(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+pub(super) fn llc(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     const SNAP: u8 = 0xaa;
     const IP: u8 = 0x06;
     const UNNUMBERED: u8 = 0x03;
@@ -74,7 +74,7 @@ pub(super) fn llc(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
             let snap = walk.take(8, Layer::Llc)?;
             // The organisation of Ethernet's own types, and that of bridges.
             if !matches!(snap[3..6], [0, 0, 0] | [0, 0, 0xf8]) {
-                return Err(Obstacle::NotIp {
+                return Err(DissectError::NotIp {
                     layer: Layer::Llc,
                     kind: word(snap, 6),
                 });
@@ -85,7 +85,7 @@ pub(super) fn llc(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
             walk.take(3, Layer::Llc)?;
             Ok(Next::Ip)
         }
-        _ => Err(Obstacle::NotIp {
+        _ => Err(DissectError::NotIp {
             layer: Layer::Llc,
             kind: word(header, 0),
         }),
@@ -93,11 +93,11 @@ pub(super) fn llc(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
 }
 
 /// FDDI: frame control, two addresses, LLC.
-pub(super) fn fddi(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+pub(super) fn fddi(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     const LLC_FRAME: u8 = 0x50;
     let header = walk.take(13, Layer::Ethernet)?;
     if header[0] & 0xf0 != LLC_FRAME {
-        return Err(Obstacle::Unread {
+        return Err(DissectError::Unread {
             what: "FDDI without LLC",
         });
     }

@@ -3,7 +3,7 @@
 
 use super::network::{self, Packet};
 use super::udp::UDP;
-use super::{Layers, Obstacle, Walk};
+use super::{DissectError, Layers, Walk};
 use crate::Endpoints;
 
 /// Whether a packet came in fragments.
@@ -44,7 +44,7 @@ pub struct Fragment<'a> {
 }
 
 impl Fragment<'_> {
-    /// Between whom.
+    /// Source and destination.
     #[must_use]
     pub const fn endpoints(&self) -> Endpoints {
         self.packet.header.endpoints
@@ -73,7 +73,7 @@ impl Fragment<'_> {
 /// one has what can be read on.
 #[cold]
 #[inline(never)]
-pub(super) fn found(walk: &mut Walk<'_>, piece: Piece) -> Result<(), Obstacle> {
+pub(super) fn found(walk: &mut Walk<'_>, piece: Piece) -> Result<(), DissectError> {
     let Some(packet) = walk.packet else {
         return Ok(());
     };
@@ -84,7 +84,7 @@ pub(super) fn found(walk: &mut Walk<'_>, piece: Piece) -> Result<(), Obstacle> {
         return Ok(());
     }
     if !network::may_carry_tcp(protocol) {
-        return Err(Obstacle::NotTcp { protocol });
+        return Err(DissectError::NotTcp { protocol });
     }
     // A tunnel may be cut in pieces and carry some: the outer ones come first.
     walk.fragment.get_or_insert(Fragment {
@@ -97,7 +97,7 @@ pub(super) fn found(walk: &mut Walk<'_>, piece: Piece) -> Result<(), Obstacle> {
     if piece.offset == 0 {
         return Ok(());
     }
-    Err(Obstacle::LaterFragment {
+    Err(DissectError::LaterFragment {
         endpoints: packet.header.endpoints,
         ident: piece.ident,
         offset: piece.offset,

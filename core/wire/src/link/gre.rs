@@ -4,7 +4,7 @@
 //!
 //! Not here: source routes of RFC 1701, which RFC 2784 took away.
 
-use super::{Layer, Next, Obstacle, Walk, erspan, word};
+use super::{DissectError, Layer, Next, Walk, erspan, word};
 
 const CHECKSUM: u16 = 0x8000;
 const ROUTING: u16 = 0x4000;
@@ -13,13 +13,13 @@ const SEQUENCE: u16 = 0x1000;
 const ACKNOWLEDGMENT: u16 = 0x0080;
 const VERSION: u16 = 0x0007;
 
-pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     let header = walk.take(4, Layer::Gre)?;
     let (flags, kind) = (word(header, 0), word(header, 2));
     let version = flags & VERSION;
     if version > 1 || flags & ROUTING != 0 {
         let layer = Layer::Gre;
-        return Err(Obstacle::Malformed { layer });
+        return Err(DissectError::Malformed { layer });
     }
     let mut fields = flags & (CHECKSUM | KEY | SEQUENCE);
     if version == 1 {
@@ -29,7 +29,7 @@ pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
     if kind == 0 {
         // A keep-alive.
         let layer = Layer::Gre;
-        return Err(Obstacle::NotIp { layer, kind });
+        return Err(DissectError::NotIp { layer, kind });
     }
     if matches!(kind, erspan::TYPE_2 | erspan::TYPE_3) {
         return erspan::step(walk, kind, flags & SEQUENCE != 0);

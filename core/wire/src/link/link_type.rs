@@ -8,7 +8,7 @@
 pub struct LinkType(pub u16);
 
 impl LinkType {
-    /// BSD loopback: an address family in the octet order of whoever wrote it.
+    /// BSD loopback: an address family in the octet order of the capturing host.
     pub const NULL: Self = Self(0);
     /// Ethernet.
     pub const ETHERNET: Self = Self(1);

@@ -2,13 +2,13 @@
 //! in the octet order of the machine that captured, which may not be the
 //! file's. The numbers of IPv6 differ from system to system; all are taken.
 
-use super::{Layer, Next, Obstacle, Walk, long};
+use super::{DissectError, Layer, Next, Walk, long};
 
 const IPV4: u32 = 2;
 /// NetBSD and OpenBSD; FreeBSD; macOS; Linux; Windows.
 const IPV6: [u32; 5] = [24, 28, 30, 10, 23];
 
-pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     let family = long(walk.take(4, Layer::Loopback)?, 0);
     let is_ip = |family: u32| family == IPV4 || IPV6.contains(&family);
     if is_ip(family) || is_ip(family.swap_bytes()) {
@@ -16,7 +16,7 @@ pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
     }
     // Families have small numbers: the half that is not zero.
     let kind = (family | family >> 16) as u16;
-    Err(Obstacle::NotIp {
+    Err(DissectError::NotIp {
         layer: Layer::Loopback,
         kind,
     })

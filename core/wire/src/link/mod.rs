@@ -27,7 +27,7 @@
 //!
 //! Out of scope: frame relay, token ring and other link types without a name in
 //! `link_type.rs`; L2TP, Teredo and tunnels on ports other than their registered ones;
-//! encrypted payloads. Such packets are named by what stopped the walk ([`Obstacle::reason`]).
+//! encrypted payloads. Such packets are named by what stopped the walk ([`DissectError::reason`]).
 
 mod cooked;
 mod erspan;
@@ -121,7 +121,7 @@ impl Layers {
 
 /// Why a captured packet shows no TCP segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Obstacle {
+pub enum DissectError {
     /// A link type that is not read.
     UnknownLinkType {
         /// Which one.
@@ -147,7 +147,7 @@ pub enum Obstacle {
     /// A fragment other than the first, which alone has a TCP header:
     /// [`Reassembly`] puts them together.
     LaterFragment {
-        /// Between whom.
+        /// Source and destination.
         endpoints: Endpoints,
         /// Identification, common to all fragments of a packet.
         ident: u32,
@@ -170,7 +170,7 @@ pub enum Obstacle {
     TooDeep,
 }
 
-impl core::fmt::Display for Obstacle {
+impl core::fmt::Display for DissectError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::UnknownLinkType { link } => write!(f, "link type {} is not read", link.0),
@@ -190,7 +190,7 @@ impl core::fmt::Display for Obstacle {
     }
 }
 
-impl core::error::Error for Obstacle {}
+impl core::error::Error for DissectError {}
 
 /// What comes next in a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -232,13 +232,13 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// Looks at the first `len` octets, which belong to `layer`.
     #[inline]
-    fn peek(&self, len: usize, layer: Layer) -> Result<&'a [u8], Obstacle> {
+    fn peek(&self, len: usize, layer: Layer) -> Result<&'a [u8], DissectError> {
         self.octets.get(..len).ok_or_else(|| self.short(len, layer))
     }
 
     /// Walks over the first `len` octets, which belong to `layer`.
     #[inline]
-    fn take(&mut self, len: usize, layer: Layer) -> Result<&'a [u8], Obstacle> {
+    fn take(&mut self, len: usize, layer: Layer) -> Result<&'a [u8], DissectError> {
         let Some((taken, rest)) = self.octets.split_at_checked(len) else {
             return Err(self.short(len, layer));
         };
@@ -251,11 +251,11 @@ impl<'a> Walk<'a> {
     /// Why `len` octets are not there: the packet never had them, or they were
     /// not captured.
     #[cold]
-    const fn short(&self, len: usize, layer: Layer) -> Obstacle {
+    const fn short(&self, len: usize, layer: Layer) -> DissectError {
         if self.wire < len {
-            Obstacle::Malformed { layer }
+            DissectError::Malformed { layer }
         } else {
-            Obstacle::Cut { layer }
+            DissectError::Cut { layer }
         }
     }
 }
@@ -297,9 +297,9 @@ const fn first(link: LinkType) -> Option<Next> {
 /// segment.
 ///
 /// # Errors
-/// [`Obstacle`], where there is none or it cannot be seen.
+/// [`DissectError`], where there is none or it cannot be seen.
 #[inline]
-pub fn dissect(link: LinkType, octets: &[u8], wire_len: u32) -> Result<Captured<'_>, Obstacle> {
+pub fn dissect(link: LinkType, octets: &[u8], wire_len: u32) -> Result<Captured<'_>, DissectError> {
     let mut walk = start(octets, wire_len);
     let first = begin(&mut walk, link)?;
     go(&mut walk, first)
@@ -315,7 +315,7 @@ pub fn look(
     link: LinkType,
     octets: &[u8],
     wire_len: u32,
-) -> (Result<Captured<'_>, Obstacle>, Option<Fragment<'_>>) {
+) -> (Result<Captured<'_>, DissectError>, Option<Fragment<'_>>) {
     let mut walk = start(octets, wire_len);
     let found = begin(&mut walk, link).and_then(|first| go(&mut walk, first));
     (found, walk.fragment)
@@ -325,7 +325,7 @@ pub fn look(
 fn start(octets: &[u8], wire_len: u32) -> Walk<'_> {
     Walk {
         octets,
-        // Whoever says less than was captured is wrong.
+        // A length below what was captured is wrong.
         wire: (wire_len as usize).max(octets.len()),
         layers: Layers::default(),
         vlan: None,
@@ -335,9 +335,9 @@ fn start(octets: &[u8], wire_len: u32) -> Walk<'_> {
 }
 
 #[inline]
-fn begin(walk: &mut Walk<'_>, link: LinkType) -> Result<Next, Obstacle> {
+fn begin(walk: &mut Walk<'_>, link: LinkType) -> Result<Next, DissectError> {
     let Some(next) = first(link) else {
-        return Err(Obstacle::UnknownLinkType { link });
+        return Err(DissectError::UnknownLinkType { link });
     };
     match link {
         LinkType::PPP_PPPD | LinkType::PPP_WITH_DIR => {
@@ -353,7 +353,7 @@ fn begin(walk: &mut Walk<'_>, link: LinkType) -> Result<Next, Obstacle> {
 
 /// From layer to layer.
 #[inline]
-fn go<'a>(walk: &mut Walk<'a>, mut next: Next) -> Result<Captured<'a>, Obstacle> {
+fn go<'a>(walk: &mut Walk<'a>, mut next: Next) -> Result<Captured<'a>, DissectError> {
     for _ in 0..MAX_LAYERS {
         next = match next {
             Next::Ip => network::step(walk)?,
@@ -363,12 +363,12 @@ fn go<'a>(walk: &mut Walk<'a>, mut next: Next) -> Result<Captured<'a>, Obstacle>
             other => rare(other, walk)?,
         };
     }
-    Err(Obstacle::TooDeep)
+    Err(DissectError::TooDeep)
 }
 
 /// The layers that few captures have, out of the way of the others.
 #[inline(never)]
-fn rare(next: Next, walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+fn rare(next: Next, walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     match next {
         Next::Fddi => ethernet::fddi(walk),
         Next::Llc => ethernet::llc(walk),

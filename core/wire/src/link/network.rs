@@ -5,8 +5,8 @@
 //! zero, or let it wrap; then the length on the wire is what there is
 //! (`LengthFrom::Wire`). Jumbograms (RFC 2675) say theirs in an option.
 //!
-//! A fragment is told with its place and octets (`fragment.rs`), to be put
-//! together with the others (`reassembly.rs`); of the first one what is in it
+//! A fragment is reported with its place and octets (`fragment.rs`), to be
+//! reassembled with the others (`reassembly.rs`); of the first one what is in it
 //! is read anyway. An IPv6 packet in a single fragment is a whole one
 //! (RFC 6946).
 
@@ -14,7 +14,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::fragment::{self, Piece};
 use super::udp::UDP;
-use super::{Layer, Next, Obstacle, Walk, long, word};
+use super::{DissectError, Layer, Next, Walk, long, word};
 use crate::checksum::TCP_PROTOCOL;
 use crate::{Ecn, Endpoints, IpHeader};
 
@@ -58,7 +58,7 @@ pub(super) struct Packet<'a> {
     pub header: IpHeader,
     pub ecn: Ecn,
     pub length_from: LengthFrom,
-    /// The IPv4 header, for its checksum; nothing of IPv6.
+    /// The IPv4 header, for its checksum; empty for IPv6.
     pub octets: &'a [u8],
     /// A routing header changes the destination that TCP summed.
     pub is_routed: bool,
@@ -69,14 +69,14 @@ pub(super) struct Packet<'a> {
 }
 
 #[inline]
-pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     if walk.packet.is_some() {
         walk.layers.add(Layer::Tunnel);
     }
     match walk.octets.first().map(|first| first >> 4) {
         Some(4) => v4(walk),
         Some(6) => v6(walk),
-        Some(_) => Err(Obstacle::Malformed { layer: Layer::Ipv4 }),
+        Some(_) => Err(DissectError::Malformed { layer: Layer::Ipv4 }),
         None => Err(walk.short(1, Layer::Ipv4)),
     }
 }
@@ -95,9 +95,9 @@ const fn length(said: usize, wire: usize) -> (usize, LengthFrom) {
 }
 
 #[inline]
-fn v4(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+fn v4(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     let layer = Layer::Ipv4;
-    let malformed = Err(Obstacle::Malformed { layer });
+    let malformed = Err(DissectError::Malformed { layer });
     let fixed = walk.peek(20, layer)?;
     let start = usize::from(fixed[0] & 0x0f) * 4;
     let (total, length_from) = length(usize::from(word(fixed, 2)), walk.wire);
@@ -143,7 +143,7 @@ fn v4(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
 }
 
 #[inline]
-fn v6(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+fn v6(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     let wire = walk.wire;
     let header = walk.take(40, Layer::Ipv6)?;
     let first = long(header, 0);
@@ -177,14 +177,14 @@ fn v6(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
     carried(walk, header[6])
 }
 
-/// The packet ends so many octets on: what is captured behind it is padding.
+/// The packet ends after this number of octets: what is captured behind it is padding.
 #[inline]
 fn end_at(walk: &mut Walk<'_>, len: usize) {
     walk.wire = len;
     walk.octets = &walk.octets[..walk.octets.len().min(len)];
 }
 
-/// Whether TCP can be in a packet of this protocol, be it in a tunnel or behind
+/// Whether TCP can be in a packet of this protocol, in a tunnel or behind
 /// other headers.
 pub(super) const fn may_carry_tcp(protocol: u8) -> bool {
     matches!(
@@ -209,7 +209,7 @@ pub(super) const fn may_carry_tcp(protocol: u8) -> bool {
 
 /// What an IP packet carries.
 #[inline]
-pub(super) fn carried(walk: &mut Walk<'_>, protocol: u8) -> Result<Next, Obstacle> {
+pub(super) fn carried(walk: &mut Walk<'_>, protocol: u8) -> Result<Next, DissectError> {
     if protocol == TCP_PROTOCOL {
         return Ok(Next::Tcp);
     }
@@ -217,7 +217,7 @@ pub(super) fn carried(walk: &mut Walk<'_>, protocol: u8) -> Result<Next, Obstacl
 }
 
 #[inline(never)]
-fn carried_rarely(walk: &mut Walk<'_>, mut protocol: u8) -> Result<Next, Obstacle> {
+fn carried_rarely(walk: &mut Walk<'_>, mut protocol: u8) -> Result<Next, DissectError> {
     let is_v6 = walk
         .packet
         .is_some_and(|packet| matches!(packet.header.endpoints, Endpoints::V6 { .. }));
@@ -240,13 +240,13 @@ fn carried_rarely(walk: &mut Walk<'_>, mut protocol: u8) -> Result<Next, Obstacl
                 extension(walk, protocol)?
             }
             FRAGMENT if is_v6 => fragment_header(walk)?,
-            _ => return Err(Obstacle::NotTcp { protocol }),
+            _ => return Err(DissectError::NotTcp { protocol }),
         }
     }
 }
 
 /// RFC 4302 section 2: counts words of 32 bits, less two.
-fn authentication(walk: &mut Walk<'_>) -> Result<u8, Obstacle> {
+fn authentication(walk: &mut Walk<'_>) -> Result<u8, DissectError> {
     let layer = Layer::Ipv6;
     let words = walk.peek(2, layer)?[1];
     let header = over(walk, 4 * (usize::from(words) + 2))?;
@@ -254,7 +254,7 @@ fn authentication(walk: &mut Walk<'_>) -> Result<u8, Obstacle> {
 }
 
 /// RFC 8200 sections 4.3, 4.4 and 4.6: counts words of 64 bits, less one.
-fn extension(walk: &mut Walk<'_>, kind: u8) -> Result<u8, Obstacle> {
+fn extension(walk: &mut Walk<'_>, kind: u8) -> Result<u8, DissectError> {
     let words = walk.peek(2, Layer::Ipv6)?[1];
     let header = over(walk, 8 * (usize::from(words) + 1))?;
     if kind == ROUTING
@@ -280,7 +280,7 @@ fn extension(walk: &mut Walk<'_>, kind: u8) -> Result<u8, Obstacle> {
 }
 
 /// Walks over an extension header, which the payload so far counted.
-fn over<'a>(walk: &mut Walk<'a>, len: usize) -> Result<&'a [u8], Obstacle> {
+fn over<'a>(walk: &mut Walk<'a>, len: usize) -> Result<&'a [u8], DissectError> {
     let header = walk.take(len, Layer::Ipv6)?;
     if let Some(packet) = &mut walk.packet {
         packet.payload_len = packet.payload_len.saturating_sub(len);
@@ -303,7 +303,7 @@ fn jumbo_length(mut options: &[u8]) -> Option<u32> {
 }
 
 /// RFC 8200 section 4.5. A packet in a single fragment is whole (RFC 6946).
-fn fragment_header(walk: &mut Walk<'_>) -> Result<u8, Obstacle> {
+fn fragment_header(walk: &mut Walk<'_>) -> Result<u8, DissectError> {
     let header = over(walk, 8)?;
     let field = word(header, 2);
     let piece = Piece {

@@ -4,9 +4,9 @@
 //! Not here: compressed TCP headers (RFC 1144), multilink, and the discovery
 //! of PPPoE.
 
-use super::{Layer, Next, Obstacle, Walk, word};
+use super::{DissectError, Layer, Next, Walk, word};
 
-pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     match walk.peek(1, Layer::Ppp)?[0] {
         0xff => {
             walk.take(2, Layer::Ppp)?;
@@ -19,7 +19,7 @@ pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
 }
 
 /// The protocol number: one octet where its lowest bit is set, else two.
-fn protocol(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+fn protocol(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     const IPV4: u16 = 0x21;
     const IPV6: u16 = 0x57;
     const MPLS: u16 = 0x281;
@@ -33,7 +33,7 @@ fn protocol(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
     match number {
         IPV4 | IPV6 => Ok(Next::Ip),
         MPLS | MPLS_UPSTREAM => Ok(Next::Mpls),
-        kind => Err(Obstacle::NotIp {
+        kind => Err(DissectError::NotIp {
             layer: Layer::Ppp,
             kind,
         }),
@@ -41,15 +41,15 @@ fn protocol(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
 }
 
 /// PPPoE: version and type 1, code 0, session, length.
-pub(super) fn pppoe(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+pub(super) fn pppoe(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     let header = walk.take(6, Layer::Pppoe)?;
     if header[0] != 0x11 {
         let layer = Layer::Pppoe;
-        return Err(Obstacle::Malformed { layer });
+        return Err(DissectError::Malformed { layer });
     }
     if header[1] != 0 {
         // Discovery under the type of sessions.
-        return Err(Obstacle::NotIp {
+        return Err(DissectError::NotIp {
             layer: Layer::Pppoe,
             kind: u16::from(header[1]),
         });
@@ -58,7 +58,7 @@ pub(super) fn pppoe(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
 }
 
 /// Cisco HDLC: address, control, EtherType.
-pub(super) fn hdlc(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+pub(super) fn hdlc(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     let header = walk.take(4, Layer::Ppp)?;
     Ok(Next::EtherType(word(header, 2)))
 }

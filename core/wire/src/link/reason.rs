@@ -5,7 +5,7 @@
 
 use core::fmt;
 
-use super::{Layer, Obstacle};
+use super::{DissectError, Layer};
 
 /// Why packets are not read, as far as they are counted together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -41,7 +41,7 @@ impl fmt::Display for Reason {
 
 const IP_PROTOCOL: &str = "IP protocol";
 
-impl Obstacle {
+impl DissectError {
     /// The reason by which this packet is counted.
     #[must_use]
     pub fn reason(&self) -> Reason {

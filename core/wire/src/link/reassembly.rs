@@ -9,8 +9,8 @@
 //! * They may come in any order. One that comes again, the same place and
 //!   length, is passed over.
 //! * Fragments that overlap otherwise, or contradict one another about the end,
-//!   make the packet one that is not put together, with all that still come of
-//!   it (RFC 5722 section 4, which says so of IPv6; Linux does the same with IPv4).
+//!   make the packet one that is not reassembled, with all that still come of
+//!   it (RFC 5722 section 4 for IPv6; Linux does the same with IPv4).
 //! * A packet has 60 seconds from its first fragment that came (RFC 8200
 //!   section 4.5, RFC 1122 section 3.3.2), in the time of the capture.
 //! * One that has CE in a fragment has CE (RFC 3168 section 5.3).
@@ -32,7 +32,7 @@ use gigatcp_units::{Duration, Instant};
 
 use super::fragment::{Fragment, Fragmentation, Piece};
 use super::network::{self, LengthFrom, Packet};
-use super::{Captured, Layer, Layers, Obstacle, Walk};
+use super::{Captured, DissectError, Layer, Layers, Walk};
 use crate::{Ecn, Endpoints, IpHeader};
 
 /// Packets that are reassembled at once.
@@ -61,7 +61,7 @@ pub enum Outcome<'a> {
     /// Others are missing.
     Incomplete(DatagramId),
     /// It was the last one missing: what all together show.
-    Complete(DatagramId, Result<Captured<'a>, Obstacle>),
+    Complete(DatagramId, Result<Captured<'a>, DissectError>),
     /// It was there before.
     Duplicate(DatagramId),
     /// It and others cannot be of one packet, or are more than are followed:
@@ -129,7 +129,7 @@ pub struct Reassembly {
 
 impl Reassembly {
     /// Takes a fragment in that was captured at `at`. What is given up by then
-    /// is told by [`Self::poll_given_up`], which is to be asked before.
+    /// is reported by [`Self::poll_given_up`], which must be called before.
     pub fn handle_fragment(&mut self, at: Instant, fragment: &Fragment<'_>) -> Outcome<'_> {
         let index = self.find(at, fragment);
         let datagram = &mut self.datagrams[index];
@@ -306,9 +306,9 @@ impl Datagram {
     }
 
     /// What the whole shows.
-    fn read(&self) -> Result<Captured<'_>, Obstacle> {
+    fn read(&self) -> Result<Captured<'_>, DissectError> {
         let Some(first) = self.first else {
-            return Err(Obstacle::Malformed { layer: Layer::Ipv4 });
+            return Err(DissectError::Malformed { layer: Layer::Ipv4 });
         };
         let ecn = if self.has_ce { Ecn::Ce } else { first.ecn };
         let mut walk = Walk {

@@ -1,4 +1,4 @@
-//! Packets put together layer by layer, and what is found in them.
+//! Packets built layer by layer, and what is found in them.
 
 mod tunnels;
 
@@ -212,7 +212,7 @@ fn extension_headers_are_walked_over() {
     let mut octets = ip_packet(V4);
     octets[9] = 60;
     let obstacle = dissect(LinkType::RAW, &octets, 100).unwrap_err();
-    assert_eq!(obstacle, Obstacle::NotTcp { protocol: 60 });
+    assert_eq!(obstacle, DissectError::NotTcp { protocol: 60 });
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn first_fragments_are_read_and_later_ones_told() {
     assert_eq!(read.fragmentation, Fragmentation::First);
     assert_eq!(read.tcp_checksum(), ChecksumVerdict::NotCaptured);
     octets[6..8].copy_from_slice(&0x2003_u16.to_be_bytes());
-    let later = |endpoints, ident, len| Obstacle::LaterFragment {
+    let later = |endpoints, ident, len| DissectError::LaterFragment {
         endpoints,
         ident,
         offset: 24,
@@ -269,7 +269,11 @@ fn a_packet_cut_anywhere_behind_its_fixed_header_gives_all_but_what_is_cut() {
                     _ if endpoints == V6 && cut > 14 => Layer::Ipv6,
                     _ => Layer::Ipv4,
                 };
-                assert_eq!(read.unwrap_err(), Obstacle::Cut { layer }, "{cut} octets");
+                assert_eq!(
+                    read.unwrap_err(),
+                    DissectError::Cut { layer },
+                    "{cut} octets"
+                );
                 continue;
             }
             let read = read.unwrap();
@@ -358,7 +362,7 @@ fn four_kinds_of_checksums_are_told_apart() {
 fn what_is_no_tcp_says_what_it_is() {
     let why = |link, octets: &[u8]| dissect(link, octets, octets.len() as u32).unwrap_err();
     let ethernet = |kind: [u8; 2]| with(&[&MACS, &kind], &[0; 50]);
-    let not_ip = |layer, kind| Obstacle::NotIp { layer, kind };
+    let not_ip = |layer, kind| DissectError::NotIp { layer, kind };
     assert_eq!(
         why(LinkType::ETHERNET, &ethernet([8, 6])),
         not_ip(Layer::Ethernet, 0x0806)
@@ -368,9 +372,12 @@ fn what_is_no_tcp_says_what_it_is() {
     assert_eq!(why(LinkType::ETHERNET, &stp), not_ip(Layer::Llc, 0x4242));
     let mut udp = ip_packet(V4);
     udp[9] = 17;
-    assert_eq!(why(LinkType::RAW, &udp), Obstacle::NotTcp { protocol: 17 });
+    assert_eq!(
+        why(LinkType::RAW, &udp),
+        DissectError::NotTcp { protocol: 17 }
+    );
     let link = LinkType(119);
-    assert_eq!(why(link, &udp), Obstacle::UnknownLinkType { link });
+    assert_eq!(why(link, &udp), DissectError::UnknownLinkType { link });
     assert_eq!(
         why(LinkType::NULL, &[0, 0, 0, 7, 0x45]),
         not_ip(Layer::Loopback, 7)
@@ -378,19 +385,22 @@ fn what_is_no_tcp_says_what_it_is() {
     let layer = Layer::Ipv4;
     assert_eq!(
         why(LinkType::RAW, &[0x50; 40]),
-        Obstacle::Malformed { layer }
+        DissectError::Malformed { layer }
     );
     assert_eq!(
         why(LinkType::RAW, &[0x44; 40]),
-        Obstacle::Malformed { layer }
+        DissectError::Malformed { layer }
     );
     let layer = Layer::Tcp;
     let mut cut = ip_packet(V4);
     cut[2..4].copy_from_slice(&30_u16.to_be_bytes());
-    assert_eq!(why(LinkType::RAW, &cut), Obstacle::Malformed { layer });
+    assert_eq!(why(LinkType::RAW, &cut), DissectError::Malformed { layer });
     let mut offset = ip_packet(V4);
     offset[32] = 0x40;
-    assert_eq!(why(LinkType::RAW, &offset), Obstacle::Malformed { layer });
+    assert_eq!(
+        why(LinkType::RAW, &offset),
+        DissectError::Malformed { layer }
+    );
 }
 
 #[test]
@@ -400,7 +410,7 @@ fn nesting_ends_somewhere() {
         octets = v4_in_front(4, &octets);
     }
     let obstacle = dissect(LinkType::RAW, &octets, octets.len() as u32).unwrap_err();
-    assert_eq!(obstacle, Obstacle::TooDeep);
+    assert_eq!(obstacle, DissectError::TooDeep);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! questions need neither.
 
 use super::network::{LengthFrom, Packet};
-use super::{Fragmentation, Layer, Layers, Obstacle, Walk, long, word};
+use super::{DissectError, Fragmentation, Layer, Layers, Walk, long, word};
 use crate::decode::read_options;
 use crate::{
     Checksum, Ecn, FIXED_HEADER_LEN, Flags, IpHeader, Options, SeqNumber, Timestamps, WireWindow,
@@ -22,7 +22,7 @@ pub enum ChecksumVerdict {
     Offloaded,
     /// It is zero, which is not right: never filled in.
     Absent,
-    /// It is wrong: harmed on the way, or by whoever captured.
+    /// It is wrong: corrupted on the path, or by the capturing host.
     Wrong,
     /// Not everything that it sums was captured, or was in this packet.
     NotCaptured,
@@ -44,7 +44,7 @@ pub struct Captured<'a> {
     /// Whether the packet came in fragments, and whether this is all of it.
     pub fragmentation: Fragmentation,
     /// Whether the IP header promises more octets than the wire had, as in
-    /// captures that were cut and say nothing of it.
+    /// captures that were cut without a sign of it.
     pub exceeds_wire: bool,
     /// Source port.
     pub src_port: u16,
@@ -79,8 +79,8 @@ pub struct Captured<'a> {
 
 /// Reads the TCP header at which the walk stands.
 #[inline]
-pub(super) fn read<'a>(walk: &Walk<'a>) -> Result<Captured<'a>, Obstacle> {
-    let malformed = Obstacle::Malformed { layer: Layer::Tcp };
+pub(super) fn read<'a>(walk: &Walk<'a>) -> Result<Captured<'a>, DissectError> {
+    let malformed = DissectError::Malformed { layer: Layer::Tcp };
     let Some(packet) = &walk.packet else {
         return Err(malformed);
     };
@@ -208,7 +208,7 @@ impl Captured<'_> {
         }
     }
 
-    /// What can be said of the checksum of the IPv4 header; nothing of IPv6,
+    /// The verdict on the checksum of the IPv4 header; absent for IPv6,
     /// which has none, nor of a packet that was reassembled, which has many.
     #[must_use]
     pub fn ip_checksum(&self) -> Option<ChecksumVerdict> {

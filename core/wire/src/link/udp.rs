@@ -8,7 +8,7 @@
 //! is read: its inner header has the length of the whole segment. Later fragments are counted
 //! as UDP.
 
-use super::{Layer, Next, Obstacle, Walk, word};
+use super::{DissectError, Layer, Next, Walk, word};
 
 /// The protocol number of UDP.
 pub(super) const UDP: u8 = 17;
@@ -21,9 +21,9 @@ const GENEVE: u16 = 6081;
 const GTP_U: u16 = 2152;
 const MPLS: u16 = 6635;
 
-const NOT_TCP: Obstacle = Obstacle::NotTcp { protocol: UDP };
+const NOT_TCP: DissectError = DissectError::NotTcp { protocol: UDP };
 
-pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     // Of UDP whose ports were not captured it is known that it is UDP.
     let Some(header) = walk.octets.first_chunk::<8>() else {
         return Err(NOT_TCP);
@@ -46,7 +46,7 @@ pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
 
 /// Flags, next protocol (GPE), VNI. RFC 7348 section 5: flag I is set, the others are
 /// ignored; GPE: flag P says that the next protocol is given, O that this is no data.
-fn vxlan(walk: &mut Walk<'_>, is_generic: bool) -> Result<Next, Obstacle> {
+fn vxlan(walk: &mut Walk<'_>, is_generic: bool) -> Result<Next, DissectError> {
     const INSTANCE: u8 = 0x08;
     const NEXT_PROTOCOL: u8 = 0x04;
     const VERSION: u8 = 0x30;
@@ -65,7 +65,7 @@ fn vxlan(walk: &mut Walk<'_>, is_generic: bool) -> Result<Next, Obstacle> {
         1 | 2 => Ok(Next::Ip),
         3 => Ok(Next::Ethernet),
         5 => Ok(Next::Mpls),
-        _ => Err(Obstacle::NotIp {
+        _ => Err(DissectError::NotIp {
             layer: Layer::Vxlan,
             kind: protocol.into(),
         }),
@@ -73,7 +73,7 @@ fn vxlan(walk: &mut Walk<'_>, is_generic: bool) -> Result<Next, Obstacle> {
 }
 
 /// RFC 8926 section 3.4: version, length of the options in words, flags, EtherType, VNI.
-fn geneve(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+fn geneve(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     const CONTROL: u8 = 0x80;
     let header = walk.peek(8, Layer::Geneve)?;
     let (version, words) = (header[0] >> 6, header[0] & 0x3f);
@@ -87,7 +87,7 @@ fn geneve(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
 
 /// TS 29.281 section 5.1: of version 1 and protocol type GTP, the messages that carry a packet
 /// (T-PDU). Any of the flags E, S and PN adds four octets; E, extension headers behind them.
-fn gtp(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+fn gtp(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     const VERSION_AND_TYPE: u8 = 0xf0;
     const GTP_VERSION_1: u8 = 0x30;
     const EXTENSION: u8 = 0x04;
@@ -107,7 +107,7 @@ fn gtp(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
             let words = usize::from(walk.peek(1, layer)?[0]);
             let header = walk.take(4 * words, layer)?;
             let Some(next) = header.last() else {
-                return Err(Obstacle::Malformed { layer });
+                return Err(DissectError::Malformed { layer });
             };
             kind = *next;
         }
@@ -115,7 +115,7 @@ fn gtp(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
     match walk.peek(1, layer)?[0] {
         first if matches!(first >> 4, 4 | 6) => Ok(Next::Ip),
         // PPP, or an Ethernet frame of 5G: only the signaling says which.
-        _ => Err(Obstacle::Unread {
+        _ => Err(DissectError::Unread {
             what: "GTP-U without IP",
         }),
     }

@@ -8,18 +8,18 @@
 //! Out of scope: several packets in one frame (A-MSDU), frames in fragments, mesh headers,
 //! decryption. Such frames are named.
 
-use super::{Layer, Next, Obstacle, Walk};
+use super::{DissectError, Layer, Next, Walk};
 
 /// The bit of radiotap's flags that says that the 802.11 header is padded to four octets.
 const PADDED: u8 = 0x20;
 
 /// Radiotap: version, length, which fields follow; all in little-endian order.
-pub(super) fn radiotap(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+pub(super) fn radiotap(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     let layer = Layer::Wireless;
     let fixed = walk.peek(8, layer)?;
     let len = usize::from(u16::from_le_bytes([fixed[2], fixed[3]]));
     if fixed[0] != 0 || len < 8 {
-        return Err(Obstacle::Malformed { layer });
+        return Err(DissectError::Malformed { layer });
     }
     let header = walk.take(len, layer)?;
     frame(walk, flags(header).unwrap_or(0) & PADDED != 0)
@@ -47,11 +47,11 @@ fn flags(header: &[u8]) -> Option<u8> {
 }
 
 /// A frame that begins with its own header.
-pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     frame(walk, false)
 }
 
-fn frame(walk: &mut Walk<'_>, is_padded: bool) -> Result<Next, Obstacle> {
+fn frame(walk: &mut Walk<'_>, is_padded: bool) -> Result<Next, DissectError> {
     const BOTH_DS: u8 = 0x03;
     const MORE_FRAGMENTS: u8 = 0x04;
     const PROTECTED: u8 = 0x40;
@@ -59,16 +59,16 @@ fn frame(walk: &mut Walk<'_>, is_padded: bool) -> Result<Next, Obstacle> {
     const NO_DATA: u8 = 0x40;
     const QOS: u8 = 0x80;
     const AGGREGATED: u8 = 0x80;
-    let unread = |what| Err(Obstacle::Unread { what });
+    let unread = |what| Err(DissectError::Unread { what });
     let layer = Layer::Wireless;
     let &[kind, flags] = walk.peek(2, layer)? else {
-        return Err(Obstacle::Malformed { layer });
+        return Err(DissectError::Malformed { layer });
     };
     match kind & 0x0f {
         0x08 => {}
         0x00 => return unread("802.11 management"),
         0x04 => return unread("802.11 control"),
-        _ => return Err(Obstacle::Malformed { layer }),
+        _ => return Err(DissectError::Malformed { layer }),
     }
     if kind & NO_DATA != 0 {
         return unread("802.11 without data");

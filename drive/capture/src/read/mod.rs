@@ -39,7 +39,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gigatcp_wire::link::Obstacle;
+use gigatcp_wire::link::DissectError;
 
 pub use error::ReadError;
 pub use interface::CapturedInterface;
@@ -366,16 +366,16 @@ impl CaptureReader {
     }
 
     /// Counts why a packet shows no TCP segment.
-    pub fn note_obstacle(&mut self, place: Place, obstacle: &Obstacle) {
+    pub fn note_obstacle(&mut self, place: Place, obstacle: &DissectError) {
         let (kind, detail) = match *obstacle {
-            Obstacle::UnknownLinkType { link } => (NoteKind::UnknownLinkType, link.0.into()),
-            Obstacle::Cut { .. } => (NoteKind::HeadersCut, 0),
-            Obstacle::NotIp { kind, .. } => (NoteKind::NotIp, kind.into()),
-            Obstacle::NotTcp { protocol } => (NoteKind::NotTcp, protocol.into()),
-            Obstacle::LaterFragment { .. } => (NoteKind::LaterFragment, 0),
-            Obstacle::Malformed { .. } => (NoteKind::MalformedHeaders, 0),
-            Obstacle::Unread { .. } => (NoteKind::UnreadForm, 0),
-            Obstacle::TooDeep => (NoteKind::NestedTooDeep, 0),
+            DissectError::UnknownLinkType { link } => (NoteKind::UnknownLinkType, link.0.into()),
+            DissectError::Cut { .. } => (NoteKind::HeadersCut, 0),
+            DissectError::NotIp { kind, .. } => (NoteKind::NotIp, kind.into()),
+            DissectError::NotTcp { protocol } => (NoteKind::NotTcp, protocol.into()),
+            DissectError::LaterFragment { .. } => (NoteKind::LaterFragment, 0),
+            DissectError::Malformed { .. } => (NoteKind::MalformedHeaders, 0),
+            DissectError::Unread { .. } => (NoteKind::UnreadForm, 0),
+            DissectError::TooDeep => (NoteKind::NestedTooDeep, 0),
         };
         let reason = obstacle.reason();
         self.notes.add_unread(kind, reason, place, detail);

@@ -443,7 +443,7 @@ impl Notes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gigatcp_wire::link::{Layer, Obstacle};
+    use gigatcp_wire::link::{DissectError, Layer};
 
     #[test]
     fn each_kind_counts_in_its_own_place() {
@@ -485,7 +485,7 @@ mod tests {
         notes.add_amount(NoteKind::ClockStepsBack, place(9), 1200);
         notes.add_amount(NoteKind::SnapLength, place(4), 65_112);
         for (record, protocol) in [(2, 1), (3, 17), (5, 17)] {
-            let reason = Obstacle::NotTcp { protocol }.reason();
+            let reason = DissectError::NotTcp { protocol }.reason();
             notes.add_unread(NoteKind::NotTcp, reason, place(record), protocol.into());
         }
         let said: Vec<String> = notes.iter().map(Note::to_string).collect();
@@ -507,7 +507,7 @@ mod tests {
         for number in 0..1000 {
             let layer = Layer::Ethernet;
             let kind = 0x1000 + number % 100;
-            let reason = Obstacle::NotIp { layer, kind }.reason();
+            let reason = DissectError::NotIp { layer, kind }.reason();
             notes.add_unread(NoteKind::NotIp, reason, Place::default(), kind.into());
         }
         let note = notes.of(NoteKind::NotRead);

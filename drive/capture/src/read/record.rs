@@ -1,7 +1,7 @@
 //! What every reader of captures hands out: one packet as the file holds it.
 
 use gigatcp_units::Instant;
-use gigatcp_wire::link::{Captured, Fragment, LinkType, Obstacle, dissect, look};
+use gigatcp_wire::link::{Captured, DissectError, Fragment, LinkType, dissect, look};
 
 use super::notes::Place;
 use super::options::Options;
@@ -115,17 +115,17 @@ impl<'a> Record<'a> {
     /// The TCP segment in the packet.
     ///
     /// # Errors
-    /// [`Obstacle`], where there is none or it cannot be seen; see
+    /// [`DissectError`], where there is none or it cannot be seen; see
     /// [`crate::CaptureReader::note_obstacle`].
     #[inline]
-    pub fn dissect(&self) -> Result<Captured<'a>, Obstacle> {
+    pub fn dissect(&self) -> Result<Captured<'a>, DissectError> {
         dissect(self.link, self.octets, self.wire_len)
     }
 
     /// The same, and the fragment that it is, if it is one of a packet that may have
     /// TCP in it; see [`gigatcp_wire::link::look`].
     #[inline]
-    pub fn look(&self) -> (Result<Captured<'a>, Obstacle>, Option<Fragment<'a>>) {
+    pub fn look(&self) -> (Result<Captured<'a>, DissectError>, Option<Fragment<'a>>) {
         look(self.link, self.octets, self.wire_len)
     }
 

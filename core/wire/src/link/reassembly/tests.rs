@@ -75,7 +75,7 @@ impl Seen {
                     self.complete.push((read.payload_len, read.fragmentation));
                     'c'
                 }
-                Outcome::Complete(_, Err(Obstacle::Cut { layer: Layer::Tcp })) => 'h',
+                Outcome::Complete(_, Err(DissectError::Cut { layer: Layer::Tcp })) => 'h',
                 Outcome::Complete(_, Err(other)) => panic!("{other}"),
             });
     }
@@ -206,7 +206,7 @@ fn fragments_of_what_has_no_tcp_are_told_as_that() {
         for part in &mut parts {
             part[if endpoints == V4 { 9 } else { 40 }] = 17;
             let (found, fragment) = look(LinkType::RAW, part, part.len() as u32);
-            assert_eq!(found.err(), Some(Obstacle::NotTcp { protocol: 17 }));
+            assert_eq!(found.err(), Some(DissectError::NotTcp { protocol: 17 }));
             assert!(fragment.is_none());
         }
     }

@@ -80,7 +80,7 @@ fn tunnels_in_udp_lead_to_the_segment_inside() {
 fn udp_that_only_looks_like_a_tunnel_is_udp() {
     let packet = ip_packet(V4);
     let frame = with(&[&MACS, &[8, 0]], &packet);
-    let not_tcp = Obstacle::NotTcp { protocol: 17 };
+    let not_tcp = DissectError::NotTcp { protocol: 17 };
     let cases: [(u16, &[u8]); 9] = [
         (53, &[8, 0, 0, 0, 0, 0, 7, 0]),
         (4788, &[8, 0, 0, 0, 0, 0, 7, 0]),
@@ -103,7 +103,7 @@ fn udp_that_only_looks_like_a_tunnel_is_udp() {
     let endless = udp(2152, &[0x34, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x85, 0, 0]);
     let layer = Layer::Gtp;
     let obstacle = dissect(LinkType::RAW, &endless, endless.len() as u32).unwrap_err();
-    assert_eq!(obstacle, Obstacle::Malformed { layer });
+    assert_eq!(obstacle, DissectError::Malformed { layer });
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn mirrored_frames_lead_to_the_segment_inside() {
         let octets = v4_in_front(47, &unknown);
         let layer = Layer::Erspan;
         let obstacle = dissect(LinkType::RAW, &octets, octets.len() as u32).unwrap_err();
-        assert_eq!(obstacle, Obstacle::Malformed { layer });
+        assert_eq!(obstacle, DissectError::Malformed { layer });
     }
 }
 
@@ -214,12 +214,12 @@ fn frames_of_802_11_without_a_packet_to_read_are_named() {
         ),
     ] {
         let obstacle = dissect(LinkType::IEEE802_11, &octets, octets.len() as u32).unwrap_err();
-        assert_eq!(obstacle, Obstacle::Unread { what });
+        assert_eq!(obstacle, DissectError::Unread { what });
     }
     for octets in [&[1, 0, 8, 0, 0, 0, 0, 0][..], &[0, 0, 7, 0, 0, 0, 0, 0]] {
         let obstacle = dissect(LinkType::IEEE802_11_RADIOTAP, octets, 100).unwrap_err();
         let layer = Layer::Wireless;
-        assert_eq!(obstacle, Obstacle::Malformed { layer });
+        assert_eq!(obstacle, DissectError::Malformed { layer });
     }
 }
 
@@ -237,8 +237,8 @@ fn a_tunnel_cut_anywhere_before_the_inner_fixed_header_ends_is_said_to_be_cut() 
                     assert_eq!(read.payload_len, 21);
                 }
                 // Its ports were not captured.
-                Err(Obstacle::NotTcp { protocol: 17 }) => assert!(cut < 28),
-                Err(Obstacle::Cut { .. }) => assert!(cut < needed, "{port}: {cut}"),
+                Err(DissectError::NotTcp { protocol: 17 }) => assert!(cut < 28),
+                Err(DissectError::Cut { .. }) => assert!(cut < needed, "{port}: {cut}"),
                 Err(other) => panic!("{port} {front:x?}, {cut} octets: {other}"),
             }
         }
@@ -258,7 +258,7 @@ fn of_a_tunnel_in_fragments_the_first_is_read_and_the_others_are_udp() {
     assert_eq!((read.payload_len, read.uncaptured_len()), (21, 8));
     octets[7] = 3;
     let (read, fragment) = look(LinkType::RAW, &octets, cut as u32);
-    assert_eq!(read.unwrap_err(), Obstacle::NotTcp { protocol: 17 });
+    assert_eq!(read.unwrap_err(), DissectError::NotTcp { protocol: 17 });
     assert!(fragment.is_none());
 }
 
@@ -270,21 +270,21 @@ fn tunnels_in_tunnels_end_somewhere() {
         octets = udp(4789, &with(&[front], &octets));
         let read = dissect(LinkType::RAW, &octets, octets.len() as u32);
         assert_eq!(read.is_ok(), nested <= 4, "{nested}");
-        assert!(read.is_ok() || read.unwrap_err() == Obstacle::TooDeep);
+        assert!(read.is_ok() || read.unwrap_err() == DissectError::TooDeep);
     }
 }
 
 #[test]
 fn what_is_not_read_has_a_name_or_a_number() {
-    let named = |obstacle: Obstacle| obstacle.reason().to_string();
-    let not_ip = |layer, kind| named(Obstacle::NotIp { layer, kind });
+    let named = |obstacle: DissectError| obstacle.reason().to_string();
+    let not_ip = |layer, kind| named(DissectError::NotIp { layer, kind });
     assert_eq!(not_ip(Layer::Ethernet, 0x0806), "ARP");
     assert_eq!(not_ip(Layer::Ethernet, 0x1234), "EtherType 0x1234");
     assert_eq!(not_ip(Layer::Llc, 0x4242), "STP");
     assert_eq!(not_ip(Layer::Ppp, 0xc021), "PPP LCP");
     assert_eq!(not_ip(Layer::Gre, 0), "GRE keepalive");
     assert_eq!(not_ip(Layer::Loopback, 7), "address family 0x0007");
-    let protocol = |protocol| named(Obstacle::NotTcp { protocol });
+    let protocol = |protocol| named(DissectError::NotTcp { protocol });
     assert_eq!(
         [17, 1, 50].map(protocol),
         ["UDP", "ICMP", "ESP (encrypted)"]
@@ -292,7 +292,7 @@ fn what_is_not_read_has_a_name_or_a_number() {
     assert_eq!(protocol(200), "IP protocol 200");
     let link = |number| {
         let link = LinkType(number);
-        named(Obstacle::UnknownLinkType { link })
+        named(DissectError::UnknownLinkType { link })
     };
     assert_eq!(link(119), "802.11 with Prism header (link type 119)");
     assert_eq!(link(9999), "link type 9999");
