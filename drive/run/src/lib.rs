@@ -20,7 +20,7 @@
 #![deny(missing_docs)]
 
 pub mod chance;
-mod found;
+mod flow_result;
 pub mod further;
 pub mod harvest;
 mod hosts;
@@ -35,5 +35,5 @@ pub mod tap;
 mod theory;
 pub mod watch;
 
-pub use run::{Ground, Job, Progress, Refusal, run};
+pub use run::{Backend, Job, Progress, Refusal, run};
 pub use store::{Folder, StoreError};

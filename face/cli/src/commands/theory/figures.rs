@@ -36,7 +36,7 @@ pub(super) struct Questions<'a> {
     pub(super) losses: &'a [Probability],
     /// Which rate with this window?
     pub(super) windows: &'a [Bytes],
-    /// How long for so much data?
+    /// Amounts of data whose transfer time is calculated.
     pub(super) transfers: &'a [Bytes],
 }
 

@@ -179,7 +179,7 @@ impl Figure {
         }
     }
 
-    /// Exact; nothing where there is no bound.
+    /// The exact value; null if there is no bound.
     fn json(self) -> Value {
         match self {
             Self::Rate(Rate::MAX) => Value::Null,
