@@ -12,7 +12,7 @@ use crate::{Failed, process};
 const MEASUREMENTS: [(&str, &str); 3] = [
     ("gigatcp-live", "bench_live"),
     ("gigatcp-emulate", "bench_emulate"),
-    ("gigatcp-proof", "bench_many"),
+    ("gigatcp-interop", "bench_many"),
 ];
 
 /// Measures with the given arguments.

@@ -11,7 +11,7 @@ use crate::{Failed, process};
 pub fn run(words: &[String]) -> Result<(), Failed> {
     let is_rivals = words.iter().any(|word| word == "--rivals");
     let example = match is_rivals {
-        true => ("gigatcp-proof", "rivals"),
+        true => ("gigatcp-interop", "rivals"),
         false => ("gigatcp-run", "duel"),
     };
     let rest = words.iter().filter(|word| *word != "--rivals").cloned();

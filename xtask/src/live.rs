@@ -2,7 +2,7 @@
 //! against the machine's kernel over emulated paths, over a wire that corrupts packets, and for a
 //! long time.
 //!
-//! Examples of `gigatcp-proof`, run as processes; arguments are handed on. They require root or a
+//! Examples of `gigatcp-interop`, run as processes; arguments are handed on. They require root or a
 //! user namespace, and report which is missing.
 
 use crate::{Failed, process};
@@ -23,6 +23,6 @@ pub fn soak(words: &[String]) -> Result<(), Failed> {
 }
 
 fn run(example: &str, words: &[String]) -> Result<(), Failed> {
-    let example = ("gigatcp-proof", example);
+    let example = ("gigatcp-interop", example);
     process::run_example(example, "test", words, "nothing was tried")
 }

@@ -57,7 +57,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
 /// The costs that `gigatcp doctor` states and the gain of its first advice, next to tests.
 fn doctor() -> Result<(), Failed> {
     println!("\n== doctor");
-    let example = process::build_example("gigatcp-proof", "doctor", "release")?;
+    let example = process::build_example("gigatcp-interop", "doctor", "release")?;
     let mut text = String::new();
     let ended = process::run_lines(Command::new(example), |line| {
         println!("{line}");

@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use gigatcp_linux::batch::BatchWriter;
 use gigatcp_linux::device::{self, Offloads, Reception};
 use gigatcp_linux::written::Written;
-use gigatcp_linux::{LabError, Step, interface, steering};
+use gigatcp_linux::{SetupError, Step, interface, steering};
 
 use crate::headers::device_octets;
 use crate::packet::Packet;
@@ -82,10 +82,10 @@ impl Device {
     /// value is.
     ///
     /// # Errors
-    /// [`LabError`]: the step that failed, and what is missing.
-    pub fn open_here(config: &DeviceConfig) -> Result<Self, LabError> {
-        let about = |step, cause| LabError::about(step, NAME, cause);
-        let tun = device::open_tun().map_err(|cause| LabError::new(Step::OpenTun, cause))?;
+    /// [`SetupError`]: the step that failed, and what is missing.
+    pub fn open_here(config: &DeviceConfig) -> Result<Self, SetupError> {
+        let about = |step, cause| SetupError::about(step, NAME, cause);
+        let tun = device::open_tun().map_err(|cause| SetupError::new(Step::OpenTun, cause))?;
         let reception = if config.offloads {
             Reception::AtOnce
         } else {

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use gigatcp_linux::poll::Alarm;
-use gigatcp_linux::{LabError, Namespace, Step, clock, packets, process, settings};
+use gigatcp_linux::poll::EventFd;
+use gigatcp_linux::{Namespace, SetupError, Step, clock, packets, process, settings};
 use gigatcp_path::{ConfigError, Histogram, HopConfig, Network, NetworkConfig, Release};
 use gigatcp_units::{Duration, Instant};
 
@@ -24,7 +24,7 @@ use crate::counters::Snapshot;
 use crate::device::{Device, DeviceConfig, NAME};
 use crate::engine::{AWAKE, EARLY, Engine, Shared, Side, Watch, takes_time};
 use crate::outbox::Outbox;
-use crate::rest::Rest;
+use crate::rest::RealtimeBudget;
 
 /// How long wire packets of a super-segment wait for those behind them at most:
 /// at 1 Gbit/s five packets of 1500 octets leave together, above 10 Gbit/s whole
@@ -84,7 +84,7 @@ pub struct EmulatorConfig {
     /// What the path ends in, at the client and at the server.
     pub ends: [End; 2],
     /// The CPU that carries packets, if only one may. The caller ensures that it has no other work
-    /// ([`gigatcp_linux::Apart`]).
+    /// ([`gigatcp_linux::IsolatedCpu`]).
     pub processor: Option<usize>,
 }
 
@@ -121,7 +121,7 @@ pub enum End {
 #[derive(Debug)]
 pub enum EmulatorError {
     /// Namespaces or devices could not be made.
-    Lab(LabError),
+    Setup(SetupError),
     /// A hop cannot be.
     Hop(ConfigError),
     /// The path stopped: a device is gone.
@@ -131,7 +131,7 @@ pub enum EmulatorError {
 impl fmt::Display for EmulatorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Lab(error) => error.fmt(f),
+            Self::Setup(error) => error.fmt(f),
             Self::Hop(error) => write!(f, "a hop cannot be: {error}"),
             Self::Stopped(error) => write!(f, "the path stopped: {error}"),
         }
@@ -141,16 +141,16 @@ impl fmt::Display for EmulatorError {
 impl std::error::Error for EmulatorError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Lab(error) => Some(error),
+            Self::Setup(error) => Some(error),
             Self::Hop(error) => Some(error),
             Self::Stopped(error) => Some(error),
         }
     }
 }
 
-impl From<LabError> for EmulatorError {
-    fn from(error: LabError) -> Self {
-        Self::Lab(error)
+impl From<SetupError> for EmulatorError {
+    fn from(error: SetupError) -> Self {
+        Self::Setup(error)
     }
 }
 
@@ -181,10 +181,10 @@ impl Emulator {
         let sites = Sites([Namespace::new()?, Namespace::new()?]);
         let [client, server] = Side::ALL.map(|side| sites.of(side).run(|| open(side, config))?);
         let ((client, client_wire), (server, server_wire)) = (client?, server?);
-        let alarm = Alarm::new().map_err(|cause| LabError::new(Step::Thread, cause))?;
+        let event_fd = EventFd::new().map_err(|cause| SetupError::new(Step::Thread, cause))?;
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
-            alarm,
+            event_fd,
             snapshot: Mutex::default(),
             changes: Changes::default(),
         });
@@ -214,9 +214,9 @@ impl Emulator {
             zero,
             early,
             is_first: false,
-            rest: Rest::new(),
+            rest: RealtimeBudget::new(),
             contention: Contention::default(),
-            vigil: None,
+            idle_inhibitor: None,
             awake_until: Instant::ZERO + AWAKE,
             reads: 0,
             stalls: 0,
@@ -232,7 +232,7 @@ impl Emulator {
         let named = thread::Builder::new().name("path".into());
         let thread = named
             .spawn(run)
-            .map_err(|cause| LabError::new(Step::Thread, cause))?;
+            .map_err(|cause| SetupError::new(Step::Thread, cause))?;
         Ok(Self {
             sites,
             began: Instant::from_nanos(zero.unsigned_abs()),
@@ -277,8 +277,8 @@ impl Emulator {
         if !self.is_running() {
             return Err(OrderError::Stopped);
         }
-        let alarm = &self.shared.alarm;
-        self.shared.changes.order(hops, || alarm.ring())
+        let event_fd = &self.shared.event_fd;
+        self.shared.changes.order(hops, || event_fd.wake())
     }
 
     /// All that has changed so far, by order or by schedule.
@@ -331,7 +331,7 @@ impl Emulator {
 
     fn end(&mut self) -> Option<io::Result<()>> {
         self.shared.stop.store(true, Ordering::Relaxed);
-        self.shared.alarm.ring();
+        self.shared.event_fd.wake();
         let joined = self.thread.take()?.join();
         Some(joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     }
@@ -383,13 +383,13 @@ fn early(own: Option<usize>) -> Duration {
 
 /// Settings and device of an end, in the namespace of the calling thread; the
 /// other end, where the device is a wire.
-fn open(side: Side, config: &EmulatorConfig) -> Result<(Device, Option<OwnedFd>), LabError> {
+fn open(side: Side, config: &EmulatorConfig) -> Result<(Device, Option<OwnedFd>), SetupError> {
     for (name, value) in &config.settings {
-        let failed = |cause| LabError::about(Step::Setting, format!("{name} = {value}"), cause);
+        let failed = |cause| SetupError::about(Step::Setting, format!("{name} = {value}"), cause);
         settings::write(name, value).map_err(failed)?;
     }
     if config.ends[side.index()] == End::Wire {
-        let made = packets::pair().map_err(|cause| LabError::new(Step::Device, cause))?;
+        let made = packets::pair().map_err(|cause| SetupError::new(Step::Device, cause))?;
         made.iter().for_each(|end| packets::widen(end, WIRE));
         let [near, far] = made;
         return Ok((Device::on_wire(near, config.memory), Some(far)));

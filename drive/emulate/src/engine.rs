@@ -19,7 +19,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gigatcp_linux::poll::{self, Alarm, Interest};
+use gigatcp_linux::poll::{self, EventFd, Interest};
 use gigatcp_linux::{clock, process};
 use gigatcp_path::{ConfigError, Delivery, Histogram, HopConfig, Network, Parcel};
 use gigatcp_units::{Duration, Instant};
@@ -28,10 +28,10 @@ use crate::change::{Changed, Changes, HopChange, Order, Scheduled};
 use crate::contention::Contention;
 use crate::counters::Snapshot;
 use crate::device::{Device, Read};
+use crate::idle_inhibitor::IdleInhibitor;
 use crate::outbox::Outbox;
 use crate::packet::Packet;
-use crate::rest::Rest;
-use crate::vigil::Vigil;
+use crate::rest::RealtimeBudget;
 
 /// How much before the next thing is due it wakes up, where there is a processor
 /// to spare.
@@ -115,7 +115,7 @@ pub trait Watch: Send {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) stop: AtomicBool,
-    pub(crate) alarm: Alarm,
+    pub(crate) event_fd: EventFd,
     pub(crate) snapshot: Mutex<Snapshot>,
     pub(crate) changes: Changes,
 }
@@ -144,11 +144,11 @@ pub(crate) struct Engine {
     /// them.
     pub(crate) is_first: bool,
     /// What it leaves to others.
-    pub(crate) rest: Rest,
+    pub(crate) rest: RealtimeBudget,
     /// What it gives up where paths compete for processors.
     pub(crate) contention: Contention,
     /// Keeps CPUs out of deep idle states.
-    pub(crate) vigil: Option<Vigil>,
+    pub(crate) idle_inhibitor: Option<IdleInhibitor>,
     /// How long it does.
     pub(crate) awake_until: Instant,
     /// Packets read when that was last looked at.
@@ -213,7 +213,7 @@ impl Engine {
         } else if !self.is_first {
             self.is_first = clock::be_punctual(clock::Rank::Path).is_ok();
             let has_processors = self.early > Duration::ZERO;
-            self.vigil = has_processors.then(Vigil::new).flatten();
+            self.idle_inhibitor = has_processors.then(IdleInhibitor::new).flatten();
         }
     }
 
@@ -410,7 +410,7 @@ impl Engine {
             longest = longest.min(FULL);
         }
         let [client, server] = &self.devices;
-        let alarm = Interest {
+        let event_fd = Interest {
             read: true,
             write: false,
         };
@@ -418,19 +418,21 @@ impl Engine {
             [
                 (client.as_fd(), interests[0]),
                 (server.as_fd(), interests[1]),
-                (self.shared.alarm.as_fd(), alarm),
+                (self.shared.event_fd.as_fd(), event_fd),
             ],
             Some(std::time::Duration::from_nanos(longest.as_nanos())),
         )?;
         if woken.read {
-            self.shared.alarm.hush();
+            self.shared.event_fd.clear();
         }
         Ok(self.woken(now))
     }
 
     /// Keeps CPUs out of deep idle states as long as packets come.
     fn stay_awake(&mut self, now: Instant) {
-        let Some(vigil) = &mut self.vigil else { return };
+        let Some(idle_inhibitor) = &mut self.idle_inhibitor else {
+            return;
+        };
         let reads = self.devices.iter().map(|device| device.counters().reads);
         let reads = reads.sum();
         if self.reads != reads {
@@ -438,8 +440,8 @@ impl Engine {
             self.awake_until = now + AWAKE;
         }
         match process::processor() {
-            Ok(processor) if now < self.awake_until => vigil.follow(processor),
-            _ => vigil.rest(),
+            Ok(processor) if now < self.awake_until => idle_inhibitor.follow(processor),
+            _ => idle_inhibitor.rest(),
         }
     }
 
@@ -451,7 +453,10 @@ impl Engine {
         snapshot.at = now.saturating_since(Instant::ZERO);
         snapshot.stalls = self.stalls;
         snapshot.stalled = self.stalled;
-        snapshot.is_all_awake = self.vigil.as_ref().is_some_and(Vigil::is_for_all);
+        snapshot.is_all_awake = self
+            .idle_inhibitor
+            .as_ref()
+            .is_some_and(IdleInhibitor::is_for_all);
         snapshot.processor = Duration::from_nanos(clock::thread().unsigned_abs());
         snapshot.memory = self.devices.iter().map(Device::memory).sum();
         // What queues have dropped on their own, too.

@@ -39,7 +39,7 @@
 //! | `change.rs` | hops that change while it runs |
 //! | `outbox.rs` | packets that are due and wait for others to be handed over together |
 //! | `rest.rs` | what that thread leaves to others |
-//! | `vigil.rs` | keeps CPUs out of deep idle states while the path carries packets |
+//! | `idle_inhibitor.rs` | keeps CPUs out of deep idle states while the path carries packets |
 //! | `packet.rs` | a packet or super-segment as a path carries it |
 //! | `headers.rs` | the headers of a piece of a super-segment |
 //! | `too_big.rs` | telling senders that a packet was too large |
@@ -62,13 +62,13 @@ mod device;
 mod emulator;
 mod engine;
 mod headers;
+mod idle_inhibitor;
 mod outbox;
 mod packet;
 mod rest;
 mod slabs;
 mod tcp_header;
 mod too_big;
-mod vigil;
 
 pub use change::{Changed, HopChange, OrderError};
 pub use counters::{HopView, Snapshot, Way};

@@ -12,7 +12,7 @@
 //! and that is why shorter pieces would cost more. The system does not report how much. Measured
 //! were 13 us while a counting thread ran, and twice as much while several compilers ran. The first
 //! estimate is a little higher than that, since each path would otherwise begin with a halt or two.
-//! Each time the kernel has suspended the thread anyway, the estimate is raised ([`Rest::learn`]),
+//! Each time the kernel has suspended the thread anyway, the estimate is raised ([`RealtimeBudget::learn`]),
 //! and sleeps are longer.
 
 use gigatcp_units::{Duration, Instant};
@@ -35,14 +35,14 @@ const PAUSE: Duration = Duration::from_micros(10);
 /// Account of the time that ordinary threads are owed. Nanoseconds, negative where more was given
 /// than owed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rest {
+pub(crate) struct RealtimeBudget {
     owed: i64,
     until: Instant,
     /// Overhead of a sleep, which no thread gets, as far as is known.
     waking: Duration,
 }
 
-impl Rest {
+impl RealtimeBudget {
     /// Nothing is owed at the beginning.
     pub(crate) const fn new() -> Self {
         Self {
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn who_never_sleeps_is_told_to_before_long_and_gives_more_than_a_twentieth() {
-        let mut rest = Rest::new();
+        let mut rest = RealtimeBudget::new();
         let (mut now, mut theirs) = (0, 0);
         while now < 1_000_000 {
             now += 5;
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn each_time_the_processor_was_taken_sleeps_are_longer_up_to_a_limit() {
-        let mut rest = Rest::new();
+        let mut rest = RealtimeBudget::new();
         let mut before = rest.pause();
         for _ in 0..3 {
             rest.learn(Duration::from_micros(50_000));
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn who_sleeps_anyway_is_left_alone() {
-        let mut rest = Rest::new();
+        let mut rest = RealtimeBudget::new();
         for millis in 1..1000 {
             rest.pass(at(millis * 1000));
             rest.pay(Duration::from_micros(100));
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_long_sleep_does_not_pay_for_a_whole_second() {
-        let mut rest = Rest::new();
+        let mut rest = RealtimeBudget::new();
         rest.pass(at(10_000_000));
         rest.pay(Duration::from_micros(9_000_000));
         rest.pass(at(10_000_000 + 130_000));

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use gigatcp_script::ast::Script;
 use gigatcp_script::run::{self, Pace, Report, Settings, Tolerance, Verdict};
 
-use crate::lab::{Lab, LabConfig};
 use crate::stack::KernelStack;
-use gigatcp_linux::LabError;
+use crate::test_netns::{TestNetns, TestNetnsConfig};
+use gigatcp_linux::SetupError;
 
 /// How often a script is tried that fails.
 pub const ATTEMPTS: u32 = 5;
@@ -100,8 +100,8 @@ pub struct Judged {
 /// Runs one script, once.
 ///
 /// # Errors
-/// [`LabError`], when no test network namespace can be built.
-pub fn judge(case: &Case) -> Result<Judged, LabError> {
+/// [`SetupError`], when no test network namespace can be built.
+pub fn judge(case: &Case) -> Result<Judged, SetupError> {
     let usual = case.version.defines();
     let usual = usual.map(|(name, value)| (name.to_string(), value.to_string()));
     let settings = Settings {
@@ -112,7 +112,7 @@ pub fn judge(case: &Case) -> Result<Judged, LabError> {
         ..case.settings.clone()
     };
     let began = Instant::now();
-    let report = Lab::run(&LabConfig::default(), |lab| {
+    let report = TestNetns::run(&TestNetnsConfig::default(), |lab| {
         let is_mapped = case.version == IpVersion::Mapped;
         let mut stack = KernelStack::new(lab, &case.folder)?.mapped(is_mapped);
         Ok(run::run(&case.script, &case.text, &mut stack, &settings))
@@ -129,7 +129,7 @@ pub fn judge(case: &Case) -> Result<Judged, LabError> {
 /// it. The results are in the order of the cases.
 ///
 /// # Errors
-/// The first [`LabError`]; scripts not yet begun are then left.
+/// The first [`SetupError`]; scripts not yet begun are then left.
 ///
 /// # Panics
 /// When `tell` does.
@@ -137,7 +137,7 @@ pub fn judge_all(
     cases: &[Case],
     side_by_side: usize,
     tell: &(dyn Fn(usize, &Judged) + Sync),
-) -> Result<Vec<Judged>, LabError> {
+) -> Result<Vec<Judged>, SetupError> {
     let next = AtomicUsize::new(0);
     let settled = Mutex::new(Vec::new());
     let work = || {
@@ -182,7 +182,7 @@ fn is_failed(judged: &Judged) -> bool {
 }
 
 /// Tries a script that failed again, alone.
-fn again(case: &Case, mut judged: Judged) -> Result<Judged, LabError> {
+fn again(case: &Case, mut judged: Judged) -> Result<Judged, SetupError> {
     while is_failed(&judged) && judged.attempts < ATTEMPTS {
         judged = Judged {
             attempts: judged.attempts + 1,

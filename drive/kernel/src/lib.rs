@@ -1,10 +1,10 @@
 //! The TCP of the running Linux kernel, driven packet by packet.
 //!
-//! A [`Lab`] is a network namespace with a TUN device: what is handed to the
+//! A [`TestNetns`] is a network namespace with a TUN device: what is handed to the
 //! device has arrived for the kernel, and what the kernel sends comes out with
 //! the time at which it did. No packet leaves the namespace.
 //!
-//! [`KernelStack`] makes the kernel in a [`Lab`] a stack that packet scripts run against, as they
+//! [`KernelStack`] makes the kernel in a [`TestNetns`] a stack that packet scripts run against, as they
 //! do against the engine: socket calls by name, blocking ones on threads
 //! of their own, the commands of scripts without a shell, `tcp_info` word by
 //! word.
@@ -14,7 +14,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `lab.rs` | namespace, device, clock, packets in and out |
+//! | `test_netns.rs` | namespace, device, clock, packets in and out |
 //! | `gigatcp-linux` | namespaces, devices, clocks, settings, and what may be missing |
 //! | `privilege.rs` | checks the privilege to build one, and restarts the process with it |
 //! | `stack/` | the kernel as a stack under test |
@@ -32,11 +32,13 @@
 mod constants;
 pub mod differences;
 pub mod judge;
-mod lab;
 pub mod privilege;
 mod stack;
 mod sys;
+mod test_netns;
 
-pub use gigatcp_linux::{LabError, Step, settings};
-pub use lab::{DEVICE, LOCAL_V4, LOCAL_V6, Lab, LabConfig, REMOTE_V4, REMOTE_V6, Sent, tick};
+pub use gigatcp_linux::{SetupError, Step, settings};
 pub use stack::KernelStack;
+pub use test_netns::{
+    DEVICE, LOCAL_V4, LOCAL_V6, REMOTE_V4, REMOTE_V6, Sent, TestNetns, TestNetnsConfig, tick,
+};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use gigatcp_kernel::differences::{Differences, Standing, is_shared};
 use gigatcp_kernel::judge::{Case, IpVersion, judge_all};
-use gigatcp_linux::LabError;
+use gigatcp_linux::SetupError;
 use gigatcp_script::run::{Report, Settings};
 
 /// Number of repetitions for scripts that differ unlisted, and the pause before each:
@@ -76,7 +76,7 @@ fn every_listed_difference_is_of_a_shared_script_and_says_why() {
 }
 
 /// What came of each script.
-fn reports(cases: &[Case], side_by_side: usize) -> Result<Vec<Report>, LabError> {
+fn reports(cases: &[Case], side_by_side: usize) -> Result<Vec<Report>, SetupError> {
     let judged = judge_all(cases, side_by_side, &|_, _| {})?;
     Ok(judged.into_iter().map(|one| one.report).collect())
 }

@@ -7,7 +7,7 @@ use std::net::{IpAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use gigatcp_kernel::{
-    DEVICE, LOCAL_V4, LOCAL_V6, Lab, LabConfig, REMOTE_V4, REMOTE_V6, Sent, settings,
+    DEVICE, LOCAL_V4, LOCAL_V6, REMOTE_V4, REMOTE_V6, Sent, TestNetns, TestNetnsConfig, settings,
 };
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{
@@ -18,8 +18,8 @@ use gigatcp_wire::{
 const MS: i64 = 1_000_000;
 
 /// Runs `work` in a laboratory, or says loudly why it cannot.
-fn in_lab<T: Send>(work: impl FnOnce(&mut Lab) -> T + Send) -> Option<T> {
-    match Lab::run(&LabConfig::default(), work) {
+fn in_lab<T: Send>(work: impl FnOnce(&mut TestNetns) -> T + Send) -> Option<T> {
+    match TestNetns::run(&TestNetnsConfig::default(), work) {
         Ok(done) => Some(done),
         Err(error) if error.is_missing_privilege() => {
             loud::skip(&error);
@@ -50,7 +50,7 @@ fn decoded(sent: Sent) -> Segment<Bytes> {
 }
 
 /// The next TCP segment the kernel sends within 100 ms.
-fn next(lab: &mut Lab) -> (i64, Segment<Bytes>) {
+fn next(lab: &mut TestNetns) -> (i64, Segment<Bytes>) {
     let until = lab.now_ns() + 100 * MS;
     let sent = lab.receive(until).unwrap().expect("the kernel answers");
     (sent.at_ns, decoded(sent))

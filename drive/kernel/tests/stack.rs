@@ -7,7 +7,9 @@ mod loud;
 use std::net::IpAddr;
 use std::path::Path;
 
-use gigatcp_kernel::{KernelStack, LOCAL_V4, LOCAL_V6, Lab, LabConfig, REMOTE_V4, REMOTE_V6};
+use gigatcp_kernel::{
+    KernelStack, LOCAL_V4, LOCAL_V6, REMOTE_V4, REMOTE_V6, TestNetns, TestNetnsConfig,
+};
 use gigatcp_script::ast::{Action, Script, TcpOption, Value};
 use gigatcp_script::packet::{Body, Packet, Tcp};
 use gigatcp_script::stack::{Addresses, Progress, Request, Returned, Stack};
@@ -34,7 +36,7 @@ const V6: Ends = Ends {
 
 /// Runs `work` on a stack that has begun, or says loudly why it cannot.
 fn on_kernel(ends: Ends, work: impl FnOnce(&mut KernelStack<'_>) + Send) {
-    let ran = Lab::run(&LabConfig::default(), |lab| {
+    let ran = TestNetns::run(&TestNetnsConfig::default(), |lab| {
         let mut stack = KernelStack::new(lab, Path::new(".")).unwrap();
         let addresses = Addresses {
             local: ends.local,

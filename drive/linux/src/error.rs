@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io;
 
-use crate::forbidden;
+use crate::userns_check;
 
 /// A step of setting up namespaces, in the order they are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,7 +62,7 @@ impl Step {
 
 /// Namespaces, devices or settings could not be set up.
 #[derive(Debug)]
-pub struct LabError {
+pub struct SetupError {
     /// The step that failed.
     pub step: Step,
     /// What exactly, where the step alone does not say it; may be empty.
@@ -71,7 +71,7 @@ pub struct LabError {
     pub cause: io::Error,
 }
 
-impl LabError {
+impl SetupError {
     /// `step` failed with `cause`.
     #[must_use]
     pub fn new(step: Step, cause: io::Error) -> Self {
@@ -95,7 +95,7 @@ impl LabError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self.step {
-            Step::UserNamespace => Some(forbidden::why(&self.cause)),
+            Step::UserNamespace => Some(userns_check::why(&self.cause)),
             _ => self.known_hint().map(str::to_owned),
         }
     }
@@ -140,7 +140,7 @@ impl LabError {
     }
 }
 
-impl fmt::Display for LabError {
+impl fmt::Display for SetupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot {}", self.step.action())?;
         if !self.what.is_empty() {
@@ -158,7 +158,7 @@ impl fmt::Display for LabError {
     }
 }
 
-impl std::error::Error for LabError {
+impl std::error::Error for SetupError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.cause)
     }
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_limit_of_namespaces_is_not_told_as_a_full_disk() {
-        let error = LabError::new(
+        let error = SetupError::new(
             Step::UserNamespace,
             io::Error::from_raw_os_error(libc::ENOSPC),
         );

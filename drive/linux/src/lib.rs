@@ -22,7 +22,7 @@
 //! | `virtio.rs` | what stands before a packet: segmentation and checksums left to others |
 //! | `interface.rs` | addresses and routes of an interface |
 //! | `first_threshold.rs` | the slow-start threshold that connections to a peer begin with |
-//! | `stolen.rs` | how much of the processors' time a hypervisor gave to others |
+//! | `steal_time.rs` | how much of the processors' time a hypervisor gave to others |
 //! | `steering.rs` | who works on what an interface receives |
 //! | `netlink.rs` | a question about devices and addresses, and whether it was done |
 //! | `question.rs` | questions over netlink whose answers carry values |
@@ -41,30 +41,30 @@
 //! | `address.rs` | addresses in the kernel's form |
 //! | `settings.rs` | settings under `/proc/sys/net`, and the baseline |
 //! | `error.rs` | what may be missing, and what to type |
-//! | `forbidden.rs` | why there may be no user namespace |
+//! | `userns_check.rs` | why there may be no user namespace |
 #![deny(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg(target_os = "linux")]
 
 pub mod address;
-mod apart;
 pub mod batch;
 pub mod clock;
+mod cpu_latency;
 pub mod datagrams;
 pub mod device;
-pub mod enclosure;
 mod error;
 pub mod ethtool;
 pub mod first_threshold;
-mod forbidden;
 pub mod identity;
 pub mod interface;
+mod isolated_cpu;
 mod namespace;
 mod netlink;
 pub mod orphans;
 pub mod owners;
 pub mod packets;
 mod pair;
+pub mod pid_namespace;
 pub mod ping;
 pub mod poll;
 pub mod privilege;
@@ -76,23 +76,23 @@ pub mod question;
 pub mod settings;
 pub mod sock_diag;
 pub mod socket;
+pub mod steal_time;
 pub mod steering;
-pub mod stolen;
 pub mod tcp_info;
 pub mod terminal;
+mod userns_check;
 pub mod virtio;
-mod wakefulness;
 pub mod written;
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
-pub use apart::Apart;
-pub use enclosure::Enclosure;
-pub use error::{LabError, Step};
+pub use cpu_latency::CpuLatencyRequest;
+pub use error::{SetupError, Step};
+pub use isolated_cpu::IsolatedCpu;
 pub use namespace::Namespace;
 pub use pair::make_pair;
-pub use wakefulness::Wakefulness;
+pub use pid_namespace::PidNamespace;
 
 /// The result of a system call that gives -1 on failure.
 ///

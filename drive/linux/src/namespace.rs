@@ -15,7 +15,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread::{self, JoinHandle};
 
-use crate::error::{LabError, Step};
+use crate::error::{SetupError, Step};
 use crate::{device, orphans, process, settings};
 
 /// A network namespace, held by a descriptor.
@@ -29,18 +29,18 @@ impl Namespace {
     /// the baseline of [`settings`].
     ///
     /// # Errors
-    /// [`LabError`], with the step that failed and what to do about it.
-    pub fn new() -> Result<Self, LabError> {
+    /// [`SetupError`], with the step that failed and what to do about it.
+    pub fn new() -> Result<Self, SetupError> {
         on_a_thread(|| {
             process::unshare_network()
-                .map_err(|cause| LabError::new(Step::NetworkNamespace, cause))?;
+                .map_err(|cause| SetupError::new(Step::NetworkNamespace, cause))?;
             settings::pin_baseline()?;
             let up = device::control_socket(libc::AF_INET)
                 .and_then(|control| device::bring_up(&control, "lo"));
-            up.map_err(|cause| LabError::new(Step::Addresses, cause))?;
+            up.map_err(|cause| SetupError::new(Step::Addresses, cause))?;
             let opened = File::open("/proc/thread-self/ns/net");
             let descriptor =
-                opened.map_err(|cause| LabError::new(Step::NetworkNamespace, cause))?;
+                opened.map_err(|cause| SetupError::new(Step::NetworkNamespace, cause))?;
             Ok(Self {
                 descriptor: descriptor.into(),
             })
@@ -51,11 +51,11 @@ impl Namespace {
     /// and devices that it makes stay in the namespace even if other threads use them.
     ///
     /// # Errors
-    /// [`LabError`], when no thread can be started or it may not enter.
+    /// [`SetupError`], when no thread can be started or it may not enter.
     ///
     /// # Panics
     /// When `work` does.
-    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LabError> {
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, SetupError> {
         on_a_thread(|| {
             enter(&self.descriptor)?;
             Ok(work())
@@ -66,20 +66,20 @@ impl Namespace {
     /// value: the namespace then lives until it ends.
     ///
     /// # Errors
-    /// [`LabError`], when the namespace's descriptor cannot be shared. That the
+    /// [`SetupError`], when the namespace's descriptor cannot be shared. That the
     /// thread may not enter comes out of its handle.
     pub fn start<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<JoinHandle<Result<T, LabError>>, LabError> {
+    ) -> Result<JoinHandle<Result<T, SetupError>>, SetupError> {
         let shared = self.descriptor.try_clone();
-        let descriptor = shared.map_err(|cause| LabError::new(Step::EnterNamespace, cause))?;
+        let descriptor = shared.map_err(|cause| SetupError::new(Step::EnterNamespace, cause))?;
         let named = thread::Builder::new().name("namespace".into());
         let started = named.spawn(move || {
             enter(&descriptor)?;
             Ok(work())
         });
-        started.map_err(|cause| LabError::new(Step::Thread, cause))
+        started.map_err(|cause| SetupError::new(Step::Thread, cause))
     }
 }
 
@@ -97,17 +97,19 @@ impl AsFd for Namespace {
     }
 }
 
-fn enter(descriptor: &OwnedFd) -> Result<(), LabError> {
-    process::enter_network(descriptor).map_err(|cause| LabError::new(Step::EnterNamespace, cause))
+fn enter(descriptor: &OwnedFd) -> Result<(), SetupError> {
+    process::enter_network(descriptor).map_err(|cause| SetupError::new(Step::EnterNamespace, cause))
 }
 
 /// Runs `work` on a new thread and waits for it: what it enters it leaves with
 /// its end.
-fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T, LabError> + Send) -> Result<T, LabError> {
+fn on_a_thread<T: Send>(
+    work: impl FnOnce() -> Result<T, SetupError> + Send,
+) -> Result<T, SetupError> {
     thread::scope(|scope| {
         let named = thread::Builder::new().name("namespace".into());
         let started = named.spawn_scoped(scope, work);
-        let thread = started.map_err(|cause| LabError::new(Step::Thread, cause))?;
+        let thread = started.map_err(|cause| SetupError::new(Step::Thread, cause))?;
         thread
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -9,7 +9,7 @@ use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkInfo, LinkMessage,
 };
 
-use crate::error::{LabError, Step};
+use crate::error::{SetupError, Step};
 use crate::namespace::Namespace;
 use crate::netlink;
 
@@ -17,9 +17,9 @@ use crate::netlink;
 /// with it when its namespace goes.
 ///
 /// # Errors
-/// [`LabError`], with what the kernel says.
-pub fn make_pair(here: &Namespace, there: &Namespace, name: &str) -> Result<(), LabError> {
-    let failed = |cause| LabError::about(Step::Pair, name, cause);
+/// [`SetupError`], with what the kernel says.
+pub fn make_pair(here: &Namespace, there: &Namespace, name: &str) -> Result<(), SetupError> {
+    let failed = |cause| SetupError::about(Step::Pair, name, cause);
     here.run(|| create(there, name))?.map_err(failed)
 }
 

@@ -86,11 +86,11 @@ pub fn wait_to_read<'a>(
 
 /// Wakes a thread that waits for it (`eventfd(2)`).
 #[derive(Debug)]
-pub struct Alarm {
+pub struct EventFd {
     descriptor: std::fs::File,
 }
 
-impl Alarm {
+impl EventFd {
     /// A silent one.
     ///
     /// # Errors
@@ -105,19 +105,19 @@ impl Alarm {
     }
 
     /// Wakes the waiting thread, now or at its next wait.
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         // It can only fail where 2^64 rings were not heard: then one is due.
         let _ = (&self.descriptor).write(&1_u64.to_ne_bytes());
     }
 
     /// Falls silent.
-    pub fn hush(&self) {
+    pub fn clear(&self) {
         // It can only fail where it was silent.
         let _ = (&self.descriptor).read(&mut [0; 8]);
     }
 }
 
-impl std::os::fd::AsFd for Alarm {
+impl std::os::fd::AsFd for EventFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
@@ -130,17 +130,18 @@ mod tests {
 
     #[test]
     fn an_alarm_wakes_until_it_is_hushed() {
-        let alarm = Alarm::new().unwrap();
+        let event_fd = EventFd::new().unwrap();
         let read = Interest {
             read: true,
             write: false,
         };
-        let wait_1_ms = || wait([(alarm.as_fd(), read)], Some(Duration::from_millis(1))).unwrap();
+        let wait_1_ms =
+            || wait([(event_fd.as_fd(), read)], Some(Duration::from_millis(1))).unwrap();
         assert_eq!(wait_1_ms(), [Interest::default()]);
-        alarm.ring();
-        alarm.ring();
+        event_fd.wake();
+        event_fd.wake();
         assert_eq!(wait_1_ms(), [read]);
-        alarm.hush();
+        event_fd.clear();
         assert_eq!(wait_1_ms(), [Interest::default()]);
     }
 }

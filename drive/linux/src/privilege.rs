@@ -10,7 +10,7 @@ use std::io;
 use std::process::{Command, ExitStatus};
 
 use crate::process;
-use crate::{LabError, Step};
+use crate::{SetupError, Step};
 
 /// Starts this program again, with the same arguments, as root of a user
 /// namespace of its own, and waits for it. Does nothing for root, of the
@@ -18,13 +18,13 @@ use crate::{LabError, Step};
 /// The second process is killed when the first is.
 ///
 /// # Errors
-/// [`LabError`], when user namespaces are forbidden or the program cannot be
+/// [`SetupError`], when user namespaces are forbidden or the program cannot be
 /// started.
-pub fn begin_again() -> Result<Option<ExitStatus>, LabError> {
+pub fn begin_again() -> Result<Option<ExitStatus>, SetupError> {
     if process::is_root() {
         return Ok(None);
     }
-    let program = env::current_exe().map_err(|cause| LabError::new(Step::Again, cause))?;
+    let program = env::current_exe().map_err(|cause| SetupError::new(Step::Again, cause))?;
     let mut command = Command::new(&program);
     command.args(env::args_os().skip(1));
     process::begin_in_user_namespace(&mut command);
@@ -32,9 +32,9 @@ pub fn begin_again() -> Result<Option<ExitStatus>, LabError> {
     command.status().map(Some).map_err(|cause| {
         // Its file has been removed or replaced.
         if cause.kind() == io::ErrorKind::NotFound {
-            return LabError::about(Step::Again, program.to_string_lossy(), cause);
+            return SetupError::about(Step::Again, program.to_string_lossy(), cause);
         }
-        LabError::about(
+        SetupError::about(
             Step::UserNamespace,
             format!("tried as user {}", process::user()),
             cause,

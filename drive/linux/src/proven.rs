@@ -1,13 +1,13 @@
 //! What tests of this crate do where a machine does not let them.
 
-use crate::LabError;
+use crate::SetupError;
 
 /// What was made; nothing, and a word on stderr, where it takes a privilege that
 /// is missing here.
 ///
 /// # Panics
 /// Where it failed for another reason.
-pub fn unless_forbidden<T>(made: Result<T, LabError>) -> Option<T> {
+pub fn unless_forbidden<T>(made: Result<T, SetupError>) -> Option<T> {
     match made {
         Ok(made) => Some(made),
         Err(error) => {

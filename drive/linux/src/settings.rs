@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use crate::{LabError, Step};
+use crate::{SetupError, Step};
 
 /// Settings of TCP that are pinned before a script runs, with the defaults of
 /// Documentation/networking/ip-sysctl.rst.
@@ -123,13 +123,13 @@ pub fn names() -> Vec<String> {
 /// newer than the list; what it lacks cannot differ.
 ///
 /// # Errors
-/// [`LabError`], for a setting that the kernel has and refuses.
-pub fn pin_baseline() -> Result<(), LabError> {
+/// [`SetupError`], for a setting that the kernel has and refuses.
+pub fn pin_baseline() -> Result<(), SetupError> {
     for (name, value) in BASELINE {
         match write(name, value) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 let what = format!("{name} = {value}");
-                return Err(LabError::about(Step::Setting, what, error));
+                return Err(SetupError::about(Step::Setting, what, error));
             }
             _ => {}
         }

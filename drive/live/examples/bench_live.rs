@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gigatcp_linux::{LabError, device, interface, process, socket};
+use gigatcp_linux::{SetupError, device, interface, process, socket};
 use gigatcp_live::{
     Device, DeviceConfig, Namespace, Offloads, Options, Scheduling, Stack, Step, make_pair,
 };
@@ -273,8 +273,8 @@ fn measure_kernels(setting: Setting, window: Duration) -> Result<Figures, Any> {
 }
 
 /// An end of the pair.
-fn furnish(address: IpAddr, setting: Setting) -> Result<(), LabError> {
-    let failed = |cause| LabError::about(Step::Addresses, PAIR, cause);
+fn furnish(address: IpAddr, setting: Setting) -> Result<(), SetupError> {
+    let failed = |cause| SetupError::about(Step::Addresses, PAIR, cause);
     let control = device::control_socket(libc::AF_INET).map_err(failed)?;
     device::set_mtu(&control, PAIR, u32::from(setting.mtu)).map_err(failed)?;
     if !setting.offloads {

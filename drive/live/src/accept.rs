@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use crate::shared::{Shared, Wish, gone, lock};
+use crate::shared::{Command, Shared, gone, lock};
 use crate::socket::Socket;
 
 #[derive(Debug, Default)]
@@ -124,6 +124,6 @@ impl Acceptor {
         let mut queue = lock(&self.queue);
         queue.wanted += 1;
         drop(queue);
-        self.shared.send(Wish::Accept { at: self.at })
+        self.shared.send(Command::Accept { at: self.at })
     }
 }

@@ -33,7 +33,7 @@ use gigatcp_linux::batch::{self, BatchWriter};
 use gigatcp_linux::device::Reception;
 use gigatcp_linux::virtio::{ChecksumState, Segmentation, VirtioHeader};
 use gigatcp_linux::written::Written;
-use gigatcp_linux::{LabError, Namespace, Step, device, interface, steering};
+use gigatcp_linux::{Namespace, SetupError, Step, device, interface, steering};
 use gigatcp_wire::{ChecksumFill, Endpoints, Flags, IpHeader, Octets, Segment, encode_headers};
 
 pub use gigatcp_linux::device::Offloads;
@@ -143,22 +143,22 @@ impl Device {
     /// brings it up. It is gone when this value is.
     ///
     /// # Errors
-    /// [`LabError`]: the step that failed, and what is missing.
-    pub fn open(namespace: &Namespace, config: &DeviceConfig) -> Result<Self, LabError> {
+    /// [`SetupError`]: the step that failed, and what is missing.
+    pub fn open(namespace: &Namespace, config: &DeviceConfig) -> Result<Self, SetupError> {
         namespace.run(|| Self::open_here(config))?
     }
 
     /// The same in the namespace of the calling thread.
     ///
     /// # Errors
-    /// [`LabError`]: the step that failed, and what is missing.
-    pub fn open_here(config: &DeviceConfig) -> Result<Self, LabError> {
-        let about = |step, cause| LabError::about(step, config.name.as_str(), cause);
+    /// [`SetupError`]: the step that failed, and what is missing.
+    pub fn open_here(config: &DeviceConfig) -> Result<Self, SetupError> {
+        let about = |step, cause| SetupError::about(step, config.name.as_str(), cause);
         if config.name.is_empty() || config.name.len() > 15 {
             let cause = io::Error::new(io::ErrorKind::InvalidInput, "a name has 1 to 15 octets");
             return Err(about(Step::Device, cause));
         }
-        let tun = device::open_tun().map_err(|cause| LabError::new(Step::OpenTun, cause))?;
+        let tun = device::open_tun().map_err(|cause| SetupError::new(Step::OpenTun, cause))?;
         let reception = if config.offloads.segmentation {
             Reception::AtOnce
         } else {

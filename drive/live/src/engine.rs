@@ -38,8 +38,8 @@ use gigatcp_wire::{Endpoints, Flags, IcmpError, Octets, Segment, SeqNumber};
 use crate::accept::Acceptor;
 use crate::arrival::Arrival;
 use crate::device::{Device, DeviceCounters};
-use crate::precedence::Precedence;
-use crate::shared::{Shared, Wish, now};
+use crate::precedence::RealtimePriority;
+use crate::shared::{Command, Shared, now};
 use crate::socket::{Inner, Socket, Trouble};
 use crate::wheel::Wheel;
 
@@ -138,12 +138,12 @@ pub struct Engine {
     copying: Vec<u32>,
     copying_until: Instant,
     counters: StackCounters,
-    precedence: Precedence,
+    priority: RealtimePriority,
     is_over: bool,
     // Lists that are empty between uses and keep their memory.
     burst: Vec<Segment<Octets>>,
     due: Vec<u32>,
-    wishes: VecDeque<Wish>,
+    commands: VecDeque<Command>,
 }
 
 impl Engine {
@@ -166,18 +166,18 @@ impl Engine {
             copying: Vec::new(),
             copying_until: Instant::FAR_FUTURE,
             counters: StackCounters::default(),
-            precedence: Precedence::default(),
+            priority: RealtimePriority::default(),
             is_over: false,
             burst: Vec::new(),
             due: Vec::new(),
-            wishes: VecDeque::new(),
+            commands: VecDeque::new(),
         }
     }
 
     /// Runs until it is stopped or the device is gone; then all waiting threads and tasks are
     /// woken.
-    pub fn run(mut self, precedence: Precedence) -> io::Result<()> {
-        self.precedence = precedence;
+    pub fn run(mut self, priority: RealtimePriority) -> io::Result<()> {
+        self.priority = priority;
         let done = self.turns();
         let trouble = Trouble {
             kind: io::ErrorKind::NotConnected,
@@ -186,8 +186,8 @@ impl Engine {
                 Err(_) => "the device of the stack is gone",
             },
         };
-        for wish in self.shared.end() {
-            refuse(wish, trouble);
+        for command in self.shared.end() {
+            refuse(command, trouble);
         }
         for slot in self.slots.drain(..).flatten() {
             slot.socket.give_up(trouble);
@@ -204,7 +204,7 @@ impl Engine {
             if !is_busy && !self.is_over {
                 self.sleep()?;
             }
-            self.precedence.look();
+            self.priority.look();
         }
         self.abort_all()
     }
@@ -212,12 +212,12 @@ impl Engine {
     /// One turn; says whether more waits at once.
     fn turn(&mut self) -> io::Result<bool> {
         self.flush()?;
-        let mut wishes = std::mem::take(&mut self.wishes);
-        self.shared.take(&mut wishes);
-        for wish in wishes.drain(..) {
-            self.grant(wish)?;
+        let mut commands = std::mem::take(&mut self.commands);
+        self.shared.take(&mut commands);
+        for command in commands.drain(..) {
+            self.grant(command)?;
         }
-        self.wishes = wishes;
+        self.commands = commands;
         let until = self.device.counters().reads + BATCH;
         let mut is_busy = false;
         while let Some(arrival) = self.device.read()? {
@@ -247,18 +247,18 @@ impl Engine {
             read: true,
             write: !self.waiting.is_empty(),
         };
-        let of_alarm = Interest {
+        let of_event_fd = Interest {
             read: true,
             write: false,
         };
         let asked = [
             (self.device.as_fd(), of_device),
-            (self.shared.alarm.as_fd(), of_alarm),
+            (self.shared.event_fd.as_fd(), of_event_fd),
         ];
-        let [_, alarm] = poll::wait(asked, longest)?;
+        let [_, event_fd] = poll::wait(asked, longest)?;
         self.shared.wake();
-        if alarm.read {
-            self.shared.alarm.hush();
+        if event_fd.read {
+            self.shared.event_fd.clear();
         }
         Ok(())
     }
@@ -298,10 +298,10 @@ impl Engine {
         Ok(())
     }
 
-    fn grant(&mut self, wish: Wish) -> io::Result<()> {
-        match wish {
-            Wish::Touch { slot } => self.process(slot, Input::Look)?,
-            Wish::Open {
+    fn grant(&mut self, command: Command) -> io::Result<()> {
+        match command {
+            Command::Touch { slot } => self.process(slot, Input::Look)?,
+            Command::Open {
                 socket,
                 remote,
                 options,
@@ -309,7 +309,7 @@ impl Engine {
                 Ok(slot) => self.process(slot, Input::Look)?,
                 Err(trouble) => socket.give_up(trouble),
             },
-            Wish::Listen {
+            Command::Listen {
                 acceptor,
                 options,
                 answer,
@@ -318,16 +318,16 @@ impl Engine {
                 // A caller that has stopped waiting does not need the answer.
                 let _ = answer.send(done);
             }
-            Wish::Accept { at } => self.pump_listener(at)?,
-            Wish::Unlisten { at } => {
+            Command::Accept { at } => self.pump_listener(at)?,
+            Command::Unlisten { at } => {
                 if let Some(listening) = self.listening.remove(&at) {
                     listening.acceptor.end();
                 }
             }
-            Wish::Count { answer } => {
+            Command::Count { answer } => {
                 let _ = answer.send(self.counters());
             }
-            Wish::Stop => self.is_over = true,
+            Command::Stop => self.is_over = true,
         }
         Ok(())
     }
@@ -349,7 +349,7 @@ impl Engine {
             copying: self.copying.len() as u64,
             device: self.device.counters(),
             processor: Duration::from_nanos(clock::thread().unsigned_abs()),
-            is_first: self.precedence.is_granted(),
+            is_first: self.priority.is_granted(),
             ..self.counters
         }
     }
@@ -553,10 +553,10 @@ impl Engine {
 }
 
 /// Answers a command that will not be carried out any more.
-fn refuse(wish: Wish, trouble: Trouble) {
-    match wish {
-        Wish::Open { socket, .. } => socket.give_up(trouble),
-        Wish::Listen { acceptor, .. } => acceptor.end(),
+fn refuse(command: Command, trouble: Trouble) {
+    match command {
+        Command::Open { socket, .. } => socket.give_up(trouble),
+        Command::Listen { acceptor, .. } => acceptor.end(),
         // An answer that is dropped is an answer.
         _ => {}
     }

@@ -108,7 +108,7 @@ pub use arrival::{Arrival, Refusal};
 pub use asynchronous::AsyncStream;
 pub use device::{Device, DeviceConfig, DeviceCounters, Offloads};
 pub use engine::StackCounters;
-pub use gigatcp_linux::{LabError, Namespace, Step, make_pair};
+pub use gigatcp_linux::{Namespace, SetupError, Step, make_pair};
 pub use gigatcp_wire::Octets;
 pub use options::Options;
 pub use socket::Measured;

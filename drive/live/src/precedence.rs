@@ -17,9 +17,9 @@ const TURNS: u32 = 32;
 /// Interval over which CPU usage is measured, nanoseconds.
 const WHILE: i64 = 20_000_000;
 
-/// The precedence of the thread that looks.
+/// The priority of the thread that looks.
 #[derive(Debug, Default)]
-pub struct Precedence {
+pub struct RealtimePriority {
     /// Whether it was requested, and the system has granted it.
     is_granted: bool,
     is_first: bool,
@@ -30,7 +30,7 @@ pub struct Precedence {
     had: i64,
 }
 
-impl Precedence {
+impl RealtimePriority {
     /// Gives the calling thread real-time priority, if it may. Best effort: without the privilege
     /// it is a thread like all others.
     pub fn ask() -> Self {
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn who_was_not_asked_for_it_or_may_not_stays_as_it_is() {
-        let mut precedence = Precedence::default();
-        (0..10 * TURNS).for_each(|_| precedence.look());
-        assert!(!precedence.is_granted() && !precedence.is_first);
+        let mut priority = RealtimePriority::default();
+        (0..10 * TURNS).for_each(|_| priority.look());
+        assert!(!priority.is_granted() && !priority.is_first);
     }
 }

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gigatcp_linux::poll::Alarm;
+use gigatcp_linux::poll::EventFd;
 use gigatcp_units::Instant;
 
 use crate::accept::Acceptor;
@@ -19,7 +19,7 @@ use crate::socket::Socket;
 
 /// What an application wants of the event loop.
 #[derive(Debug)]
-pub enum Wish {
+pub enum Command {
     /// To open a connection.
     Open {
         socket: Arc<Socket>,
@@ -45,8 +45,8 @@ pub enum Wish {
 }
 
 #[derive(Debug, Default)]
-struct Wishes {
-    waiting: VecDeque<Wish>,
+struct CommandQueue {
+    waiting: VecDeque<Command>,
     /// The event loop sleeps, or is about to.
     is_asleep: bool,
     /// There is no event loop any more.
@@ -56,55 +56,55 @@ struct Wishes {
 /// The command queue and the `eventfd` that wakes the event loop.
 #[derive(Debug)]
 pub struct Shared {
-    wishes: Mutex<Wishes>,
-    pub alarm: Alarm,
+    commands: Mutex<CommandQueue>,
+    pub event_fd: EventFd,
 }
 
 impl Shared {
     pub fn new() -> io::Result<Self> {
         Ok(Self {
-            wishes: Mutex::default(),
-            alarm: Alarm::new()?,
+            commands: Mutex::default(),
+            event_fd: EventFd::new()?,
         })
     }
 
     /// Queues a command; fails if the event loop has ended.
-    pub fn send(&self, wish: Wish) -> io::Result<()> {
-        let mut wishes = lock(&self.wishes);
-        if wishes.is_over {
+    pub fn send(&self, command: Command) -> io::Result<()> {
+        let mut commands = lock(&self.commands);
+        if commands.is_over {
             return Err(gone());
         }
-        wishes.waiting.push_back(wish);
+        commands.waiting.push_back(command);
         // One ring is enough: it is awake until it finds nothing more.
-        if std::mem::take(&mut wishes.is_asleep) {
-            self.alarm.ring();
+        if std::mem::take(&mut commands.is_asleep) {
+            self.event_fd.wake();
         }
         Ok(())
     }
 
     /// Exchanges what waits for the empty list `into`.
-    pub fn take(&self, into: &mut VecDeque<Wish>) {
+    pub fn take(&self, into: &mut VecDeque<Command>) {
         debug_assert!(into.is_empty(), "commands are not lost");
-        std::mem::swap(&mut lock(&self.wishes).waiting, into);
+        std::mem::swap(&mut lock(&self.commands).waiting, into);
     }
 
     /// Whether the event loop may sleep; from then on a command wakes it.
     pub fn may_sleep(&self) -> bool {
-        let mut wishes = lock(&self.wishes);
-        wishes.is_asleep = wishes.waiting.is_empty();
-        wishes.is_asleep
+        let mut commands = lock(&self.commands);
+        commands.is_asleep = commands.waiting.is_empty();
+        commands.is_asleep
     }
 
     /// The event loop is awake.
     pub fn wake(&self) {
-        lock(&self.wishes).is_asleep = false;
+        lock(&self.commands).is_asleep = false;
     }
 
     /// The event loop ends; gives what it will not do any more.
-    pub fn end(&self) -> VecDeque<Wish> {
-        let mut wishes = lock(&self.wishes);
-        wishes.is_over = true;
-        std::mem::take(&mut wishes.waiting)
+    pub fn end(&self) -> VecDeque<Command> {
+        let mut commands = lock(&self.commands);
+        commands.is_over = true;
+        std::mem::take(&mut commands.waiting)
     }
 }
 

@@ -17,7 +17,7 @@ use gigatcp_tcp::{Connection, Failure, FourTuple};
 use gigatcp_units::{Duration as Span, Instant};
 use gigatcp_wire::{Octets, Payload};
 
-use crate::shared::{Shared, Wish, gone, lock, now};
+use crate::shared::{Command, Shared, gone, lock, now};
 use crate::slabs::{LEAST_SHARED, Slabs};
 
 /// Pieces of the receive buffer that one call takes without letting go of the
@@ -137,7 +137,7 @@ impl Socket {
         if let Some(slot) = slot
             && !self.touched.swap(true, Ordering::AcqRel)
         {
-            let _ = self.shared.send(Wish::Touch { slot });
+            let _ = self.shared.send(Command::Touch { slot });
         }
     }
 

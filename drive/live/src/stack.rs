@@ -15,8 +15,8 @@ use crate::accept::Acceptor;
 use crate::device::Device;
 use crate::engine::{Engine, StackCounters};
 use crate::options::Options;
-use crate::precedence::Precedence;
-use crate::shared::{Shared, Wish, gone};
+use crate::precedence::RealtimePriority;
+use crate::shared::{Command, Shared, gone};
 use crate::socket::Socket;
 use crate::stream::{Listener, Stream};
 
@@ -72,8 +72,8 @@ impl Stack {
             // The starting thread waits for the answer.
             let _ = answer.send(done);
             engine.run(match scheduling.is_first {
-                true => Precedence::ask(),
-                false => Precedence::default(),
+                true => RealtimePriority::ask(),
+                false => RealtimePriority::default(),
             })
         })?;
         let stack = Self {
@@ -136,7 +136,7 @@ impl Stack {
     ) -> io::Result<Stream> {
         let socket = Arc::new(Socket::new(Arc::clone(&self.shared)));
         let stream = Stream::new(Arc::clone(&socket));
-        self.shared.send(Wish::Open {
+        self.shared.send(Command::Open {
             socket,
             remote,
             options: Box::new(options.clone()),
@@ -152,7 +152,7 @@ impl Stack {
     pub fn listen(&self, at: impl Into<SocketAddr>, options: &Options) -> io::Result<Listener> {
         let acceptor = Arc::new(Acceptor::new(Arc::clone(&self.shared), at.into()));
         let (answer, done) = sync_channel(1);
-        self.shared.send(Wish::Listen {
+        self.shared.send(Command::Listen {
             acceptor: Arc::clone(&acceptor),
             options: Box::new(options.clone()),
             answer,
@@ -167,7 +167,7 @@ impl Stack {
     /// When the stack has ended.
     pub fn counters(&self) -> io::Result<StackCounters> {
         let (answer, counted) = sync_channel(1);
-        self.shared.send(Wish::Count { answer })?;
+        self.shared.send(Command::Count { answer })?;
         counted.recv().map_err(|_| gone())
     }
 
@@ -204,7 +204,7 @@ impl Stack {
             return Ok(());
         };
         // It may have ended by itself.
-        let _ = self.shared.send(Wish::Stop);
+        let _ = self.shared.send(Command::Stop);
         match thread.join() {
             Ok(done) => done,
             Err(panic) => std::panic::resume_unwind(panic),

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use gigatcp_tcp::connection::Info;
 
 use crate::accept::Acceptor;
-use crate::shared::{Shared, Wish, gone};
+use crate::shared::{Command, Shared, gone};
 use crate::socket::{Measured, Socket};
 
 /// The application's hold on a socket: the last one to let go closes it.
@@ -198,7 +198,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         let at = self.acceptor.at;
-        if self.shared.send(Wish::Unlisten { at }).is_err() {
+        if self.shared.send(Command::Unlisten { at }).is_err() {
             debug_assert_eq!(gone().kind(), io::ErrorKind::NotConnected);
         }
     }

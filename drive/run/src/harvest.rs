@@ -19,9 +19,9 @@ use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
 
-use crate::found::{Counts, Found, Look};
+use crate::flow_result::{Counts, FlowResult, FlowSample};
 use crate::scenario::flows_of;
-use crate::{found, hosts, negotiated, theory};
+use crate::{flow_result, hosts, negotiated, theory};
 
 /// The record of one run of a series.
 #[must_use]
@@ -80,7 +80,7 @@ pub fn series(
             .chain((outcome.media.iter()).map(|medium| medium_record(medium, outcome.now)))
             .collect(),
         hosts: hosts::records(scenario, outcome),
-        ..found::head(series, repeat, seed)
+        ..flow_result::head(series, repeat, seed)
     }
 }
 
@@ -88,7 +88,7 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
     let end = result.finished_at.unwrap_or(now);
     let sender = result.sender.connection();
     let receiver = result.receiver.connection();
-    let found = Found {
+    let found = FlowResult {
         flow,
         congestion: flow.congestion.name().into(),
         profiles: scenario.hosts_of(flow).map(|host| host.profile.name.into()),
@@ -238,9 +238,9 @@ fn counts(sender: Option<&Connection<Phantom>>, receiver: Option<&Connection<Pha
     }
 }
 
-fn look(sample: &Sample) -> Look {
+fn look(sample: &Sample) -> FlowSample {
     let info = &sample.info;
-    Look {
+    FlowSample {
         at: sample.at,
         cwnd: info.cwnd,
         ssthresh: (info.ssthresh != Bytes::MAX).then_some(info.ssthresh),

@@ -22,7 +22,7 @@
 
 pub mod chance;
 pub mod files;
-mod found;
+mod flow_result;
 pub mod further;
 pub mod harvest;
 mod hosts;
@@ -37,5 +37,5 @@ pub mod tap;
 mod theory;
 pub mod watch;
 
-pub use run::{Ground, Job, Progress, Refusal, run};
+pub use run::{Backend, Job, Progress, Refusal, run};
 pub use store::{Folder, StoreError};

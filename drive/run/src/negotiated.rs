@@ -8,7 +8,7 @@ use gigatcp_tcp::Profile;
 use gigatcp_tcp::connection::Info;
 use gigatcp_units::{Bytes, Duration};
 
-use crate::found::rate;
+use crate::flow_result::rate;
 
 /// Of engines at both ends.
 pub(crate) fn of_engines(

@@ -25,7 +25,7 @@ use gigatcp_emulate::Side;
 
 /// What a plan runs on.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Ground {
+pub enum Backend {
     /// A simulated world, which a seed repeats to the bit.
     #[default]
     VirtualTime,
@@ -46,7 +46,7 @@ pub struct Refusal {
 #[derive(Clone, Debug)]
 pub struct Job {
     /// In virtual time or in real time.
-    pub ground: Ground,
+    pub backend: Backend,
     /// The plan.
     pub plan: Plan,
     /// Only the series of these names; all when empty.
@@ -142,7 +142,7 @@ impl Job {
     #[must_use]
     pub const fn of(plan: Plan) -> Self {
         Self {
-            ground: Ground::VirtualTime,
+            backend: Backend::VirtualTime,
             seed: plan.seed,
             repeat: 1,
             only: Vec::new(),
@@ -165,12 +165,14 @@ impl Job {
     pub fn refusal(&self) -> Option<Refusal> {
         let series = self.tasks();
         let mut series = series.iter().map(|task| task.series);
-        match self.ground {
-            Ground::VirtualTime => series.find_map(asks_for_kernel),
+        match self.backend {
+            Backend::VirtualTime => series.find_map(asks_for_kernel),
             #[cfg(target_os = "linux")]
-            Ground::Live => series.find_map(|series| live::beyond::refusal(&self.plan, series)),
+            Backend::Live => {
+                series.find_map(|series| live::unsupported::refusal(&self.plan, series))
+            }
             #[cfg(not(target_os = "linux"))]
-            Ground::Live => Some(Refusal {
+            Backend::Live => Some(Refusal {
                 message: "there are no network namespaces on this system".into(),
                 hint: "run it on Linux, or in virtual time, without `--on live`".into(),
             }),
@@ -270,10 +272,10 @@ pub fn run(
         Ok(Some(record))
     };
     type Results = Vec<Result<Option<SeriesRecord>, RunError>>;
-    let results: Results = match job.ground {
-        Ground::VirtualTime => tasks.par_iter().zip(&progress.tasks).map(run_one).collect(),
+    let results: Results = match job.backend {
+        Backend::VirtualTime => tasks.par_iter().zip(&progress.tasks).map(run_one).collect(),
         // Two would take each other's processors.
-        Ground::Live => tasks.iter().zip(&progress.tasks).map(run_one).collect(),
+        Backend::Live => tasks.iter().zip(&progress.tasks).map(run_one).collect(),
     };
     let mut records = Vec::new();
     for result in results {
@@ -288,12 +290,12 @@ fn run_task(
     stop: &AtomicBool,
     now: &AtomicU64,
 ) -> Result<SeriesRecord, RunError> {
-    match job.ground {
-        Ground::VirtualTime => run_world(job, task, stop, now),
+    match job.backend {
+        Backend::VirtualTime => run_world(job, task, stop, now),
         #[cfg(target_os = "linux")]
-        Ground::Live => run_live(job, task, stop, now),
+        Backend::Live => run_live(job, task, stop, now),
         #[cfg(not(target_os = "linux"))]
-        Ground::Live => unreachable!("refused before it began"),
+        Backend::Live => unreachable!("refused before it began"),
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use gigatcp_record::{FlowRecord, SeriesRecord};
 use gigatcp_run::live::LiveError;
 use gigatcp_run::run::RunError;
-use gigatcp_run::{Ground, Job, Progress};
+use gigatcp_run::{Backend, Job, Progress};
 
 /// One at a time: the machine has few processors.
 static TURN: Mutex<()> = Mutex::new(());
@@ -28,7 +28,7 @@ fn run(plan: &str, changes: &[&str]) -> Option<Vec<SeriesRecord>> {
     let plan = gigatcp_plan::parse("plan.toml", plan.as_bytes(), &changes);
     let plan = plan.unwrap_or_else(|findings| panic!("{findings:?}"));
     let job = Job {
-        ground: Ground::Live,
+        backend: Backend::Live,
         repeat: plan.repeat.unwrap_or(1),
         ..Job::of(plan)
     };
@@ -37,7 +37,7 @@ fn run(plan: &str, changes: &[&str]) -> Option<Vec<SeriesRecord>> {
     match gigatcp_run::run(&job, &AtomicBool::new(false), &progress, &|_| ()) {
         Ok(records) => Some(records),
         Err(RunError::Live {
-            source: LiveError::Lab(error),
+            source: LiveError::Setup(error),
             ..
         }) if error.is_missing_privilege() => {
             let hint = error.hint().unwrap_or_default();
@@ -291,15 +291,15 @@ fn ip_6_and_a_reader_that_pauses_hold_in_real_time() {
 
 #[test]
 fn virtual_time_has_no_kernel_and_live_flows_have_no_delay_of_their_own() {
-    let refused = |ground, change: &str| {
+    let refused = |backend, change: &str| {
         let plan = gigatcp_plan::parse("p", PLAN.as_bytes(), &[change.to_owned()]).unwrap();
         let job = Job {
-            ground,
+            backend,
             ..Job::of(plan)
         };
         job.refusal().expect("it cannot be run")
     };
-    let kernel = refused(Ground::VirtualTime, "receiver.stack=kernel");
+    let kernel = refused(Backend::VirtualTime, "receiver.stack=kernel");
     assert!(kernel.hint.contains("--on live"), "{}", kernel.hint);
     let medium = gigatcp_plan::parse(
         "p",
@@ -307,7 +307,7 @@ fn virtual_time_has_no_kernel_and_live_flows_have_no_delay_of_their_own() {
         &[],
     );
     let job = Job {
-        ground: Ground::Live,
+        backend: Backend::Live,
         ..Job::of(medium.unwrap())
     };
     assert!(
@@ -316,6 +316,6 @@ fn virtual_time_has_no_kernel_and_live_flows_have_no_delay_of_their_own() {
             .message
             .contains("Ethernet")
     );
-    let delay = refused(Ground::Live, "flow.extra_delay='1 ms'");
+    let delay = refused(Backend::Live, "flow.extra_delay='1 ms'");
     assert!(delay.message.contains("extra_delay"), "{}", delay.message);
 }

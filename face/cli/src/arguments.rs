@@ -24,7 +24,7 @@ throughput per interval, where the time went, and what every path element droppe
 one plan give the same result on every machine.
 
 Results go to stdout, everything else to stderr. Exit status: 0 done; 1 a result missed its bar; 2 wrong usage, plan or \
-surroundings; 130 after Ctrl-C, 143 after SIGTERM.",
+environment; 130 after Ctrl-C, 143 after SIGTERM.",
     after_help = "\
 Examples:
   gigatcp list                                   which experiments there are
@@ -37,7 +37,7 @@ Examples:
   gigatcp doctor --rtt 80ms --rate 10G           which settings of this host limit that path
   gigatcp emulate --rtt '80 ms' -- bash          a shell behind a real-time path
   gigatcp watch :443                             what limits the connections that run now
-  gigatcp flows trace.pcapng                     which connections a capture has, and how they went
+  gigatcp flows trace.pcapng                     which connections a capture contains
   gigatcp list keys                              everything a plan can say
   gigatcp theory --rate '10 Gbit/s' --rtt '80 ms' --mss 8948
                                                  what the textbooks expect of a path",

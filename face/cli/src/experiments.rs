@@ -1,19 +1,19 @@
-//! The folder `experiments`: where plans have names.
+//! The directory `experiments`: where plans have names.
 //!
-//! It is looked for in the current folder and upwards, so that names work
-//! anywhere inside a checkout. A folder counts only when it holds a plan:
-//! other people have folders of that name too.
+//! It is looked for in the current directory and its parents, so that names work anywhere inside a
+//! checkout. A directory counts only if it contains a plan: other projects have directories of that
+//! name too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Name of the folder.
+/// Name of the directory.
 const FOLDER: &str = "experiments";
 
-/// Name of the plan in an experiment's own folder.
+/// Name of the plan in an experiment's own directory.
 const PLAN: &str = "plan.toml";
 
-/// The experiments of the nearest folder upwards.
+/// The experiments of the nearest such directory, searching upwards.
 #[derive(Clone, Debug)]
 pub(crate) struct Experiments {
     folder: PathBuf,
@@ -63,7 +63,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The plan inside `folder`, when it is the folder of an experiment.
+/// The plan inside `folder`, if it is the directory of an experiment.
 pub(crate) fn plan_in(folder: &Path) -> Option<PathBuf> {
     let plan = folder.join(PLAN);
     plan.is_file().then_some(plan)

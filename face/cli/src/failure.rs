@@ -11,8 +11,7 @@ use gigatcp_report::escape::terminal;
 
 use crate::output;
 
-/// Exit status for wrong usage, a wrong plan, and surroundings that do not
-/// allow a run.
+/// Exit status for wrong usage, a wrong plan, and an environment that does not allow a run.
 pub(crate) const USAGE: u8 = 2;
 
 /// Exit status of a program that found a fault in itself, as Rust has it.
@@ -29,7 +28,7 @@ pub(crate) enum Failure {
     Said(Box<Words>),
     /// The plan is wrong.
     Plan(Box<Diagnostics>),
-    /// Nobody reads stdout any more (`| head`), which is no failure at all.
+    /// The reader of stdout has closed it (`| head`); not a failure.
     Unread,
 }
 

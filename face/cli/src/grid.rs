@@ -1,6 +1,6 @@
 //! Columns of text: names to the left, numbers to the right.
 //!
-//! Deliberately absent: frames, wrapping and colour. What fits on a line of a
+//! Out of scope: frames, wrapping and color. What fits on a line of a
 //! terminal also fits in a mail and goes through `awk`.
 
 /// Where the text of a column stands.

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::signals;
 
-/// Somebody's wish that the program end.
+/// A signal that requests the end of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Signal(i32);
 
@@ -51,7 +51,7 @@ struct Shared {
     made: Mutex<Made>,
 }
 
-/// The folders of a run.
+/// The directories of a run.
 #[derive(Debug, Default)]
 struct Made {
     /// Half written, to be removed.
@@ -83,8 +83,8 @@ impl Interrupt {
         }
     }
 
-    /// Makes a folder, which `place` names and a second signal removes: no signal
-    /// finds it made and not named.
+    /// Creates a directory, which `place` names and a second signal removes. A signal never finds
+    /// it created but not yet named.
     pub(crate) fn making<T>(
         &self,
         make: impl FnOnce() -> Result<T, Failure>,
@@ -96,8 +96,8 @@ impl Interrupt {
         Ok(made)
     }
 
-    /// Completes a folder, which no signal removes from then on: `commit` is done
-    /// wholly before a second signal or not at all.
+    /// Completes a directory, which no signal removes from then on: relative to a second signal,
+    /// `commit` is atomic.
     pub(crate) fn committing<E>(
         &self,
         commit: impl FnOnce() -> Result<PathBuf, E>,
@@ -108,8 +108,8 @@ impl Interrupt {
         Ok(stored)
     }
 
-    /// Waits for the end where a second signal is about to bring it: what fails
-    /// meanwhile fails because its folder is being removed.
+    /// Blocks if a second signal is about to end the process: what fails meanwhile fails because
+    /// its directory is being removed.
     pub(crate) fn wait_if_aborted(&self) {
         while self.shared.is_aborted.load(Ordering::SeqCst) {
             thread::park();
@@ -141,7 +141,7 @@ impl Shared {
     }
 }
 
-/// Removes a folder into which others may still be writing.
+/// Removes a directory into which other threads may still be writing.
 fn remove(folder: &Path) {
     const ATTEMPTS: usize = 10;
     for _ in 0..ATTEMPTS {

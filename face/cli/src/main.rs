@@ -1,27 +1,27 @@
 //! The command `gigatcp`.
 //!
-//! What a command found out goes to stdout and is data; everything said about
-//! it goes to stderr. Exit status: 0 done, 2 wrong usage, plan or
-//! surroundings, 130 or 143 interrupted, 1 a measured result that missed its
-//! bar.
+//! The result of a command goes to stdout and is data; diagnostics go to stderr. Exit status: 0
+//! done; 1 a measured result missed its goal; 2 wrong usage, plan or environment; 130 or 143
+//! interrupted.
 //!
 //! * [`arguments`]: what can be typed; every command's own part stands with
 //!   the command, in [`commands`].
-//! * [`failure`]: what is said when something is wrong.
-//! * [`output`]: how things are said, and to whom.
+//! * [`failure`]: error messages.
+//! * [`output`]: writing to stdout and stderr.
 //! * [`json`]: long lists for programs, written as they are made.
-//! * [`whole_file`]: files that are there whole or not at all.
+//! * [`atomic_file`]: files that are replaced atomically.
 //! * [`experiments`], [`plan_file`]: from a name to a checked plan.
 //! * [`profiles`]: the settings of hosts, by name.
 //! * [`interrupt`], [`progress`]: while something runs.
 //! * [`values`], [`grid`], [`nearest`]: reading and aligning words.
 //!
-//! Deliberately absent: configuration files and environment variables. A
-//! command line, a plan and a seed say everything about a result.
+//! Out of scope: configuration files and environment variables. A command line, a plan and a seed
+//! fully determine a result.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 mod arguments;
+mod atomic_file;
 mod commands;
 mod experiments;
 mod failure;
@@ -35,7 +35,6 @@ mod profiles;
 mod progress;
 mod signals;
 mod values;
-mod whole_file;
 
 use std::process::ExitCode;
 
@@ -62,9 +61,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help and version, which are asked for, and arguments that cannot be.
+/// Prints help, version, or the error for invalid arguments.
 fn misuse(error: &clap::Error) -> ExitCode {
-    // Nobody may be there to read it, as in `gigatcp --help | head`.
+    // stdout may be closed, as in `gigatcp --help | head`.
     let _ = error.print();
     let status = u8::try_from(error.exit_code());
     ExitCode::from(status.unwrap_or(failure::USAGE))

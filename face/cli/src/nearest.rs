@@ -17,9 +17,9 @@ pub(crate) fn nearest<'a>(
         .or_else(|| candidates.into_iter().find(begins))
 }
 
-/// The file or folder beside a `path` that is not there whose name is nearest
-/// to it; only those that end in `ending`, which counts for nothing else.
-pub(crate) fn neighbour(path: &Path, ending: &str) -> Option<PathBuf> {
+/// The existing file or directory next to the missing `path` whose name is nearest to it; only
+/// names that end in `ending`, which the comparison ignores.
+pub(crate) fn neighbor(path: &Path, ending: &str) -> Option<PathBuf> {
     let wanted = path.file_name()?.to_str()?;
     let wanted = wanted.strip_suffix(ending).unwrap_or(wanted);
     let parent = path.parent()?;

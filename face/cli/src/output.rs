@@ -1,7 +1,7 @@
-//! How things are said: data on stdout, talk on stderr.
+//! Output: data on stdout, diagnostics on stderr.
 //!
-//! Both may be closed before everything is said. On stdout that ends the
-//! command, on stderr it is ignored: nobody is there to be told.
+//! Either may be closed early. On stdout that ends the command; on stderr it is ignored, because it
+//! cannot be reported.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::json;
 
-/// So many of something: `1 packet`, `2 packets`.
+/// A count with its noun: `1 packet`, `2 packets`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     let end = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{end}")
@@ -72,8 +72,8 @@ fn refused(error: &io::Error) -> Failure {
     let failure = Failure::io("write to stdout", error).effect("what stands there is not complete");
     match error.kind() {
         ErrorKind::StorageFull => failure.hint(
-            "make room, or print to another disk; results of `gigatcp run` are in their folder \
-             all the same",
+            "make room, or print to another disk; results of `gigatcp run` are in their directory \
+             anyway",
         ),
         _ => failure,
     }

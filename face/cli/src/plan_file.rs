@@ -62,7 +62,7 @@ impl PlanFile {
         &self.path
     }
 
-    /// The folder it is in.
+    /// The directory that contains it.
     pub(crate) fn folder(&self) -> &Path {
         match self.path.parent() {
             Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
@@ -124,7 +124,7 @@ fn no_experiment(word: &str, experiments: Option<&Experiments>) -> Failure {
     let failure = failure.effect("nothing was run");
     let Some(experiments) = experiments else {
         return failure
-            .hint("no folder `experiments` here or above: go to the top folder of GigaTCP")
+            .hint("no directory `experiments` in this or a parent directory: go to the top directory of GigaTCP")
             .hint("or give the path of a plan, as in `./my.toml`");
     };
     let names: Vec<&str> = experiments.names().collect();
@@ -154,7 +154,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 fn folder_given(path: &Path) -> Failure {
-    let failure = Failure::new(format!("{} is a folder, not a plan", path.display()))
+    let failure = Failure::new(format!("{} is a directory, not a plan", path.display()))
         .effect("nothing was run");
     match experiments::plan_in(path) {
         Some(plan) => failure.hint(format!("did you mean `{}`?", plan.display())),
@@ -174,11 +174,11 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     }
 }
 
-/// What was most likely meant by the path of a plan that does not exist: a
-/// neighbour, or an experiment.
+/// The likely intended path of a plan that does not exist: a file with a similar name, or an
+/// experiment.
 fn nearest_plan(path: &Path) -> Option<String> {
-    if let Some(neighbour) = nearest::neighbour(path, ".toml") {
-        return Some(neighbour.display().to_string());
+    if let Some(neighbor) = nearest::neighbor(path, ".toml") {
+        return Some(neighbor.display().to_string());
     }
     let experiments = Experiments::nearest()?;
     let folder = path.parent().and_then(Path::file_name);

@@ -18,7 +18,7 @@ use crate::output;
 /// Time between two looks at the worlds.
 const STEP: Duration = Duration::from_millis(100);
 
-/// More series than this share one bar: a terminal has so many lines.
+/// Maximum number of series with a bar of their own: a terminal has few lines.
 const MOST_BARS: usize = 12;
 
 /// Bars count microseconds: nanoseconds of very many worlds could overflow.
@@ -29,8 +29,7 @@ pub(crate) fn draw_while<T: Send>(progress: &Progress, work: impl FnOnce() -> T)
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let painter = scope.spawn(|| paint(progress, &done));
-        // Also when the work ends in a panic, or the painter would wait for
-        // ever.
+        // Also if the work panics; otherwise the painter would wait indefinitely.
         let ending = Ending {
             done: &done,
             painter: painter.thread().clone(),
@@ -138,7 +137,7 @@ fn style(name: usize) -> ProgressStyle {
 
 /// The longest that nothing is said while worlds end.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Parts of the whole that are said when they are done.
+/// Number of parts of the whole whose completion is printed.
 const PARTS: usize = 10;
 
 /// Says how far it is, where no bars can be drawn: with each world that completes

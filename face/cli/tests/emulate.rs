@@ -244,7 +244,7 @@ fn counters_that_have_no_place_are_told_before_the_command_runs() {
     assert_eq!(output.stdout, b"");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
-        said.contains("is a folder") && said.contains("nothing was run"),
+        said.contains("is a directory") && said.contains("nothing was run"),
         "{said}"
     );
 }
@@ -309,11 +309,11 @@ fn the_server_ends_with_the_command() {
     }
     let seconds = unusual(1);
     let server = format!("sleep {seconds} & exec sleep {seconds}");
-    // It listens to nothing, which is said, and the command is started all the same.
+    // It has no listening socket, which is reported, and the command is started anyway.
     let output = run(&["--server", &server, "--", "true"]);
     assert!(output.status.success());
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("listens to nothing"), "{said}");
+    assert!(said.contains("has no listening socket"), "{said}");
     until_running(&format!("sleep {seconds}"), 0);
 }
 

@@ -247,7 +247,7 @@ fn standard_input_has_graphs_too_and_a_connection_that_is_not_there_has_none() {
     assert!(said.contains("hint: `gigatcp flows FILE`"), "{said}");
     assert!(!folder.path().join("b.html").exists());
     let (is_done, said) = flows(&folder, &["trace.txt", "--overwrite"]);
-    assert!(!is_done && said.contains("none is asked for"), "{said}");
+    assert!(!is_done && said.contains("none is given"), "{said}");
     assert!(said.contains("hint: as in"), "{said}");
     let (is_done, said) = flows(&folder, &["trace.txt", "trace.txt", "--csv", "c.csv"]);
     assert!(

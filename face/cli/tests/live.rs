@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gigatcp_linux::Wakefulness;
+use gigatcp_linux::CpuLatencyRequest;
 use gigatcp_record::RunRecord;
 use tempfile::TempDir;
 
@@ -58,7 +58,7 @@ fn a_live_run_prints_its_record_and_files_it_apart_from_virtual_time() {
         return;
     }
     let words = ["--json", "--capture", "--set", "sender.stack=kernel"];
-    let may_forbid_sleep = Wakefulness::ask().is_ok();
+    let may_forbid_sleep = CpuLatencyRequest::ask().is_ok();
     let output = gigatcp(folder.path(), &words).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let record: RunRecord = serde_json::from_slice(&output.stdout).unwrap();

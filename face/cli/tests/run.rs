@@ -402,7 +402,7 @@ fn a_place_that_cannot_be_written_is_told_before_anything_runs() {
     let output = bench.run(&[]);
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
-    assert!(said.contains("cannot create the folder runs"), "{said}");
+    assert!(said.contains("cannot create the directory runs"), "{said}");
     assert!(said.contains("hint:"), "{said}");
     assert!(output.stdout.is_empty());
 }

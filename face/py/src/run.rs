@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gigatcp_record::{RunRecord, SCHEMA, SeriesRecord};
 use gigatcp_report::Report;
 use gigatcp_report::escape::html;
-use gigatcp_run::run::{Ground, Job, Progress};
+use gigatcp_run::run::{Backend, Job, Progress};
 use gigatcp_run::store;
 use gigatcp_sweep::arrow::BatchBuilder;
 use gigatcp_sweep::rows::{CellRow, Detail, Kind, Value};
@@ -196,7 +196,7 @@ pub fn run(
     let controls = Registration::all(control)?;
     use_controls(&mut checked.series, &controls)?;
     let job = Job {
-        ground: Ground::VirtualTime,
+        backend: Backend::VirtualTime,
         only: plan.chosen(series)?,
         seed: seed.unwrap_or(checked.seed),
         repeat: repeat.or(checked.repeat).unwrap_or(1).max(1),

@@ -103,8 +103,8 @@ class LineChart {
     return (x.position(line.t[line.t.length - 1]) - x.position(line.t[0])) / Math.max(1, line.t.length - 1);
   }
 
-  // A mark at every point, or, on dense lines, every so many pixels, shifted
-  // by the line's number so that lines upon each other can be told apart.
+  // A mark at every point, or, on dense lines, at a fixed spacing in pixels, shifted by the line's
+  // number so that lines on top of each other can be distinguished.
   marks(g, line, style) {
     const { x, y, left } = this.plot;
     const everyMark = line.everyMark && (line.t.length === 1 || this.room(line) >= 5);

@@ -71,15 +71,15 @@ class SequencePlot {
   fit() {
     const { x0, x1 } = this.view;
     let low = Infinity, high = -Infinity, edge = -Infinity;
-    const take = (t, least, most, right) => {
+    const take = (t, lowest, highest, right) => {
       if (t < x0 || t > x1) return;
-      if (least !== null) low = Math.min(low, least);
-      if (most !== null) high = Math.max(high, most);
+      if (lowest !== null) low = Math.min(low, lowest);
+      if (highest !== null) high = Math.max(high, highest);
       if (right !== null) edge = Math.max(edge, right);
     };
     const { overview, details } = this.data;
     const full = details.filter((d) => this.inFull(d));
-    // A sliver of overview beside a stretch does not count.
+    // A sliver of overview next to an interval does not count.
     const fills = full.some((d) => d.to - d.from > 0.8 * (x1 - x0));
     overview.t.forEach((t, i) => {
       if (fills || full.some((d) => t >= d.from && t <= d.to)) return;

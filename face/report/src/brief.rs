@@ -1,11 +1,10 @@
 //! What a terminal shows where all of a run would fill a hundred screens.
 //!
-//! Of many intervals neighbours are summed up to one line. Of many series there
-//! is the table alone, of very many the rows of those that something was
-//! published for, and the first of the others. What is left out is counted, and
-//! what must not be passed over in silence (a connection that failed, a value
-//! that is not what was asked for) is said beneath. Runs in real time are few, and
-//! say of themselves what disturbed them: they are never shortened.
+//! Neighboring intervals are summed up to one line where there are many. Of many series only the
+//! table is shown; of very many, the rows of those with published numbers, and the first of the
+//! others. What is left out is counted. What must not be omitted silently is listed below the
+//! table: a connection that failed, a value that differs from the requested one. Runs in real time
+//! are few and report what disturbed them: they are never shortened.
 
 use std::fmt::Write as _;
 
@@ -26,7 +25,7 @@ pub const MOST_SERIES: usize = 12;
 /// all kept.
 pub const MOST_ROWS: usize = 24;
 
-/// Most remarks beneath the table.
+/// Maximum number of remarks below the table.
 const MOST_REMARKS: usize = 8;
 
 /// How much of a run is shown.
@@ -59,8 +58,8 @@ pub(crate) fn text(report: &Report<'_>) -> String {
     out
 }
 
-/// What is said of series that are not shown one by one, once for all of which
-/// the same is to be said.
+/// Remarks on series that are not shown one by one; a remark that applies to several is printed
+/// once.
 pub(crate) fn remarks<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     for one in series {
@@ -118,7 +117,7 @@ pub(crate) fn kept(rows: &mut Vec<Row<'_>>) -> usize {
     all - rows.len()
 }
 
-/// The lines of these intervals, neighbours summed up where there are too many.
+/// The lines of these intervals, neighboring ones summed up if there are too many.
 pub(crate) fn intervals(intervals: &[IntervalRecord], detail: Detail) -> String {
     let together = match detail {
         Detail::Brief => together(intervals.len(), MOST_INTERVALS),

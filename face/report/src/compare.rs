@@ -1,7 +1,7 @@
-//! A series beside what was published, quantity by quantity.
+//! A series next to its published numbers, quantity by quantity.
 //!
-//! The five quantities a tester prints and a reader asks for. Published values
-//! are those of one connection and stand beside the first flow of a series;
+//! The five quantities that a test tool prints and a reader looks for. Published values are those
+//! of one connection and are shown next to the first flow of a series;
 //! further flows have no published counterpart. Ours are the spread over all
 //! repeats, the ratio is that of our median.
 

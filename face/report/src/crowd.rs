@@ -23,7 +23,7 @@ pub const MOST_SHOWN: usize = 4;
 pub const MOST_KINDS: usize = 12;
 
 /// Jain's fairness index of `shares`: (sum x)^2 / (n * sum x^2); 1 is fair,
-/// 1/n is one taking all. Absent when nobody has anything.
+/// 1/n is one flow taking all. `None` if all shares are zero.
 #[must_use]
 pub fn fairness(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();

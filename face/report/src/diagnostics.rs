@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::escape::terminal;
 use crate::number::counted;
 
-/// So many findings are shown; whoever has more mends these first.
+/// Maximum number of findings shown at a time.
 const SHOWN: usize = 20;
 
 /// Returns all findings and how many there are, in color for a writer that strips it where
@@ -137,8 +137,8 @@ fn annotation<'a>(
     kind.span(span).label(label)
 }
 
-/// `span` within `text` and on borders of letters, which the renderer insists
-/// on; it comes from text that nobody vouches for.
+/// `span` limited to `text` and moved to character boundaries, which the renderer requires: the
+/// input is not trusted.
 fn fitting(text: &str, span: &Range<usize>) -> Range<usize> {
     let start = text.floor_char_boundary(span.start.min(text.len()));
     let end = text.ceil_char_boundary(span.end.clamp(start, text.len()));

@@ -1,6 +1,6 @@
-//! Text of strangers, made harmless where it is shown.
+//! Escapes untrusted text for each place where it is shown.
 //!
-//! Names and titles come from a plan anybody may have written. On the page
+//! Names and titles come from a plan of unknown origin. On the page
 //! they must not become markup, in the embedded data they must not end the
 //! script element, in the terminal they must not be control sequences.
 

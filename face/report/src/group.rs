@@ -1,7 +1,7 @@
 //! The repeats of one series: one name, several seeds.
 //!
 //! A result from several seeds is its median with the smallest and the largest
-//! value beside it, and how many there were. No mean: one stalled run among
+//! value next to it, and how many there were. No mean: one stalled run among
 //! five says more than an average that hides it. Graphs show one repeat, the
 //! one in the middle, so that what is drawn really happened.
 

@@ -5,7 +5,7 @@
 //! script the tables remain. A content security policy forbids the page to
 //! load anything at all.
 //!
-//! Deliberately absent: a plot library (a time-sequence graph is no library's
+//! Out of scope: a plot library (a time-sequence graph is no library's
 //! chart), and saved views.
 
 use std::fmt::Write;
@@ -277,7 +277,7 @@ fn scroll(table: &str) -> String {
 
 fn tail(data: &page::Page, out: &mut String) {
     let data = serde_json::to_string(data)
-        .expect("integers, strings and finite or null numbers always serialise");
+        .expect("integers, strings and finite or null numbers always serialize");
     let _ = write!(
         out,
         "<script type=\"application/json\" id=\"data\">{}</script>\n<script>\n\"use strict\";\n",

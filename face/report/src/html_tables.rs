@@ -326,7 +326,7 @@ fn total_row(flow: &FlowRecord, published: Option<&PublishedSeries>) -> String {
     out
 }
 
-/// What `lines` says of each row, as a list; nothing where it says nothing.
+/// The lines of each row as a list; empty if there are none.
 pub(crate) fn listed(rows: &[Row<'_>], lines: fn(&FlowRecord) -> Vec<String>) -> String {
     let mut out = String::new();
     for row in rows {
@@ -369,7 +369,7 @@ pub(crate) fn negotiated(rows: &[Row<'_>]) -> String {
         return String::new();
     }
     format!(
-        "<table class=\"words\"><thead><tr><th>Series</th><th>What</th><th>Asked for</th>\
+        "<table class=\"words\"><thead><tr><th>Series</th><th>What</th><th>Requested</th>\
          <th>Granted</th><th>In effect</th><th>Because</th></tr></thead><tbody>\n{body}</tbody></table>"
     )
 }

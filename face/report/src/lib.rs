@@ -10,10 +10,10 @@
 //!   engineer can read.
 //! * [`shares`]: percentages that add up to exactly 100.0.
 //! * [`group`]: the repeats of one series, their median and spread.
-//! * [`compare`]: a series beside what was published, quantity by quantity.
+//! * [`compare`]: a series next to its published numbers, quantity by quantity.
 //! * `screen`: a run on one screen; [`brief`]: what of a long run a terminal shows.
-//! * [`table`]: all of it as plain text. Nothing is said by colour; [`live`]: what a
-//!   run in real time has to say; [`prose`]: lines of running text.
+//! * [`table`]: all of it as plain text. No information is in color alone; [`live`]: what disturbed
+//!   a run in real time; [`prose`]: lines of running text.
 //! * [`page`], [`queues`], [`html`]: all of it as one page that needs no network, with
 //!   graphs drawn by our own renderer (`assets/`).
 //! * [`sweep`]: many runs: tables of any axes, effects, plots.
@@ -22,8 +22,8 @@
 //! * [`graph`]: connections of captures as time-sequence graphs: a page, xplot's
 //!   files, CSV.
 //!
-//! A value that was not reproduced is shown like every other one. Deliberately
-//! absent: grades and pass marks; a verdict belongs to the experiment's README.
+//! A value that was not reproduced is shown like every other one. Out of scope: grades and pass
+//! marks; a result's assessment belongs to the experiment's README.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

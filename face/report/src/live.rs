@@ -1,5 +1,5 @@
-//! What a run in real time has to say of itself: who took part, what was late,
-//! what the machine held up, and what the plan says in vain.
+//! Notes on a run in real time: which stacks took part, lateness, stalls, and which settings of the
+//! plan had no effect.
 
 use gigatcp_record::{DirectionRecord, LiveRecord, SeriesRecord};
 use gigatcp_units::Duration;
@@ -7,8 +7,7 @@ use gigatcp_units::grammar::human_duration;
 
 use crate::number::{counted, fixed};
 
-/// A wake-up takes some 50 us: a hundredth of a round trip of 5 ms, and less of
-/// longer ones, where nobody has to think of it.
+/// A wake-up takes some 50 us: 1 % of an RTT of 5 ms, and negligible for longer ones.
 const SHORT_NS: u64 = 5_000_000;
 
 /// Whether the round trips of a run are so short that wake-ups are a part of
@@ -19,9 +18,8 @@ fn has_short_trips(record: &SeriesRecord) -> bool {
     least.is_none_or(|least| least < SHORT_NS)
 }
 
-/// What there is to say of `live`, a run in real time that `record` tells of, a
-/// line each: who took part, what was late, what the machine held up, and what the
-/// plan says in vain.
+/// Returns the notes on `live`, the run in real time that `record` describes, one per line: which
+/// stacks took part, lateness, stalls, and which settings of the plan had no effect.
 #[must_use]
 pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
     let mut lines = vec![format!(
@@ -43,7 +41,7 @@ pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
     }
     if live.stalls > 0 {
         lines.push(format!(
-            "THE PATH WAS HELD UP: it had no processor {}, for {} in all; the numbers are of a path \
+            "THE PATH STALLED: its thread was not scheduled {}, for {} in all; the numbers are of a path \
              that stood still for so long",
             counted(live.stalls, "time"),
             time(live.stalled_ns),
@@ -51,15 +49,15 @@ pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
     }
     if live.path_processor.is_none() {
         lines.push(
-            "the path shared its processor with the hosts at its ends: whoever runs there when it \
-             wakes up stands still for a while"
+            "the path shared its CPU with the hosts at its ends: a host that runs there when the path \
+            wakes up is delayed"
                 .to_owned(),
         );
     }
     if !live.cpu_idle_inhibited && has_short_trips(record) {
         lines.push(
-            "processors could fall asleep between packets, and waking up takes some 50 us and more in a \
-             virtual machine, a hundredth of these round trips and more (root keeps them awake)"
+            "CPUs could enter deep idle states between packets; a wake-up then takes some 50 us, more in a \
+            virtual machine: 1 % of these RTTs or more (as root, the run keeps CPUs out of these states)"
                 .to_owned(),
         );
     }
@@ -81,13 +79,13 @@ pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
     }
     if live.samples_late_ns >= LATE_NS {
         lines.push(format!(
-            "a sample was late by {}: the thread that takes them had no processor",
+            "a sample was late by {}: its thread was not scheduled",
             time(live.samples_late_ns),
         ));
     }
     lines.extend(live.directions.iter().flat_map(way_lines));
     let left_out = by_reason(&live.not_modelled);
-    lines.extend(left_out.map(|line| format!("not modelled on a live run: {line}")));
+    lines.extend(left_out.map(|line| format!("not modeled on a live run: {line}")));
     lines
 }
 
@@ -104,11 +102,11 @@ fn by_reason(left_out: &[String]) -> impl Iterator<Item = String> {
     lines.map(|(reason, keys)| format!("{}: {reason}", keys.join(", ")))
 }
 
-/// So much of the processors' time is worth a word: with it stands every
-/// processor a millisecond in a hundred.
+/// Minimum fraction of CPU time stolen that is reported: at 1 %, each CPU is away for 10 ms of each
+/// second.
 const STOLEN: f64 = 0.01;
 
-/// A thread that is so late has lost its processor.
+/// Minimum lateness of a sample that is reported: its thread was not scheduled.
 const LATE_NS: u64 = 10_000_000;
 
 fn time(ns: u64) -> String {

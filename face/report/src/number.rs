@@ -2,7 +2,7 @@
 //!
 //! Tables align on the last character, so every function prints a fixed number
 //! of decimals for its magnitude. What does not exist is [`ABSENT`], never a
-//! zero; a ratio to zero is not a number and is said to be so.
+//! zero; a ratio to zero is not a number and is shown as such.
 
 /// Stands for a value that does not exist.
 pub const ABSENT: &str = "-";
@@ -92,7 +92,7 @@ pub fn grouped(value: u64) -> String {
     text
 }
 
-/// So many of something, in groups of three digits: `1 packet`, `2 000 packets`.
+/// A count with its noun, in groups of three digits: `1 packet`, `2 000 packets`.
 #[must_use]
 pub fn counted(count: u64, noun: &str) -> String {
     let end = if count == 1 { "" } else { "s" };

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! MB are 2^20 octets, Mbps 10^6 bit/s. Columns are one place wider than the
-//! original's, so that lines still align at 10 Gbit/s. Retransmissions are said
-//! where there were some (`464 retrans`, as nuttcp 6 and later say it); the
+//! original's, so that lines still align at 10 Gbit/s. Retransmissions are printed if there were
+//! some (`464 retrans`, as nuttcp 6 and later print it); the
 //! total line has both processors' use and the retransmissions in any case.
 
 use gigatcp_record::{FlowRecord, IntervalRecord};

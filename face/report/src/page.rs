@@ -243,8 +243,7 @@ fn rate_points(flow: &FlowRecord, joined: usize) -> Vec<(f64, f64)> {
     flow.intervals.chunks(joined).map(point).collect()
 }
 
-/// How many of so many intervals make a point: 1, 2, 5, 10, 20 …, whichever is
-/// enough.
+/// How many of `intervals` make a point: 1, 2, 5, 10, 20 …, the first that suffices.
 fn joined(intervals: usize) -> usize {
     let enough = intervals.div_ceil(INTERVAL_POINTS);
     let mut tens = 1;
@@ -432,7 +431,7 @@ fn sequences(report: &Report<'_>) -> (Vec<Sequence>, usize) {
     (sequences, left_out)
 }
 
-/// At most `budget` steps, neighbouring ones joined.
+/// At most `budget` steps, neighboring ones joined.
 fn overview(steps: &[SequenceStep], budget: usize) -> Overview {
     let join = steps.len().div_ceil(budget).max(1);
     let joined: Vec<SequenceStep> = steps.chunks(join).map(join_steps).collect();

@@ -1,4 +1,4 @@
-//! `published.toml`: the numbers somebody published for an experiment.
+//! `published.toml`: the published numbers of an experiment.
 //!
 //! This is the only reader of published numbers in the whole project. Nothing
 //! that runs an experiment may see what was published, so the report alone
@@ -44,7 +44,7 @@
 //!
 //! Every line must agree with itself to within its printed digits: that is how
 //! a slip in copying is found. Lines need not add up to the total, because
-//! published ones do not. Deliberately absent: tolerances and targets.
+//! published ones do not. Out of scope: tolerances and targets.
 
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,7 @@ use crate::nuttcp::BYTES_PER_MB;
 /// The schema this code reads.
 pub const SCHEMA: &str = "gigatcp.published/1";
 
-/// Name of the file in an experiment's folder.
+/// Name of the file in an experiment's directory.
 const FILE_NAME: &str = "published.toml";
 
 /// Everything published for one experiment.
@@ -101,7 +101,7 @@ pub struct PublishedSeries {
     pub command: String,
     /// What the author said about it, in the author's words.
     pub remark: Option<String>,
-    /// The interval lines, in order; none where only extremes were published.
+    /// The interval lines, in order; empty if only extremes were published.
     #[serde(default)]
     pub intervals: Vec<PublishedInterval>,
     /// The line that closes the measurement.
@@ -179,7 +179,7 @@ pub struct PublishedTotal {
     pub fast_retransmits: u64,
 }
 
-/// Why published numbers could not be read. The message says what to mend.
+/// Why published numbers could not be read. The message says what to fix.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishedError {
     /// The file is there and cannot be opened or is not text.
@@ -250,8 +250,8 @@ impl Published {
     }
 
     /// What was published for `series`, one of `all`: under its own name;
-    /// else under the name of the series it is the fit of; else, when it is
-    /// what stands beside a fit, what was published for the fit.
+    /// else under the name of the series it is the fit of; else, if it is the unfitted series of a
+    /// fit, what was published for the fit.
     #[must_use]
     pub fn matching(
         &self,

@@ -12,7 +12,7 @@ pub mod page;
 pub mod plot;
 mod svg;
 
-/// Columns of a table at most: a terminal has so many characters.
+/// Maximum number of columns of a table: a terminal has few.
 const MOST_COLUMNS: usize = 8;
 
 /// Rows of a table at most, unless all are wanted.

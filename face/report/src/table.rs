@@ -88,7 +88,7 @@ pub(crate) fn series_without_path(
     out
 }
 
-/// What was changed on the command line; nothing where nothing was.
+/// The overrides from the command line; empty if there were none.
 pub(crate) fn changes(overrides: &[String]) -> String {
     if overrides.is_empty() {
         return String::new();
@@ -284,8 +284,7 @@ fn averages(out: &mut String, flow: &FlowRecord, published: &PublishedSeries) {
     );
 }
 
-/// Published line, our line and their ratio; a line that one side lacks is
-/// said to be absent.
+/// Published line, our line and their ratio; a line that one side lacks is [`ABSENT`].
 #[must_use]
 pub fn interval_cells(
     ours: Option<&gigatcp_record::IntervalRecord>,

@@ -230,7 +230,7 @@ fn that_processors_could_sleep_is_said_of_short_round_trips_alone() {
     let live = gigatcp_record::LiveRecord::default();
     let says_so = |record: &gigatcp_record::SeriesRecord| {
         let lines = gigatcp_report::live::lines(record, &live);
-        lines.iter().any(|line| line.contains("fall asleep"))
+        lines.iter().any(|line| line.contains("deep idle states"))
     };
     // 80 ms.
     assert!(!says_so(&record));

@@ -22,8 +22,8 @@ const CORE: [(&str, &[&str]); 15] = [
     ("path", &["units"]),
     ("app", &["units"]),
     ("flows", &["units", "wire", "events"]),
-    // Scripts are run against the engine, so their crate sees it; nothing of
-    // the engine sees them.
+    // Scripts are run against the engine, so their crate depends on it; the engine does not depend
+    // on them.
     ("script", &["units", "wire", "events", "tcp"]),
     (
         "why",
@@ -38,7 +38,7 @@ const CORE: [(&str, &[&str]); 15] = [
 
 /// Crates of the ring that runs the core.
 const DRIVE: [&str; 12] = [
-    "linux", "sim", "live", "emulate", "capture", "kernel", "meter", "analyze", "run", "proof",
+    "linux", "sim", "live", "emulate", "capture", "kernel", "meter", "analyze", "run", "interop",
     "grade", "sweep",
 ];
 
@@ -100,9 +100,9 @@ fn is_allowed(ring: &str, name: &str, dependency: &str) -> bool {
             .iter()
             .any(|(core, allowed)| *core == name && allowed.contains(&dependency)),
         ("drive", Some("core")) => true,
-        // System calls are wrapped once, for whoever needs them.
+        // System calls are wrapped once, for all crates that need them.
         ("drive", Some("drive")) => {
-            matches!(name, "run" | "proof" | "grade")
+            matches!(name, "run" | "interop" | "grade")
                 || dependency == "linux"
                 || [("analyze", "capture"), ("meter", "live"), ("sweep", "run")]
                     .contains(&(name, dependency))

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant};
 
 use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, Side};
-use gigatcp_linux::{LabError, Namespace, Step, device, interface, make_pair, settings, socket};
+use gigatcp_linux::{Namespace, SetupError, Step, device, interface, make_pair, settings, socket};
 use gigatcp_path::HopConfig;
 use gigatcp_units::Duration;
 
@@ -168,8 +168,8 @@ fn run(case: &Case, window: StdDuration) -> Result<(f64, f64), Any> {
 }
 
 /// An end of the pair.
-fn furnish(side: Side, case: &Case) -> Result<(), LabError> {
-    let failed = |cause| LabError::about(Step::Addresses, PAIR, cause);
+fn furnish(side: Side, case: &Case) -> Result<(), SetupError> {
+    let failed = |cause| SetupError::about(Step::Addresses, PAIR, cause);
     for (name, value) in BUFFERS {
         settings::write(name, value).map_err(failed)?;
     }

@@ -15,7 +15,7 @@ use rand_core::{Rng, SeedableRng};
 pub fn start(config: &EmulatorConfig) -> Option<Emulator> {
     match Emulator::start(config, None) {
         Ok(emulator) => Some(emulator),
-        Err(EmulatorError::Lab(error)) if error.is_missing_privilege() => {
+        Err(EmulatorError::Setup(error)) if error.is_missing_privilege() => {
             let hint = error.hint().unwrap_or_default();
             say(&format!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}"));
             None

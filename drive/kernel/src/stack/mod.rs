@@ -26,12 +26,12 @@ use gigatcp_script::stack::{
 };
 use gigatcp_units::Instant;
 
-use crate::lab::Lab;
 use crate::sys::socket;
 use crate::sys::socket::Buffer;
+use crate::test_netns::TestNetns;
 use arguments::Names;
 use calls::{Arguments, Blocks, Surroundings, Table};
-use gigatcp_linux::{LabError, Step};
+use gigatcp_linux::{SetupError, Step};
 use gigatcp_linux::{clock, process};
 use gigatcp_linux::{settings, tcp_info};
 use shell::{Ran, Shell};
@@ -66,7 +66,7 @@ struct Pending {
 /// The kernel in a test network namespace, for one script.
 #[derive(Debug)]
 pub struct KernelStack<'a> {
-    lab: &'a mut Lab,
+    lab: &'a mut TestNetns,
     shell: Shell,
     names: Names,
     /// Before the table: calls in progress end before their descriptors close.
@@ -92,9 +92,9 @@ impl<'a> KernelStack<'a> {
     /// A stack for one script, which lies in `folder`.
     ///
     /// # Errors
-    /// [`LabError`], when no thread can be started.
-    pub fn new(lab: &'a mut Lab, folder: &Path) -> Result<Self, LabError> {
-        let workers = Workers::start().map_err(|cause| LabError::new(Step::Thread, cause))?;
+    /// [`SetupError`], when no thread can be started.
+    pub fn new(lab: &'a mut TestNetns, folder: &Path) -> Result<Self, SetupError> {
+        let workers = Workers::start().map_err(|cause| SetupError::new(Step::Thread, cause))?;
         let nowhere = SocketAddr::new(arguments::any(libc::AF_INET), 0);
         Ok(Self {
             lab,

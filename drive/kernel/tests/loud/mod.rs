@@ -3,11 +3,11 @@
 
 use std::io::Write;
 
-use gigatcp_kernel::LabError;
+use gigatcp_kernel::SetupError;
 
 /// Says that a laboratory cannot be made here, why, and what to type.
 #[allow(dead_code, reason = "not every test file skips for this reason")]
-pub fn skip(error: &LabError) {
+pub fn skip(error: &SetupError) {
     let hint = error.hint().unwrap_or_default();
     say(&format!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}"));
 }

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, Tc
 use std::os::fd::AsRawFd;
 use std::thread;
 
-use gigatcp_live::{Device, DeviceConfig, LabError, Namespace, Offloads, Options, Stack, Stream};
+use gigatcp_live::{Device, DeviceConfig, Namespace, Offloads, Options, SetupError, Stack, Stream};
 use rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 
@@ -61,7 +61,7 @@ pub fn device_config(mtu: u16, offloads: Offloads) -> DeviceConfig {
     }
 }
 
-fn try_site(config: &DeviceConfig) -> Result<Site, LabError> {
+fn try_site(config: &DeviceConfig) -> Result<Site, SetupError> {
     let namespace = Namespace::new()?;
     let device = Device::open(&namespace, config)?;
     let stack = Stack::start(device).unwrap();

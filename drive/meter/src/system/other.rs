@@ -187,11 +187,11 @@ pub(crate) mod poll {
 
     /// Wakes a thread that waits for it: a pipe that does not block.
     #[derive(Debug)]
-    pub(crate) struct Alarm {
+    pub(crate) struct EventFd {
         ends: (File, File),
     }
 
-    impl Alarm {
+    impl EventFd {
         pub(crate) fn new() -> io::Result<Self> {
             let (from, to) = rustix::pipe::pipe()?;
             rustix::io::ioctl_fionbio(&from, true)?;
@@ -201,18 +201,18 @@ pub(crate) mod poll {
             })
         }
 
-        pub(crate) fn ring(&self) {
+        pub(crate) fn wake(&self) {
             // It can only fail where many rings were not heard: then one is due.
             let _ = (&self.ends.1).write(&[1]);
         }
 
-        pub(crate) fn hush(&self) {
+        pub(crate) fn clear(&self) {
             let mut heard = [0; 512];
             while (&self.ends.0).read(&mut heard).is_ok_and(|read| read > 0) {}
         }
     }
 
-    impl AsFd for Alarm {
+    impl AsFd for EventFd {
         fn as_fd(&self) -> BorrowedFd<'_> {
             self.ends.0.as_fd()
         }

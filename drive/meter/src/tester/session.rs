@@ -19,7 +19,7 @@ use super::server::Render;
 use super::stream::{Role, Socket, Stream};
 use super::traffic::{Progress, Traffic};
 use super::wire::{Arrival, Wire};
-use crate::system::poll::Alarm;
+use crate::system::poll::EventFd;
 
 /// Longest step of the loop: how soon it hears that the server is to stop.
 const STEP: Duration = Duration::from_millis(50);
@@ -32,14 +32,14 @@ pub(super) const STREAMS_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) struct Mailbox {
     /// Each with its place in the order of acceptance.
     sockets: Mutex<Vec<(u64, Socket)>>,
-    pub(super) alarm: Alarm,
+    pub(super) event_fd: EventFd,
 }
 
 impl Mailbox {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
             sockets: Mutex::new(Vec::new()),
-            alarm: Alarm::new()?,
+            event_fd: EventFd::new()?,
         })
     }
 
@@ -48,13 +48,13 @@ impl Mailbox {
         let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
         if sockets.len() < limit {
             sockets.push((place, socket));
-            self.alarm.ring();
+            self.event_fd.wake();
         }
     }
 
     /// Takes the connections if `count` are there.
     pub(super) fn take(&self, count: usize) -> Option<Vec<Socket>> {
-        self.alarm.hush();
+        self.event_fd.clear();
         let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
         if sockets.len() < count {
             return None;
@@ -192,7 +192,7 @@ fn step(served: &mut Served, traffic: &mut Traffic, report: &mut dyn FnMut(Progr
     let protocol = protocol.map(|at| served.wire.instant(at));
     let due = protocol.into_iter().chain(traffic.poll_timeout()).min();
     let until = due.map_or(now + STEP, |due| due.min(now + STEP));
-    let waker = Some(served.mailbox.alarm.as_fd());
+    let waker = Some(served.mailbox.event_fd.as_fd());
     match served.wire.receive(until, waker) {
         Ok(Arrival::Bytes(bytes)) => served.session.handle_bytes(served.wire.now(), &bytes),
         Ok(Arrival::Nothing) => {}

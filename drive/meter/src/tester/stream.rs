@@ -267,7 +267,7 @@ fn work((id, role): (u64, Role), socket: &Socket, counters: &Counters, shared: &
     }
     counters.is_ended.store(true, Ordering::Release);
     if let Some(link) = &shared.nuttcp {
-        link.ring();
+        link.wake();
     }
 }
 

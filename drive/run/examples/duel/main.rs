@@ -26,7 +26,7 @@ use std::sync::atomic::AtomicBool;
 
 use gigatcp_plan::{Plan, Series, Stop};
 use gigatcp_record::{FlowRecord, SeriesRecord};
-use gigatcp_run::{Ground, Job, Progress};
+use gigatcp_run::{Backend, Job, Progress};
 use gigatcp_units::Duration;
 use words::Words;
 
@@ -35,25 +35,25 @@ const PLAN: &str = include_str!("../../../../experiments/duel/plan.toml");
 /// Whose TCP sends and receives, and by which clock.
 struct Pairing {
     name: &'static str,
-    ground: Ground,
+    backend: Backend,
     stacks: [&'static str; 2],
 }
 
-const fn pairing(name: &'static str, ground: Ground, stacks: [&'static str; 2]) -> Pairing {
+const fn pairing(name: &'static str, backend: Backend, stacks: [&'static str; 2]) -> Pairing {
     Pairing {
         name,
-        ground,
+        backend,
         stacks,
     }
 }
 
 /// In the order in which they run for each series.
 const PAIRINGS: [Pairing; 5] = [
-    pairing("kernel-kernel", Ground::Live, ["kernel", "kernel"]),
-    pairing("engine-engine", Ground::Live, ["engine", "engine"]),
-    pairing("engine-kernel", Ground::Live, ["engine", "kernel"]),
-    pairing("kernel-engine", Ground::Live, ["kernel", "engine"]),
-    pairing("virtual", Ground::VirtualTime, ["engine", "engine"]),
+    pairing("kernel-kernel", Backend::Live, ["kernel", "kernel"]),
+    pairing("engine-engine", Backend::Live, ["engine", "engine"]),
+    pairing("engine-kernel", Backend::Live, ["engine", "kernel"]),
+    pairing("kernel-engine", Backend::Live, ["kernel", "engine"]),
+    pairing("virtual", Backend::VirtualTime, ["engine", "engine"]),
 ];
 pub(crate) const KERNELS: usize = 0;
 pub(crate) const ENGINES: usize = 1;
@@ -178,7 +178,7 @@ fn once(
 ) -> Result<SeriesRecord, String> {
     let plan = plan(pairing, &words.set)?;
     let job = Job {
-        ground: pairing.ground,
+        backend: pairing.backend,
         seed: plan.seed.wrapping_add(u64::from(repeat)),
         only: vec![series.to_owned()],
         ..Job::of(plan)

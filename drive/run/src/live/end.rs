@@ -16,9 +16,9 @@ use gigatcp_tcp::connection::Info;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::pattern;
-use super::site::Site;
+use super::testbed::Testbed;
 use super::{LiveError, now};
-use crate::found::Counts;
+use crate::flow_result::Counts;
 
 /// How long a call waits for a connection before it checks whether the run continues.
 const PATIENCE: Span = Span::from_millis(20);
@@ -100,15 +100,20 @@ fn heard(flow: &Flow) -> Wishes {
 }
 
 /// Listens at the receiver's end.
-pub(super) fn listen(site: &Site, host: &Host, flow: &Flow, port: u16) -> Result<Door, LiveError> {
-    let at = site.address(Side::Server, port);
-    match site.engine(Side::Server) {
+pub(super) fn listen(
+    testbed: &Testbed,
+    host: &Host,
+    flow: &Flow,
+    port: u16,
+) -> Result<Door, LiveError> {
+    let at = testbed.address(Side::Server, port);
+    match testbed.engine(Side::Server) {
         Some(engine) => {
             let listener = engine.listen(at, &options(host, flow, None));
             listener.map(Door::Engine).map_err(LiveError::Engine)
         }
         None => {
-            let namespace = site.emulator.namespace(Side::Server);
+            let namespace = testbed.emulator.namespace(Side::Server);
             let listener = namespace.run(|| gigatcp_meter::listen(at, &heard(flow)))??;
             Ok(Door::Kernel(listener))
         }
@@ -117,15 +122,15 @@ pub(super) fn listen(site: &Site, host: &Host, flow: &Flow, port: u16) -> Result
 
 /// Opens the connection from the sender's end; `None` if the run ends meanwhile (`goes_on`).
 pub(super) fn connect(
-    site: &Site,
+    testbed: &Testbed,
     host: &Host,
     flow: &Flow,
     ports: [u16; 2],
     goes_on: impl Fn() -> bool + Send,
 ) -> Result<Option<(End, Instant)>, LiveError> {
     let [local, remote] = ports;
-    let to = site.address(Side::Server, remote);
-    if let Some(engine) = site.engine(Side::Client) {
+    let to = testbed.address(Side::Server, remote);
+    if let Some(engine) = testbed.engine(Side::Client) {
         let stream = engine.connect_while(to, &options(host, flow, Some(local)), goes_on);
         let Some(stream) = stream.map_err(LiveError::Engine)? else {
             return Ok(None);
@@ -135,8 +140,8 @@ pub(super) fn connect(
             .and_then(|measured| measured.established_at);
         return Ok(Some((End::Engine(stream), at.unwrap_or_else(now))));
     }
-    let from = site.address(Side::Client, local);
-    let opened = site.emulator.namespace(Side::Client).run(|| {
+    let from = testbed.address(Side::Client, local);
+    let opened = testbed.emulator.namespace(Side::Client).run(|| {
         let stream = gigatcp_meter::connect(from, to, &wishes(flow), goes_on)?;
         let at = now();
         let opened = stream.map(|stream| End::of_kernel(stream).map(|end| (end, at)));

@@ -14,7 +14,7 @@ use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::end::{self, Door, End, Seen};
 use super::pattern::{self, PIECE};
-use super::site::Site;
+use super::testbed::Testbed;
 use super::{LiveError, now};
 
 /// The first ports of senders and of receivers, as in virtual time.
@@ -37,7 +37,7 @@ pub(super) struct Opened {
 pub(super) struct Running<'a> {
     pub(super) flow: &'a Flow,
     scenario: &'a Scenario,
-    site: &'a Site,
+    testbed: &'a Testbed,
     /// Whether the run goes on.
     goes_on: &'a AtomicBool,
     began: Instant,
@@ -83,7 +83,7 @@ impl<'a> Running<'a> {
     pub(super) fn new(
         scenario: &'a Scenario,
         number: usize,
-        site: &'a Site,
+        testbed: &'a Testbed,
         goes_on: &'a AtomicBool,
     ) -> Result<Self, LiveError> {
         let flow = &scenario.flows[number];
@@ -91,11 +91,11 @@ impl<'a> Running<'a> {
         Ok(Self {
             flow,
             scenario,
-            site,
+            testbed,
             goes_on,
-            began: site.emulator.began(),
+            began: testbed.emulator.began(),
             ports,
-            door: end::listen(site, &scenario.receiver, flow, ports[1])?,
+            door: end::listen(testbed, &scenario.receiver, flow, ports[1])?,
             sender: OnceLock::new(),
             receiver: OnceLock::new(),
             opened: OnceLock::new(),
@@ -195,7 +195,7 @@ impl<'a> Running<'a> {
         let _ = self.opened.set(now());
         let going = || self.goes_on();
         let opened = end::connect(
-            self.site,
+            self.testbed,
             &self.scenario.sender,
             self.flow,
             self.ports,

@@ -13,15 +13,15 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `site.rs` | namespaces, the path, the stacks at its ends |
+//! | `testbed.rs` | namespaces, the path, the stacks at its ends |
 //! | `end.rs` | an end of a flow, whosever it is |
 //! | `flow.rs` | the two applications of a flow |
 //! | `pattern.rs` | the octets they exchange |
 //! | `account.rs` | what limited each sender |
 //! | `outcome.rs` | what is found becomes a record |
-//! | `asked.rs` | what a kernel's sockets requested, got, and have |
+//! | `kernel_negotiation.rs` | what a kernel's sockets requested, got, and have |
 //! | `settings.rs` | settings of the plan that a kernel has too |
-//! | `beyond.rs` | what of a plan real time does not do |
+//! | `unsupported.rs` | what of a plan real time does not do |
 //! | `capture.rs` | packets at one end of the path into a file |
 //! | `door.rs` | packets at one end of the path, analyzed in memory |
 //!
@@ -30,36 +30,36 @@
 //! receiver learns of the connection, tens of microseconds after the kernel.
 
 mod account;
-mod asked;
-pub(crate) mod beyond;
 pub mod capture;
 pub(crate) mod door;
 mod end;
 mod flow;
+mod kernel_negotiation;
 mod outcome;
 mod pattern;
 mod settings;
-mod site;
+mod testbed;
+pub(crate) mod unsupported;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use gigatcp_emulate::{EmulatorError, Side, Watch};
-use gigatcp_linux::stolen::ProcessorTicks;
-use gigatcp_linux::{Apart, LabError, clock};
+use gigatcp_linux::steal_time::ProcessorTicks;
+use gigatcp_linux::{IsolatedCpu, SetupError, clock};
 use gigatcp_meter::MeterError;
 use gigatcp_plan::{Scenario, Series};
 use gigatcp_record::SeriesRecord;
 use gigatcp_sim::account::Settled;
 use gigatcp_units::{Duration, Instant};
 
-use crate::found::Look;
+use crate::flow_result::FlowSample;
 use account::{FlowView, LiveAccount, Scene};
 use end::Seen;
 use flow::{Left, Running};
 use outcome::{FlowOutcome, Outcome, Queues};
-use site::Site;
+use testbed::Testbed;
 
 /// Interval at which the end of the run is checked.
 const STEP: Duration = Duration::from_millis(10);
@@ -69,7 +69,7 @@ const STEP: Duration = Duration::from_millis(10);
 pub enum LiveError {
     /// Namespaces or devices could not be made.
     #[error(transparent)]
-    Lab(#[from] LabError),
+    Setup(#[from] SetupError),
     /// The path could not be made, or stopped.
     #[error(transparent)]
     Path(#[from] EmulatorError),
@@ -107,7 +107,7 @@ impl LiveError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Lab(error) | Self::Path(EmulatorError::Lab(error)) => error.hint(),
+            Self::Setup(error) | Self::Path(EmulatorError::Setup(error)) => error.hint(),
             _ => None,
         }
     }
@@ -141,14 +141,14 @@ pub(crate) fn run(
     };
     let scenario = &series.scenario;
     // Before there are any threads: they keep off it, too.
-    let apart = Apart::set();
-    let processor = apart.as_ref().map(Apart::processor);
-    let site = Site::build(scenario, seed, watch, processor)?;
+    let apart = IsolatedCpu::set();
+    let processor = apart.as_ref().map(IsolatedCpu::processor);
+    let testbed = Testbed::build(scenario, seed, watch, processor)?;
     let goes_on = AtomicBool::new(true);
     let running = (0..scenario.flows.len())
-        .map(|number| Running::new(scenario, number, &site, &goes_on))
+        .map(|number| Running::new(scenario, number, &testbed, &goes_on))
         .collect::<Result<Vec<_>, _>>()?;
-    let watch = |watched: &mut Watched| watched.watch(&running, &site, scenario, stop, progress);
+    let watch = |watched: &mut Watched| watched.watch(&running, &testbed, scenario, stop, progress);
     let ticks = ProcessorTicks::now();
     let (watched, left) = carry_out(&running, &goes_on, watch)?;
     let stolen = ProcessorTicks::now()
@@ -161,11 +161,11 @@ pub(crate) fn run(
         .zip(watched.settled)
         .zip(left)
         .map(|((((flow, looks), last), account), left)| {
-            outcome::of_flow(&site, flow, (looks, account), last, left)
+            outcome::of_flow(&testbed, flow, (looks, account), last, left)
         })
         .collect();
     drop(running);
-    let began = site.emulator.began();
+    let began = testbed.emulator.began();
     let outcome = Outcome {
         end: Instant::ZERO + watched.end.saturating_since(began),
         was_stopped: watched.was_stopped,
@@ -174,7 +174,7 @@ pub(crate) fn run(
         processor,
         stolen,
         flows,
-        remains: site.stop()?,
+        remains: testbed.stop()?,
     };
     Ok(outcome.into_record(series, repeat, seed))
 }
@@ -211,7 +211,7 @@ fn carry_out(
 
 /// What was seen of all senders while they ran.
 struct Watched {
-    looks: Vec<Vec<Look>>,
+    looks: Vec<Vec<FlowSample>>,
     queues: Queues,
     /// What limited each, once there is a connection.
     accounts: Vec<Option<LiveAccount>>,
@@ -243,14 +243,14 @@ impl Watched {
     fn watch(
         &mut self,
         running: &[Running<'_>],
-        site: &Site,
+        testbed: &Testbed,
         scenario: &Scenario,
         stop: &AtomicBool,
         progress: &AtomicU64,
     ) {
         // Best effort: without it, samples are as late as an ordinary thread's.
         let _ = clock::wake_sharply();
-        let began = site.emulator.began();
+        let began = testbed.emulator.began();
         let last = began + scenario.duration;
         let step = scenario.record.sample.max(Duration::from_nanos(1));
         let mut next = began + step;
@@ -258,7 +258,7 @@ impl Watched {
             let at = now();
             progress.store(at.saturating_since(began).as_nanos(), Ordering::Relaxed);
             if at >= next {
-                self.look(running, site, scenario);
+                self.look(running, testbed, scenario);
                 self.late = self.late.max(at.saturating_since(next));
                 // Looks that were missed are not made up for.
                 let missed = at.saturating_since(next).as_nanos() / step.as_nanos();
@@ -266,7 +266,7 @@ impl Watched {
             }
             self.was_stopped = stop.load(Ordering::Relaxed);
             let is_over = running.iter().all(Running::is_over);
-            if self.was_stopped || is_over || at >= last || !site.emulator.is_running() {
+            if self.was_stopped || is_over || at >= last || !testbed.emulator.is_running() {
                 break;
             }
             let wake = next.min(last).min(at + STEP);
@@ -275,14 +275,14 @@ impl Watched {
         for (last, flow) in self.last.iter_mut().zip(running) {
             *last = flow.seen_at_end().or_else(|| flow.see());
         }
-        self.settle(running, site, scenario);
+        self.settle(running, testbed, scenario);
         self.end = now();
     }
 
     /// Ends the accounts where the flows did.
-    fn settle(&mut self, running: &[Running<'_>], site: &Site, scenario: &Scenario) {
-        let began = site.emulator.began();
-        let scene = scene(running, site);
+    fn settle(&mut self, running: &[Running<'_>], testbed: &Testbed, scenario: &Scenario) {
+        let began = testbed.emulator.began();
+        let scene = scene(running, testbed);
         for (number, flow) in running.iter().enumerate() {
             let Some(seen) = &self.last[number] else {
                 continue;
@@ -297,9 +297,9 @@ impl Watched {
     }
 
     /// A sample of every sender that there is.
-    fn look(&mut self, running: &[Running<'_>], site: &Site, scenario: &Scenario) {
-        let began = site.emulator.began();
-        let scene = scene(running, site);
+    fn look(&mut self, running: &[Running<'_>], testbed: &Testbed, scenario: &Scenario) {
+        let began = testbed.emulator.began();
+        let scene = scene(running, testbed);
         self.queues.look(&scene.path);
         for (number, flow) in running.iter().enumerate() {
             if flow.seen_at_end().is_some() {
@@ -314,7 +314,7 @@ impl Watched {
             if let Some(account) = account {
                 account.look(&view, &scene);
             }
-            self.looks[number].push(Look {
+            self.looks[number].push(FlowSample {
                 at: view.at,
                 cwnd: seen.cwnd,
                 ssthresh: seen.ssthresh,
@@ -329,13 +329,13 @@ impl Watched {
 }
 
 /// What is the same for all flows now.
-fn scene(running: &[Running<'_>], site: &Site) -> Scene {
+fn scene(running: &[Running<'_>], testbed: &Testbed) -> Scene {
     let delivered = running
         .iter()
         .map(|flow| flow.delivered.load(Ordering::Relaxed));
     Scene {
-        path: site.emulator.snapshot(),
-        engines: Side::ALL.map(|side| site.engine_busy(side)),
+        path: testbed.emulator.snapshot(),
+        engines: Side::ALL.map(|side| testbed.engine_busy(side)),
         delivered: delivered.sum(),
     }
 }

@@ -13,14 +13,14 @@ use gigatcp_sim::meter::Meter;
 use gigatcp_sim::observe::LinkSamples;
 use gigatcp_units::{Bytes, Duration, Instant};
 
-use super::asked::Asked;
 use super::end::{Detail, End, Seen};
 use super::flow::{Left, Opened, Running};
-use super::site::{Remains, Site};
-use super::{beyond, site};
-use crate::found::{Counts, Found, Look};
+use super::kernel_negotiation::KernelNegotiation;
+use super::testbed::{Remains, Testbed};
+use super::{testbed, unsupported};
+use crate::flow_result::{Counts, FlowResult, FlowSample};
 use crate::harvest::{hop_sample, quantile, record_of_hop};
-use crate::{found, negotiated};
+use crate::{flow_result, negotiated};
 
 /// The queues of both directions over time.
 #[derive(Default)]
@@ -68,7 +68,7 @@ pub(super) struct FlowOutcome {
     end: Option<Instant>,
     meter: Meter,
     busy: [Duration; 2],
-    looks: Vec<Look>,
+    looks: Vec<FlowSample>,
     account: Option<Settled>,
     sender: Option<Seen>,
     receiver: Option<Seen>,
@@ -79,13 +79,13 @@ pub(super) struct FlowOutcome {
 
 /// Collects the results of a flow that has ended.
 pub(super) fn of_flow(
-    site: &Site,
+    testbed: &Testbed,
     flow: &Running<'_>,
-    (looks, account): (Vec<Look>, Option<Settled>),
+    (looks, account): (Vec<FlowSample>, Option<Settled>),
     last: Option<Seen>,
     left: Left,
 ) -> FlowOutcome {
-    let began = site.emulator.began();
+    let began = testbed.emulator.began();
     let since_start = |at: Instant| Instant::ZERO + at.saturating_since(began);
     let end = flow.seen_at_end().map(|seen| since_start(seen.at));
     let opened = [flow.sender.get(), flow.receiver.get()];
@@ -100,8 +100,8 @@ pub(super) fn of_flow(
         end,
         meter: left.meter,
         busy: [
-            writer + site.engine_busy(Side::Client),
-            reader + site.engine_busy(Side::Server),
+            writer + testbed.engine_busy(Side::Client),
+            reader + testbed.engine_busy(Side::Server),
         ],
         looks,
         account,
@@ -146,14 +146,14 @@ impl Outcome {
                 .collect(),
             hops,
             live: Some(live),
-            ..found::head(series, repeat, seed)
+            ..flow_result::head(series, repeat, seed)
         }
     }
 
     fn live_record(&self, scenario: &Scenario) -> LiveRecord {
         let snapshot = &self.remains.snapshot;
         let [data, acks] = &snapshot.ways;
-        let stack = |side| match site::host(scenario, side).stack {
+        let stack = |side| match testbed::host(scenario, side).stack {
             Stack::Engine => "engine".to_owned(),
             Stack::Kernel => kernel_name(),
         };
@@ -161,7 +161,7 @@ impl Outcome {
         LiveRecord {
             sender_stack: stack(Side::Client),
             receiver_stack: stack(Side::Server),
-            not_modelled: beyond::not_modelled(scenario),
+            not_modelled: unsupported::not_modelled(scenario),
             stalls: snapshot.stalls,
             stalled_ns: snapshot.stalled.as_nanos(),
             path_cpu_fraction: snapshot.processor.as_secs_f64()
@@ -225,7 +225,7 @@ impl FlowOutcome {
             Some(Detail::Kernel(_, has)) => has.congestion.clone(),
             _ => flow.congestion.name().to_owned(),
         };
-        let found = Found {
+        let found = FlowResult {
             flow,
             congestion,
             profiles: [
@@ -273,7 +273,7 @@ impl FlowOutcome {
             (Detail::Kernel(view, has), Some(granted)) => {
                 let largest = self.looks.iter().map(|look| look.rwnd);
                 let largest = largest.max().unwrap_or(Bytes::ZERO).max(sender.rwnd);
-                let asked = Asked {
+                let asked = KernelNegotiation {
                     scenario,
                     flow,
                     granted,
@@ -294,7 +294,7 @@ impl FlowOutcome {
         }
         match (&sender.detail, sender_granted) {
             (Detail::Kernel(view, has), Some(granted)) => {
-                let asked = Asked {
+                let asked = KernelNegotiation {
                     scenario,
                     flow,
                     granted,
@@ -315,7 +315,7 @@ impl FlowOutcome {
 
 /// What a host's TCP is called.
 fn profile(scenario: &Scenario, side: Side) -> String {
-    let host = site::host(scenario, side);
+    let host = testbed::host(scenario, side);
     match host.stack {
         Stack::Engine => host.profile.name.to_owned(),
         Stack::Kernel => kernel_name(),

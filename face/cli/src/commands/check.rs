@@ -23,7 +23,7 @@ const SCHEMA: &str = "gigatcp.check/1";
     about = "Read a plan and show what it would run",
     long_about = "\
 Read a plan and show what it would run: its series and flows, and the path and hosts they use, \
-with everything that stands in for keys the plan leaves out.
+with the default of each key that the plan omits.
 
 What is wrong is shown with its line and with what to type instead; the exit status is then 2. \
 With --json it is on stdout for editors and scripts, as `diagnostics` with line and column.",

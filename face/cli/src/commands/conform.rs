@@ -28,7 +28,7 @@ use crate::output;
     about = "Run packet scripts against the engine or the kernel",
     long_about = "\
 Run packet scripts (the notation of packetdrill, see conformance/README.md) and say which the \
-stack meets: per folder how many passed, how many failed and in what respect, and how many need \
+stack meets: per directory how many passed, how many failed and in what respect, and how many need \
 something the stack has not. What a failed script expected, what came instead and the last events \
 before it stand on stderr.
 
@@ -54,7 +54,7 @@ Examples:
   gigatcp conform conformance/script --json | jq '.failed[].file'"
 )]
 pub(crate) struct Arguments {
-    /// Scripts, or folders of them
+    /// Scripts, or directories of scripts
     #[arg(value_name = "DIR|FILE.pkt", required = true)]
     paths: Vec<PathBuf>,
 

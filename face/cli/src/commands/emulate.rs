@@ -48,7 +48,7 @@ use crate::values;
 Run any command behind an emulated path, in real time.
 
 Two network namespaces are made, with the path between them. The command runs in one, what \
---server names in the other; nothing else is reachable from there (unless --uplink says so), and nobody reaches in. Both \
+--server names in the other; nothing else is reachable from there (unless --uplink says so), and no other host can reach it. Both \
 find the addresses in $GIGATCP_CLIENT, $GIGATCP_SERVER, $GIGATCP_CLIENT_V6 and \
 $GIGATCP_SERVER_V6.
 
@@ -65,7 +65,7 @@ command ends everything ends, background processes included; so it is after an e
 command that writes FILE removes. Root is not needed where user namespaces are allowed.
 
 Exit status: that of the command, 128 and the signal's number if one ended it; 127 where it cannot \
-be started; 2 wrong usage, plan or surroundings.",
+be started; 2 wrong usage, plan or environment.",
     after_help = "\
 Examples:
   gigatcp emulate --rate '1 Gbit/s' --rtt '80 ms' --loss 1e-5 -- bash
@@ -200,7 +200,7 @@ struct Link {
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     rtt: Option<Duration>,
 
-    /// Chance that a packet is lost
+    /// Probability that a packet is lost
     #[arg(long, value_name = "P", value_parser = values::probability)]
     loss: Option<Probability>,
 
@@ -232,7 +232,7 @@ struct Link {
     #[arg(long, value_name = "P", value_parser = values::probability)]
     corrupt: Option<Probability>,
 
-    /// Chance that a packet comes late
+    /// Probability that a packet is reordered
     #[arg(long, value_name = "P", value_parser = values::probability, requires = "reorder_delay")]
     reorder: Option<Probability>,
 
@@ -240,7 +240,7 @@ struct Link {
     #[arg(long, value_name = "TIME", value_parser = values::time, requires = "reorder")]
     reorder_delay: Option<Duration>,
 
-    /// Chance that a packet arrives twice
+    /// Probability that a packet is duplicated
     #[arg(long, value_name = "P", value_parser = values::probability)]
     duplicate: Option<Probability>,
 

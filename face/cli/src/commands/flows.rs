@@ -1,8 +1,7 @@
 //! `gigatcp flows`: the connections of captures, and what each did.
 //!
 //! Files are read by `gigatcp-analyze`; here facts are aligned.
-//! What is odd about a file is said with its place and does not keep the rest
-//! from being read.
+//! Oddities of a file are reported with their position and do not stop the rest from being read.
 
 pub(super) mod clocks;
 pub(super) mod facts;
@@ -64,7 +63,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// The analysis flags that another tool gives each packet, and what is so where they are wrong
+    /// The analysis flags that another tool gives each packet, and the correct ones where they are
+    /// wrong
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["long", "graph", "xplot", "csv"])]
     flags: Option<Tool>,
 
@@ -150,7 +150,7 @@ pub(super) fn check_captures(files: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads a file, says what is odd, and draws what is asked for.
+/// Reads a file, reports oddities, and draws the requested graphs.
 fn taken(arguments: &Arguments, file: &Path) -> Result<Capture, Failure> {
     let source = source(file, arguments.outputs.reads_again())?;
     let (mut details, mut outlines) = (Details::new(), Outlines::new());
@@ -257,7 +257,7 @@ fn refused(name: &str, error: &ReadError) -> Failure {
             failure.hint("it is a link that points nowhere: name the capture itself")
         }
         ReadError::Open { path, source } if source.kind() == io::ErrorKind::NotFound => {
-            match nearest::neighbour(path, "") {
+            match nearest::neighbor(path, "") {
                 Some(meant) => failure.hint(format!("did you mean `{}`?", meant.display())),
                 None => failure.hint("name a capture that is there; `ls` shows what is"),
             }
@@ -269,7 +269,7 @@ fn refused(name: &str, error: &ReadError) -> Failure {
             ))
         }
         ReadError::Open { path, .. } if path.is_dir() => failure.hint(
-            "name a capture; `gigatcp why` also takes a folder that `gigatcp run` has stored",
+            "name a capture; `gigatcp why` also takes a directory that `gigatcp run` has stored",
         ),
         _ => failure,
     }

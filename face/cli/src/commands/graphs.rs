@@ -3,9 +3,9 @@
 //!
 //! The capture is read a second time: the first pass says which connections
 //! are the largest and how large their graphs will be. In the second, threads
-//! share those that are drawn and pass all others over. Nothing that exists is
-//! written over unless that is asked for; only the page that comes unasked
-//! replaces an older one of its kind.
+//! share those that are drawn and skip all others. Nothing that exists is
+//! overwritten without `--overwrite`; only the page that is written by default replaces an older
+//! one of its kind.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read};
@@ -22,9 +22,9 @@ use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 
 use super::flows::{self, facts};
+use crate::atomic_file::{AtomicFile, refused};
 use crate::failure::Failure;
 use crate::output;
-use crate::whole_file::{WholeFile, refused};
 
 /// Connections that are drawn where none is named.
 const MOST_DRAWN: usize = 8;
@@ -35,14 +35,14 @@ const MOST_NAMED: usize = 200;
 /// The page that is written where none is named.
 pub(super) const REPORT: &str = "report.html";
 
-/// What can be asked for beside what a command prints.
+/// Files a command can write in addition to its output.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Outputs {
     /// Write a page of graphs to zoom into: time and sequence, throughput, bytes in flight, RTTs
     #[arg(long, value_name = "HTML", help_heading = "Graphs")]
     graph: Option<PathBuf>,
 
-    /// Write the same graphs for xplot, into this folder
+    /// Write the same graphs for xplot, into this directory
     #[arg(long, value_name = "DIR", help_heading = "Graphs")]
     xplot: Option<PathBuf>,
 
@@ -58,7 +58,7 @@ pub(crate) struct Outputs {
     #[arg(long, help_heading = "Graphs")]
     overwrite: bool,
 
-    /// The page to write although nobody asked for one.
+    /// The page to write by default, if `--graph` is not given.
     #[arg(skip)]
     unasked: Option<PathBuf>,
 }
@@ -95,7 +95,7 @@ impl Outputs {
                 return Ok(());
             }
             return Err(Failure::new(
-                "--connection and --overwrite are about --graph, --xplot and --csv, and none is asked for",
+                "--connection and --overwrite apply to --graph, --xplot and --csv, and none is given",
             )
             .hint("as in `--graph page.html --overwrite`"));
         }
@@ -109,7 +109,7 @@ impl Outputs {
             if file.is_file() && !self.overwrite {
                 return Err(taken(file));
             }
-            WholeFile::check(file)?;
+            AtomicFile::check(file)?;
         }
         match &self.xplot {
             Some(folder) if folder.exists() && !folder.is_dir() => Err(Failure::new(format!(
@@ -117,12 +117,12 @@ impl Outputs {
                 folder.display()
             ))
             .effect("nothing was written")
-            .hint("name a folder")),
+            .hint("name a directory")),
             Some(folder) if folder.as_os_str() == "-" => Err(Failure::new(
                 "`-` is standard output, and graphs for xplot are several files",
             )
             .effect("nothing was written")
-            .hint("name a folder; one of that name is `./-`")),
+            .hint("name a directory; one of that name is `./-`")),
             _ => Ok(()),
         }
     }
@@ -155,8 +155,7 @@ impl Outputs {
         self.named(count)
     }
 
-    /// Those of `count` connections that are asked for, in the order of asking;
-    /// none where nobody asks for any.
+    /// The requested ones of `count` connections, in the order given; empty if none is given.
     pub(super) fn named(&self, count: usize) -> Result<Vec<usize>, Failure> {
         let mut named = Vec::new();
         for number in &self.connection {
@@ -174,7 +173,7 @@ impl Outputs {
         Ok(named)
     }
 
-    /// The same where connections are also told of in words, which need no graph.
+    /// Like `check`, for commands that also describe the connections in text, without a graph.
     pub(super) fn check_told(&self, captures: usize) -> Result<(), Failure> {
         if self.reads_again() || self.overwrite || self.connection.is_empty() {
             return self.check(captures);
@@ -247,7 +246,7 @@ pub(super) struct Survey<'a> {
     pub(super) threads: Option<u32>,
 }
 
-/// Writes what is asked for. `known` tells of a connection by index and side.
+/// Writes the requested graphs. `known` describes a connection by index and side.
 pub(super) fn write(
     outputs: &Outputs,
     source: &Source,
@@ -273,7 +272,7 @@ pub(super) fn write(
     }
     if let Some(file) = &outputs.graph {
         let page = page(first, &graphs, &known).html(PAGE_BUDGET);
-        WholeFile::write(file, page.as_bytes())?;
+        AtomicFile::write(file, page.as_bytes())?;
         wrote(file);
     }
     if let Some(file) = &outputs.unasked {
@@ -283,9 +282,9 @@ pub(super) fn write(
             return write_folder(outputs, first, &mut graphs, &known);
         }
         let page = page(first, &graphs, &known).html(PAGE_BUDGET);
-        match WholeFile::write(file, page.as_bytes()) {
+        match AtomicFile::write(file, page.as_bytes()) {
             Ok(()) => wrote(file),
-            // What was asked for is still to be had.
+            // The requested files can still be written.
             Err(failure) => failure.hint("--no-report wants none").warn(),
         }
     }
@@ -315,7 +314,7 @@ fn write_csv(
     file: &Path,
     drawn: &[usize],
 ) -> Result<(), Failure> {
-    let out = BufWriter::with_capacity(1 << 16, WholeFile::begin(file)?);
+    let out = BufWriter::with_capacity(1 << 16, AtomicFile::begin(file)?);
     let mut csv = Csv::new(out).map_err(|error| refused(file, &error))?;
     flows::read(source, |step| {
         let verdict = step.verdict;
@@ -379,9 +378,9 @@ impl Visitor for Drawing {
 }
 
 /// Ends a file that was written piece by piece.
-fn finish(out: BufWriter<WholeFile>, file: &Path) -> Result<(), Failure> {
+fn finish(out: BufWriter<AtomicFile>, file: &Path) -> Result<(), Failure> {
     let all = out.into_inner().map_err(io::IntoInnerError::into_error);
-    let finished = all.and_then(WholeFile::finish);
+    let finished = all.and_then(AtomicFile::finish);
     finished.map_err(|error| refused(file, &error))?;
     wrote(file);
     Ok(())
@@ -438,7 +437,7 @@ fn page<'a>(
     }
 }
 
-/// What is worth knowing beside a graph.
+/// Facts to show next to a graph.
 fn stream_facts(connection: &Connection, side: Side) -> Vec<(String, String)> {
     const SHOWN: [&str; 9] = [
         "unique_bytes",
@@ -474,9 +473,12 @@ fn write_xplot(
 ) -> Result<(), Failure> {
     let made = fs::create_dir_all(folder);
     made.map_err(|error| {
-        Failure::io(&format!("make the folder {}", folder.display()), &error)
-            .effect("no graphs were written for xplot")
-            .hint("name a folder where one can be made, as in `--xplot graphs`")
+        Failure::io(
+            &format!("create the directory {}", folder.display()),
+            &error,
+        )
+        .effect("no graphs were written for xplot")
+        .hint("name a directory that can be created, as in `--xplot graphs`")
     })?;
     let name = |index: usize, side: Side, picture: Picture| {
         let file = format!("{}-{}_{}.xpl", index + 1, side.name(), picture.suffix());
@@ -501,7 +503,7 @@ fn write_xplot(
         };
         for picture in Picture::ALL {
             let file = name(*index, watched.side, picture);
-            let mut out = BufWriter::new(WholeFile::begin(&file)?);
+            let mut out = BufWriter::new(AtomicFile::begin(&file)?);
             let written = xplot.write(picture, &mut out);
             written.map_err(|error| refused(&file, &error))?;
             finish(out, &file)?;

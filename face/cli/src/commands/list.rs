@@ -23,10 +23,10 @@ const SCHEMA: &str = "gigatcp.list/1";
 #[command(
     about = "List experiments, keys of a plan, congestion controls, queues, applications, links or profiles",
     long_about = "\
-List what there is to choose from: experiments (without a word more), the keys of a plan, \
+List what there is to choose from: experiments (the default), the keys of a plan, \
 congestion controls, queue disciplines, applications, what a link can do, and profiles with all their settings.
 
-Experiments are looked for in the folder `experiments`, here or above.",
+Experiments are looked for in the directory `experiments`, in this or a parent directory.",
     after_help = "\
 Examples:
   gigatcp list                    experiments, for `gigatcp run NAME`
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
 enum What {
     /// Experiments of this checkout
     Experiments,
-    /// Keys of a plan, with what they take and what stands in for them
+    /// Keys of a plan, with their values and defaults
     Keys,
     /// Congestion controls
     Controls,
@@ -194,11 +194,11 @@ fn print(lists: Lists) -> Result<(), Failure> {
 
 fn list_experiments(json: bool) -> Result<(), Failure> {
     let Some(known) = Experiments::nearest() else {
-        return Err(
-            Failure::new("there is no folder `experiments` with plans here or above")
-                .effect("there is nothing to list")
-                .hint("go to the top folder of GigaTCP, or run a plan by its path"),
-        );
+        return Err(Failure::new(
+            "no directory `experiments` with plans in this or a parent directory",
+        )
+        .effect("there is nothing to list")
+        .hint("go to the top directory of GigaTCP, or run a plan by its path"));
     };
     let experiments: Vec<Experiment> = known
         .names()

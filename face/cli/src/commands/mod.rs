@@ -37,12 +37,12 @@ use crate::interrupt::Signal;
 pub(crate) enum Outcome {
     /// Everything was done.
     Done,
-    /// What was to be judged is wrong, and that was said on stdout.
+    /// The analyzed input is wrong, as reported on stdout.
     Refused,
     /// A measured result missed its bar, and that was said on stdout.
     Missed,
     /// Another process has done and said everything; its exit status.
     Told(u8),
-    /// Somebody asked to stop.
+    /// A signal requested the end of the program.
     Interrupted(Signal),
 }

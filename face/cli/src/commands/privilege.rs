@@ -1,12 +1,12 @@
-//! Who may make network namespaces: whoever is not root begins again in a user
-//! namespace, and what is missing is said with what to type.
+//! Creates network namespaces: an unprivileged process starts over in a user namespace. What is
+//! missing is reported together with the command that provides it.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use gigatcp_linux::{LabError, privilege, process};
+use gigatcp_linux::{SetupError, privilege, process};
 use signal_hook::consts::SIGINT;
 
 use crate::failure::Failure;
@@ -20,12 +20,12 @@ pub(crate) fn begin_again() -> Result<Option<u8>, Failure> {
     }
     let heard = signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false)));
     heard.map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
-    let status = privilege::begin_again().map_err(|error| lab_failure(&error))?;
+    let status = privilege::begin_again().map_err(|error| setup_failure(&error))?;
     Ok(status.map(exit_status))
 }
 
 /// What keeps namespaces from being made.
-pub(crate) fn lab_failure(error: &LabError) -> Failure {
+pub(crate) fn setup_failure(error: &SetupError) -> Failure {
     let failure = Failure::new(error.to_string()).effect("nothing was run");
     match error.hint() {
         Some(hint) => failure.hint(hint),

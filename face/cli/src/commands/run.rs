@@ -17,7 +17,7 @@ use gigatcp_report::{Published, Report};
 use gigatcp_run::further::{self, Wanted};
 use gigatcp_run::run::RunError;
 use gigatcp_run::store::{self, Folder, StoreError};
-use gigatcp_run::{Ground, Job, Progress};
+use gigatcp_run::{Backend, Job, Progress};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
@@ -55,7 +55,7 @@ needed where user namespaces are allowed.
 
 Everything is stored in DIR/<name>-<hash>/: run.json, the complete record, and report.html, one \
 page with tables and graphs that needs no network. The hash stands for plan, overrides, series, \
-seed and repeats: the same run again replaces its folder, another run gets another.
+seed and repeats: the same run repeated replaces its directory; a different run gets a different one.
 
 Ctrl-C ends the run and stores what there is, marked partial, in <name>-<hash>-partial; a second \
 Ctrl-C leaves nothing behind.",
@@ -94,11 +94,11 @@ pub(crate) struct Arguments {
 
     /// What to run it on. Live, series run one after the other, in two network namespaces with an
     /// emulated path between them
-    #[arg(long, value_name = "GROUND", value_enum, default_value = "virtual")]
+    #[arg(long, value_name = "BACKEND", value_enum, default_value = "virtual")]
     on: On,
 
-    /// Also write the packets at the senders' doors, one pcapng file per series, and judge them as
-    /// `gigatcp why` does; live, the first 128 bytes of each
+    /// Also write the packets at the sender's interface, one pcapng file per series, and analyze
+    /// them as `gigatcp why` does; live, the first 128 bytes of each
     #[arg(long)]
     capture: bool,
 
@@ -119,7 +119,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Where the folder with the results is made
+    /// Directory in which the result directory is created
     #[arg(long, value_name = "DIR", default_value = "runs")]
     out: PathBuf,
 
@@ -162,12 +162,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         text.push_str(content);
     });
     let mut hash = store::plan_hash(&text, overrides, &job.only, job.seed, job.repeat);
-    if job.ground == Ground::Live {
+    if job.backend == Backend::Live {
         hash.push_str("-live");
     }
     let interrupt = Interrupt::listen()?;
     let folder = begin(arguments, &job.plan.name, &hash, &interrupt)?;
-    let is_live = job.ground == Ground::Live;
+    let is_live = job.backend == Backend::Live;
     if arguments.capture {
         job.captures = Some(folder.path().to_path_buf());
     }
@@ -205,7 +205,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     finished.inspect_err(|_| interrupt.wait_if_aborted())
 }
 
-/// Keeps the files that the plan named beside the record, which holds the plan.
+/// Stores the files that the plan named next to the record, which contains the plan.
 fn store_named(folder: &Folder, named: &BTreeMap<String, String>) -> Result<(), Failure> {
     named.iter().try_for_each(|(name, content)| {
         let name = Path::new(name).file_name().unwrap_or_default();
@@ -247,9 +247,9 @@ fn is_cut(record: &RunRecord) -> bool {
 /// What is to be run, and how often.
 fn job(arguments: &Arguments, plan: Plan) -> Result<Job, Failure> {
     Ok(Job {
-        ground: match arguments.on {
-            On::Virtual => Ground::VirtualTime,
-            On::Live => Ground::Live,
+        backend: match arguments.on {
+            On::Virtual => Backend::VirtualTime,
+            On::Live => Backend::Live,
         },
         only: chosen(&plan, &arguments.series)?,
         seed: arguments.seed.unwrap_or(plan.seed),
@@ -265,11 +265,11 @@ fn published(folder: &Path) -> Result<Option<Published>, Failure> {
     Published::in_folder(folder).map_err(|error| {
         Failure::new(error.to_string().trim_end())
             .effect("nothing was run: there would be nothing right to compare with")
-            .hint("mend the file, or move it away to run without comparison")
+            .hint("fix the file, or move it away to run without comparison")
     })
 }
 
-/// The series that were asked for, each once and in the plan's order, so that
+/// The requested series, each once and in the plan's order, so that
 /// the order of typing makes no difference.
 pub(crate) fn chosen(plan: &Plan, wanted: &[String]) -> Result<Vec<String>, Failure> {
     let known: Vec<&str> = plan
@@ -291,7 +291,7 @@ pub(crate) fn chosen(plan: &Plan, wanted: &[String]) -> Result<Vec<String>, Fail
         .collect())
 }
 
-/// Begins the folder of the results, before anything runs.
+/// Creates the result directory, before anything runs.
 fn begin(
     arguments: &Arguments,
     name: &str,
@@ -302,7 +302,7 @@ fn begin(
         Folder::begin(&arguments.out, name, hash).map_err(|error| {
             unwritable(&error)
                 .effect("nothing was stored: results have no place")
-                .hint("name a folder that can be written, as in `--out /tmp/runs`")
+                .hint("name a writable directory, as in `--out /tmp/runs`")
         })
     };
     let folder = interrupt.making(make, Folder::path)?;
@@ -323,10 +323,10 @@ fn unwritable(error: &StoreError) -> Failure {
 /// were chosen, and a run is neither slow nor large.
 fn repeats_itself(arguments: &Arguments, job: &Job) -> bool {
     let is_chosen = arguments.seed.is_some() || arguments.repeat.or(job.plan.repeat).is_some();
-    job.ground == Ground::VirtualTime && !arguments.capture && !is_chosen
+    job.backend == Backend::VirtualTime && !arguments.capture && !is_chosen
 }
 
-/// Runs the job with as many threads as were asked for.
+/// Runs the job with the requested number of threads.
 fn execute(
     arguments: &Arguments,
     job: &Job,
@@ -398,8 +398,7 @@ fn watched<T: Send>(
     })?;
     let on_terminal = std::io::stderr().is_terminal();
     let run = |on_done: &(dyn Fn(&SeriesRecord) + Sync)| pool.install(|| work(on_done));
-    // A world that finds a fault in itself panics; nothing of it is used
-    // afterwards.
+    // A simulation that detects an internal fault panics; none of its state is used afterwards.
     let result = catch_unwind(AssertUnwindSafe(|| {
         if on_terminal {
             draw_while(progress, || run(&|_| ()))
@@ -432,7 +431,7 @@ fn failed(error: &RunError) -> Failure {
     }
 }
 
-/// What is said when the simulator finds a fault in itself.
+/// The error message for an internal fault of the simulator.
 fn fault(arguments: &Arguments, job: &Job, seeds: u32) -> Failure {
     let mut replay = format!("gigatcp run {}", quoted(&arguments.plan.to_string_lossy()));
     for change in &arguments.overrides {
@@ -477,8 +476,8 @@ fn say_end(record: &RunRecord, wanted: usize, started: Instant, signal: Option<S
     ));
 }
 
-/// Moves what was captured to a folder of another name: a partial result
-/// must not replace a complete one of the same plan and seed.
+/// Moves the captures to a directory of another name: a partial result must not replace a complete
+/// one of the same plan and seed.
 fn hand_over(from: &Folder, to: &Folder) -> Result<(), Failure> {
     let moved = fs::read_dir(from.path()).and_then(|entries| {
         for entry in entries {
@@ -490,7 +489,7 @@ fn hand_over(from: &Folder, to: &Folder) -> Result<(), Failure> {
     moved.map_err(|error| Failure::io("move the captures", &error))
 }
 
-/// Writes record and page, and gives the folder its name.
+/// Writes record and page, and gives the directory its final name.
 fn store(folder: Folder, report: &Report<'_>, interrupt: &Interrupt) -> Result<PathBuf, Failure> {
     let stored = folder
         .write_record(report.run)

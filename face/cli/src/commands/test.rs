@@ -47,10 +47,10 @@ use gigatcp_meter::tester::{self, Outcome as Measured, TestError};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::Outcome;
+use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::whole_file::WholeFile;
 
 /// Form of what is printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -386,7 +386,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 fn store(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
     if let Some(place) = &arguments.readings {
         let readings = tester::Readings::of(measured).to_json();
-        WholeFile::write(place, readings.to_string().as_bytes())?;
+        AtomicFile::write(place, readings.to_string().as_bytes())?;
         output::say(&format!("readings: {}", place.display()));
     }
     if arguments.report.is_none() && arguments.save.is_none() {
@@ -395,13 +395,13 @@ fn store(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
     let record = record::of(measured);
     if let Some(place) = &arguments.report {
         let page = gigatcp_report::Report::new(&record, None).html();
-        WholeFile::write(place, page.as_bytes())?;
+        AtomicFile::write(place, page.as_bytes())?;
         output::say(&format!("report: {}", place.display()));
     }
     if let Some(place) = &arguments.save {
         let text = serde_json::to_vec_pretty(&record)
             .map_err(|error| Failure::fault(format!("the result cannot be written: {error}")))?;
-        WholeFile::write(place, &text)?;
+        AtomicFile::write(place, &text)?;
         output::say(&format!("result: {}", place.display()));
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! `gigatcp theory`: what the literature expects of a path.
 //!
-//! Every figure is an equation of `gigatcp-theory`; here they are only asked
-//! for and aligned. Rates, times and segment sizes may be given several times
+//! Every figure is an equation of `gigatcp-theory`; this module only evaluates
+//! and aligns them. Rates, times and segment sizes may be given several times
 //! and are combined, so that a scaling law is a row to read along.
 
 mod view;

@@ -134,7 +134,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Whether two captures are to be judged together.
+    /// Whether two captures are to be analyzed jointly.
     fn is_joined(&self) -> bool {
         let is_file = |file: &PathBuf| file.is_file() && !file.ends_with("run.json");
         self.files.len() == 2 && self.files.iter().all(is_file)
@@ -437,7 +437,7 @@ fn named_twice(file: &Path) -> Failure {
     let twice = terminal(&file.display().to_string());
     Failure::new(format!("{twice} is named twice"))
         .effect("nothing was read: two captures of a connection come from two places")
-        .hint("name it once, or the capture of another place beside it")
+        .hint("name it once, or add a capture from another capture point")
 }
 
 /// Whether two names are those of one file.

@@ -113,7 +113,7 @@ class Steps {
     this.column = { at, low: y, high: y, last: y };
   }
 
-  // Straight to there: nobody knows the steps.
+  // A step to the value: what happened between is not known.
   slope(time, value) {
     this.flush();
     const at = this.panel.px(time), y = this.panel.py(value);
@@ -227,7 +227,7 @@ class Letters {
     g.font = FONT;
   }
 
-  // Where nothing is in the way: further up, or beside it where the frame ends.
+  // In the first free place: above, or to the side at the frame's end.
   raised([px, py], taken) {
     const { left, right, top } = this.panel;
     for (const aside of [0, -2, 2, -4, 4]) {

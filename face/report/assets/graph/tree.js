@@ -1,4 +1,4 @@
-// A graph in memory: summaries of blocks of neighbouring packets, levels above
+// A graph in memory: summaries of blocks of neighboring packets, levels above
 // them of eight blocks each, and below them the packets of those blocks that
 // the page holds.
 

@@ -1,5 +1,5 @@
-//! The summary of a block of neighbouring points: the least and most of
-//! everything, so that it can stand for them where it is narrow.
+//! The summary of a block of neighboring points: the minimum and maximum of each value, so that it
+//! can replace the points where it is narrow.
 
 use gigatcp_flows::Kind;
 
@@ -30,8 +30,7 @@ impl State {
         self.next.saturating_sub(self.una)
     }
 
-    /// Takes a point in. An acknowledgment below SND.UNA is an old one and
-    /// says nothing of the window.
+    /// Adds a point. An ACK below SND.UNA is an old one, and its window is ignored.
     pub(super) fn take(&mut self, point: &Point) {
         self.at_ns = point.at_ns;
         self.frame = point.frame;
@@ -51,9 +50,9 @@ impl State {
 /// A low and a high; empty where the low one is higher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
-    /// The least.
+    /// The minimum.
     pub low: u64,
-    /// The most.
+    /// The maximum.
     pub high: u64,
 }
 
@@ -117,7 +116,7 @@ pub struct Summary {
     pub points: u32,
     /// Of them, with data.
     pub data: u32,
-    /// Of these, sent again.
+    /// Of these, retransmissions.
     pub again: u32,
     /// Octets of all data, each transmission of them.
     pub octets: u64,
@@ -125,7 +124,7 @@ pub struct Summary {
     pub marks: u32,
     /// Data sent for the first time.
     pub new: Extent,
-    /// Data sent again.
+    /// Retransmitted data.
     pub repeated: Extent,
     /// SACK blocks.
     pub sack: Extent,

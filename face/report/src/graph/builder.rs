@@ -17,7 +17,7 @@ const LEAST_POINTS: u32 = 32;
 /// after compression, so that what a page keeps is chosen from enough.
 const MOST_DETAIL: usize = 24 << 20;
 
-/// Where the points of a block are; nothing where they were let go.
+/// Where the points of a block are; `None` if they were dropped.
 type Place = Option<(usize, usize)>;
 
 /// The graph of one direction of a connection: what the page draws.
@@ -65,7 +65,7 @@ impl GraphBuilder {
         }
     }
 
-    /// The same, holding only so many octets of packed points.
+    /// Sets the maximum number of octets of packed points.
     #[must_use]
     pub const fn with_detail_limit(mut self, octets: usize) -> Self {
         self.most_detail = octets;
@@ -166,7 +166,7 @@ impl Graph {
         self.places[block].map(|(from, to)| &self.details[from..to])
     }
 
-    /// The points of a block; none where they were let go.
+    /// The points of a block; none if they were dropped.
     pub fn points_of(&self, block: usize) -> impl Iterator<Item = Point> {
         let summary = self.blocks[block];
         let detail = self.detail(block);

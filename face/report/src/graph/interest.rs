@@ -1,7 +1,7 @@
 //! Which blocks keep their points where there is no room for all.
 //!
-//! First where something happens, then its neighbours, then evenly over the
-//! rest: runs of neighbouring blocks in the order of their bits reversed, so
+//! First blocks with events, then their neighbors, then evenly over the rest: runs of neighboring
+//! blocks in the order of their bits reversed, so
 //! that any number of them is spread over the whole.
 
 use gigatcp_flows::Kind;
@@ -69,7 +69,7 @@ pub(super) fn order(blocks: &[Summary]) -> Vec<usize> {
         let low = index.saturating_sub(1);
         let high = (index + 1).min(own.len() - 1);
         let least = own[low..=high].iter().min().copied().unwrap_or(4);
-        // Beside trouble is where its cause and its end are seen.
+        // The cause and the end of an event are visible in the blocks next to it.
         own[index].min(if least < 2 { least + 1 } else { 4 })
     };
     let mut order: Vec<(u8, u32, usize)> = (0..blocks.len())

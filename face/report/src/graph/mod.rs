@@ -6,7 +6,7 @@
 //! | `point.rs` | a packet as the graph sees it |
 //! | `watch.rs` | from what `gigatcp-flows` says of packets to points |
 //! | `builder.rs` | points in, blocks out |
-//! | `block.rs` | the summary of a block of neighbouring points |
+//! | `block.rs` | the summary of a block of neighboring points |
 //! | `detail.rs` | the points of a block, packed |
 //! | `interest.rs` | which blocks keep their points where there is no room for all |
 //! | `varint.rs`, `base64.rs`, `pack.rs` | the octets that a page carries |
@@ -14,10 +14,10 @@
 //! | `xplot.rs`, `csv.rs` | the same for other programs |
 //! | `row.rs` | a packet as a row of a table |
 //!
-//! A page holds the summary of every block of neighbouring packets, and the
+//! A page holds the summary of every block of neighboring packets, and the
 //! packets of as many blocks as there is room for: where something happens
 //! first, then evenly all over. The page builds the levels above the blocks
-//! itself. A summary has the least and most of everything in it, so that a
+//! itself. A summary has the minimum and maximum of every value in it, so that a
 //! block no wider than a pixel is drawn as its packets would be (the idea of
 //! `thin.rs`, for a picture that can be zoomed).
 //!

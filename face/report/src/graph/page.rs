@@ -18,7 +18,7 @@ use crate::html::{PageKind, head};
 /// Octets of a page with large graphs, or nearly.
 pub const PAGE_BUDGET: usize = 2_900_000;
 
-/// What is there beside the data.
+/// Approximate size in octets of a page without its data.
 const FRAME: usize = 90_000;
 
 const STYLE: &str = include_str!("../../assets/graph/graph.css");
@@ -61,7 +61,7 @@ pub struct Said {
     pub findings: Vec<(String, Vec<String>)>,
 }
 
-/// A graph, and what is said beside it.
+/// A graph and the text shown next to it.
 #[derive(Debug)]
 pub struct Plotted<'a> {
     /// What to choose it by.

@@ -43,8 +43,7 @@ pub struct Point {
     pub frame: u64,
     /// When it passed, in nanoseconds since the connection's first packet.
     pub at_ns: u64,
-    /// What it is: the bits of [`Kinds`], and of [`Point::SYN`] and its
-    /// neighbours.
+    /// What it is: the bits of [`Kinds`], of [`Point::SYN`] and of the constants next to it.
     pub marks: u32,
     /// What it carries.
     pub what: What,
@@ -66,7 +65,7 @@ impl Point {
         kinds.chain(flags).collect()
     }
 
-    /// Whether it was sent again.
+    /// Whether it is a retransmission.
     #[must_use]
     pub const fn is_again(&self) -> bool {
         self.marks & Self::of_kinds(&Kind::RETRANSMISSIONS) != 0

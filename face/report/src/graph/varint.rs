@@ -1,5 +1,5 @@
-//! Whole numbers in as few octets as they need: seven bits an octet, the least
-//! first, the eighth says that more follow (LEB128, as in DWARF 5 section 7.6).
+//! Whole numbers in as few octets as they need: seven bits an octet, in little-endian order; the
+//! eighth bit says that more follow (LEB128, as in DWARF 5 section 7.6).
 
 /// Writes `value`.
 #[inline]

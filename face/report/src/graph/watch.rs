@@ -11,8 +11,8 @@ use gigatcp_wire::Flags;
 use super::builder::{Graph, GraphBuilder};
 use super::point::{Point, SackRange, What};
 
-/// A direction with fewer than one packet of data in so many of the other's is
-/// not drawn beside it.
+/// A direction is not drawn next to the other one if it has fewer than one data packet per this
+/// many of the other's.
 const LESSER: u64 = 16;
 
 /// What a packet can be as one that carries data.
@@ -176,8 +176,7 @@ fn flags(packet: &Observed) -> u32 {
 }
 
 impl Stream {
-    /// What the packet carries of the stream; nothing of a bare answer to the
-    /// other one.
+    /// The stream data that the packet carries; `None` for a pure ACK of the other direction.
     #[inline]
     fn data(
         &self,

@@ -1,7 +1,7 @@
 //! Graphs as xplot and its relatives read them: text, a command a line.
 //!
-//! Colours and letters are tcptrace's, so that whoever knows its graphs can
-//! read these: data white, sent again red with `R`, late pink with `O`, the
+//! Colors and letters are tcptrace's, so that its users can read these graphs: data white,
+//! retransmissions red with `R`, late pink with `O`, the
 //! acknowledgment line green, the window line yellow, SACK purple with `S`.
 //! Blocks whose points were let go are drawn as one line from corner to corner
 //! (tcptrace writes each packet, gigabytes of them; the whole is in the CSV
@@ -285,7 +285,7 @@ impl Xplot<'_> {
         Ok(())
     }
 
-    /// The rate of each of so many equal intervals, and of all until then.
+    /// The rate of each of `INTERVALS` equal intervals, and of all until then.
     fn throughput(&self, out: &mut impl Write) -> io::Result<()> {
         const INTERVALS: u64 = 1_000;
         self.head(out, TIME_VALUE, "throughput", "octets per second")?;
@@ -299,7 +299,7 @@ impl Xplot<'_> {
         let mut last = (0, 0);
         let mut rate_before = 0;
         for (at_ns, una) in self.acknowledged() {
-            // Whole intervals may pass in silence.
+            // Whole intervals may pass without an ACK.
             while at_ns >= since.0 + step {
                 let until = since.0 + step;
                 let rate = per_second(last.1 - since.1, step);

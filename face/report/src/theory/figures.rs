@@ -36,7 +36,7 @@ pub struct Questions<'a> {
     pub losses: &'a [Probability],
     /// Which rate with this window?
     pub windows: &'a [Bytes],
-    /// How long for so much data?
+    /// Amounts of data whose transfer time is calculated.
     pub transfers: &'a [Bytes],
 }
 

@@ -1,4 +1,4 @@
-//! Buffers that the route replaces in silence.
+//! Buffers that the route replaces silently.
 
 use std::sync::OnceLock;
 

@@ -28,7 +28,7 @@ use gigatcp_script::stack::Unsupported;
 
 pub(crate) use counters::Counters;
 
-use crate::lab::DEVICE;
+use crate::test_netns::DEVICE;
 use gigatcp_linux::device;
 use gigatcp_linux::settings;
 

@@ -21,7 +21,7 @@ mod reading;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, UdpSocket};
 
-use gigatcp_linux::{LabError, Step, settings};
+use gigatcp_linux::{SetupError, Step, settings};
 use gigatcp_live::{Device, DeviceConfig, Options, Scheduling, Stack, Stream};
 use gigatcp_protocol::iperf3::{Direction, Parameters, Transport};
 use gigatcp_units::{Bytes, Instant, Rate};
@@ -52,8 +52,8 @@ impl Engine {
     /// have different numbers, such as that of the process.
     ///
     /// # Errors
-    /// [`LabError`]: the step that failed, and what is missing.
-    pub fn open(number: u32) -> Result<Self, LabError> {
+    /// [`SetupError`]: the step that failed, and what is missing.
+    pub fn open(number: u32) -> Result<Self, SetupError> {
         let mut config = DeviceConfig {
             name: format!("giga{number}"),
             ..DeviceConfig::default()
@@ -77,7 +77,7 @@ impl Engine {
             ..Scheduling::default()
         };
         let stack = Stack::start_with(device, scheduling)
-            .map_err(|cause| LabError::new(Step::Thread, cause))?;
+            .map_err(|cause| SetupError::new(Step::Thread, cause))?;
         Ok(Self { stack, config })
     }
 

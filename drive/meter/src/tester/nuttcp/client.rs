@@ -191,7 +191,7 @@ impl<'a> Test<'a> {
         let link = self.transfer.as_ref().map(|transfer| transfer.link.clone());
         self.receive(until, link.as_deref());
         if let Some(link) = &link {
-            link.alarm.hush();
+            link.event_fd.clear();
         }
         let now = Instant::now();
         let is_waiting = self.transfer.is_none() && now > self.begun_at + QUEUED_AFTER;
@@ -214,7 +214,7 @@ impl<'a> Test<'a> {
                         read: true,
                         write: false,
                     };
-                    let _ = poll::wait([(link.alarm.as_fd(), interest)], Some(wait));
+                    let _ = poll::wait([(link.event_fd.as_fd(), interest)], Some(wait));
                 }
                 None => std::thread::sleep(wait),
             }
@@ -222,7 +222,7 @@ impl<'a> Test<'a> {
         }
         match self
             .wire
-            .receive(until, link.map(|link| link.alarm.as_fd()))
+            .receive(until, link.map(|link| link.event_fd.as_fd()))
         {
             Ok(Arrival::Bytes(bytes)) => {
                 self.heard_at = Instant::now();

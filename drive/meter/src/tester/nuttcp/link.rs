@@ -19,7 +19,7 @@ use super::super::stream::{Counters, Role, Shared, Socket};
 use super::super::tcp;
 use super::turns::Turns;
 use crate::View;
-use crate::system::poll::Alarm;
+use crate::system::poll::EventFd;
 use crate::system::{clock, datagrams};
 
 /// Time between two looks at a sender's retransmissions, which its buffers carry.
@@ -41,7 +41,7 @@ pub(in super::super) struct Link {
     pub(super) agreed: Agreed,
     pub(super) turns: Turns,
     /// Rings when a transfer begins or a thread ends.
-    pub(super) alarm: Alarm,
+    pub(super) event_fd: EventFd,
     /// Reads or writes of all streams.
     pub(super) calls: AtomicU64,
     /// Retransmissions as the sender's buffers tell.
@@ -61,7 +61,7 @@ impl Link {
         let (streams, block) = (parameters.streams, parameters.buffer_bytes);
         Ok(Self {
             turns: Turns::new(streams.into(), block as usize, limit),
-            alarm: Alarm::new()?,
+            event_fd: EventFd::new()?,
             calls: AtomicU64::new(0),
             stamped: AtomicU32::new(0),
             window: AtomicU32::new(NO_WINDOW),
@@ -111,8 +111,8 @@ impl Link {
     }
 
     /// A thread has ended.
-    pub(in super::super) fn ring(&self) {
-        self.alarm.ring();
+    pub(in super::super) fn wake(&self) {
+        self.event_fd.wake();
     }
 
     /// Sends whole buffers in turn; the end of the stream is the end of the transfer.
@@ -310,7 +310,7 @@ impl Link {
             *counters.udp.lock().unwrap_or_else(PoisonError::into_inner) = counts;
             is_finished = receiver.is_finished();
             if was_receiving != receiver.is_receiving() {
-                self.alarm.ring();
+                self.event_fd.wake();
             }
         }
         self.calls.fetch_add(calls, Ordering::AcqRel);

@@ -173,7 +173,7 @@ fn streams(served: &mut Served, stops: &dyn Fn() -> bool) -> io::Result<Vec<Sock
             return Ok(sockets);
         }
         let until = deadline.min(Instant::now() + STEP);
-        let waker = Some(served.mailbox.alarm.as_fd());
+        let waker = Some(served.mailbox.event_fd.as_fd());
         if let Ok(Arrival::Closed) | Err(_) = served.wire.receive(until, waker) {
             return Err(io::Error::other("the client has closed"));
         }
@@ -220,13 +220,13 @@ fn step(
     let now = Instant::now();
     let until = transfer.poll_timeout();
     let until = until.map_or(now + STEP, |due| due.min(now + STEP));
-    let waker = Some(transfer.link.alarm.as_fd());
+    let waker = Some(transfer.link.event_fd.as_fd());
     match served.wire.receive(until, waker) {
         Ok(Arrival::Bytes(bytes)) => served.server.handle_bytes(&bytes),
         Ok(Arrival::Nothing) => {}
         Ok(Arrival::Closed) | Err(_) => served.server.handle_closed(),
     }
-    transfer.link.alarm.hush();
+    transfer.link.event_fd.clear();
     let mut intervals = Vec::new();
     let mut both = |progress: Progress<'_>| {
         if let Progress::Interval(interval) = &progress {

@@ -173,7 +173,7 @@ impl Transfer {
         matches!(self.state, State::Over | State::Markers(2.., _))
     }
 
-    /// When to look next; `None`: when the link's alarm rings.
+    /// When to look next; `None`: when the link's event_fd rings.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
             State::Closed | State::Over => None,

@@ -17,7 +17,7 @@ use socket2::SockRef;
 
 use super::nuttcp::Requested;
 use super::{Notify, Render, Server, ServerNotice};
-use crate::system::poll::{self, Alarm};
+use crate::system::poll::{self, EventFd};
 use crate::tester::admission::Decision;
 use crate::tester::client::random;
 use crate::tester::nuttcp::ports::{DataPorts, Port};
@@ -123,7 +123,7 @@ impl Running {
 
 /// State that threads of tests share with the thread that accepts.
 pub(super) struct Shared {
-    pub(super) alarm: Alarm,
+    pub(super) event_fd: EventFd,
     pub(super) stop: AtomicBool,
     ended: Mutex<u64>,
 }
@@ -131,7 +131,7 @@ pub(super) struct Shared {
 /// The owner of a descriptor of the loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
-    Alarm,
+    EventFd,
     Iperf3,
     Datagrams,
     Nuttcp,
@@ -160,7 +160,7 @@ impl<'a> Hall<'a> {
             server,
             notify,
             shared: Arc::new(Shared {
-                alarm: Alarm::new()?,
+                event_fd: EventFd::new()?,
                 stop: AtomicBool::new(false),
                 ended: Mutex::new(0),
             }),
@@ -217,8 +217,8 @@ impl<'a> Hall<'a> {
         });
         let readable: Vec<usize> = readable.collect();
         self.read_pending(&readable);
-        if ready.contains(&Source::Alarm) {
-            self.shared.alarm.hush();
+        if ready.contains(&Source::EventFd) {
+            self.shared.event_fd.clear();
         }
         self.join_ended();
         for source in ready {
@@ -246,7 +246,7 @@ impl<'a> Hall<'a> {
         let mut all: Vec<(Source, BorrowedFd<'_>)> = vec![
             (Source::Iperf3, server.listener.as_fd()),
             (Source::Datagrams, server.datagrams.as_fd()),
-            (Source::Alarm, self.shared.alarm.as_fd()),
+            (Source::EventFd, self.shared.event_fd.as_fd()),
         ];
         if let Some(listener) = &server.nuttcp {
             all.push((Source::Nuttcp, listener.as_fd()));
@@ -635,7 +635,7 @@ impl Job {
             outcome: ended.outcome.as_ref(),
             end: &ended.end,
         });
-        self.shared.alarm.ring();
+        self.shared.event_fd.wake();
         ended
     }
 }

@@ -72,7 +72,7 @@ struct FlowKind {
     /// Its name in plans; "usual" is the control's own, or the profile's.
     slow_start: &'static str,
     max_ssthresh: Option<u32>,
-    /// Absent: none is asked for.
+    /// Absent: none is requested.
     send_buffer_bytes: Option<u64>,
     receive_buffer_bytes: Option<u64>,
 }
@@ -92,7 +92,7 @@ struct RouteView {
     nodes: Vec<String>,
     /// Links of the way there.
     links: Vec<String>,
-    /// Links of the way back.
+    /// Links of the reverse path.
     reverse_links: Vec<String>,
     /// Delays of all of them.
     base_rtt_ns: u64,
@@ -146,13 +146,13 @@ impl PlanView {
             self.seed,
         );
         text.push_str(&self.series_text());
-        for (names, surroundings) in self.surroundings() {
+        for (names, environment) in self.environment() {
             let whose = if names.len() == self.series.len() {
                 "all series".to_owned()
             } else {
                 names.join(", ")
             };
-            text.push_str(&format!("\npath and hosts of {whose}\n{surroundings}"));
+            text.push_str(&format!("\npath and hosts of {whose}\n{environment}"));
         }
         text
     }
@@ -185,10 +185,10 @@ impl PlanView {
     }
 
     /// Different paths and hosts, each with the names of its series.
-    fn surroundings(&self) -> Vec<(Vec<&str>, String)> {
+    fn environment(&self) -> Vec<(Vec<&str>, String)> {
         let mut groups: Vec<(Vec<&str>, String)> = Vec::new();
         for series in &self.series {
-            let text = series.surroundings();
+            let text = series.environment();
             match groups.iter_mut().find(|(_, known)| *known == text) {
                 Some((names, _)) => names.push(&series.name),
                 None => groups.push((vec![&series.name], text)),
@@ -253,7 +253,7 @@ impl SeriesView {
     }
 
     /// Path and hosts.
-    fn surroundings(&self) -> String {
+    fn environment(&self) -> String {
         let columns = [
             Align::Left,
             Align::Left,
@@ -510,7 +510,7 @@ fn stops(flows: &[&FlowView]) -> String {
     parts.join(" or ")
 }
 
-/// The least and the most of `values`, or the one that all are.
+/// Formats the minimum and maximum of `values`, or their common value.
 fn span<T: Ord + Copy + ToString>(values: impl Iterator<Item = T> + Clone) -> Option<String> {
     let (least, most) = (values.clone().min()?, values.max()?);
     Some(if least == most {
@@ -520,7 +520,7 @@ fn span<T: Ord + Copy + ToString>(values: impl Iterator<Item = T> + Clone) -> Op
     })
 }
 
-/// A time, or nothing where there is none.
+/// Formats a time; empty if there is none.
 fn time_text(ns: u64) -> String {
     match ns {
         0 => NONE.to_owned(),

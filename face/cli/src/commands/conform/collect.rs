@@ -9,7 +9,7 @@ use crate::nearest;
 /// A script that was found.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// The folder it is counted with.
+    /// The directory it is counted in.
     pub folder: String,
     /// Its file.
     pub path: PathBuf,
@@ -26,7 +26,7 @@ pub(super) fn collect(paths: &[PathBuf]) -> Result<Vec<Found>, Failure> {
         walk(path, &mut files).map_err(|error| {
             let failure = Failure::io(&format!("read {}", path.display()), &error)
                 .effect("no script was run");
-            match nearest::neighbour(path, "") {
+            match nearest::neighbor(path, "") {
                 Some(meant) if error.kind() == io::ErrorKind::NotFound => {
                     failure.hint(format!("did you mean `{}`?", meant.display()))
                 }

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gigatcp_kernel::LabError;
+use gigatcp_kernel::SetupError;
 use gigatcp_kernel::differences::{Differences, Standing, is_shared};
 use gigatcp_kernel::judge::{self, Case, IpVersion};
 use gigatcp_kernel::privilege;
@@ -19,13 +19,13 @@ use super::view::Judged;
 use crate::failure::Failure;
 use crate::output;
 
-/// The file that lists where Linux differs, beside the folder of scripts.
+/// The file that lists where Linux differs, in the parent of the script directory.
 const LIST: &str = "differences.toml";
 
-/// The folder of shared scripts, beside the list.
+/// The directory of shared scripts, next to the list.
 const SCRIPTS: &str = "script";
 
-/// Judges all scripts; or gives the exit status of a second process that did,
+/// Runs all scripts, or returns the exit status of a second process that did,
 /// because it could be given the privilege that this one has not.
 pub(super) fn judge(
     found: &[Found],
@@ -79,7 +79,7 @@ pub(super) fn judge(
     Ok(Ok(judged))
 }
 
-/// The versions a script is run over: its own, or what was asked for.
+/// The IP versions a script is run over: its own, or the requested one.
 fn versions(arguments: &Arguments, chosen: Option<&str>) -> Vec<IpVersion> {
     match chosen {
         Some(name) => IpVersion::from_name(name).into_iter().collect(),
@@ -135,7 +135,7 @@ fn style() -> ProgressStyle {
         .progress_chars("=> ")
 }
 
-fn failure(error: LabError) -> Failure {
+fn failure(error: SetupError) -> Failure {
     let failure = Failure::new(error.to_string()).effect("no script was run");
     match error.hint() {
         Some(hint) => failure.hint(hint),
@@ -143,7 +143,7 @@ fn failure(error: LabError) -> Failure {
     }
 }
 
-/// The lists of differences beside the scripts, each read once.
+/// The lists of differences, one per tree of scripts, each read once.
 struct Lists {
     lists: BTreeMap<PathBuf, Differences>,
 }
@@ -166,8 +166,8 @@ impl Lists {
         Ok(Self { lists })
     }
 
-    /// The list beside the folder a script lies in, and the script's name in
-    /// it.
+    /// The list that applies to a script, and the script's name relative to the directory of shared
+    /// scripts.
     fn of_script(&self, path: &Path) -> Option<(&Differences, String)> {
         let folder = list_folder(path)?;
         let name = path.strip_prefix(folder.join(SCRIPTS)).ok()?;
@@ -181,7 +181,7 @@ impl Lists {
     }
 }
 
-/// The folder above a script that holds a list and the folder of scripts.
+/// The directory above a script that contains a list and the script directory.
 fn list_folder(path: &Path) -> Option<PathBuf> {
     let above = path.ancestors().skip(1);
     let holds =

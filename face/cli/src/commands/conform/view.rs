@@ -105,7 +105,7 @@ impl Judged {
     pub(super) fn stale(mut self) -> Self {
         self.result = Result::Failed("listed as a difference, and none".to_owned());
         self.story = format!(
-            "{}: listed in differences.toml, and met: strike the entry out",
+            "{}: listed in differences.toml, but passes: delete the entry",
             self.file
         );
         self
@@ -129,7 +129,7 @@ pub(super) struct Summary {
     retried: Vec<Line>,
 }
 
-/// A folder.
+/// A directory of scripts.
 #[derive(Serialize, Clone, Default, Debug)]
 struct Folder {
     folder: String,
@@ -207,7 +207,7 @@ impl Summary {
 
     pub(super) fn text(&self) -> String {
         let with_listed = !self.listed.is_empty();
-        let heading = ["folder", "passed", "failed", "listed", "unsupported"];
+        let heading = ["directory", "passed", "failed", "listed", "unsupported"];
         let heading = heading
             .into_iter()
             .filter(|word| with_listed || *word != "listed");

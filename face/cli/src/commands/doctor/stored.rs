@@ -6,8 +6,8 @@ use std::path::Path;
 use gigatcp_doctor::HostFacts;
 use gigatcp_doctor::facts::SCHEMA;
 
+use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;
-use crate::whole_file::WholeFile;
 
 /// Reads facts from a file of `--save`.
 pub(super) fn read(file: &Path) -> Result<HostFacts, Failure> {
@@ -35,5 +35,5 @@ pub(super) fn read(file: &Path) -> Result<HostFacts, Failure> {
 pub(super) fn write(file: &Path, facts: &HostFacts) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(facts)
         .map_err(|error| Failure::fault(format!("facts cannot be stored: {error}")))?;
-    WholeFile::write(file, (text + "\n").as_bytes())
+    AtomicFile::write(file, (text + "\n").as_bytes())
 }

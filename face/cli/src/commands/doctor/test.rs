@@ -9,8 +9,8 @@ use gigatcp_units::grammar::{human_duration, human_rate};
 use gigatcp_units::{Duration, Rate};
 use serde::{Deserialize, Serialize};
 
+use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;
-use crate::whole_file::WholeFile;
 
 /// The schema of stored tests.
 const SCHEMA: &str = "gigatcp.doctor-test/1";
@@ -199,7 +199,7 @@ pub(super) fn write(file: &Path, destination: &str, tests: &[Test]) -> Result<()
     };
     let text = serde_json::to_string_pretty(&stored)
         .map_err(|error| Failure::fault(format!("tests cannot be stored: {error}")))?;
-    WholeFile::write(file, (text + "\n").as_bytes())
+    AtomicFile::write(file, (text + "\n").as_bytes())
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! The commands at both ends: starting them, waiting for them, and passing on
-//! what somebody wishes.
+//! The commands at both ends: starts them, waits for them, and forwards signals to them.
 
 use std::ffi::OsString;
 use std::io;
@@ -8,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gigatcp_emulate::{Addresses, Emulator, Side};
-use gigatcp_linux::Enclosure;
-use gigatcp_linux::enclosure::{interrupt, terminate};
+use gigatcp_linux::PidNamespace;
+use gigatcp_linux::pid_namespace::{interrupt, terminate};
 
 use crate::failure::Failure;
 use crate::output;
@@ -26,15 +25,15 @@ const STEP: Duration = Duration::from_millis(5);
 /// The commands.
 pub(super) struct Jobs {
     /// What everything runs in, and ends with.
-    enclosure: Enclosure,
+    pid_namespace: PidNamespace,
     server: Option<Child>,
 }
 
 impl Jobs {
     /// None yet.
-    pub(super) fn new(enclosure: Enclosure) -> Self {
+    pub(super) fn new(pid_namespace: PidNamespace) -> Self {
         Self {
-            enclosure,
+            pid_namespace,
             server: None,
         }
     }
@@ -42,12 +41,12 @@ impl Jobs {
     /// Starts the server's command and waits until something listens there.
     pub(super) fn serve(&mut self, emulator: &Emulator, text: &str) -> Result<(), Failure> {
         let mut command = Command::new("/bin/sh");
-        // On stdout stands what the command itself has to say.
+        // stdout is reserved for the command's own output.
         let out = Stdio::from(std::io::stderr());
         command.args(["-c", text]).stdin(Stdio::null()).stdout(out);
         environment(&mut command);
         let started = self
-            .enclosure
+            .pid_namespace
             .start(command, emulator.namespace(Side::Server));
         let server = started.map_err(|error| unstarted("/bin/sh", &error))?;
         let server = self.server.insert(server);
@@ -65,8 +64,8 @@ impl Jobs {
         }
         let seconds = PATIENCE.as_secs();
         output::say(&format!(
-            "the server's command listens to nothing after {seconds} s; the command is started all the \
-             same"
+            "the server's command has no listening socket after {seconds} s; the command is started \
+            anyway"
         ));
         Ok(())
     }
@@ -77,7 +76,7 @@ impl Jobs {
         command.args(&words[1..]);
         environment(&mut command);
         let started = self
-            .enclosure
+            .pid_namespace
             .start(command, emulator.namespace(Side::Client));
         started.map_err(|error| unstarted(&words[0].to_string_lossy(), &error))
     }
@@ -91,11 +90,11 @@ impl Jobs {
                 thread::sleep(STEP);
             }
         }
-        drop(self.enclosure);
+        drop(self.pid_namespace);
     }
 }
 
-/// What a wish to end becomes. The terminal has sent its Ctrl-C to the command
+/// Forwards a termination signal to the command. The terminal has sent its Ctrl-C to the command
 /// as well; the command decides, and a second one ends everything.
 pub(super) fn pass_on(signal: i32, is_from_terminal: bool, command: &Child) {
     // It may have ended in this moment, which is what was wished.
@@ -125,8 +124,8 @@ fn unstarted(name: &str, error: &io::Error) -> Failure {
     }
 }
 
-/// Whether a socket of the server's end waits for somebody: TCP that listens
-/// (state 10 of `proc_pid_net(5)`), or UDP (state 7).
+/// Whether a socket at the server's end is ready for clients: a listening TCP socket (state 10 of
+/// `proc_pid_net(5)`) or a UDP socket (state 7).
 fn is_listening(emulator: &Emulator) -> bool {
     let tables = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
     let look = || {

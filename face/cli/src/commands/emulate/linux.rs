@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use gigatcp_capture::SnapLength;
 use gigatcp_emulate::{Emulator, EmulatorConfig, EmulatorError, Side, Snapshot, Watch};
-use gigatcp_linux::{Enclosure, LabError, Step, settings, terminal};
+use gigatcp_linux::{PidNamespace, SetupError, Step, settings, terminal};
 use gigatcp_report::number::counted;
 use gigatcp_run::live::capture::{Capture, Handle};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -22,10 +22,10 @@ use super::sysctl;
 use super::uplink;
 use super::view::{self, MachineDrops};
 use super::{Arguments, End};
+use crate::atomic_file::{self, AtomicFile};
 use crate::commands::{Outcome, privilege};
 use crate::failure::Failure;
 use crate::output;
-use crate::whole_file::{self, WholeFile};
 
 /// Time between two looks at the command.
 const STEP: Duration = Duration::from_millis(5);
@@ -46,10 +46,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut control = control(arguments, source, found)?;
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
-    whole_file::signals_are_heard();
+    atomic_file::signals_are_heard();
     if let Some(file) = &arguments.json {
         // An hour later would be late to say so.
-        WholeFile::check(file).map_err(|failure| failure.effect("nothing was run"))?;
+        AtomicFile::check(file).map_err(|failure| failure.effect("nothing was run"))?;
     }
     let begun = arguments
         .capture
@@ -57,7 +57,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         .map(|file| begin(arguments, file));
     let (watch, written) = begun.transpose()?.unzip();
     // Before the path has memory that the keeper would share.
-    let mut jobs = Jobs::new(Enclosure::new().map_err(|error| privilege::lab_failure(&error))?);
+    let mut jobs =
+        Jobs::new(PidNamespace::new().map_err(|error| privilege::setup_failure(&error))?);
     let emulator = Emulator::start(&config, watch).map_err(|error| failure(&error))?;
     let uplink = arguments.uplink.as_ref();
     let uplink = uplink.map(|interface| uplink::open(&emulator, interface));
@@ -93,7 +94,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let record = view::record(&snapshot, machine, &changed, status);
         let text = serde_json::to_string_pretty(&record)
             .map_err(|error| Failure::fault(format!("cannot write JSON: {error}")))?;
-        WholeFile::write(file, format!("{text}\n").as_bytes())?;
+        AtomicFile::write(file, format!("{text}\n").as_bytes())?;
     }
     if let (Some(packets), Some(file)) = (written?, &arguments.capture)
         && !arguments.quiet
@@ -106,14 +107,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 /// A capture that is being written, which stands there when it is whole.
 struct Written {
-    file: WholeFile,
+    file: AtomicFile,
     handle: Handle,
 }
 
 /// Begins it before anything runs.
 fn begin(arguments: &Arguments, place: &Path) -> Result<(Box<dyn Watch>, Written), Failure> {
     let said = |failure: Failure| failure.effect("nothing was run");
-    let file = WholeFile::begin(place).map_err(said)?;
+    let file = AtomicFile::begin(place).map_err(said)?;
     let out = file.handle();
     let out =
         out.map_err(|error| said(Failure::io(&format!("write {}", place.display()), &error)))?;
@@ -177,7 +178,7 @@ fn control(
     }
 }
 
-/// Everything that was asked for.
+/// The emulator's configuration as requested by the arguments.
 fn config(arguments: &Arguments, found: &Found) -> Result<EmulatorConfig, Failure> {
     let setting = |text: &String| match text.split_once('=') {
         Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
@@ -198,7 +199,7 @@ fn config(arguments: &Arguments, found: &Found) -> Result<EmulatorConfig, Failur
     })
 }
 
-/// Waits for the command, shows how it goes, and passes on wishes to end.
+/// Waits for the command, shows its progress, and forwards termination signals.
 fn attend(
     arguments: &Arguments,
     emulator: &Emulator,
@@ -263,7 +264,7 @@ impl Screen {
         self.drawn = Instant::now();
         let now = emulator.snapshot();
         let mut out = std::io::stderr().lock();
-        // Nobody may be there to see it.
+        // stderr may be closed.
         let _ = if terminal::is_ours(&std::io::stderr()) {
             self.has_line = true;
             // A line that wraps could not be taken back.
@@ -286,18 +287,17 @@ impl Screen {
 
 fn failure(error: &EmulatorError) -> Failure {
     match error {
-        EmulatorError::Lab(error) if error.step == Step::Setting => setting_failure(error),
-        EmulatorError::Lab(error) => privilege::lab_failure(error),
+        EmulatorError::Setup(error) if error.step == Step::Setting => setting_failure(error),
+        EmulatorError::Setup(error) => privilege::setup_failure(error),
         EmulatorError::Hop(_) => Failure::new(error.to_string()).effect("nothing was run"),
-        EmulatorError::Stopped(_) => {
-            Failure::new(error.to_string()).effect("what the command did since then tells nothing")
-        }
+        EmulatorError::Stopped(_) => Failure::new(error.to_string())
+            .effect("what the command measured since then is invalid"),
     }
 }
 
 /// A setting that was not taken; what it may be that was meant.
-fn setting_failure(error: &LabError) -> Failure {
-    let failure = privilege::lab_failure(error);
+fn setting_failure(error: &SetupError) -> Failure {
+    let failure = privilege::setup_failure(error);
     let name = error.what.split(" = ").next().unwrap_or_default();
     match error.cause.kind() {
         ErrorKind::NotFound | ErrorKind::InvalidInput if settings::read(name).is_err() => {

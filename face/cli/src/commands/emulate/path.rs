@@ -29,9 +29,9 @@ pub(super) struct Found {
     pub(super) seed: u64,
 }
 
-/// Packets that fit into the queue of a path nobody has described, as in plans.
+/// Default queue limit in packets of a path, as in plans.
 const LEAST_DEFAULT_QUEUE: u64 = 100;
-/// The MTU where nobody says.
+/// The default MTU.
 const DEFAULT_MTU: u64 = 1500;
 
 /// What says what the path is.
@@ -161,8 +161,8 @@ impl Source {
     }
 }
 
-/// The series whose path is meant; says which where it was not asked for and
-/// could matter.
+/// The series whose path is used; names it on stderr if it was not requested and the choice
+/// matters.
 fn series<'a>(plan: &'a Plan, wanted: Option<&str>, is_quiet: bool) -> Result<&'a Series, Failure> {
     let names: Vec<&str> = plan
         .series

@@ -1,4 +1,4 @@
-//! What somebody may have meant who names a setting that there is not.
+//! Suggests existing settings for one that does not exist.
 
 use crate::nearest::nearest;
 

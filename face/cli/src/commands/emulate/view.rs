@@ -17,8 +17,8 @@ const WAYS: [&str; 2] = ["client -> server", "server -> client"];
 /// The form of the JSON.
 const SCHEMA: &str = "gigatcp.emulate/2";
 
-/// A line of how it goes, with rates since `before`: of both directions where so
-/// many columns are enough, of one after the other where they are not.
+/// A progress line with rates since `before`: of both directions if `columns` suffice, otherwise of
+/// one direction at a time.
 pub(super) fn line(before: &Snapshot, now: &Snapshot, columns: usize) -> String {
     let seconds = now.at.saturating_sub(before.at).as_secs_f64().max(1e-3);
     let ways = now.ways.iter().zip(&before.ways).zip(["->", "<-"]);
@@ -213,13 +213,13 @@ fn carried(way: &Way) -> String {
     text
 }
 
-/// What the path is not to blame for, and nobody should overlook.
+/// Findings that the path did not cause and that must not be overlooked.
 fn notes(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> Vec<String> {
     let mut notes = Vec::new();
     if snapshot.stalls > 0 {
         let stalls = counted(snapshot.stalls, "time");
         notes.push(format!(
-            "this machine had no processor for the path {stalls}, for 10 ms or more"
+            "the emulator thread was not scheduled {stalls}, for 10 ms or more"
         ));
     }
     let mut refusals = snapshot.ways.iter().map(|way| way.device.one_by_one);
@@ -263,7 +263,7 @@ fn notes(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> Vec<String> {
     notes
 }
 
-/// Packets of which something befell so many, whole or as super-segments.
+/// `count` packets and the verb, including packets inside super-segments.
 fn were(count: u64) -> String {
     if count == 1 {
         "1 packet or super-segment was".into()

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 pub(in crate::commands) struct Whose<'a> {
     pub connection: &'a Connection,
     pub side: Side,
-    /// What only the detailed view counts, where it was asked for.
+    /// Counts for the detailed view, if requested.
     pub detail: Option<&'a Detail>,
     /// Where it went, likewise.
     pub surroundings: Option<CaptureContext>,
@@ -377,7 +377,7 @@ fn acknowledgments(detail: &Detail) -> Vec<Fact> {
     ]
 }
 
-/// How long a segment waited before it was sent again.
+/// How long a segment waited before its retransmission.
 fn repeats(detail: &Detail) -> Vec<Fact> {
     let intervals: Spread = detail.repeat_intervals();
     vec![

@@ -1,5 +1,5 @@
-//! `gigatcp flows --flags wireshark`: what tshark says of each packet, and what
-//! is so where that is wrong.
+//! `gigatcp flows --flags wireshark`: tshark's analysis flags of each packet, and the correct ones
+//! where tshark is wrong.
 //!
 //! A line for each packet that tshark flags or ought to, written as the
 //! capture is read, and a table of how often each flag is right. The flags are

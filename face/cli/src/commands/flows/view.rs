@@ -125,7 +125,7 @@ fn surroundings(capture: &Capture, index: usize, side: Side) -> Option<CaptureCo
     capture.outlines.of(&capture.counts.table, index, side)
 }
 
-/// Where a connection was captured, as seen by the data of whoever sent more.
+/// Where a connection was captured, relative to the side that sent more data.
 fn capture_point(capture: &Capture, index: usize, sender: Side) -> View {
     surroundings(capture, index, sender).map_or(View::Unknown, |about| about.view)
 }

@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 
 use super::super::Outcome;
 use super::{Arguments, Format, native, record, request, sums};
+use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::whole_file::WholeFile;
 use crate::{output, values};
 
 /// Runs before the interval is looked at.
@@ -224,7 +224,7 @@ impl Kept {
         let name = format!("{}-{:04}.json", since.as_millis(), self.count);
         let text = serde_json::to_vec_pretty(&record)
             .map_err(|error| Failure::fault(format!("the result cannot be written: {error}")))?;
-        WholeFile::write(&directory.join(name), &text)?;
+        AtomicFile::write(&directory.join(name), &text)?;
         variant.record.get_or_insert(record);
         Ok(())
     }

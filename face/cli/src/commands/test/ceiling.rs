@@ -11,8 +11,8 @@ use gigatcp_report::number;
 use serde_json::{Map, Value, json};
 
 use super::{Arguments, Format, native, sums};
+use crate::atomic_file::AtomicFile;
 use crate::output;
-use crate::whole_file::WholeFile;
 
 /// Schema of the file.
 const SCHEMA: &str = "gigatcp-ceiling/1";
@@ -104,7 +104,7 @@ fn known_or_measured(outcome: &Outcome) -> Option<f64> {
         let directory = place.parent().map(std::fs::create_dir_all);
         if directory.is_some_and(|made| made.is_ok()) {
             // Without the file it is measured again.
-            let _ = WholeFile::write(&place, text.as_bytes());
+            let _ = AtomicFile::write(&place, text.as_bytes());
         }
     }
     Some(measured)

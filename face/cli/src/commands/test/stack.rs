@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gigatcp_linux::{LabError, Step};
+use gigatcp_linux::{SetupError, Step};
 use gigatcp_meter::tester::{Engine, Request, Stack, TestError};
 
 use super::{Arguments, StackChoice};
@@ -37,7 +37,7 @@ pub(super) fn open(arguments: &Arguments, request: &mut Request) -> Result<(), F
 }
 
 /// Why there is no device.
-fn failure(error: &LabError) -> Failure {
+fn failure(error: &SetupError) -> Failure {
     let failure = Failure::new(error.to_string()).effect("nothing was measured");
     let is_denied = error.cause.kind() == std::io::ErrorKind::PermissionDenied;
     match (error.step, error.hint()) {
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn who_may_not_make_a_device_is_told_what_to_grant() {
-        let denied = LabError::new(Step::Device, io::Error::from_raw_os_error(1));
+        let denied = SetupError::new(Step::Device, io::Error::from_raw_os_error(1));
         let said = format!("{:?}", failure(&denied));
         assert!(said.contains("sudo setcap cap_net_admin+ep"), "{said}");
     }

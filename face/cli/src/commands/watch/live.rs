@@ -14,12 +14,12 @@ use gigatcp_why::counters::End;
 
 use super::metrics::Metrics;
 use super::{Arguments, json, record, table};
+use crate::atomic_file::AtomicFile;
 use crate::commands::Outcome;
 use crate::commands::why::answer::{self, Which};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::whole_file::WholeFile;
 
 /// Connections that the list shows unless the user says otherwise.
 const LINES: usize = 20;
@@ -207,7 +207,7 @@ fn report(place: &Path, kept: record::Kept, one: Option<&Connection>) -> Result<
         return Ok(());
     };
     let page = gigatcp_report::Report::new(&record, None).html();
-    WholeFile::write(place, page.as_bytes())?;
+    AtomicFile::write(place, page.as_bytes())?;
     output::say(&format!("report: {}", place.display()));
     Ok(())
 }

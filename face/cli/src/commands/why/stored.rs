@@ -1,9 +1,9 @@
 //! Runs that were stored, and runs that have just ended: what their packets say
 //! alone, next to what the run itself measured.
 //!
-//! A stored run is judged by its captures. One without is repeated where it was
-//! in virtual time, and its packets are judged as they pass: the same plan and
-//! seed give the same packets, which is checked against the record.
+//! A stored run is diagnosed from its captures. A run without captures is repeated if it was in
+//! virtual time, and its packets are analyzed as they pass. The same plan and seed give the same
+//! packets, which is checked against the record.
 
 use std::fs;
 use std::io;
@@ -24,7 +24,7 @@ use super::answer::labeled;
 use crate::failure::Failure;
 use crate::output;
 
-/// The file in a result folder that has the record.
+/// The record's file name in a result directory.
 const RECORD: &str = "run.json";
 
 /// Reads the record of a run or of a test.
@@ -45,15 +45,14 @@ pub(in crate::commands) fn read(file: &Path) -> Result<RunRecord, Failure> {
         .map_err(|error| Failure::new(format!("{} is no record of a run: {error}", file.display())))
 }
 
-/// A stored run: its folder, its record, and the captures in it.
+/// A stored run: its directory, its record, and the captures in it.
 pub(super) struct Stored {
     record: RunRecord,
     pub(super) captures: Vec<PathBuf>,
 }
 
 impl Stored {
-    /// The run in a result folder, or whose `run.json` is named; nothing where
-    /// `path` is neither.
+    /// The run in a result directory, or whose `run.json` is named; `None` if `path` is neither.
     pub(super) fn find(path: &Path) -> Result<Option<Self>, Failure> {
         let is_record = path.file_name().is_some_and(|name| name == RECORD);
         let folder = match path.parent() {
@@ -85,12 +84,12 @@ impl Stored {
         flows.any(|flow| flow.why.is_some())
     }
 
-    /// Runs it again, in virtual time, and judges what passes.
+    /// Repeats the run in virtual time and analyzes its packets as they pass.
     fn repeat(&mut self, folder: &Path) -> Result<(), Failure> {
         let record = &mut self.record;
         let cannot = |why: &str| {
             let what = format!("the run in {} has no capture, and {why}", folder.display());
-            Failure::new(what).hint("`gigatcp run --why` judges a run as it is made")
+            Failure::new(what).hint("`gigatcp run --why` diagnoses a run while it runs")
         };
         if record.plan_hash.ends_with("-live") {
             return Err(cannot("what was live cannot be repeated"));
@@ -125,7 +124,7 @@ impl Stored {
         Ok(())
     }
 
-    /// What is said of each flow of a run without captures.
+    /// The diagnosis of each flow of a run without captures.
     pub(super) fn told(&self) -> String {
         let mut text = String::new();
         for series in &self.record.series {
@@ -183,7 +182,7 @@ impl Stored {
     }
 }
 
-/// What came out of a series, without what is said of why.
+/// The results of a series, without the diagnosis.
 fn bare(series: &SeriesRecord) -> Value {
     let mut series = series.clone();
     series.further = None;
@@ -248,8 +247,8 @@ fn capture_of(record: &RunRecord, series: &SeriesRecord) -> String {
     }
 }
 
-/// Judges the captures of a run that has just ended and puts what they say into
-/// its record. What cannot be read is said, and the record is none the worse.
+/// Analyzes the captures of a run that has just ended and adds the diagnosis to its record. A
+/// capture that cannot be read is reported and leaves the record unchanged.
 pub(crate) fn judge(record: &mut RunRecord, folder: &Path) {
     let names: Vec<String> = record
         .series
@@ -263,7 +262,7 @@ pub(crate) fn judge(record: &mut RunRecord, folder: &Path) {
             continue;
         }
         let Ok(capture) = Capture::read(&Source::file(file), &Options::default()) else {
-            output::say(&format!("{name} cannot be read: nothing is said of why"));
+            output::say(&format!("{name} cannot be read: not diagnosed"));
             continue;
         };
         watch::judge(capture.connections(), &mut series.flows);

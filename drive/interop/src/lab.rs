@@ -1,0 +1,235 @@
+//! The engine at one end of an emulated path, the machine's kernel at the other.
+//!
+//! ```text
+//! namespace of the client                              namespace of the server
+//! engine <- giga0 <- kernel forwards <- path0 <- hops <- path0 <- kernel
+//! ```
+//!
+//! The engine's device is in the client's namespace next to that of the path;
+//! the kernel there is a router between them and no end of any connection. What
+//! it forwards stays as large as it is.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, EmulatorError, NAME, Side, Snapshot};
+use gigatcp_linux::{Namespace, SetupError, Step, device, interface, settings, socket};
+use gigatcp_live::{Device, DeviceConfig, Offloads, Scheduling, Stack};
+use gigatcp_path::HopConfig;
+
+/// The engine's address.
+pub const ENGINE_V4: Ipv4Addr = Ipv4Addr::new(10, 84, 0, 2);
+/// The engine's address.
+pub const ENGINE_V6: Ipv6Addr = Ipv6Addr::new(0xfd84, 0, 0, 0, 0, 0, 0, 2);
+/// The router's address on the engine's network.
+const ROUTER_V4: Ipv4Addr = Ipv4Addr::new(10, 84, 0, 1);
+const ROUTER_V6: Ipv6Addr = Ipv6Addr::new(0xfd84, 0, 0, 0, 0, 0, 0, 1);
+/// The bits of both networks.
+const BITS_V4: u8 = 24;
+const BITS_V6: u8 = 64;
+/// How long the path may take to be empty once both ends have stopped sending.
+const DRAINS: Duration = Duration::from_secs(20);
+
+/// What stands between engine and kernel.
+#[derive(Clone, Debug)]
+pub struct LabConfig {
+    /// From the engine to the kernel.
+    pub forward: Vec<HopConfig>,
+    /// From the kernel to the engine.
+    pub reverse: Vec<HopConfig>,
+    /// Root of the path's random streams.
+    pub seed: u64,
+    /// Largest packet of all devices, in octets.
+    pub mtu: u16,
+    /// Whether super-segments and unfinished checksums are taken and given, by
+    /// all devices.
+    pub offloads: bool,
+    /// Settings of the kernel at the far end.
+    pub settings: Vec<(String, String)>,
+    /// The processor that the path has to itself, if any ([`gigatcp_linux::IsolatedCpu`]).
+    pub processor: Option<usize>,
+}
+
+/// The engine, an emulated path, and the kernel at its other end.
+#[derive(Debug)]
+pub struct Lab {
+    /// The engine.
+    pub stack: Stack,
+    emulator: Emulator,
+}
+
+impl Lab {
+    /// Builds it.
+    ///
+    /// # Errors
+    /// What failed, and what is missing.
+    pub fn new(config: &LabConfig) -> Result<Self, EmulatorError> {
+        let forwards = [
+            ("net.ipv4.ip_forward", "1"),
+            ("net.ipv6.conf.all.forwarding", "1"),
+        ];
+        let forwards = forwards.map(|(name, value)| (name.into(), value.into()));
+        let emulator = Emulator::start(
+            &EmulatorConfig {
+                forward: config.forward.clone(),
+                reverse: config.reverse.clone(),
+                seed: config.seed,
+                mtu: [config.mtu; 2],
+                offloads: config.offloads,
+                settings: [&forwards[..], &config.settings].concat(),
+                processor: config.processor,
+                ..EmulatorConfig::default()
+            },
+            None,
+        )?;
+        emulator
+            .namespace(Side::Server)
+            .run(route)?
+            .map_err(|cause| SetupError::about(Step::Addresses, NAME, cause))?;
+        let offloads = Offloads {
+            checksum: config.offloads,
+            segmentation: config.offloads,
+        };
+        let device = DeviceConfig {
+            mtu: config.mtu,
+            offloads,
+            kernel: vec![(ROUTER_V4.into(), BITS_V4), (ROUTER_V6.into(), BITS_V6)],
+            engine: vec![ENGINE_V4.into(), ENGINE_V6.into()],
+            ..DeviceConfig::default()
+        };
+        let device = Device::open(emulator.namespace(Side::Client), &device)?;
+        // Where the path has a processor to itself, something is measured.
+        let scheduling = Scheduling {
+            processor: None,
+            is_first: config.processor.is_some(),
+        };
+        let stack = Stack::start_with(device, scheduling)
+            .map_err(|cause| SetupError::new(Step::Thread, cause))?;
+        Ok(Self { stack, emulator })
+    }
+
+    /// The namespace of the kernel at the far end.
+    #[must_use]
+    pub fn kernel(&self) -> &Namespace {
+        self.emulator.namespace(Side::Server)
+    }
+
+    /// The namespace that the engine's device is in, with a kernel that forwards.
+    #[must_use]
+    pub fn near(&self) -> &Namespace {
+        self.emulator.namespace(Side::Client)
+    }
+
+    /// The kernel's address.
+    #[must_use]
+    pub fn kernel_address(is_v6: bool) -> IpAddr {
+        let Addresses { v4, v6 } = Addresses::of(Side::Server);
+        if is_v6 { v6.into() } else { v4.into() }
+    }
+
+    /// The engine's address.
+    #[must_use]
+    pub fn engine_address(is_v6: bool) -> IpAddr {
+        if is_v6 {
+            ENGINE_V6.into()
+        } else {
+            ENGINE_V4.into()
+        }
+    }
+
+    /// The kernel's congestion controls.
+    ///
+    /// # Errors
+    /// What kept them from being read.
+    pub fn kernel_controls(&self) -> io::Result<Vec<String>> {
+        let read = || settings::read("net.ipv4.tcp_available_congestion_control");
+        let known = self.kernel().run(read).map_err(io::Error::other)??;
+        Ok(known.split_whitespace().map(String::from).collect())
+    }
+
+    /// A listening socket of the kernel, with that congestion control.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn kernel_listens(&self, at: SocketAddr, control: &str) -> io::Result<TcpListener> {
+        let listen = || {
+            let listener = TcpListener::bind(at)?;
+            socket::set_congestion(&listener, control)?;
+            Ok(listener)
+        };
+        self.kernel().run(listen).map_err(io::Error::other)?
+    }
+
+    /// A connection of the kernel, with that congestion control.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn kernel_connects(
+        &self,
+        to: SocketAddr,
+        control: &str,
+        longest: Duration,
+    ) -> io::Result<TcpStream> {
+        let connect = || {
+            let stream = TcpStream::connect_timeout(&to, longest)?;
+            socket::set_congestion(&stream, control)?;
+            Ok(stream)
+        };
+        self.kernel().run(connect).map_err(io::Error::other)?
+    }
+
+    /// What the path has carried and dropped.
+    #[must_use]
+    pub fn path(&self) -> Snapshot {
+        self.emulator.snapshot()
+    }
+
+    /// Ends it, and says what is wrong with the books: of the path, and of the
+    /// devices.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn finish(self) -> Result<Snapshot, String> {
+        let began = Instant::now();
+        while self.path().ways.iter().any(|way| way.inside() > 0) {
+            if began.elapsed() > DRAINS {
+                return Err(format!("packets stay on the path: {:?}", self.path().ways));
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        let device = self
+            .stack
+            .counters()
+            .map_err(|error| error.to_string())?
+            .device;
+        if (device.harmed, device.refused) != (0, 0) {
+            return Err(format!("the engine's device: {device:?}"));
+        }
+        self.stack
+            .stop()
+            .map_err(|error| format!("the engine ended: {error}"))?;
+        let path = self.emulator.stop().map_err(|error| error.to_string())?;
+        for way in &path.ways {
+            let is_sound = way.is_conserved() && (way.device.harmed, way.device.refused) == (0, 0);
+            if !is_sound {
+                return Err(format!("the books of the path: {way:?}"));
+            }
+        }
+        Ok(path)
+    }
+}
+
+/// The engine's networks are behind the path.
+fn route() -> io::Result<()> {
+    let control = device::control_socket(libc::AF_INET)?;
+    let network = |address: IpAddr| match address {
+        IpAddr::V4(_) => (Ipv4Addr::new(10, 84, 0, 0).into(), BITS_V4),
+        IpAddr::V6(_) => (Ipv6Addr::new(0xfd84, 0, 0, 0, 0, 0, 0, 0).into(), BITS_V6),
+    };
+    for address in [ENGINE_V4.into(), ENGINE_V6.into()] {
+        let (network, bits) = network(address);
+        interface::route(&control, NAME, network, bits)?;
+    }
+    Ok(())
+}

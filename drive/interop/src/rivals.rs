@@ -1,0 +1,186 @@
+//! One flow of the kernel and one of the engine, of the same algorithm, from the
+//! same end over the same hops to the same kernel: do they share it?
+//!
+//! Both senders are behind one device and both receivers are the far kernel's, so
+//! that nothing differs but the sender's TCP. What the engine sends the kernel of
+//! its own end forwards, which is some microseconds of the round trip.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use gigatcp_linux::{IsolatedCpu, socket};
+use gigatcp_live::Options;
+use gigatcp_path::HopConfig;
+
+use crate::end::End;
+use crate::lab::{Lab, LabConfig};
+use crate::transfer::Trouble;
+
+const PORT: u16 = 7100;
+/// Octets of one call.
+const CALL: usize = 256 * 1024;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A path for two, and who they are.
+#[derive(Clone, Debug)]
+pub struct Rivals {
+    /// From the senders.
+    pub forward: Vec<HopConfig>,
+    /// Back to them.
+    pub reverse: Vec<HopConfig>,
+    /// Root of the path's random streams.
+    pub seed: u64,
+    /// Largest packet.
+    pub mtu: u16,
+    /// The engine's sender.
+    pub engine: Options,
+    /// The kernel's congestion control.
+    pub control: String,
+    /// Before anything counts.
+    pub warm_up: Duration,
+    /// While it counts.
+    pub window: Duration,
+}
+
+/// What each got, bits per second.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Split {
+    /// The engine's flow.
+    pub engine: f64,
+    /// The kernel's flow.
+    pub kernel: f64,
+    /// How often the path's thread was not scheduled in time.
+    pub stalls: u64,
+}
+
+impl Split {
+    /// Jain's index of the two: 1 where they have the same, 0.5 where one has
+    /// all.
+    #[must_use]
+    pub fn jain(&self) -> f64 {
+        let squares = self.engine.powi(2) + self.kernel.powi(2);
+        (self.engine + self.kernel).powi(2) / (2.0 * squares).max(1.0)
+    }
+}
+
+/// Lets both send at once.
+///
+/// # Errors
+/// What failed, or what is missing.
+pub fn compete(rivals: &Rivals) -> Result<Split, Trouble> {
+    let said = |error: io::Error| Trouble::Failed(error.to_string());
+    // Before there are any threads: they keep off it, too.
+    let apart = IsolatedCpu::set();
+    let lab = Lab::new(&LabConfig {
+        forward: rivals.forward.clone(),
+        reverse: rivals.reverse.clone(),
+        seed: rivals.seed,
+        mtu: rivals.mtu,
+        offloads: true,
+        settings: vec![("net.ipv4.tcp_no_metrics_save".into(), "1".into())],
+        processor: apart.as_ref().map(IsolatedCpu::processor),
+    })?;
+    let at = SocketAddr::from((Lab::kernel_address(false), PORT));
+    let listener = lab.kernel_listens(at, &rivals.control).map_err(said)?;
+    let pairs = [
+        engine(&lab, rivals, at, &listener),
+        kernel(&lab, rivals, at, &listener),
+    ];
+    let [engine, kernel] = pairs.map(|pair| pair.map_err(said));
+    let pairs = [engine?, kernel?];
+    let counts = race(&pairs, rivals).map_err(said)?;
+    let stalls = lab.path().stalls;
+    for (sender, _) in pairs {
+        sender.abort().map_err(said)?;
+    }
+    lab.stack.stop().map_err(said)?;
+    let [engine, kernel] = counts.map(|count| count as f64 * 8.0 / rivals.window.as_secs_f64());
+    Ok(Split {
+        engine,
+        kernel,
+        stalls,
+    })
+}
+
+/// A sender, and the socket that reads what it sends.
+type Pair = (End, TcpStream);
+
+fn engine(lab: &Lab, rivals: &Rivals, at: SocketAddr, listener: &TcpListener) -> io::Result<Pair> {
+    let sender = lab.stack.connect_timeout(at, &rivals.engine, PATIENCE)?;
+    let (receiver, _) = listener.accept()?;
+    Ok((End::Engine(sender), receiver))
+}
+
+fn kernel(lab: &Lab, rivals: &Rivals, at: SocketAddr, listener: &TcpListener) -> io::Result<Pair> {
+    let connect = || TcpStream::connect_timeout(&at, PATIENCE);
+    let sender = lab.near().run(connect).map_err(io::Error::other)??;
+    socket::set_congestion(&sender, &rivals.control)?;
+    let (receiver, _) = listener.accept()?;
+    Ok((End::Kernel(sender), receiver))
+}
+
+/// Octets that each brought within the window.
+fn race(pairs: &[Pair; 2], rivals: &Rivals) -> io::Result<[u64; 2]> {
+    let counts = [AtomicU64::new(0), AtomicU64::new(0)];
+    let is_over = AtomicBool::new(false);
+    for (sender, receiver) in pairs {
+        sender.set_patience(PATIENCE)?;
+        receiver.set_read_timeout(Some(PATIENCE))?;
+    }
+    thread::scope(|scope| {
+        let threads = pairs
+            .iter()
+            .zip(&counts)
+            .map(|((sender, receiver), count)| {
+                let is_over = &is_over;
+                let writing = scope.spawn(move || -> io::Result<()> {
+                    let (mut sender, octets) = (sender, vec![7; CALL]);
+                    while !is_over.load(Ordering::Relaxed) {
+                        sender.write_all(&octets)?;
+                    }
+                    sender.close_write()
+                });
+                let reading = scope.spawn(move || -> io::Result<()> {
+                    let (mut receiver, mut octets) = (receiver, vec![0; CALL]);
+                    loop {
+                        match receiver.read(&mut octets)? {
+                            0 => return Ok(()),
+                            read => count.fetch_add(read as u64, Ordering::Relaxed),
+                        };
+                    }
+                });
+                [writing, reading]
+            });
+        let threads: Vec<_> = threads.flatten().collect();
+        let look = || [&counts[0], &counts[1]].map(|count| count.load(Ordering::Relaxed));
+        thread::sleep(rivals.warm_up);
+        let before = look();
+        thread::sleep(rivals.window);
+        let after = look();
+        is_over.store(true, Ordering::Relaxed);
+        for thread in threads {
+            let ended = thread.join();
+            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        }
+        Ok([after[0] - before[0], after[1] - before[1]])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_of_two_is_one_where_they_have_the_same_and_a_half_where_one_has_all() {
+        let split = |engine, kernel| Split {
+            engine,
+            kernel,
+            stalls: 0,
+        };
+        assert!((split(5e8, 5e8).jain() - 1.0).abs() < 1e-12);
+        assert!((split(5e8, 0.0).jain() - 0.5).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,70 @@
+//! Keeps CPUs out of deep idle states.
+//!
+//! A CPU without work halts. Waking it up takes microseconds on physical hardware, and 40 us to
+//! several milliseconds in a virtual machine, where halting gives the CPU back to the host. A
+//! process that keeps `/dev/cpu_dma_latency` open and has written a number there requests that no
+//! CPU takes longer than this many microseconds to wake up (the kernel's
+//! `Documentation/power/pm_qos_interface.rst`). The request ends with the descriptor, however the
+//! process ends. It requires root.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+
+/// Long enough for the lightest sleep of a processor (C1), short enough to rule
+/// out all others.
+const LIGHT_SLEEP_US: i32 = 2;
+/// No sleep at all: what a virtual processor calls light is to halt.
+const NO_SLEEP_US: i32 = 0;
+
+const REQUEST: &str = "/dev/cpu_dma_latency";
+const DRIVER: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
+
+/// A request that no processor sleeps deeply; it stands as long as this value.
+#[derive(Debug)]
+pub struct CpuLatencyRequest(
+    #[expect(dead_code, reason = "it stands as long as this is open")] File,
+);
+
+impl CpuLatencyRequest {
+    /// Asks for it.
+    ///
+    /// # Errors
+    /// If the process lacks root, or this kernel does not control the idle states of its CPUs.
+    pub fn ask() -> io::Result<Self> {
+        let driver = fs::read_to_string(DRIVER)?;
+        let longest = longest_wake_up(driver.trim()).ok_or(io::ErrorKind::Unsupported)?;
+        let mut request = OpenOptions::new().write(true).open(REQUEST)?;
+        request.write_all(&longest.to_ne_bytes())?;
+        Ok(Self(request))
+    }
+}
+
+/// The latency to request, in microseconds, if `driver` controls the idle states; `None` if the
+/// driver cannot be asked.
+fn longest_wake_up(driver: &str) -> Option<i32> {
+    match driver {
+        "" | "none" => None,
+        "haltpoll" => Some(NO_SLEEP_US),
+        _ => Some(LIGHT_SLEEP_US),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halting_is_ruled_out_where_it_is_the_only_sleep() {
+        assert_eq!(longest_wake_up("haltpoll"), Some(0));
+        assert_eq!(longest_wake_up("intel_idle"), Some(2));
+        assert_eq!(longest_wake_up("none"), None);
+    }
+
+    #[test]
+    fn it_is_granted_or_refused_with_a_reason() {
+        match CpuLatencyRequest::ask() {
+            Ok(held) => drop(held),
+            Err(refused) => assert!(!refused.to_string().is_empty()),
+        }
+    }
+}

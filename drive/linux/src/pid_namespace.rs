@@ -1,0 +1,319 @@
+//! Processes that end with us, whatever they start and however we end.
+//!
+//! A program started inside a network namespace outlives its parent if the parent is killed, and
+//! keeps the namespace alive; what the program has started in turn is unknown. A PID namespace
+//! (`pid_namespaces(7)`) knows:
+//! when its first process ends, the kernel kills all others, children of
+//! children included. That first process is the *keeper* of this file. It does
+//! nothing but wait for the end of a pipe that we alone hold open, so it ends
+//! when we do, `kill -9` included; a later run finds nothing to remove.
+//!
+//! Inside, processes have other numbers. Where the system allows they also get
+//! a `/proc` of their own, which shows those; where it does not they see that
+//! of the machine.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+
+use crate::{Namespace, SetupError, Step, check, own, process};
+
+/// A PID namespace for child processes. Dropping it ends all processes inside and waits until they
+/// are gone.
+#[derive(Debug)]
+pub struct PidNamespace {
+    orders: Option<Sender<Order>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A program to be started, its network namespace, and where to send the result.
+#[derive(Debug)]
+struct Order {
+    command: Command,
+    network: OwnedFd,
+    reply: Sender<io::Result<Child>>,
+}
+
+impl PidNamespace {
+    /// An empty one, with a thread that starts what will be inside: the kernel
+    /// keeps for each thread where its children belong, and lets a thread whose
+    /// children belong elsewhere start no further threads.
+    ///
+    /// # Errors
+    /// [`SetupError`], with what is missing.
+    pub fn new() -> Result<Self, SetupError> {
+        let (orders, received) = mpsc::channel();
+        let (tell, told) = mpsc::channel();
+        let work = move || match Keeper::new() {
+            Ok(keeper) => {
+                let _ = tell.send(Ok(()));
+                keeper.end(&serve(&received));
+            }
+            Err(error) => {
+                let _ = tell.send(Err(error));
+            }
+        };
+        let named = thread::Builder::new().name("pid-namespace".into());
+        let failed = |cause| SetupError::new(Step::Thread, cause);
+        let thread = named.spawn(work).map_err(failed)?;
+        told.recv().map_err(|_| failed(gone()))??;
+        Ok(Self {
+            orders: Some(orders),
+            thread: Some(thread),
+        })
+    }
+
+    /// Starts `command` inside, in the network of `namespace`.
+    ///
+    /// # Errors
+    /// What the system says: no such program, or no privilege.
+    pub fn start(&self, command: Command, namespace: &Namespace) -> io::Result<Child> {
+        let (reply, replied) = mpsc::channel();
+        let order = Order {
+            command,
+            network: namespace.as_fd().try_clone_to_owned()?,
+            reply,
+        };
+        let orders = self.orders.as_ref().ok_or_else(gone)?;
+        orders.send(order).map_err(|_| gone())?;
+        replied.recv().map_err(|_| gone())?
+    }
+}
+
+/// The thread has ended, which it does only when it has panicked.
+fn gone() -> io::Error {
+    io::Error::other("the thread that starts programs is gone")
+}
+
+impl Drop for PidNamespace {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic has been printed; there is nothing else to be done.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Asks a process of ours to end (`SIGTERM`).
+///
+/// # Errors
+/// That there is none any more.
+pub fn terminate(child: &Child) -> io::Result<()> {
+    signal(child, libc::SIGTERM)
+}
+
+/// Interrupts a process of ours, as Ctrl-C does (`SIGINT`).
+///
+/// # Errors
+/// That there is none any more.
+pub fn interrupt(child: &Child) -> io::Result<()> {
+    signal(child, libc::SIGINT)
+}
+
+fn signal(child: &Child, signal: libc::c_int) -> io::Result<()> {
+    // SAFETY: plain integers; the child has not been waited for, so the number is still its own.
+    check(unsafe { libc::kill(child.id().cast_signed(), signal) })?;
+    Ok(())
+}
+
+/// Starts what is ordered until the sender is gone; returns descriptors of what was started.
+fn serve(orders: &Receiver<Order>) -> Vec<OwnedFd> {
+    let mut started = Vec::new();
+    for Order {
+        command,
+        network,
+        reply,
+    } in orders
+    {
+        let spawned = spawn(command, &network);
+        if let Ok(child) = &spawned {
+            started.extend(descriptor_of(child));
+        }
+        // If the receiver is gone, the child ends with the rest.
+        let _ = reply.send(spawned);
+    }
+    started
+}
+
+/// A descriptor that stands for the process (`pidfd_open(2)`), whatever becomes
+/// of its number.
+fn descriptor_of(child: &Child) -> io::Result<OwnedFd> {
+    // SAFETY: plain integers; the descriptor is a new one.
+    unsafe {
+        let made = libc::syscall(libc::SYS_pidfd_open, child.id(), 0);
+        own(libc::c_int::try_from(made).unwrap_or(-1))
+    }
+}
+
+fn spawn(mut command: Command, network: &OwnedFd) -> io::Result<Child> {
+    let network = network.as_raw_fd();
+    let begin = move || {
+        // SAFETY: plain integers; after `fork` the process has one thread.
+        check(unsafe { libc::setns(network, libc::CLONE_NEWNET) })?;
+        // Best effort: see the module's documentation.
+        let _ = process::mount_own(c"proc", c"/proc");
+        Ok(())
+    };
+    // SAFETY: between `fork` and `exec` the closure only makes system calls.
+    unsafe { command.pre_exec(begin) };
+    command.spawn()
+}
+
+/// The first process of the namespace that children of the calling thread
+/// belong to.
+struct Keeper {
+    process: libc::pid_t,
+    /// The end of the pipe by which it knows that we are alive.
+    alive: Option<OwnedFd>,
+}
+
+impl Keeper {
+    fn new() -> Result<Self, SetupError> {
+        let failed = |cause| SetupError::new(Step::ProcessNamespace, cause);
+        // SAFETY: plain integers; only children of the calling thread are
+        // moved.
+        check(unsafe { libc::unshare(libc::CLONE_NEWPID) }).map_err(failed)?;
+        let [end, alive] = pipe().map_err(failed)?;
+        // SAFETY: the child makes system calls alone, never returns, and needs
+        // nothing that another thread could have been changing.
+        let process = check(unsafe { libc::fork() }).map_err(failed)?;
+        if process == 0 {
+            keep(end.as_raw_fd());
+        }
+        Ok(Self {
+            process,
+            alive: Some(alive),
+        })
+    }
+}
+
+impl Keeper {
+    /// Ends it, and with it all processes of the namespace. It is not gone before
+    /// all of these are, and those that we `started` ourselves only when we have waited for them,
+    /// unless the caller with the handle did.
+    fn end(mut self, started: &[OwnedFd]) {
+        drop(self.alive.take());
+        for process in started {
+            let number = process.as_raw_fd().cast_unsigned();
+            // SAFETY: only the end of the process is waited for; an empty `siginfo_t` is all zero
+            // and outlives the call.
+            wait(|| unsafe {
+                let mut none: libc::siginfo_t = std::mem::zeroed();
+                libc::waitid(libc::P_PIDFD, number, &raw mut none, libc::WEXITED)
+            });
+        }
+        // SAFETY: no status is requested; the process is our child.
+        wait(|| unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) });
+    }
+}
+
+/// Waits again after an interruption. That there is nothing to wait for any more
+/// is as good as having waited.
+fn wait(mut call: impl FnMut() -> libc::c_int) {
+    let is_interrupted = || io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+    while call() < 0 && is_interrupted() {}
+}
+
+/// Reading end and writing end; neither outlives `exec`.
+fn pipe() -> io::Result<[OwnedFd; 2]> {
+    let mut ends: [RawFd; 2] = [-1; 2];
+    // SAFETY: `ends` has room for two descriptors.
+    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    // SAFETY: both are new ones.
+    Ok(unsafe { [own(ends[0])?, own(ends[1])?] })
+}
+
+/// The keeper: holds nothing, hears no signal, waits for `end` to end.
+fn keep(end: RawFd) -> ! {
+    // SAFETY: plain integers and a name that ends with a zero; nothing is
+    // allocated. The process is a copy of ours with one thread.
+    unsafe {
+        for signal in 1..libc::SIGRTMIN() {
+            // Two cannot be ignored, which is as it should be. Ignoring the end
+            // of children takes away what is left of orphans.
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        libc::dup2(end, 0);
+        libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0);
+        libc::prctl(libc::PR_SET_NAME, c"gigatcp-keeper".as_ptr());
+        let mut octet = 0_u8;
+        loop {
+            let read = libc::read(0, (&raw mut octet).cast(), 1);
+            if read >= 0 || *libc::__errno_location() != libc::EINTR {
+                libc::_exit(0);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::proven::unless_forbidden;
+
+    /// Runs `test` in a PID namespace; prints why not if there cannot be one.
+    fn enclosed(test: impl FnOnce(&PidNamespace, &Namespace)) {
+        let made = Namespace::new().and_then(|namespace| Ok((namespace, PidNamespace::new()?)));
+        if let Some((namespace, pid_namespace)) = unless_forbidden(made) {
+            test(&pid_namespace, &namespace);
+        }
+    }
+
+    fn shell(text: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", text]);
+        command
+    }
+
+    #[test]
+    fn a_command_runs_inside_and_its_status_comes_out() {
+        enclosed(|pid_namespace, namespace| {
+            let mut child = pid_namespace.start(shell("exit 7"), namespace).unwrap();
+            assert_eq!(child.wait().unwrap().code(), Some(7));
+        });
+    }
+
+    #[test]
+    #[expect(clippy::zombie_processes, reason = "which is what is tested")]
+    fn a_command_that_nobody_has_waited_for_ends_with_the_enclosure() {
+        enclosed(|pid_namespace, namespace| {
+            let deaf = shell("trap '' TERM INT; sleep 1000");
+            let child = pid_namespace.start(deaf, namespace).unwrap();
+            terminate(&child).unwrap();
+        });
+    }
+
+    #[test]
+    fn what_a_command_leaves_running_ends_with_the_enclosure() {
+        let seconds = format!("{}.5", 100_000 + std::process::id());
+        let runs = || {
+            let entries = std::fs::read_dir("/proc").unwrap().flatten();
+            let mut lines =
+                entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+            lines.any(|line| line.starts_with(format!("sleep\0{seconds}").as_bytes()))
+        };
+        let until = |wanted: bool| {
+            let began = Instant::now();
+            while runs() != wanted {
+                assert!(
+                    began.elapsed() < Duration::from_secs(10),
+                    "{wanted} never came"
+                );
+                thread::sleep(Duration::from_millis(5));
+            }
+        };
+        enclosed(|pid_namespace, namespace| {
+            let text = format!("setsid sleep {seconds} & exit 0");
+            let mut child = pid_namespace.start(shell(&text), namespace).unwrap();
+            child.wait().unwrap();
+            until(true);
+        });
+        until(false);
+    }
+}

@@ -1,0 +1,308 @@
+//! What was found of a flow, in virtual time or in real time, of the engine or
+//! of the kernel, becomes its record: one form for all.
+
+use std::collections::BTreeMap;
+
+use gigatcp_events::{Cause, Limit};
+use gigatcp_plan::{Flow, Series, Stop};
+use gigatcp_record::{
+    ApplicationRecord, CauseShare, CauseSpan, FlowRecord, IntervalRecord, LimitShare, Negotiated,
+    RingRecord, Sample, SeriesRecord, TheoryRecord, TimeSequence, growth,
+};
+use gigatcp_sim::account::{ByCause, ByLimit, Settled, Span};
+use gigatcp_sim::meter::Meter;
+use gigatcp_units::{Bytes, Duration, Instant};
+
+/// The head of the record of a series: which one it is. What was found comes to
+/// it.
+pub(crate) fn head(series: &Series, repeat: u32, seed: u64) -> SeriesRecord {
+    SeriesRecord {
+        name: series.name.clone(),
+        title: series.title.clone(),
+        repeat,
+        seed,
+        fitted: series.fitted.clone(),
+        fit_of: series.fit_of.clone(),
+        ..SeriesRecord::default()
+    }
+}
+
+/// State of a sender at one moment, from the start of the run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FlowSample {
+    pub(crate) at: Instant,
+    pub(crate) cwnd: Bytes,
+    pub(crate) ssthresh: Option<Bytes>,
+    pub(crate) rwnd: Bytes,
+    pub(crate) flight: Bytes,
+    pub(crate) srtt: Option<Duration>,
+    /// Wire segments retransmitted so far.
+    pub(crate) retransmitted: u64,
+    /// Octets the receiving application has read so far.
+    pub(crate) delivered: u64,
+}
+
+/// What was counted of a flow.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Counts {
+    pub(crate) segments_sent: u64,
+    pub(crate) retransmitted: u64,
+    pub(crate) fast_retransmits: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) loss_events: u64,
+    pub(crate) marked: u64,
+    pub(crate) mark_reductions: u64,
+    pub(crate) acks_sent: u64,
+}
+
+/// Everything about a flow.
+#[derive(Debug)]
+pub(crate) struct FlowResult<'a> {
+    pub(crate) flow: &'a Flow,
+    /// The congestion control in effect.
+    pub(crate) congestion: String,
+    /// Profiles of sender and receiver.
+    pub(crate) profiles: [String; 2],
+    /// When the sender's side was established, if it was.
+    pub(crate) established: Option<Instant>,
+    /// When the receiver had read everything, else the end of the run.
+    pub(crate) end: Instant,
+    /// Whether there was nothing left to wait for.
+    pub(crate) is_finished: bool,
+    /// What the connections like it are called together.
+    pub(crate) group: Option<String>,
+    pub(crate) meter: Option<&'a Meter>,
+    /// Time at the start that is left out of the average.
+    pub(crate) omit: Duration,
+    pub(crate) counts: Counts,
+    pub(crate) failure: Option<String>,
+    pub(crate) rings: Vec<RingRecord>,
+    /// What its hosts dropped, by cause.
+    pub(crate) host_drops: BTreeMap<String, u64>,
+    /// Processor time of sender and receiver.
+    pub(crate) busy: [Duration; 2],
+    /// Share of the run in which the hosts' own links were busy, where they have any.
+    pub(crate) links: [Option<f64>; 2],
+    /// Time under each limit until `end`.
+    pub(crate) limits: Option<ByLimit>,
+    /// Time by cause until `end`.
+    pub(crate) account: Option<Settled>,
+    pub(crate) looks: Vec<FlowSample>,
+    pub(crate) theory: Option<TheoryRecord>,
+    pub(crate) negotiated: Vec<Negotiated>,
+    pub(crate) unavailable: Vec<String>,
+    pub(crate) application: Option<ApplicationRecord>,
+    pub(crate) time_sequence: Option<TimeSequence>,
+}
+
+impl FlowResult<'_> {
+    /// Its record.
+    pub(crate) fn into_record(self) -> FlowRecord {
+        let intervals = self.intervals();
+        let rates: Vec<(f64, f64)> = intervals
+            .iter()
+            .map(|line| {
+                let seconds = (line.end_ns - line.start_ns) as f64 / 1e9;
+                (line.end_ns as f64 / 1e9, line.bytes as f64 * 8.0 / seconds)
+            })
+            .collect();
+        let average = self.average_time();
+        let (bytes, elapsed) = self.without_omitted(average);
+        let whole = self.meter.map_or(Duration::ZERO, Meter::elapsed);
+        let [sender_busy, receiver_busy] = self.busy.map(|busy| share(busy, average));
+        let completion = self.end.saturating_since(Instant::ZERO + self.flow.start);
+        let has_amount = matches!(self.flow.stop, Stop::Bytes(_));
+        let has_completed = has_amount && self.is_complete();
+        let clock_start = self.meter.and_then(Meter::started_at);
+        let [sender_profile, receiver_profile] = self.profiles;
+        FlowRecord {
+            name: self.flow.name.clone(),
+            group: self.group,
+            established_ns: self.established.map_or(0, Instant::as_nanos),
+            ended_ns: self.end.as_nanos(),
+            clock_start_ns: clock_start.map_or(0, Instant::as_nanos),
+            intervals,
+            bytes: self.meter.map_or(0, |meter| meter.total().as_u64()),
+            elapsed_ns: whole.as_nanos(),
+            average_ns: average.as_nanos(),
+            completion_ns: has_completed.then(|| completion.as_nanos()),
+            goodput_bps: rate(bytes, elapsed),
+            plateau_bps: growth::plateau(&rates),
+            time_to_90_ns: growth::seconds_to_90(&rates).map(|s| (s * 1e9) as u64),
+            segments_sent: self.counts.segments_sent,
+            retransmitted_segments: self.counts.retransmitted,
+            fast_retransmits: self.counts.fast_retransmits,
+            timeouts: self.counts.timeouts,
+            loss_events: self.counts.loss_events,
+            marked_segments: self.counts.marked,
+            mark_reductions: self.counts.mark_reductions,
+            theory: self.theory,
+            acks_sent: self.counts.acks_sent,
+            sender_cpu_fraction: sender_busy,
+            receiver_cpu_fraction: receiver_busy,
+            sender_link_fraction: self.links[0],
+            receiver_link_fraction: self.links[1],
+            limited_by: self
+                .account
+                .as_ref()
+                .map(|account| causes(&account.spent))
+                .unwrap_or_default(),
+            reduction_times_ns: self
+                .account
+                .iter()
+                .flat_map(|account| account.reductions.iter().map(|at| at.as_nanos()))
+                .collect(),
+            reduction_times_left_out: self
+                .account
+                .as_ref()
+                .map_or(0, |account| account.reductions_left_out),
+            limited_by_timeline: self
+                .account
+                .map(|account| account.spans.iter().map(span).collect())
+                .unwrap_or_default(),
+            limits: self.limits.map(|spent| shares(&spent)).unwrap_or_default(),
+            samples: self.looks.iter().map(sample).collect(),
+            congestion_control: self.congestion,
+            sender_profile,
+            receiver_profile,
+            failure: self.failure,
+            receive_rings: self.rings,
+            host_drops: self.host_drops,
+            negotiated: self.negotiated,
+            application: self.application,
+            unavailable: self.unavailable,
+            time_sequence: self.time_sequence,
+            why: None,
+        }
+    }
+
+    /// Whether everything was delivered; a connection that failed is finished too.
+    fn is_complete(&self) -> bool {
+        self.is_finished && self.failure.is_none()
+    }
+
+    /// Time from the start of the tester's clock that the average is over: to the last
+    /// octet read, or if the receiver waits for more, at least until the sender was to stop.
+    fn average_time(&self) -> Duration {
+        let read = self.meter.map_or(Duration::ZERO, Meter::elapsed);
+        if self.is_complete() {
+            return read;
+        }
+        let stop = match self.flow.stop {
+            Stop::Bytes(_) => self.end,
+            Stop::Duration(span) => (Instant::ZERO + self.flow.start + span).min(self.end),
+        };
+        let started = self.meter.and_then(Meter::started_at);
+        started.map_or(read, |started| stop.saturating_since(started).max(read))
+    }
+
+    /// Octets and time that count for the average over `elapsed`: without whole intervals
+    /// that begin before `omit`.
+    fn without_omitted(&self, elapsed: Duration) -> (Bytes, Duration) {
+        let Some(meter) = self.meter else {
+            return (Bytes::ZERO, Duration::ZERO);
+        };
+        let step = meter.interval();
+        let skip = self.omit.as_nanos().div_ceil(step.as_nanos().max(1)) as usize;
+        let skip = skip.min(meter.finished().len());
+        let skipped = meter.finished()[..skip]
+            .iter()
+            .fold(Bytes::ZERO, |sum, b| sum + *b);
+        let elapsed = elapsed.saturating_sub(step * skip as u64);
+        (meter.total() - skipped, elapsed)
+    }
+
+    /// The tester's lines: whole intervals only, as nuttcp prints them.
+    fn intervals(&self) -> Vec<IntervalRecord> {
+        let Some((meter, started_at)) = self
+            .meter
+            .and_then(|meter| Some((meter, meter.started_at()?)))
+        else {
+            return Vec::new();
+        };
+        let step = meter.interval();
+        let mut retransmitted_before = 0;
+        let lines = meter.finished().iter().enumerate();
+        lines
+            .map(|(number, bytes)| {
+                let start = step * number as u64;
+                let end = start + step;
+                let so_far = retransmitted_by(&self.looks, started_at + end);
+                let in_interval = so_far.saturating_sub(retransmitted_before);
+                retransmitted_before = so_far;
+                IntervalRecord {
+                    start_ns: start.as_nanos(),
+                    end_ns: end.as_nanos(),
+                    bytes: bytes.as_u64(),
+                    retransmitted_segments: in_interval,
+                }
+            })
+            .collect()
+    }
+}
+
+/// Bit/s.
+pub(crate) fn rate(bytes: Bytes, span: Duration) -> f64 {
+    if span.is_zero() {
+        0.0
+    } else {
+        bytes.as_bits_f64() / span.as_secs_f64()
+    }
+}
+
+fn share(busy: Duration, of: Duration) -> f64 {
+    if of.is_zero() {
+        0.0
+    } else {
+        (busy.as_secs_f64() / of.as_secs_f64()).min(1.0)
+    }
+}
+
+/// Segments retransmitted by `at`, from the last look before it.
+fn retransmitted_by(looks: &[FlowSample], at: Instant) -> u64 {
+    let after = looks.partition_point(|look| look.at <= at);
+    after
+        .checked_sub(1)
+        .map_or(0, |last| looks[last].retransmitted)
+}
+
+fn causes(spent: &ByCause) -> Vec<CauseShare> {
+    let pairs = Cause::ALL.into_iter().zip(spent);
+    let pairs = pairs.filter(|(_, spent)| !spent.is_zero());
+    pairs
+        .map(|(cause, spent)| CauseShare {
+            cause: cause.id().into(),
+            spent_ns: spent.as_nanos(),
+        })
+        .collect()
+}
+
+fn span(span: &Span) -> CauseSpan {
+    CauseSpan {
+        start_ns: span.start.as_nanos(),
+        end_ns: span.end.as_nanos(),
+        cause: span.cause.id().into(),
+    }
+}
+
+fn shares(spent: &ByLimit) -> Vec<LimitShare> {
+    let pairs = Limit::ALL.into_iter().zip(spent);
+    pairs
+        .map(|(limit, spent)| LimitShare {
+            limit: limit.name().into(),
+            spent_ns: spent.as_nanos(),
+        })
+        .collect()
+}
+
+fn sample(look: &FlowSample) -> Sample {
+    Sample {
+        at_ns: look.at.as_nanos(),
+        cwnd_bytes: look.cwnd.as_u64(),
+        ssthresh_bytes: look.ssthresh.map(Bytes::as_u64),
+        rwnd_bytes: look.rwnd.as_u64(),
+        flight_bytes: look.flight.as_u64(),
+        srtt_ns: look.srtt.map(Duration::as_nanos),
+        delivered_bytes: look.delivered,
+    }
+}

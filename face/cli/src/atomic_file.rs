@@ -1,0 +1,283 @@
+//! A file that is replaced atomically.
+//!
+//! The content goes to a temporary file with a hidden name in the same directory, which is renamed
+//! to the requested name at the end. On a full disk, after an error or Ctrl-C the previous file is
+//! unchanged, and no partial file remains. A pipe or a device (`/dev/stdout`) is written directly.
+//!
+//! `kill -9` leaves the temporary file behind. The next command that writes a file of that name
+//! removes it and reports that.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+
+use signal_hook::low_level::emulate_default_handler;
+
+use gigatcp_run::leftover;
+
+use crate::failure::Failure;
+use crate::output;
+use crate::signals;
+
+/// The current temporary files, for code that must end this process immediately.
+static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Whether another handler receives signals, ends in order, and so removes these files.
+static IS_HEARD: AtomicBool = AtomicBool::new(false);
+
+/// From now on Ctrl-C and SIGTERM do not end the process in the middle of a file:
+/// who calls this hears them and ends in order.
+pub(crate) fn signals_are_heard() {
+    IS_HEARD.store(true, Ordering::SeqCst);
+}
+
+/// A file that is being written.
+#[derive(Debug)]
+pub(crate) struct AtomicFile {
+    out: File,
+    /// Marks the temporary file as in use.
+    #[expect(dead_code, reason = "it is held as long as the value lives")]
+    lock: Option<File>,
+    /// The temporary file and its final name; `None` if the file is written directly.
+    moves: Option<(PathBuf, PathBuf)>,
+}
+
+impl AtomicFile {
+    /// Begins the file that is to stand at `place`.
+    pub(crate) fn begin(place: &Path) -> Result<Self, Failure> {
+        if place.as_os_str() == "-" {
+            // stdout carries the command's result; a second document on it would corrupt both.
+            return Err(
+                Failure::new("`-` is standard output, which has something else on it")
+                    .effect("nothing was written")
+                    .hint("name a file; one of that name is `./-`"),
+            );
+        }
+        if place.is_dir() {
+            return Err(Failure::new(format!("{} is a directory", place.display()))
+                .effect("nothing was written")
+                .hint("name a file"));
+        }
+        Self::open(place).map_err(|error| refused(place, &error))
+    }
+
+    /// Whether it can be begun: said before long work.
+    pub(crate) fn check(place: &Path) -> Result<(), Failure> {
+        // Opening a pipe may consume its only reader.
+        let is_plain = !place.exists() || place.is_file() || place.is_dir();
+        if is_plain {
+            Self::begin(place)?;
+        }
+        Ok(())
+    }
+
+    fn open(place: &Path) -> io::Result<Self> {
+        if place.exists() && !place.is_file() {
+            let out = OpenOptions::new().write(true).open(place)?;
+            return Ok(Self {
+                out,
+                lock: None,
+                moves: None,
+            });
+        }
+        // A link keeps pointing where it does.
+        let place = fs::canonicalize(place).unwrap_or_else(|_| place.to_owned());
+        if place.exists() {
+            // The rename could replace a file that is write-protected.
+            OpenOptions::new().write(true).open(&place)?;
+        }
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        clear(&place, &name);
+        let hidden = format!(".{name}.{}{PART}", process::id());
+        let temporary = place.with_file_name(hidden);
+        remember(&temporary);
+        let out = File::create(&temporary).inspect_err(|_| forget(&temporary))?;
+        Ok(Self {
+            lock: leftover::lock(&temporary),
+            out,
+            moves: Some((temporary, place)),
+        })
+    }
+
+    /// The file as it is now, for who writes it from elsewhere.
+    pub(crate) fn handle(&self) -> io::Result<File> {
+        self.out.try_clone()
+    }
+
+    /// Puts it where it belongs.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        if let Some((temporary, place)) = &self.moves {
+            fs::rename(temporary, place)?;
+            forget(temporary);
+            self.moves = None;
+        }
+        Ok(())
+    }
+
+    /// Writes all of it at once.
+    pub(crate) fn write(place: &Path, octets: &[u8]) -> Result<(), Failure> {
+        let mut file = Self::begin(place)?;
+        file.write_all(octets)
+            .and_then(|()| file.finish())
+            .map_err(|error| refused(place, &error))
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.out.write(octets)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if let Some((temporary, _)) = self.moves.take() {
+            // A failure cannot be reported here; the file's name shows what it is.
+            let _ = fs::remove_file(&temporary);
+            forget(&temporary);
+        }
+    }
+}
+
+/// Why a file could not be written.
+pub(crate) fn refused(place: &Path, error: &io::Error) -> Failure {
+    let failure = Failure::io(&format!("write {}", place.display()), error);
+    let failure = if place.exists() && !place.is_file() {
+        failure.effect("what went there is not complete")
+    } else {
+        failure.effect("nothing was written there: what was there before still is")
+    };
+    match error.kind() {
+        io::ErrorKind::NotFound => failure.hint("does the directory exist?"),
+        io::ErrorKind::StorageFull => failure.hint("make room, or name a file on another disk"),
+        io::ErrorKind::PermissionDenied => failure.hint("name a file that can be written"),
+        _ => failure,
+    }
+}
+
+/// Suffix of a temporary file's name.
+const PART: &str = ".part";
+
+/// Removes temporary files of `place`, a file called `name`, that no process is writing any more.
+fn clear(place: &Path, name: &str) {
+    let folder = place.parent().filter(|path| !path.as_os_str().is_empty());
+    let entries = fs::read_dir(folder.unwrap_or(Path::new(".")));
+    for entry in entries.into_iter().flatten().flatten() {
+        let hidden = entry.file_name();
+        let maker = hidden.to_str().and_then(|hidden| {
+            let (stem, maker) = leftover::maker(hidden.strip_suffix(PART)?)?;
+            (stem.strip_prefix('.')? == name).then_some(maker)
+        });
+        let path = entry.path();
+        let is_abandoned = maker.is_some_and(|maker| leftover::is_abandoned(&path, maker));
+        if is_abandoned && fs::remove_file(&path).is_ok() {
+            output::say(&format!(
+                "removed {}, which a command that was killed had left half written",
+                path.display()
+            ));
+        }
+    }
+}
+
+fn remember(temporary: &Path) {
+    static LISTENS: Once = Once::new();
+    temporaries(|all| all.push(temporary.to_owned()));
+    if IS_HEARD.load(Ordering::SeqCst) {
+        return;
+    }
+    LISTENS.call_once(|| {
+        // Without a listener Ctrl-C ends the process anyway.
+        let _ = signals::hear(|signal| {
+            temporaries(|all| {
+                for temporary in all.iter() {
+                    let _ = fs::remove_file(temporary);
+                }
+                // Still under the lock: no other file can be begun.
+                let _ = emulate_default_handler(signal);
+            });
+        });
+    });
+}
+
+fn forget(temporary: &Path) {
+    temporaries(|all| all.retain(|one| one != temporary));
+}
+
+fn temporaries<T>(act: impl FnOnce(&mut Vec<PathBuf>) -> T) -> T {
+    act(&mut TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_was_there_stays_until_all_of_the_new_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("a.csv");
+        fs::write(&place, "before").unwrap();
+        let mut file = AtomicFile::begin(&place).unwrap();
+        file.write_all(b"half").unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"before");
+        drop(file);
+        assert_eq!(fs::read(&place).unwrap(), b"before");
+        AtomicFile::write(&place, b"after").unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"after");
+        assert_eq!(names(folder.path()), ["a.csv"]);
+    }
+
+    #[test]
+    fn what_a_killed_writer_has_left_is_removed_by_the_next_of_that_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let nobody = u32::MAX;
+        let mine = format!(".a.csv.{nobody}.part");
+        let others = [format!(".b.csv.{nobody}.part"), ".a.csv.part".into()];
+        for name in others.iter().chain([&mine]) {
+            fs::write(folder.path().join(name), "half").unwrap();
+        }
+        let place = folder.path().join("a.csv");
+        AtomicFile::begin(&place).unwrap().finish().unwrap();
+        let [b, a] = &others;
+        assert_eq!(names(folder.path()), [a, b, "a.csv"]);
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_is_told_before_anything_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(AtomicFile::check(folder.path()).is_err());
+        assert!(AtomicFile::check(&folder.path().join("none/a.csv")).is_err());
+        assert!(AtomicFile::check(&folder.path().join("a.csv")).is_ok());
+        assert!(AtomicFile::check(Path::new("-")).is_err());
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_keeps_pointing_where_it_does_and_a_device_is_written_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let (place, link) = (folder.path().join("a.csv"), folder.path().join("link"));
+        fs::write(&place, "before").unwrap();
+        std::os::unix::fs::symlink(&place, &link).unwrap();
+        AtomicFile::write(&link, b"after").unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"after");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        AtomicFile::write(Path::new("/dev/null"), b"nobody").unwrap();
+        assert!(Path::new("/dev/null").exists());
+    }
+}
