@@ -29,6 +29,8 @@
 
 use gigatcp_units::{Duration, Instant};
 
+use crate::space::{Offset, RightEdge};
+
 /// Octets the window has over what was taken, in segments.
 const SLACK_SEGMENTS: u64 = 16;
 
@@ -106,7 +108,7 @@ impl ReceiveAutotuning {
     }
 
     /// Without timestamps: RCV.NXT is at `nxt` and the window ends at `edge`.
-    pub fn on_arrival(&mut self, now: Instant, nxt: u64, edge: u64) {
+    pub fn on_arrival(&mut self, now: Instant, Offset(nxt): Offset, RightEdge(edge): RightEdge) {
         let (whole, since) = self.whole_window;
         if nxt < whole && whole != u64::MAX {
             return;
@@ -238,13 +240,13 @@ mod tests {
     #[test]
     fn without_timestamps_the_fastest_whole_window_is_the_bound() {
         let mut tuning = ReceiveAutotuning::new(at(0), 65_535, MSS);
-        tuning.on_arrival(at(0), 1, 10_001);
-        tuning.on_arrival(at(60), 5_001, 15_001);
+        tuning.on_arrival(at(0), Offset(1), RightEdge(10_001));
+        tuning.on_arrival(at(60), Offset(5_001), RightEdge(15_001));
         assert_eq!(tuning.rtt(), None);
-        tuning.on_arrival(at(120), 10_001, 20_001);
+        tuning.on_arrival(at(120), Offset(10_001), RightEdge(20_001));
         assert_eq!(tuning.rtt(), Some(Duration::from_millis(120)));
-        tuning.on_arrival(at(200), 20_001, 30_001);
-        tuning.on_arrival(at(900), 30_001, 40_001);
+        tuning.on_arrival(at(200), Offset(20_001), RightEdge(30_001));
+        tuning.on_arrival(at(900), Offset(30_001), RightEdge(40_001));
         assert_eq!(tuning.rtt(), Some(Duration::from_millis(80)));
     }
 

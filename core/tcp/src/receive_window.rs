@@ -19,6 +19,7 @@
 use gigatcp_units::Bytes;
 
 use crate::profile::{Profile, WindowPolicy};
+use crate::space::{Length, Offset, RightEdge, Window};
 use crate::truesize::ReceiveMemory;
 
 /// The offer.
@@ -156,7 +157,7 @@ impl ReceiveWindow {
     /// `len` octets in segments of `segment` arrived, up to the offset `end`; returns whether
     /// the window grew. Only where packets count.
     #[inline]
-    pub fn on_arrival(&mut self, end: u64, len: u64, segment: u64) -> bool {
+    pub fn on_arrival(&mut self, end: Offset, len: Length, segment: u64) -> bool {
         let buffer = self.buffer;
         let memory = self.memory.as_mut();
         memory.is_some_and(|memory| memory.on_arrival(buffer, end, len, segment))
@@ -224,10 +225,11 @@ impl ReceiveWindow {
     /// The right edge to advertise, given RCV.NXT, the edge advertised last
     /// and the octets the application has not read.
     #[inline]
-    pub fn edge(&self, nxt: u64, old_edge: u64, unread: u64) -> u64 {
+    pub fn edge(&self, nxt: Offset, old_edge: RightEdge, unread: Length) -> u64 {
         if let Some(memory) = &self.memory {
             return self.edge_by_packets(memory, nxt, old_edge);
         }
+        let (Offset(nxt), RightEdge(old_edge), Length(unread)) = (nxt, old_edge, unread);
         let wnd = self.free(unread).min(self.offer);
         if self.may_shrink && nxt + wnd < old_edge {
             return nxt + wnd;
@@ -243,7 +245,12 @@ impl ReceiveWindow {
         }
     }
 
-    fn edge_by_packets(&self, memory: &ReceiveMemory, nxt: u64, old_edge: u64) -> u64 {
+    fn edge_by_packets(
+        &self,
+        memory: &ReceiveMemory,
+        Offset(nxt): Offset,
+        RightEdge(old_edge): RightEdge,
+    ) -> u64 {
         if old_edge == 0 {
             return nxt + memory.first().min(self.expressible);
         }
@@ -265,7 +272,7 @@ impl ReceiveWindow {
     /// than the `last` one advertised. That one was rounded to units of the
     /// scale, so this one is taken up to the next (Linux `__tcp_select_window`).
     #[inline]
-    pub fn would_shrink(&self, unread: u64, last: u64) -> bool {
+    pub fn would_shrink(&self, Length(unread): Length, Window(last): Window) -> bool {
         if let Some(memory) = &self.memory {
             return memory.window(self.buffer, self.shift, self.may_shrink) < last;
         }
@@ -352,19 +359,23 @@ fn first_offer(mss: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn edge_of(window: &ReceiveWindow, nxt: u64, old_edge: u64, unread: u64) -> u64 {
+        window.edge(Offset(nxt), RightEdge(old_edge), Length(unread))
+    }
+
     #[test]
     fn the_right_edge_never_moves_left() {
         let window = ReceiveWindow::new(&Profile::MODERN, Some(Bytes::new(10_000)), 1000);
-        let edge = window.edge(0, 0, 0);
+        let edge = edge_of(&window, 0, 0, 0);
         assert_eq!(edge, 10_000);
-        assert_eq!(window.edge(4000, edge, 9000), 10_000);
+        assert_eq!(edge_of(&window, 4000, edge, 9000), 10_000);
     }
 
     #[test]
     fn the_edge_moves_in_steps_of_a_segment_and_not_by_crumbs() {
         let window = ReceiveWindow::new(&Profile::MODERN, Some(Bytes::new(10_000)), 1000);
-        assert_eq!(window.edge(10_000, 10_000, 9_001), 10_000);
-        assert_eq!(window.edge(10_000, 10_000, 9_000), 11_000);
+        assert_eq!(edge_of(&window, 10_000, 10_000, 9_001), 10_000);
+        assert_eq!(edge_of(&window, 10_000, 10_000, 9_000), 11_000);
     }
 
     #[test]
@@ -374,11 +385,11 @@ mod tests {
             profile.buffers.receive_buffer_start = Bytes::new(4000);
         });
         let mut window = ReceiveWindow::new(&profile, None, 8960);
-        let first = window.edge(0, 0, 0);
+        let first = edge_of(&window, 0, 0, 0);
         assert!((1..8960).contains(&first), "{first}");
         window.set_buffer(&profile, Bytes::new(400_000));
         // All of it has arrived and is read.
-        assert!(window.edge(first, first, 0) > first);
+        assert!(edge_of(&window, first, first, 0) > first);
     }
 
     #[test]
@@ -387,14 +398,14 @@ mod tests {
             profile.buffers.buffer_limit = Bytes::new(100 << 20);
         });
         let mut window = ReceiveWindow::new(&profile, Some(Bytes::new(60 << 20)), 8960);
-        assert_eq!(window.edge(0, 0, 0), 2 * 8960);
+        assert_eq!(edge_of(&window, 0, 0, 0), 2 * 8960);
         let mut segments = 0_u64;
         while window.on_full_segments(8960, 0) {
             segments += 1;
         }
         // (90 MiB - one segment - two segments) / two segments per arrival.
         assert_eq!(segments, ((90_u64 << 20) - 3 * 8960).div_ceil(2 * 8960));
-        assert_eq!(window.edge(0, 0, 0), (90 << 20) - 8960);
+        assert_eq!(edge_of(&window, 0, 0, 0), (90 << 20) - 8960);
     }
 
     #[test]
@@ -419,9 +430,9 @@ mod tests {
         // 99 000 octets (a segment is kept back) are said as the next multiple.
         let said = 99_000_u64.next_multiple_of(unit);
         assert!(said > 99_000);
-        assert!(!window.would_shrink(0, said));
-        assert!(window.would_shrink(0, said + 1));
-        assert!(window.would_shrink(1000 + unit, said));
+        assert!(!window.would_shrink(Length(0), Window(said)));
+        assert!(window.would_shrink(Length(0), Window(said + 1)));
+        assert!(window.would_shrink(Length(1000 + unit), Window(said)));
     }
 
     #[test]

@@ -229,25 +229,25 @@ impl Recovery {
         self.unproven += octets;
     }
 
-    /// What is in flight was too big for the path and leaves again, up to
-    /// `nxt`: repaired as after a timeout, but without congestion. Where a
-    /// reduction is in progress, it lasts as long.
-    pub fn on_resegmentation(&mut self, una: u64, nxt: u64) {
-        self.recover = nxt;
+    /// What is in flight was too big for the path and leaves again: repaired as
+    /// after a timeout, but without congestion. Where a reduction is in progress,
+    /// it lasts as long.
+    pub fn on_resegmentation(&mut self, in_flight: Range<u64>) {
+        self.recover = in_flight.end;
         self.owes_retransmission = true;
         if matches!(self.phase, Phase::Open | Phase::Disorder) {
-            self.resegment(una);
+            self.resegment(in_flight.start);
         }
     }
 
     /// The recovery that has just begun is none: what was lost was a probe of
     /// the path's MTU.
-    pub fn on_probe_lost(&mut self, una: u64, nxt: u64) {
+    pub fn on_probe_lost(&mut self, in_flight: Range<u64>) {
         // One less: the next probe may be the very next segment, and RFC 6582
         // section 3.2 step 2 would not let its loss be seen.
-        self.recover = nxt - 1;
+        self.recover = in_flight.end - 1;
         self.owes_retransmission = true;
-        self.resegment(una);
+        self.resegment(in_flight.start);
     }
 
     /// No loss is marked until all is acknowledged, and there is nothing that

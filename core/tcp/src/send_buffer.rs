@@ -7,6 +7,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use gigatcp_wire::Payload;
 
@@ -126,8 +127,9 @@ impl<P: Payload> SendBuffer<P> {
         }
     }
 
-    /// The octets from `from` up to `to`, both inside the buffer.
-    pub fn slice(&self, from: u64, to: u64) -> P {
+    /// The octets of a range inside the buffer.
+    pub fn slice(&self, octets: Range<u64>) -> P {
+        let (from, to) = (octets.start, octets.end);
         debug_assert!(self.start <= from && from <= to && to <= self.end);
         if from == to {
             return P::default();
@@ -135,26 +137,26 @@ impl<P: Payload> SendBuffer<P> {
         let first = self.pieces.partition_point(|(offset, _)| *offset <= from) - 1;
         let (offset, piece) = &self.pieces[first];
         if to <= offset + piece.len() as u64 {
-            return cut(piece.clone(), *offset, from, to);
+            return cut(piece.clone(), *offset, &octets);
         }
         // A segment over several writes: collect the parts, copy once.
         let parts: Vec<P> = self
             .pieces
             .range(first..)
             .take_while(|(offset, _)| *offset < to)
-            .map(|(offset, piece)| cut(piece.clone(), *offset, from, to))
+            .map(|(offset, piece)| cut(piece.clone(), *offset, &octets))
             .collect();
         P::concat(&parts)
     }
 }
 
-/// The part of `piece` (which starts at `offset`) between `from` and `to`.
-fn cut<P: Payload>(mut piece: P, offset: u64, from: u64, to: u64) -> P {
-    if to < offset + piece.len() as u64 {
-        let _after = piece.split_off((to - offset) as usize);
+/// The part of `piece` (which starts at `offset`) inside `octets`.
+fn cut<P: Payload>(mut piece: P, offset: u64, octets: &Range<u64>) -> P {
+    if octets.end < offset + piece.len() as u64 {
+        let _after = piece.split_off((octets.end - offset) as usize);
     }
-    if from > offset {
-        piece = piece.split_off((from - offset) as usize);
+    if octets.start > offset {
+        piece = piece.split_off((octets.start - offset) as usize);
     }
     piece
 }
@@ -176,7 +178,7 @@ mod tests {
         assert_eq!(buffer.space(), 0);
         buffer.release(401);
         assert_eq!(buffer.space(), 400);
-        assert_eq!(buffer.slice(401, 1001), phantom(400, 600));
+        assert_eq!(buffer.slice(401..1001), phantom(400, 600));
     }
 
     #[test]
@@ -186,8 +188,8 @@ mod tests {
         buffer.pieces.push_back((1, phantom(0, 10)));
         buffer.pieces.push_back((11, phantom(10, 10)));
         buffer.end = 21;
-        assert_eq!(buffer.slice(5, 15), phantom(4, 10));
-        assert_eq!(buffer.slice(11, 21), phantom(10, 10));
-        assert_eq!(buffer.slice(1, 11), phantom(0, 10));
+        assert_eq!(buffer.slice(5..15), phantom(4, 10));
+        assert_eq!(buffer.slice(11..21), phantom(10, 10));
+        assert_eq!(buffer.slice(1..11), phantom(0, 10));
     }
 }

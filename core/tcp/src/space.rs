@@ -9,6 +9,31 @@
 
 use gigatcp_wire::SeqNumber;
 
+/// A stream offset, as a parameter next to lengths and windows.
+#[derive(Clone, Copy, Debug)]
+pub struct Offset(pub u64);
+
+/// A number of octets, as a parameter next to offsets and windows.
+#[derive(Clone, Copy, Debug)]
+pub struct Length(pub u64);
+
+/// A window in octets, as a parameter next to offsets and lengths.
+#[derive(Clone, Copy, Debug)]
+pub struct Window(pub u64);
+
+/// Octets of new data that cwnd and the peer's window let out.
+#[derive(Clone, Copy, Debug)]
+pub struct Usable {
+    /// What cwnd still allows, or PRR while the window is reduced.
+    pub allowance: u64,
+    /// Up to the right edge of SND.WND.
+    pub window: u64,
+}
+
+/// The right edge of a receive window, as a parameter next to other offsets.
+#[derive(Clone, Copy, Debug)]
+pub struct RightEdge(pub u64);
+
 /// The variables of one direction of the wire mapping.
 fn unwrap(base: SeqNumber, near: u64, seq: SeqNumber) -> Option<u64> {
     let near_on_wire = base + near as u32;

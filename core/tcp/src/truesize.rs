@@ -16,6 +16,8 @@
 
 use alloc::collections::VecDeque;
 
+use crate::space::{Length, Offset};
+
 /// What a packet to send occupies in addition to its octets: control block, shared information and
 /// the smallest head, 256 + 320 + 384.
 pub const SEND_OVERHEAD: u64 = 960;
@@ -236,7 +238,13 @@ impl ReceiveMemory {
 
     /// `octets` in segments of `segment` arrived, up to `end`; returns whether the window may
     /// grow by it.
-    pub fn on_arrival(&mut self, buffer: u64, end: u64, octets: u64, segment: u64) -> bool {
+    pub fn on_arrival(
+        &mut self,
+        buffer: u64,
+        Offset(end): Offset,
+        Length(octets): Length,
+        segment: u64,
+    ) -> bool {
         let occupied = received(octets);
         if segment > self.rcv_mss {
             let ratio = (octets * WHOLE / occupied).max(1);
@@ -402,13 +410,13 @@ mod tests {
         let mut memory = ReceiveMemory::new(40_000, 1460);
         assert_eq!(memory.first(), 13 * 1460);
         let mut memory_of_20_000 = ReceiveMemory::new(20_000, 1460);
-        assert!(memory_of_20_000.on_arrival(20_000, 4001, 4000, 1000));
+        assert!(memory_of_20_000.on_arrival(20_000, Offset(4001), Length(4000), 1000));
         // ratio 4000·256/8448 = 121; (20,000 − 8448)·121/256 = 5460, in whole segments.
         assert_eq!(memory_of_20_000.window(20_000, 0, false), 5000);
         memory_of_20_000.on_read(4001);
         assert!(memory_of_20_000.window(20_000, 0, false) > 5000);
         // No room is left: the window is closed, and the next arrival is kept no more.
-        memory.on_arrival(40_000, 60_001, 60_000, 1000);
+        memory.on_arrival(40_000, Offset(60_001), Length(60_000), 1000);
         assert_eq!(memory.window(40_000, 0, false), 0);
         assert!(!memory.has_room(40_000));
     }

@@ -16,6 +16,7 @@ use crate::congestion::{Ack, RateSample};
 use crate::ecn::Marked;
 use crate::recovery::Judgment;
 use crate::scoreboard::Revealed;
+use crate::space::{Offset, Window};
 
 /// What one acknowledgment taught, next to what it revealed of the flight.
 #[derive(Clone, Copy, Debug)]
@@ -65,8 +66,8 @@ impl<P: Payload> Connection<P> {
             return true;
         }
         let wnd = u64::from(segment.wnd.0) << self.snd.shift;
-        let duplicate = self.is_duplicate_ack(ack, wnd, segment);
-        self.update_window(now, ack, wnd, segment);
+        let duplicate = self.is_duplicate_ack(Offset(ack), Window(wnd), segment);
+        self.update_window(now, Offset(ack), Window(wnd), segment);
         if self.snd.una == self.snd.nxt {
             // What was sent twice may still be reported as received twice.
             let mut revealed = Revealed::default();
@@ -84,7 +85,12 @@ impl<P: Payload> Connection<P> {
     /// RFC 5681 section 2: (a) data is outstanding, (b) no data, (c) no SYN or
     /// FIN, (d) nothing new is acknowledged, (e) the window is the same. And
     /// the window is open: otherwise this answers a probe.
-    fn is_duplicate_ack(&self, ack: u64, wnd: u64, segment: &Segment<P>) -> bool {
+    fn is_duplicate_ack(
+        &self,
+        Offset(ack): Offset,
+        Window(wnd): Window,
+        segment: &Segment<P>,
+    ) -> bool {
         ack == self.snd.una
             && self.snd.una < self.snd.nxt
             && segment.seq_len() == 0
@@ -95,7 +101,13 @@ impl<P: Payload> Connection<P> {
     /// SND.WND follows the newest segment (SND.WL1, SND.WL2). A retransmission
     /// has an old SEG.SEQ but may bring a new SEG.ACK: then it is the newest
     /// anyway, and SND.WND, which counts from SND.UNA, must follow.
-    fn update_window(&mut self, now: Instant, ack: u64, wnd: u64, segment: &Segment<P>) {
+    fn update_window(
+        &mut self,
+        now: Instant,
+        Offset(ack): Offset,
+        Window(wnd): Window,
+        segment: &Segment<P>,
+    ) {
         let seq = self.rcv.offset_of(segment.seq).unwrap_or(0);
         let newer = ack > self.snd.una
             || self.snd.wl1 < seq

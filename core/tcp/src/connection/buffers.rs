@@ -11,6 +11,7 @@ use gigatcp_wire::{Payload, Segment};
 use super::Connection;
 use crate::profile::Profile;
 use crate::receive_autotuning::ReceiveAutotuning;
+use crate::space::{Offset, RightEdge};
 use crate::truesize::{self, SendMemory, SendQueue};
 
 /// Windows the send buffer has room for.
@@ -146,7 +147,7 @@ impl<P: Payload> Connection<P> {
                     tuning.on_echo(age, self.profile.options.timestamp_tick);
                 }
             }
-            _ => tuning.on_arrival(now, self.rcv.nxt, self.rcv.edge),
+            _ => tuning.on_arrival(now, Offset(self.rcv.nxt), RightEdge(self.rcv.edge)),
         }
     }
 

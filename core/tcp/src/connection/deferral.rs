@@ -23,21 +23,21 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{MAX_SUPER_SEGMENT, Payload};
 
 use super::Connection;
+use crate::space::{Length, Usable};
 
 /// A sender that was idle for longer than this does not wait.
 const SILENCE: Duration = Duration::from_millis(1);
 
 impl<P: Payload> Connection<P> {
-    /// Some of `unsent` octets may leave now, by cwnd's `allowance` and the peer's
-    /// `window`: whether they wait for more anyway. Notes what they wait
-    /// for.
+    /// Some of `unsent` octets may leave now: whether they wait for more anyway.
+    /// Notes what they wait for.
     #[cold]
     #[inline(never)]
     pub(super) fn waits_for_more(
         &mut self,
         now: Instant,
-        unsent: u64,
-        [allowance, window]: [u64; 2],
+        Length(unsent): Length,
+        Usable { allowance, window }: Usable,
     ) -> bool {
         let smss = u64::from(self.smss);
         if unsent <= smss || self.is_fin_due() || self.unsent_of_record() < unsent {

@@ -17,6 +17,7 @@ use gigatcp_wire::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Payload, Segment};
 use super::{Connection, Failure, Reset};
 use crate::ecn::{ALL_FIELDS, Arrived, EcnOption, EcnReceiver, Feedback, Marked, OptionSeen, Told};
 use crate::scoreboard::Revealed;
+use crate::space::{Length, Offset};
 
 /// SACK blocks that an AccECN option must leave room for (RFC 9768 section
 /// 3.2.3.3).
@@ -355,7 +356,12 @@ impl<P: Payload> Connection<P> {
     /// Whether a segment with `len` octets of data has room for an AccECN
     /// option; with accurate feedback the first data is to have one (RFC 9768
     /// section 3.2.3.2.1), and what is retransmitted is not (3.2.3.2.2).
-    pub(super) fn has_room_for_accecn(&mut self, seq: u64, len: u64, fresh: bool) -> bool {
+    pub(super) fn has_room_for_accecn(
+        &mut self,
+        Offset(seq): Offset,
+        Length(len): Length,
+        fresh: bool,
+    ) -> bool {
         if self.ecn.feedback() != EcnFeedback::Accurate {
             return false;
         }

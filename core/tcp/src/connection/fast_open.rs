@@ -24,6 +24,7 @@ use gigatcp_wire::{FastOpenCookie, Flags, Options, Payload, Segment};
 use super::syn_text::without_syn;
 use super::{Config, Connection, Failure, Received};
 use crate::fast_open::{FastOpenOffer, FastOpenOutcome, FastOpenSlot};
+use crate::space::{Length, Offset, RightEdge};
 
 /// What a connection knows about its Fast Open. Boxed: few have one.
 #[derive(Default, Debug)]
@@ -141,7 +142,9 @@ impl<P: Payload> Connection<P> {
             self.put_received(now, 1, taken as u32, false, 0);
             self.rcv.nxt += taken;
             // The SYN-ACK to come offers as much as its field holds.
-            let edge = self.window.edge(self.rcv.nxt, 0, taken);
+            let edge = self
+                .window
+                .edge(Offset(self.rcv.nxt), RightEdge(0), Length(taken));
             self.rcv.edge = edge.clamp(self.rcv.edge, self.rcv.nxt + 65_535);
             self.rcv.told = self.rcv.edge;
             self.rcv.last_wnd = self.rcv.wnd();

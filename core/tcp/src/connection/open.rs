@@ -11,6 +11,7 @@ use gigatcp_wire::{Flags, Options, Payload, Segment, SeqNumber, WireWindow};
 use super::{Config, Connection, Failure, Received, Reset};
 use crate::congestion::{self, SlowStart};
 use crate::profile::{InitialWindow, Profile};
+use crate::space::{Length, Offset, RightEdge};
 
 impl<P: Payload> Connection<P> {
     /// Active open: RFC 9293 section 3.10.1. The SYN waits in
@@ -65,7 +66,8 @@ impl<P: Payload> Connection<P> {
 
     /// What our SYN, or the SYN-ACK to come, offers.
     pub(super) fn offer_first_window(&mut self) {
-        self.rcv.edge = self.window.edge(1, 0, 0).clamp(1, 1 + 65_535);
+        let edge = self.window.edge(Offset(1), RightEdge(0), Length(0));
+        self.rcv.edge = edge.clamp(1, 1 + 65_535);
         self.rcv.told = self.rcv.edge;
         self.rcv.last_wnd = self.rcv.wnd();
     }
@@ -162,7 +164,7 @@ impl<P: Payload> Connection<P> {
             self.snd.nxt = 1 + text;
             self.board.on_transmit(now, 1 + text);
             self.round_end = 1 + text;
-            syn.payload = self.send_buffer.slice(1, 1 + text);
+            syn.payload = self.send_buffer.slice(1..1 + text);
             self.counters.data_segments_sent += u64::from(text > 0);
         } else {
             self.board.on_retransmit(now, 0..1);
@@ -182,7 +184,7 @@ impl<P: Payload> Connection<P> {
         let wnd = if answers {
             self.rcv.wnd()
         } else {
-            self.window.edge(0, 0, 0)
+            self.window.edge(Offset(0), RightEdge(0), Length(0))
         };
         if answers {
             self.rcv.last_ack_sent = self.rcv.nxt;

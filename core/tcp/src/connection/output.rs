@@ -14,6 +14,7 @@ use gigatcp_wire::{Flags, Payload, Segment};
 use super::Connection;
 use super::path_mtu::Turn;
 use super::repair::EarlyTimer;
+use crate::space::{Length, Offset, Usable};
 
 impl<P: Payload> Connection<P> {
     /// The next segment to put on the wire, if there is one. May be a
@@ -107,9 +108,12 @@ impl<P: Payload> Connection<P> {
             // Nothing leaves into a closed window, so nothing restarts.
             self.restart_after_idle(now);
         }
-        let allowance = self.allowance();
+        let usable = Usable {
+            allowance: self.allowance(),
+            window,
+        };
         if self.path.is_act_due(now) && unsent > 0 {
-            match self.poll_path_mtu(now, self.unsent_of_record(), allowance, window) {
+            match self.poll_path_mtu(now, Length(self.unsent_of_record()), usable) {
                 Turn::Go => {}
                 Turn::Wait => {
                     self.set_limit(now, self.congestion_limit());
@@ -118,9 +122,9 @@ impl<P: Payload> Connection<P> {
                 Turn::Probe(probe) => return Some(probe),
             }
         }
-        if let Some(most) = self.sendable(unsent, allowance, window) {
+        if let Some(most) = self.sendable(Length(unsent), usable) {
             let may_wait = self.profile.segments.tso_win_divisor > 0;
-            if may_wait && self.waits_for_more(now, unsent, [allowance, window]) {
+            if may_wait && self.waits_for_more(now, Length(unsent), usable) {
                 return None;
             }
             if most > 0 && self.is_held_by_pacing(now) {
@@ -141,7 +145,7 @@ impl<P: Payload> Connection<P> {
         {
             return Some(segment);
         }
-        self.note_blocked(now, allowance, window, unsent);
+        self.note_blocked(now, Length(unsent), usable);
         None
     }
 
@@ -175,7 +179,11 @@ impl<P: Payload> Connection<P> {
     /// windows let out, but less than a segment only when silly-window avoidance
     /// and Nagle's algorithm (RFC 9293 section 3.8.6.2.1) allow it.
     #[inline]
-    fn sendable(&self, unsent: u64, allowance: u64, window: u64) -> Option<u64> {
+    fn sendable(
+        &self,
+        Length(unsent): Length,
+        Usable { allowance, window }: Usable,
+    ) -> Option<u64> {
         let smss = u64::from(self.smss);
         let record = self.unsent_of_record();
         let (is_last, unsent) = (record == unsent, record);
@@ -222,15 +230,20 @@ impl<P: Payload> Connection<P> {
         end.map_or(unsent, |end| unsent.min(end - self.snd.nxt))
     }
 
-    /// Where a segment that begins at `from` ends at the latest.
+    /// Where a segment of `octets` ends: with them or with the first one's record.
     #[inline]
-    pub(super) fn within_record(&self, from: u64, end: u64) -> u64 {
-        let record_end = self.send_buffer.records().end_after(from);
-        record_end.map_or(end, |record_end| end.min(record_end))
+    pub(super) fn within_record(&self, octets: Range<u64>) -> u64 {
+        let record_end = self.send_buffer.records().end_after(octets.start);
+        record_end.map_or(octets.end, |record_end| octets.end.min(record_end))
     }
 
     /// Notes the one reason why nothing leaves.
-    fn note_blocked(&mut self, now: Instant, allowance: u64, window: u64, unsent: u64) {
+    fn note_blocked(
+        &mut self,
+        now: Instant,
+        Length(unsent): Length,
+        Usable { allowance, window }: Usable,
+    ) {
         if self.pacing.pacer.is_armed() {
             // What recovery would repeat waits for its moment.
             return;
@@ -276,15 +289,15 @@ impl<P: Payload> Connection<P> {
     /// Sends `len` octets of new data from SND.NXT, with FIN if they are the
     /// last and the window has room for it. A lone FIN may probe the window.
     pub(super) fn send_new(&mut self, now: Instant, len: u64, reason: SendReason) -> Segment<P> {
-        self.send_behind(now, self.snd.nxt, len, reason)
+        self.send_behind(now, Offset(self.snd.nxt), Length(len), reason)
     }
 
     /// The same in one segment with what was sent before from `from` on.
     pub(super) fn send_behind(
         &mut self,
         now: Instant,
-        from: u64,
-        len: u64,
+        Offset(from): Offset,
+        Length(len): Length,
         reason: SendReason,
     ) -> Segment<P> {
         let to = self.snd.nxt + len;
@@ -334,7 +347,7 @@ impl<P: Payload> Connection<P> {
                 return None;
             }
         }
-        lost.end = self.within_record(lost.start, lost.end);
+        lost.end = self.within_record(lost.clone());
         let smss = u64::from(self.smss);
         let mut allowance = self.allowance();
         if self.recovery.owes_retransmission() {
@@ -447,7 +460,7 @@ impl<P: Payload> Connection<P> {
                 return None;
             }
             let end = range.end.min(range.start + smss).min(self.snd.edge());
-            let end = self.within_record(range.start, end);
+            let end = self.within_record(range.start..end);
             if end <= range.start {
                 return None;
             }

@@ -20,6 +20,7 @@ use super::authenticate;
 use super::ecn::OPTION_ROOM;
 use crate::congestion::{CongestionKind, WindowBounds};
 use crate::recovery::Judgment;
+use crate::space::{Length, Usable};
 
 /// Most octets of options in a header.
 const MOST_OPTIONS: u32 = 40;
@@ -130,7 +131,7 @@ impl<P: Payload> Connection<P> {
         if octets == 0 {
             return;
         }
-        self.recovery.on_resegmentation(self.snd.una, self.snd.nxt);
+        self.recovery.on_resegmentation(self.snd.una..self.snd.nxt);
         let lost = Judgment {
             lost: Some((seq, octets, LossVerdict::TooBig)),
             ..Judgment::default()
@@ -141,14 +142,12 @@ impl<P: Payload> Connection<P> {
     }
 
     /// There may be something to try: an old estimate to raise, or a probe to
-    /// send before `unsent` octets of new data, of which cwnd and window let
-    /// out `allowance` and `window`.
+    /// send before `unsent` octets of new data.
     pub(super) fn poll_path_mtu(
         &mut self,
         now: Instant,
-        unsent: u64,
-        allowance: u64,
-        window: u64,
+        Length(unsent): Length,
+        Usable { allowance, window }: Usable,
     ) -> Turn<P> {
         if !self.profile.path_mtu.plpmtud {
             self.age_path_mtu(now);
@@ -238,7 +237,7 @@ impl<P: Payload> Connection<P> {
         let from = self.recovery.phase();
         self.board.forgive_newly_lost();
         self.board.mark_lost_within(probe);
-        self.recovery.on_probe_lost(self.snd.una, self.snd.nxt);
+        self.recovery.on_probe_lost(self.snd.una..self.snd.nxt);
         self.eifel.stop();
         self.put_phase(now, from);
         Judgment {

@@ -15,6 +15,7 @@ use gigatcp_wire::{Ecn, Flags, Payload, Segment};
 
 use super::Connection;
 use super::segment::Header;
+use crate::space::{Length, Offset};
 
 /// How long a sender that avoids silly windows waits before it uses a small
 /// one after all (RFC 9293 SHLD-28).
@@ -152,7 +153,7 @@ impl<P: Payload> Connection<P> {
         let again = lost.end - lost.start;
         let room = u64::from(self.smss).min(allowance).saturating_sub(again);
         let window = self.snd.edge().saturating_sub(self.snd.nxt);
-        let in_record = self.within_record(lost.start, u64::MAX) - lost.end;
+        let in_record = self.within_record(lost.start..u64::MAX) - lost.end;
         let more = room.min(window).min(self.unsent()).min(in_record);
         if more == 0 {
             return self.resend(now, lost, reason);
@@ -161,6 +162,6 @@ impl<P: Payload> Connection<P> {
         self.recovery.on_retransmit(again);
         self.note_retransmission(now, lost.start);
         self.counters.retransmitted_segments += 1;
-        self.send_behind(now, lost.start, more, reason)
+        self.send_behind(now, Offset(lost.start), Length(more), reason)
     }
 }

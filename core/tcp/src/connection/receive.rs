@@ -8,6 +8,7 @@ use gigatcp_wire::{Flags, Payload, Segment};
 
 use super::Connection;
 use crate::delayed_ack::{Data, ack_every};
+use crate::space::{Length, Offset, Window};
 
 /// Octets of the receive buffer for each piece that may wait beyond a hole: a
 /// piece of its own costs about a hundred octets of bookkeeping, so all of it
@@ -108,7 +109,10 @@ impl<P: Payload> Connection<P> {
     #[inline]
     fn charge(&mut self, end: u64, segment: &Segment<P>) {
         let len = segment.payload.len() as u64;
-        if self.window.on_arrival(end, len, segment_octets(segment)) {
+        if self
+            .window
+            .on_arrival(Offset(end), Length(len), segment_octets(segment))
+        {
             self.ack.on_window_growth();
         }
         if self.window.is_tight() {
@@ -164,7 +168,9 @@ impl<P: Payload> Connection<P> {
             wnd: self.rcv.wnd(),
             ack_every: self.ack_every(now),
             must_wait_for_reader: self.profile.acknowledgments.ack_waits_for_reader
-                && self.window.would_shrink(unread + len, self.rcv.last_wnd),
+                && self
+                    .window
+                    .would_shrink(Length(unread + len), Window(self.rcv.last_wnd)),
         };
         self.ack.on_data(now, &self.profile, &data);
     }

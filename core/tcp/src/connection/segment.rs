@@ -13,6 +13,7 @@ use gigatcp_wire::{Ecn, Flags, Options, Payload, SackBlock, SackBlocks, Segment,
 
 use super::{Connection, Reset};
 use crate::congestion::Sent;
+use crate::space::{Length, Offset, RightEdge};
 
 /// What is decided about a segment before it is built.
 pub(super) struct Header {
@@ -111,7 +112,7 @@ impl<P: Payload> Connection<P> {
             seq: range.start,
             flags,
             ecn: self.ect_if(ect),
-            has_room: self.has_room_for_accecn(range.start, len, fresh),
+            has_room: self.has_room_for_accecn(Offset(range.start), Length(len), fresh),
         }
     }
 
@@ -127,7 +128,7 @@ impl<P: Payload> Connection<P> {
     }
 
     pub(super) fn data_segment(&mut self, now: Instant, header: &Header, len: u64) -> Segment<P> {
-        let payload = self.send_buffer.slice(header.seq, header.seq + len);
+        let payload = self.send_buffer.slice(header.seq..header.seq + len);
         self.segment(now, header, payload)
     }
 
@@ -208,7 +209,8 @@ impl<P: Payload> Connection<P> {
     pub(super) fn window_on_wire(&self) -> u64 {
         let unread = self.receive_buffer.readable();
         let nxt = self.rcv.nxt;
-        let edge = self.window.edge(nxt, self.rcv.edge, unread);
+        let edge = RightEdge(self.rcv.edge);
+        let edge = self.window.edge(Offset(nxt), edge, Length(unread));
         let wnd = edge.saturating_sub(nxt);
         let shift = self.rcv.shift;
         let units = wnd >> shift;
