@@ -17,7 +17,7 @@ use crate::{Failed, top};
 const NEEDS: &str = "maturin>=1.16,<2 pytest pyarrow polars gymnasium>=1.0 matplotlib nbclient nbformat \
                      ipykernel mypy";
 
-/// What executors need beside that.
+/// What executors need in addition.
 const EXECUTORS: &str = "distributed mpi4py mpich pandas";
 
 /// The settings of the profile `test`, which maturin cannot be told to use.

@@ -53,7 +53,7 @@ pub struct Looked {
     /// When it was captured.
     pub at: Instant,
     /// Its segment, or that of the fragments that it completed; `None` for a
-    /// fragment that is no segment by itself.
+    /// fragment without a segment of its own.
     pub found: Result<Option<Observed>, DissectError>,
 }
 

@@ -123,7 +123,7 @@ impl Sweep {
         ran.map_err(|error| unwritable(&error))
     }
 
-    /// The question as text: what a worker needs beside numbers of cells.
+    /// The question as text: what a worker needs in addition to numbers of cells.
     #[getter]
     fn question(&self) -> String {
         serde_json::to_string(self.stored.asked()).unwrap_or_default()

@@ -57,7 +57,7 @@ impl Table {
         format!("<gigatcp.Table: {} rows of {columns}>", self.__len__())
     }
 
-    /// Returns a column as a list, with None where there is no value.
+    /// Returns a column as a list, with None for a missing value.
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let index = self.schema.index_of(name).map_err(|_| {
             let hint = format!("one of {}", self.columns().join(", "));

@@ -27,7 +27,7 @@ pub(crate) fn released<T: Send>(
             let (sender, receiver) = mpsc::channel();
             let stop = &stop;
             scope.spawn(move || {
-                // A world that finds a fault in itself panics; nothing of it is used then.
+                // A world that finds a fault in itself panics; its results are not used.
                 let done = catch_unwind(AssertUnwindSafe(|| work(stop)));
                 let _ = sender.send(done);
             });

@@ -19,7 +19,7 @@ use crate::plan::{Plan, use_controls};
 use crate::run::Run;
 use crate::wait::released;
 
-/// A world of virtual time that goes on when it is told to.
+/// A world of virtual time that advances step by step.
 #[pyclass(frozen, module = "gigatcp")]
 pub struct World {
     plan: Py<Plan>,
@@ -99,7 +99,7 @@ impl World {
                 let ended = released(py, &self.controls, |stop| {
                     world.advance(until, stop, &progress)
                 });
-                // What a world is after an error in the middle of it, nobody knows.
+                // The state of a world after an error in the middle of it is unknown.
                 if ended.is_err() {
                     state.world = None;
                 }

@@ -82,7 +82,7 @@ impl Figure {
         }
     }
 
-    /// Exact; nothing where there is no bound.
+    /// Exact; `None` if there is no bound.
     fn json(self) -> Value {
         match self {
             Self::Rate(Rate::MAX) => Value::Null,
