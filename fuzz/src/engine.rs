@@ -149,6 +149,7 @@ impl<'a, P: Stream> Run<'a, P> {
                     segment: syn,
                 },
             )
+            .expect("it has a SYN")
         };
         let mut run = Self {
             choices,
@@ -209,7 +210,7 @@ impl<'a, P: Stream> Run<'a, P> {
                 let len = self.choices.below(1 << 17);
                 let offset = self.written;
                 let taken = self.connection.write(P::at(offset, len));
-                self.written += taken as u64;
+                self.written += taken.unwrap_or(0) as u64;
             }
             28 | 29 => self.read(),
             30 if self.choices.one_in(8) => self.connection.close(self.now),

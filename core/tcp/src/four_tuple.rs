@@ -6,7 +6,7 @@
 
 use core::net::IpAddr;
 
-use gigatcp_wire::{Endpoints, Segment};
+use gigatcp_wire::{Endpoints, IpVersion, Segment};
 
 /// A connection's name: the local socket and the remote one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -43,6 +43,21 @@ impl FourTuple {
         self.endpoints.dst()
     }
 
+    /// The version of IP underneath.
+    #[must_use]
+    pub const fn ip(&self) -> IpVersion {
+        match self.endpoints {
+            Endpoints::V4 { .. } => IpVersion::V4,
+            Endpoints::V6 { .. } => IpVersion::V6,
+        }
+    }
+
+    /// Whether both ends can be single hosts (RFC 9293 MUST-57, MUST-63).
+    #[must_use]
+    pub fn is_between_hosts(&self) -> bool {
+        is_host(self.local_address()) && is_host(self.remote_address())
+    }
+
     /// The same connection as the peer names it.
     #[must_use]
     pub const fn reversed(self) -> Self {
@@ -51,5 +66,15 @@ impl FourTuple {
             local_port: self.remote_port,
             remote_port: self.local_port,
         }
+    }
+}
+
+/// Whether an address can be that of a single host. Directed broadcasts look like
+/// hosts from here.
+#[must_use]
+pub const fn is_host(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => !v4.is_multicast() && !v4.is_broadcast() && !v4.is_unspecified(),
+        IpAddr::V6(v6) => !v6.is_multicast() && !v6.is_unspecified(),
     }
 }

@@ -11,8 +11,8 @@
 //! | [`listener`] | LISTEN |
 //! | [`authentication`] | RFC 5925, 5926: master keys, traffic keys, codes |
 //! | [`fast_open`] | RFC 7413: cookies of the server, memory of the client |
-//! | [`four_tuple`] | which connection: addresses and ports |
-//! | [`isn`], [`secret`] | RFC 6528: initial sequence numbers; timestamp offsets |
+//! | `four_tuple` | which connection: addresses and ports |
+//! | `isn`, `secret` | RFC 6528: initial sequence numbers; timestamp offsets |
 //! | [`profile`] | switches and constants, by name |
 //! | [`congestion`] | the congestion-control interface and every control |
 //! | `recovery` | RFC 5681, 6582, 6675: finding losses |
@@ -47,9 +47,9 @@ mod delayed_ack;
 mod ecn;
 mod eifel;
 pub mod fast_open;
-pub mod four_tuple;
+mod four_tuple;
 mod frto;
-pub mod isn;
+mod isn;
 pub mod listener;
 mod min_rtt;
 mod pacing;
@@ -66,7 +66,7 @@ mod recovery;
 mod retransmissions;
 mod rtt;
 mod scoreboard;
-pub mod secret;
+mod secret;
 mod send_buffer;
 mod space;
 mod timestamps;
@@ -74,8 +74,8 @@ mod tlp;
 mod truesize;
 mod window_growth;
 
-pub use connection::{Config, Connection, Failure, Received};
-pub use four_tuple::FourTuple;
+pub use connection::{Config, Connection, Failure, ReadError, Received, WriteError};
+pub use four_tuple::{FourTuple, is_host};
 pub use gigatcp_wire::IpVersion;
 pub use isn::IsnGenerator;
 pub use profile::Profile;

@@ -50,12 +50,9 @@ pub fn handle_segment<P: Payload>(
     if segment.flags.contains(Flags::ACK) {
         return Heard::Reset(reset_answering(segment));
     }
-    if !segment.flags.contains(Flags::SYN) {
-        return Heard::Ignored;
-    }
-    Heard::Opened(alloc::boxed::Box::new(Connection::accept(
-        now, config, received,
-    )))
+    Connection::accept(now, config, received).map_or(Heard::Ignored, |connection| {
+        Heard::Opened(alloc::boxed::Box::new(connection))
+    })
 }
 
 /// The reset that answers an acknowledgment of nothing (RFC 9293 section

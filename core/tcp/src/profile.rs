@@ -72,7 +72,17 @@ pub use settings::{SETTINGS, Setting, SettingError, SettingValue};
 pub use timer::Timer;
 
 /// A complete choice of switches and constants for one host.
+///
+/// ```
+/// use gigatcp_tcp::Profile;
+/// use gigatcp_tcp::profile::SettingValue;
+///
+/// let mut profile = Profile::MODERN.with(|profile| profile.segments.nagle = false);
+/// assert!(profile.try_set("sack", SettingValue::Switch(false)).is_ok());
+/// assert!(!profile.recovery.sack && !profile.segments.nagle);
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Profile {
     /// Name it is asked for by.
     pub name: &'static str,

@@ -282,7 +282,7 @@ fn the_engine_runs_it_and_a_lost_segment_costs_an_eighth_of_the_window() {
         offset: 0,
         len: OCTETS,
     };
-    assert_eq!(pair.hosts[0].write(stream), OCTETS as usize);
+    assert_eq!(pair.hosts[0].write(stream), Ok(OCTETS as usize));
     let mut read = 0;
     while read < OCTETS {
         pair.step();

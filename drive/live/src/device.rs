@@ -93,6 +93,7 @@ impl Default for DeviceConfig {
 
 /// What passed, and what did not.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct DeviceCounters {
     /// Packets read; a super-segment is one.
     pub reads: u64,

@@ -39,6 +39,7 @@ pub struct Trouble {
 
 /// A connection at one moment, by the machine's monotonic clock.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Measured {
     /// When.
     pub at: Instant,
@@ -421,7 +422,8 @@ impl Socket {
         let Some(connection) = &mut guard.connection else {
             return Attempt::Wait(guard);
         };
-        let written = connection.write(octets.clone().into());
+        // Room was found under this lock, so something is taken.
+        let written = connection.write(octets.clone().into()).unwrap_or(0);
         drop(guard);
         self.touch(slot);
         Attempt::Done(Ok(written))
@@ -623,5 +625,5 @@ fn error_of(failure: Failure) -> io::Error {
         Failure::Aborted => io::ErrorKind::ConnectionAborted,
         Failure::Unreachable => io::ErrorKind::HostUnreachable,
     };
-    io::Error::new(kind, failure.to_string())
+    io::Error::new(kind, failure)
 }

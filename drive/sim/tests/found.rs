@@ -72,10 +72,11 @@ fn a_retransmission_that_acknowledges_more_brings_its_window_along() {
         while connection.poll_transmit(now).is_some() {}
     };
     hear(&mut connection, syn_ack);
-    connection.write(Phantom {
+    let written = connection.write(Phantom {
         offset: 0,
         len: 4000,
     });
+    assert_eq!(written, Ok(4000));
     while connection.poll_transmit(now).is_some() {}
     // The peer's second segment arrives; its first, lost and sent again later,
     // acknowledges 3000 octets and offers what is left of the window.

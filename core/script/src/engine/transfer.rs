@@ -338,7 +338,10 @@ impl Host {
         self.release_held(index);
         let conn = &mut self.connections[index];
         let offset = 1_u32.wrapping_add(conn.written);
-        let accepted = conn.tcp.write_urgent(data::octets(offset, len));
+        let accepted = conn
+            .tcp
+            .write_urgent(data::octets(offset, len))
+            .unwrap_or(0);
         conn.written = conn.written.wrapping_add(accepted as u32);
         accepted
     }
@@ -452,7 +455,10 @@ impl Conn {
             return;
         }
         let offset = 1_u32.wrapping_add(self.written).wrapping_sub(self.held);
-        let accepted = self.tcp.write(data::octets(offset, n as usize));
+        let accepted = self
+            .tcp
+            .write(data::octets(offset, n as usize))
+            .unwrap_or(0);
         self.held -= accepted as u32;
     }
 

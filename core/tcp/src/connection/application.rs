@@ -2,17 +2,21 @@
 
 use gigatcp_events::State;
 use gigatcp_units::Instant;
-use gigatcp_wire::{Payload, SeqNumber};
+use gigatcp_wire::{Payload, PayloadOctets, SeqNumber};
 
-use super::{Connection, Failure, Reset};
+use super::{Connection, Failure, ReadError, Reset, WriteError};
 
 impl<P: Payload> Connection<P> {
-    /// SEND: takes as much of `payload` as the send buffer has room for and
-    /// returns how many octets that is; nothing after [`Connection::close`].
-    /// Writing is allowed from SYN-SENT on; data waits for the handshake.
-    pub fn write(&mut self, payload: P) -> usize {
+    /// SEND: takes as much of `payload` as the send buffer has space for and
+    /// returns how many octets that is. Writing is allowed from SYN-SENT on; data
+    /// waits for the handshake. What was not taken is the caller's to offer again.
+    ///
+    /// # Errors
+    /// [`WriteError::Full`] if not one octet fits; the others if nothing
+    /// will ever be sent.
+    pub fn write(&mut self, payload: P) -> Result<usize, WriteError> {
         if !self.may_write() {
-            return 0;
+            return Err(self.why_not_written());
         }
         let offered = payload.len();
         let queue = self.send_queue_state();
@@ -21,7 +25,15 @@ impl<P: Payload> Connection<P> {
             memory.on_written(&queue, accepted as u64);
         }
         self.write_blocked = accepted < offered;
-        accepted
+        if accepted == 0 && offered > 0 {
+            return Err(WriteError::Full);
+        }
+        Ok(accepted)
+    }
+
+    #[cold]
+    fn why_not_written(&self) -> WriteError {
+        self.failure.map_or(WriteError::Closed, WriteError::Failed)
     }
 
     /// Whether this side has not closed, and there is a connection.
@@ -64,7 +76,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// RECEIVE: up to `max` octets in order, in one piece. The window this
+    /// RECEIVE: up to `max` octets in order, in one piece that shares its memory.
+    /// `None` if there is nothing, whether or not the peer may send more:
+    /// [`Connection::is_finished_reading`] distinguishes the two. The window this
     /// opens is told to the peer when it is worth a segment.
     pub fn read(&mut self, now: Instant, max: usize) -> Option<P> {
         let max = if self.urgent.is_ahead() {
@@ -87,6 +101,42 @@ impl<P: Payload> Connection<P> {
             self.demand_window_update();
         }
         Some(piece)
+    }
+
+    /// RECEIVE into the caller's memory: returns how many octets of `buffer` were
+    /// filled. `Ok(0)` is the end of the stream: the peer has closed, and everything
+    /// it sent was read (or `buffer` is empty).
+    ///
+    /// # Errors
+    /// [`ReadError::Empty`] if nothing has arrived yet; [`ReadError::Failed`] after
+    /// the last octet of a connection that failed.
+    pub fn read_into(&mut self, now: Instant, buffer: &mut [u8]) -> Result<usize, ReadError>
+    where
+        P: PayloadOctets,
+    {
+        let mut filled = 0;
+        while filled < buffer.len()
+            && let Some(piece) = self.read(now, buffer.len() - filled)
+        {
+            piece.write_to(&mut buffer[filled..filled + piece.len()]);
+            filled += piece.len();
+        }
+        if filled > 0 || buffer.is_empty() {
+            return Ok(filled);
+        }
+        self.end_of_stream().map(|()| 0)
+    }
+
+    /// Whether the peer has closed, for a caller that found nothing to read.
+    ///
+    /// # Errors
+    /// As [`Connection::read_into`].
+    pub fn end_of_stream(&self) -> Result<(), ReadError> {
+        match self.failure {
+            Some(failure) => Err(ReadError::Failed(failure)),
+            None if self.is_finished_reading() => Ok(()),
+            None => Err(ReadError::Empty),
+        }
     }
 
     /// What packets occupied that have been read, free again.

@@ -66,10 +66,8 @@ impl<P: Payload> Connection<P> {
         connection
     }
 
-    /// Passive open by a SYN with a good code; nothing when it has none.
-    ///
-    /// # Panics
-    /// When `syn` is no SYN: the listener's mistake.
+    /// Passive open by a SYN with a good code; `None` if `syn` has no SYN or no
+    /// good code.
     #[must_use]
     pub fn accept_authenticated(
         now: Instant,
@@ -81,7 +79,8 @@ impl<P: Payload> Connection<P> {
         let mut connection = Self::new(now, config);
         connection.remote_port = syn.segment.src_port;
         connection.authenticate(tuple, keys);
-        if !connection.is_authentic(&syn.segment) {
+        let is_syn = syn.segment.flags.contains(Flags::SYN);
+        if !is_syn || !connection.is_authentic(&syn.segment) {
             return None;
         }
         connection.take_open(now, &syn.segment);

@@ -31,6 +31,7 @@ pub(super) const OPTION_ROOM: u64 = 12;
 
 /// ECN on a connection, partly in the words of Linux's `tcp_info`.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct EcnInfo {
     /// What both sides agreed on (`TCPI_OPT_ECN`).
     pub feedback: EcnFeedback,

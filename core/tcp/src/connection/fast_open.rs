@@ -86,10 +86,7 @@ impl<P: Payload> Connection<P> {
 
     /// Passive open by a SYN with a Fast Open option. `grant` goes out with the
     /// SYN-ACK; with `take_text` the SYN's cookie was good, and its text is
-    /// taken at once.
-    ///
-    /// # Panics
-    /// When `syn` is no SYN: the listener's mistake.
+    /// taken at once. `None` if `syn` has no SYN.
     #[must_use]
     pub fn accept_fast_open(
         now: Instant,
@@ -97,8 +94,8 @@ impl<P: Payload> Connection<P> {
         syn: &Received<P>,
         grant: Option<FastOpenCookie>,
         take_text: bool,
-    ) -> Self {
-        let mut connection = Self::accept(now, config, syn);
+    ) -> Option<Self> {
+        let mut connection = Self::accept(now, config, syn)?;
         connection.fast_open = Some(Box::new(FastOpen {
             option: grant,
             accepted: take_text,
@@ -107,7 +104,7 @@ impl<P: Payload> Connection<P> {
         if take_text {
             connection.take_text_of_syn(now, syn);
         }
-        connection
+        Some(connection)
     }
 
     /// The connection counts as one under way until its handshake is complete

@@ -17,6 +17,7 @@ use crate::congestion::RateSample;
 
 /// A moment's view of a connection, in the words of Linux's `tcp_info`.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Info {
     /// State.
     pub state: State,

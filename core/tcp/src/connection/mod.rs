@@ -7,7 +7,7 @@
 //! * [`Connection::handle_segment`] when a segment arrived,
 //! * [`Connection::handle_icmp`] when an ICMP error about one of ours did,
 //! * [`Connection::handle_timeout`] when [`Connection::poll_timeout`] is due,
-//! * [`Connection::write`], [`Connection::read`], [`Connection::close`],
+//! * [`Connection::write`], [`Connection::read_into`], [`Connection::close`],
 //!   [`Connection::abort`] on behalf of the application,
 //!
 //! and afterwards [`Connection::poll_transmit`] until it gives nothing more,
@@ -43,6 +43,7 @@
 //! | `liveness`, `user_timeout` | 3.8.4, 3.9.1: keep-alives; when a peer is given up |
 //! | `icmp`, `path_mtu` | 3.9.2.2, 3.7.2: ICMP errors; the path's MTU |
 //! | `info` | 3.9.1.6: STATUS, a moment's view |
+//! | `config`, `error` | what a connection is told, why it or a call failed |
 //! | `ecn` | RFC 3168, RFC 9768, RFC 8257: explicit congestion notification |
 //! | `challenge` | 3.10.7.4, RFC 5961: challenge ACKs and their rate |
 
@@ -51,8 +52,10 @@ mod application;
 mod authenticate;
 mod buffers;
 mod challenge;
+mod config;
 mod deferral;
 mod ecn;
+mod error;
 mod fast_open;
 mod icmp;
 mod info;
@@ -75,8 +78,6 @@ mod timeout;
 mod urgent;
 mod user_timeout;
 mod validation;
-
-use core::fmt;
 
 use alloc::boxed::Box;
 
@@ -106,77 +107,11 @@ use crate::tlp::TailLossProbe;
 use repair::EarlyTimer;
 
 pub use crate::ecn::OptionSeen;
+pub use config::Config;
 pub use ecn::EcnInfo;
+pub use error::{Failure, ReadError, WriteError};
 pub use info::Info;
 pub use time_wait::Predecessor;
-
-/// Everything a connection needs to know before it starts.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Switches and constants.
-    pub profile: Profile,
-    /// Our port.
-    pub local_port: u16,
-    /// The peer's port.
-    pub remote_port: u16,
-    /// Initial send sequence number (RFC 9293 section 3.4.1: the driver must
-    /// make it unpredictable where that matters, RFC 6528).
-    pub iss: SeqNumber,
-    /// The version of IP underneath: decides the default MSS and the least MTU.
-    pub ip: IpVersion,
-    /// Largest segment we can receive, from the MTU (RFC 6691: MTU - 40 for
-    /// IPv4, MTU - 60 for IPv6); announced in the MSS option.
-    pub mss: u16,
-    /// Congestion control.
-    pub congestion: &'static congestion::Entry,
-    /// Start value of ssthresh in segments; see [`congestion::Config`].
-    pub initial_ssthresh: Option<u32>,
-    /// Slow-start variant.
-    pub slow_start: SlowStart,
-    /// Send buffer asked for; absent: the profile's own, which autotuning may
-    /// let grow. What was asked for never changes by itself.
-    pub send_buffer: Option<Bytes>,
-    /// Receive buffer asked for; absent: as with the send buffer.
-    pub receive_buffer: Option<Bytes>,
-    /// Start of the timestamp clock (RFC 7323 section 5.4).
-    pub timestamp_offset: u32,
-    /// Which events to keep.
-    pub events: EventMask,
-}
-
-impl Config {
-    /// Send and receive buffer, as requested.
-    const fn requested_buffers(&self) -> (Option<Bytes>, Option<Bytes>) {
-        (self.send_buffer, self.receive_buffer)
-    }
-}
-
-/// Why a connection ended without being closed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Failure {
-    /// The peer refused it: RST in answer to our SYN.
-    Refused,
-    /// The peer reset it.
-    Reset,
-    /// The peer stopped answering: R2 of RFC 9293 section 3.8.3.
-    TimedOut,
-    /// We aborted it.
-    Aborted,
-    /// A hard ICMP error came before it was established.
-    Unreachable,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Refused => "the peer refused it",
-            Self::Reset => "the peer reset it",
-            Self::TimedOut => "the peer stopped answering",
-            Self::Aborted => "aborted",
-            Self::Unreachable => "the peer is unreachable",
-        })
-    }
-}
 
 /// A segment and the moment it reached the host.
 #[derive(Clone, Debug)]
@@ -189,6 +124,7 @@ pub struct Received<P> {
 
 /// Counts since the connection began.
 #[derive(Clone, Copy, Default, Debug)]
+#[non_exhaustive]
 pub struct Counters {
     /// Wire segments with data sent, retransmissions included.
     pub data_segments_sent: u64,
@@ -258,7 +194,33 @@ pub struct Counters {
     pub challenge_acks_suppressed: u64,
 }
 
-/// See the module's own text.
+/// One TCP connection as a state machine.
+///
+/// ```
+/// use gigatcp_tcp::{Config, Connection, Received};
+/// use gigatcp_units::Instant;
+/// use gigatcp_wire::bytes::Bytes;
+///
+/// let now = Instant::ZERO;
+/// let (here, there) = ("10.0.0.1:40000".parse().unwrap(), "10.0.0.2:80".parse().unwrap());
+/// let mut client: Connection<Bytes> = Connection::connect(now, &Config::new(here, there));
+/// client.write(Bytes::from_static(b"hello")).unwrap();
+///
+/// let syn = Received { at: now, segment: client.poll_transmit(now).unwrap() };
+/// let mut server = Connection::accept(now, &Config::new(there, here), &syn).unwrap();
+/// for _ in 0..3 {
+///     while let Some(segment) = server.poll_transmit(now) {
+///         client.handle_segment(now, Received { at: now, segment });
+///     }
+///     while let Some(segment) = client.poll_transmit(now) {
+///         server.handle_segment(now, Received { at: now, segment });
+///     }
+/// }
+///
+/// let mut buffer = [0; 100];
+/// assert_eq!(server.read_into(now, &mut buffer), Ok(5));
+/// assert_eq!(&buffer[..5], b"hello");
+/// ```
 #[derive(Debug)]
 pub struct Connection<P> {
     profile: Profile,

@@ -25,18 +25,17 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Passive open: answers `syn`, which reached a listener. The SYN-ACK
-    /// waits in [`Connection::poll_transmit`].
-    ///
-    /// # Panics
-    /// When `syn` is no SYN: the listener's mistake.
+    /// waits in [`Connection::poll_transmit`]. `None` if `syn` has no SYN.
     #[must_use]
-    pub fn accept(now: Instant, config: &Config, syn: &Received<P>) -> Self {
+    pub fn accept(now: Instant, config: &Config, syn: &Received<P>) -> Option<Self> {
         let segment = &syn.segment;
-        assert!(segment.flags.contains(Flags::SYN), "accept needs a SYN");
+        if !segment.flags.contains(Flags::SYN) {
+            return None;
+        }
         let mut connection = Self::new(now, config);
         connection.remote_port = segment.src_port;
         connection.take_open(now, segment);
-        connection
+        Some(connection)
     }
 
     /// The passive open by `syn`.

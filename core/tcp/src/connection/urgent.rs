@@ -23,7 +23,7 @@ use gigatcp_events::{Event, EventMask, State};
 use gigatcp_units::Instant;
 use gigatcp_wire::{Flags, Payload, Segment};
 
-use super::Connection;
+use super::{Connection, WriteError};
 
 /// Marks of both directions.
 #[derive(Clone, Debug)]
@@ -68,8 +68,11 @@ impl<P> Urgent<P> {
 impl<P: Payload> Connection<P> {
     /// SEND with the URGENT flag: as [`Connection::write`], and what is taken
     /// ends with the mark.
-    pub fn write_urgent(&mut self, payload: P) -> usize {
-        let accepted = self.write(payload);
+    ///
+    /// # Errors
+    /// As [`Connection::write`].
+    pub fn write_urgent(&mut self, payload: P) -> Result<usize, WriteError> {
+        let accepted = self.write(payload)?;
         if accepted > 0 {
             self.urgent.snd_up = self.send_buffer.end();
             // A closed window keeps the data, not the news of it.
@@ -77,7 +80,7 @@ impl<P: Payload> Connection<P> {
                 self.ack.demand_alone();
             }
         }
-        accepted
+        Ok(accepted)
     }
 
     /// Octets yet to be read up to the mark; absent when none lies ahead.

@@ -28,6 +28,7 @@ pub struct ListenerConfig {
 
 /// Counts since the listener began.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct ListenerCounters {
     /// SYNs that asked to open, each time one came.
     pub syns: u64,
@@ -67,6 +68,7 @@ pub struct ListenerCounters {
 
 /// A connection for the driver.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Accepted<P> {
     /// Which one.
     pub tuple: FourTuple,

@@ -85,10 +85,10 @@ impl<P: Payload> HalfOpen<P> {
         if let Some(keys) = keys {
             return Connection::accept_authenticated(at, &config, &received, tuple, keys);
         }
-        Some(match self.grant {
+        match self.grant {
             None => Connection::accept(at, &config, &received),
             grant => Connection::accept_fast_open(at, &config, &received, grant, false),
-        })
+        }
     }
 
     /// The connection as it stands now.

@@ -70,7 +70,35 @@ struct Waiting<P> {
     due: Instant,
 }
 
-/// See the module's own text.
+/// LISTEN with its two queues: half-open connections, and those to be accepted.
+///
+/// ```
+/// use gigatcp_tcp::listener::{Listener, ListenerConfig};
+/// use gigatcp_tcp::{Config, Received, Secret};
+/// use gigatcp_units::Instant;
+/// use gigatcp_wire::bytes::Bytes;
+/// use gigatcp_wire::{Endpoints, Flags, Segment, SeqNumber};
+///
+/// let mut listener: Listener<Bytes> = Listener::new(ListenerConfig {
+///     template: Config::default(),
+///     secret: Secret::new([7; 16]),
+///     backlog: 256,
+///     accept_backlog: 128,
+///     fast_open_backlog: 0,
+///     abort_on_overflow: false,
+/// });
+/// let now = Instant::ZERO;
+/// let (client, server) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
+/// let endpoints = Endpoints::new(client, server).unwrap();
+/// let syn = Segment { src_port: 40_000, dst_port: 80, flags: Flags::SYN, ..Segment::default() };
+/// listener.handle_segment(now, endpoints, Received { at: now, segment: syn.clone() });
+/// let (_, syn_ack) = listener.poll_transmit(now).unwrap();
+///
+/// let (seq, ack) = (SeqNumber::new(1), syn_ack.seq + 1);
+/// let segment = Segment { seq, ack, flags: Flags::ACK, ..syn };
+/// listener.handle_segment(now, endpoints, Received { at: now, segment });
+/// assert_eq!(listener.poll_accept().unwrap().tuple.remote_port, 40_000);
+/// ```
 #[derive(Debug)]
 pub struct Listener<P> {
     config: ListenerConfig,
@@ -306,7 +334,7 @@ impl<P: Payload> Listener<P> {
     /// RFC 9293 section 3.10.7.2: RST first, then ACK, then SYN.
     fn handle_stranger(&mut self, now: Instant, tuple: FourTuple, received: Received<P>) {
         let segment = &received.segment;
-        if segment.flags.contains(Flags::RST) || !is_between_hosts(&tuple) {
+        if segment.flags.contains(Flags::RST) || !tuple.is_between_hosts() {
             return;
         }
         if segment.flags.contains(Flags::ACK) {
@@ -410,7 +438,10 @@ impl<P: Payload> Listener<P> {
         received: &Received<P>,
         grant: Option<FastOpenCookie>,
     ) {
-        let mut connection = Connection::accept_fast_open(now, config, received, grant, true);
+        let opened = Connection::accept_fast_open(now, config, received, grant, true);
+        let Some(mut connection) = opened else {
+            return;
+        };
         connection.hold_fast_open_slot(self.fast_open_slots.take());
         self.counters.fast_opens += 1;
         self.counters.syn_acks += 1;
@@ -602,8 +633,8 @@ impl<P: Payload> Listener<P> {
             at: received.at,
             segment: syn,
         };
-        let mut connection = Connection::accept(now, &config, &reduced);
-        if let Some(mut syn_ack) = connection.poll_transmit(now) {
+        let connection = Connection::accept(now, &config, &reduced);
+        if let Some(mut syn_ack) = connection.and_then(|mut one| one.poll_transmit(now)) {
             Cookies::mark(&reduced.segment, &mut syn_ack);
             self.counters.syn_acks += 1;
             self.counters.cookies_sent += 1;
@@ -676,15 +707,4 @@ impl<P: Payload> Listener<P> {
         self.queue(tuple, connection);
         true
     }
-}
-
-/// Whether both ends can be single hosts: a SYN to or from anything else is
-/// dropped (RFC 9293 MUST-57, MUST-63). Directed broadcasts look like hosts
-/// from here.
-fn is_between_hosts(tuple: &FourTuple) -> bool {
-    let is_host = |address: IpAddr| match address {
-        IpAddr::V4(v4) => !v4.is_multicast() && !v4.is_broadcast() && !v4.is_unspecified(),
-        IpAddr::V6(v6) => !v6.is_multicast() && !v6.is_unspecified(),
-    };
-    is_host(tuple.local_address()) && is_host(tuple.remote_address())
 }

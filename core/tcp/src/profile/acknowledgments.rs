@@ -4,6 +4,7 @@ use gigatcp_units::Duration;
 
 /// When a receiver acknowledges.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Acknowledgments {
     /// Delayed acknowledgments, RFC 9293 section 3.8.6.3.
     pub delayed_ack: bool,

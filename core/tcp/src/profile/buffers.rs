@@ -24,6 +24,7 @@ pub enum WindowPolicy {
 
 /// Buffers of both directions, the window they back, and calls of the application.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Buffers {
     /// Receive buffer of a connection that asks for none (Linux `tcp_rmem[1]`).
     pub receive_buffer_start: Bytes,

@@ -4,6 +4,7 @@ use gigatcp_units::Duration;
 
 /// Closing a connection: FIN, FIN-WAIT-2 and TIME-WAIT.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Closing {
     /// The acknowledgment of the peer's FIN waits like that of data for ours to
     /// ride on (Linux).

@@ -33,6 +33,7 @@ impl InitialWindow {
 
 /// How the congestion window opens, and what is kept of it.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Congestion {
     /// How acknowledgments are counted when cwnd grows.
     pub counting: Counting,

@@ -4,6 +4,7 @@ use gigatcp_units::Duration;
 
 /// What of ICMP errors and of unlikely segments is believed.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Defense {
     /// ICMP errors other than "too big" are listened to, RFC 9293 section
     /// 3.9.2.2 and RFC 5927.

@@ -4,6 +4,7 @@ use crate::ecn::{EcnMode, EcnOption};
 
 /// Explicit congestion notification, RFC 3168 and RFC 9768.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Ecn {
     /// What is asked of peers and granted to them, RFC 3168 and RFC 9768.
     pub mode: EcnMode,

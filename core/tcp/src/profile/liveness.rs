@@ -4,6 +4,7 @@ use gigatcp_units::Duration;
 
 /// Keep-alives and the user timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Liveness {
     /// Keep-alives, RFC 9293 section 3.8.4 (MUST-25: off unless asked for).
     pub keepalive: bool,

@@ -13,6 +13,7 @@ pub enum SynCookies {
 
 /// Opening a connection: SYNs, Fast Open, a listener's cookies.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Opening {
     /// Retransmissions of a SYN before giving up. R2 for it must be at least 3
     /// minutes (RFC 9293 MUST-23): from a timeout of 1 s, seven take 247 s. Linux

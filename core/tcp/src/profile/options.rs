@@ -4,6 +4,7 @@ use gigatcp_units::Duration;
 
 /// Options that a SYN offers, RFC 7323.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// Timestamps and PAWS, RFC 7323 sections 3 to 5.
     pub timestamps: bool,

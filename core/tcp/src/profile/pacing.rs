@@ -4,6 +4,7 @@ use gigatcp_units::Rate;
 
 /// Segments at a rate instead of in bursts.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Pacing {
     /// Segments leave at a rate instead of in bursts, where there is one: the
     /// congestion control's, that of `pacing_by_window`, or `max_pacing_rate`.

@@ -4,6 +4,7 @@ use gigatcp_units::Duration;
 
 /// The path's MTU, RFC 1191, RFC 8201 and RFC 8899.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct PathMtu {
     /// The path's MTU as routers tell it, RFC 1191 and RFC 8201.
     pub pmtud: bool,

@@ -7,6 +7,7 @@ use crate::recovery::ReduceAgain;
 
 /// Finding and repairing losses, and taking back what was none.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Recovery {
     /// Selective acknowledgment, RFC 2018, and recovery by it, RFC 6675.
     pub sack: bool,

@@ -2,6 +2,7 @@
 
 /// How octets become segments, and segments octets.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Segments {
     /// Nagle's algorithm, RFC 9293 section 3.7.4.
     pub nagle: bool,

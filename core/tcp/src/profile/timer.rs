@@ -4,6 +4,7 @@ use gigatcp_units::Duration;
 
 /// Round-trip times and the retransmission timer, RFC 6298.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Timer {
     /// Karn's algorithm and exponential backoff, RFC 6298 (3) and (5.5).
     pub backoff: bool,

@@ -54,30 +54,23 @@ fn transfer(config: &Config, mtu: usize, lost: u64, seed: u64) -> World<Phantom>
     world
 }
 
-const FROM_BASE: Profile = Profile {
-    closing: gigatcp_tcp::profile::Closing {
-        time_wait: Duration::from_secs(1),
-        ..Profile::MODERN.closing
-    },
-    path_mtu: gigatcp_tcp::profile::PathMtu {
-        plpmtud_from_base: true,
-        ..Profile::MODERN.path_mtu
-    },
-    ..Profile::MODERN
-};
+/// The search begins at the base MTU, not at that of the interface.
+fn from_base() -> Profile {
+    Profile::MODERN.with(|profile| {
+        profile.closing.time_wait = Duration::from_secs(1);
+        profile.path_mtu.plpmtud_from_base = true;
+    })
+}
 
-const AFTER_A_HOLE: Profile = Profile {
-    path_mtu: gigatcp_tcp::profile::PathMtu {
-        plpmtud_from_base: false,
-        ..FROM_BASE.path_mtu
-    },
-    ..FROM_BASE
-};
+/// The search begins when the interface's MTU has failed.
+fn after_a_hole() -> Profile {
+    from_base().with(|profile| profile.path_mtu.plpmtud_from_base = false)
+}
 
 #[test]
 fn an_mtu_of_1492_behind_an_interface_of_9000_is_found_without_a_stall() {
     for sack in [true, false] {
-        let profile = FROM_BASE.with(|profile| {
+        let profile = from_base().with(|profile| {
             profile.recovery.sack = sack;
         });
         let world = transfer(&config(9000, "reno", profile), 1492, 0, 1);
@@ -95,8 +88,8 @@ fn an_mtu_of_1492_behind_an_interface_of_9000_is_found_without_a_stall() {
 fn lost_probes_cost_no_window() {
     // Without a queue and without loss, the window only ever grows: as far as
     // on a path of the same MTU that was known from the start.
-    let searching = transfer(&config(9000, "reno", FROM_BASE), 1492, 0, 1);
-    let knowing = transfer(&config(1492, "reno", FROM_BASE), 1492, 0, 1);
+    let searching = transfer(&config(9000, "reno", from_base()), 1492, 0, 1);
+    let knowing = transfer(&config(1492, "reno", from_base()), 1492, 0, 1);
     let cwnd = |world: &World<Phantom>| world.sides[0].tcp.info().cwnd.as_u64();
     assert_eq!(searching.sides[0].tcp.info().ssthresh, Octets::MAX);
     assert!(cwnd(&searching) * 10 > cwnd(&knowing) * 9);
@@ -105,7 +98,7 @@ fn lost_probes_cost_no_window() {
 #[test]
 fn timeouts_at_full_size_are_taken_for_a_black_hole_and_the_search_begins() {
     for control in congestion::REGISTRY {
-        let world = transfer(&config(9000, control.name, AFTER_A_HOLE), 1492, 0, 1);
+        let world = transfer(&config(9000, control.name, after_a_hole()), 1492, 0, 1);
         assert!(world.is_done(), "{}: {}", control.name, world.describe());
         let sender = &world.sides[0].tcp;
         assert_eq!(sender.info().path_mtu, 1492, "{}", control.name);
@@ -115,7 +108,7 @@ fn timeouts_at_full_size_are_taken_for_a_black_hole_and_the_search_begins() {
 
 #[test]
 fn a_path_below_the_base_is_served_with_what_every_path_takes() {
-    let world = transfer(&config(1500, "cubic", AFTER_A_HOLE), 600, 0, 1);
+    let world = transfer(&config(1500, "cubic", after_a_hole()), 600, 0, 1);
     assert!(world.is_done(), "{}", world.describe());
     let mtu = world.sides[0].tcp.info().path_mtu;
     assert!((576..=600).contains(&mtu), "{mtu}");
@@ -125,7 +118,7 @@ fn a_path_below_the_base_is_served_with_what_every_path_takes() {
 fn every_control_delivers_everything_over_every_mtu_and_with_loss() {
     for control in congestion::REGISTRY {
         for (mtu, lost) in [(1200, 0), (1300, 5), (1500, 20), (2500, 5), (8999, 0)] {
-            for profile in [FROM_BASE, AFTER_A_HOLE] {
+            for profile in [from_base(), after_a_hole()] {
                 let world = transfer(&config(9000, control.name, profile), mtu, lost, 7);
                 assert!(world.is_done(), "{}: {}", control.name, world.describe());
                 let found = world.sides[0].tcp.info().path_mtu as usize;
@@ -137,7 +130,7 @@ fn every_control_delivers_everything_over_every_mtu_and_with_loss() {
 
 #[test]
 fn without_the_switches_the_connection_dies_in_the_black_hole() {
-    let profile = FROM_BASE.with(|profile| {
+    let profile = from_base().with(|profile| {
         profile.path_mtu.plpmtud = false;
         profile.timer.retries = 5;
     });

@@ -2,7 +2,7 @@
 
 use gigatcp_events::Limit;
 use gigatcp_tcp::profile::WindowPolicy;
-use gigatcp_tcp::{Config, Profile};
+use gigatcp_tcp::{Config, Profile, WriteError};
 use gigatcp_units::{Bytes, Duration};
 use gigatcp_wire::WireWindow;
 use proptest::prelude::*;
@@ -310,7 +310,8 @@ fn with_a_low_water_mark_only_so_much_may_wait_unsent() {
     t.leaving();
     assert_eq!((t.tcp.unsent(), t.tcp.send_space()), (2000, 1000));
     t.write(1000);
-    assert_eq!(t.tcp.write(crate::notation::octets(1, 500)), 0);
+    let more = t.tcp.write(crate::notation::octets(1, 500));
+    assert_eq!(more, Err(WriteError::Full));
     assert_eq!(t.limit(), Limit::SlowStart);
     t.inject(". 1:1(0) ack 2001");
     t.leaving();

@@ -1,6 +1,7 @@
 //! Closing: RFC 9293 section 3.6, and what may still happen after it.
 
 use gigatcp_events::State;
+use gigatcp_tcp::WriteError;
 use gigatcp_units::{Bytes, Instant};
 
 use crate::script::{Script, bare, with};
@@ -283,7 +284,7 @@ fn closing_twice_changes_nothing() {
     t.expect("F. 1:1(0) ack 1");
     t.close();
     t.expect_nothing();
-    assert_eq!(t.tcp.write(b"more"[..].into()), 0);
+    assert_eq!(t.tcp.write(b"more"[..].into()), Err(WriteError::Closed));
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn cookie() -> FastOpenCookie {
 fn opening(config: &Config, octets: usize, cookie: FastOpenCookie, mss: u16) -> Script {
     let now = Instant::from_nanos(1_000_000_000);
     let mut tcp = Connection::connect(now, config);
-    assert_eq!(tcp.write(notation::octets(1, octets)), octets);
+    assert_eq!(tcp.write(notation::octets(1, octets)), Ok(octets));
     assert!(tcp.offer_fast_open(&FastOpenOffer { cookie, mss }));
     Script::new(tcp, now)
 }
@@ -37,7 +37,7 @@ fn accepted(config: &Config, syn: &str) -> Script {
         segment: notation::read(syn, PEER_ISS, ISS, 65_535),
     };
     let tcp = Connection::accept_fast_open(now, config, &received, None, true);
-    Script::new(tcp, now)
+    Script::new(tcp.expect("a SYN"), now)
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_grant_rides_on_every_syn_ack() {
         segment: notation::read("S 0:0(0) <mss 1000,FO>", PEER_ISS, ISS, 65_535),
     };
     let tcp = Connection::accept_fast_open(now, &bare(), &received, Some(cookie()), false);
-    let mut t = Script::new(tcp, now);
+    let mut t = Script::new(tcp.expect("a SYN"), now);
     t.expect(&format!("S. 0:0(0) ack 1 <mss 1000,{COOKIE}>"));
     t.wait_ms(1000);
     t.expect(&format!("S. 0:0(0) ack 1 <mss 1000,{COOKIE}>"));

@@ -115,7 +115,7 @@ fn figure_6_the_basic_handshake() {
     hears(&mut a, &answer, State::Established);
     let ack = sends(&mut a, "<SEQ=101><ACK=301><CTL=ACK>");
     hears(&mut b, &ack, State::Established);
-    a.write(notation::octets(1, 10));
+    assert_eq!(a.write(notation::octets(1, 10)), Ok(10));
     // The acknowledgment took no sequence number.
     let data = sends(&mut a, "<SEQ=101><ACK=301><DATA=10><CTL=ACK>");
     hears(&mut b, &data, State::Established);
@@ -188,7 +188,7 @@ fn figure_9_a_crash_is_discovered_by_the_side_that_opens_anew() {
 #[test]
 fn figure_10_a_crash_is_discovered_by_the_side_that_sends() {
     let (_crashed, mut b) = established();
-    b.write(notation::octets(1, 10));
+    assert_eq!(b.write(notation::octets(1, 10)), Ok(10));
     let data = sends(&mut b, "<SEQ=300><ACK=100><DATA=10><CTL=ACK>");
     hears(&mut b, &resets(&data, "<SEQ=100><CTL=RST>"), State::Closed);
     assert_eq!(b.failure(), Some(Failure::Reset));
@@ -230,7 +230,7 @@ fn a_socket_may_connect_to_itself_and_hears_what_it_says() {
     ];
     assert_eq!(loop_back(&mut tcp, now), opening);
     assert_eq!(tcp.state(), State::Established);
-    assert_eq!(tcp.write(notation::octets(1, 10)), 10);
+    assert_eq!(tcp.write(notation::octets(1, 10)), Ok(10));
     loop_back(&mut tcp, now);
     now += Duration::from_millis(100);
     tcp.handle_timeout(now);

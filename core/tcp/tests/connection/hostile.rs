@@ -242,8 +242,9 @@ impl Subject {
                 } else {
                     self.tcp.write(piece)
                 };
-                assert!(accepted as u64 <= room);
-                self.written += accepted as u64;
+                let accepted = accepted.unwrap_or(0) as u64;
+                assert!(accepted <= room);
+                self.written += accepted;
             }
             Step::Read(max) => drop(self.tcp.read(self.now, *max)),
             Step::Icmp(at, type_, code, mtu) => {
@@ -453,9 +454,10 @@ fn subject(config: &Config, syn: Option<&Arrival>, fast: bool) -> Subject {
             Connection::accept_fast_open(now, config, &received, None, true)
         } else {
             Connection::accept(now, config, &received)
-        };
+        }
+        .expect("a SYN");
     } else if fast {
-        subject.written = subject.tcp.write(octets(1, 700)) as u64;
+        subject.written = subject.tcp.write(octets(1, 700)).unwrap_or(0) as u64;
         let cookie = gigatcp_wire::FastOpenCookie::new(&[1; 8]).expect("a cookie");
         let mss = 536;
         subject

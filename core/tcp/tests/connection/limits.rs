@@ -64,7 +64,7 @@ fn a_full_send_buffer_is_told_from_an_idle_application() {
     config.send_buffer = Some(Bytes::new(5000));
     let mut t = Script::established(&config);
     let accepted = t.tcp.write(crate::notation::octets(1, 9000));
-    assert_eq!(accepted, 5000);
+    assert_eq!(accepted, Ok(5000));
     t.inject(". 1:1(0) ack 1");
     t.leaving();
     assert_eq!(t.limit(), Limit::SendBuffer);

@@ -182,7 +182,8 @@ fn a_connection_made_anew_is_the_one_that_was_never_put_away() {
         at: started,
         segment,
     };
-    let mut kept: Connection<Bytes> = Connection::accept(started, &identified, &received);
+    let mut kept: Connection<Bytes> =
+        Connection::accept(started, &identified, &received).expect("a SYN");
     while kept.poll_transmit(started).is_some() {}
     let again = started + Duration::from_secs(1);
     kept.handle_timeout(again);

@@ -10,7 +10,7 @@ fn established() -> Script {
 }
 
 fn write_urgent(t: &mut Script, at: u64, n: usize) {
-    assert_eq!(t.tcp.write_urgent(octets(at, n)), n);
+    assert_eq!(t.tcp.write_urgent(octets(at, n)), Ok(n));
     t.collect();
 }
 
@@ -25,9 +25,9 @@ fn the_pointer_stands_at_the_octet_after_the_urgent_data() {
 #[test]
 fn every_segment_from_before_the_mark_points_at_it_until_it_is_acknowledged() {
     let mut t = established();
-    t.tcp.write(octets(1, 2500));
+    assert_eq!(t.tcp.write(octets(1, 2500)), Ok(2500));
     write_urgent(&mut t, 2501, 10);
-    t.tcp.write(octets(2511, 490));
+    assert_eq!(t.tcp.write(octets(2511, 490)), Ok(490));
     t.collect();
     t.expect_all([
         "U. 1:1001(1000) ack 1 urg 2510",
@@ -39,7 +39,7 @@ fn every_segment_from_before_the_mark_points_at_it_until_it_is_acknowledged() {
     t.wait_ms(200);
     t.expect("U. 1:1001(1000) ack 1 urg 2510");
     t.inject(". 1:1(0) ack 3001");
-    t.tcp.write(octets(3001, 5));
+    assert_eq!(t.tcp.write(octets(3001, 5)), Ok(5));
     t.collect();
     t.expect("P. 3001:3006(5) ack 1");
 }
@@ -77,7 +77,7 @@ fn nagle_does_not_hold_urgent_data_back() {
     let mut t = Script::established(&with(|p| p.segments.nagle = true));
     t.write(10);
     t.expect("P. 1:11(10) ack 1");
-    t.tcp.write(octets(11, 10));
+    assert_eq!(t.tcp.write(octets(11, 10)), Ok(10));
     t.collect();
     t.expect_nothing();
     write_urgent(&mut t, 21, 1);

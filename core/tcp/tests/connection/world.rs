@@ -120,10 +120,8 @@ impl<P: Stream> Side<P> {
             let accepted = self
                 .tcp
                 .write(P::cut_from_stream(1 + self.written, bite as usize));
+            let Ok(accepted) = accepted else { break };
             self.written += accepted as u64;
-            if accepted == 0 {
-                break;
-            }
         }
         // In SYN-SENT, CLOSE would throw away what is written.
         if self.written == self.habit.writes && self.tcp.state() != State::SynSent {

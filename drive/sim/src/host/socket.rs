@@ -330,7 +330,8 @@ impl Socket {
             len: len as u32,
         };
         let connection = self.connection.as_mut();
-        let accepted = connection.map_or(0, |connection| connection.write(payload)) as u64;
+        let accepted = connection.and_then(|connection| connection.write(payload).ok());
+        let accepted = accepted.unwrap_or(0) as u64;
         self.written += accepted;
         program.handle_written(now, self.port, accepted);
         accepted

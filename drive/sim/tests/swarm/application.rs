@@ -318,9 +318,7 @@ impl Application {
             } else {
                 connection.write(octets.into())
             };
-            if taken == 0 {
-                return;
-            }
+            let Ok(taken @ 1..) = taken else { return };
             self.written += taken as u64;
             if urgent {
                 self.stream.marks.insert(self.written);

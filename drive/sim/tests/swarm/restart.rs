@@ -300,7 +300,7 @@ impl Restart {
                 _ => end.contents,
             };
             fill_phantom(contents + end.written, &mut octets);
-            end.written += connection.write(octets.into()) as u64;
+            end.written += connection.write(octets.into()).unwrap_or(0) as u64;
         }
         let is_open = connection.established_at().is_some();
         if is_open && !end.closed && end.written == end.total {

@@ -1,0 +1,207 @@
+//! The configuration of a connection, and its defaults.
+
+use core::net::SocketAddr;
+
+use gigatcp_events::EventMask;
+use gigatcp_units::{Bytes, Instant};
+use gigatcp_wire::{IpVersion, SeqNumber};
+
+use crate::congestion::{self, SlowStart};
+use crate::four_tuple::FourTuple;
+use crate::isn::IsnGenerator;
+use crate::profile::Profile;
+
+/// MTU of Ethernet, from which the default MSS follows.
+const ETHERNET_MTU: u16 = 1500;
+
+/// Octets of the TCP header without options.
+const TCP_HEADER_LEN: u16 = 20;
+
+/// Everything a connection needs to know before it starts.
+///
+/// ```
+/// use gigatcp_tcp::{Config, Profile, congestion};
+///
+/// let local = "10.0.0.1:40000".parse().unwrap();
+/// let remote = "10.0.0.2:80".parse().unwrap();
+/// let config = Config::new(local, remote)
+///     .with_profile(Profile::LINUX_6)
+///     .with_congestion(congestion::find("bbr").unwrap())
+///     .with_mtu(9000);
+/// assert_eq!((config.remote_port, config.mss), (80, 8960));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Switches and constants.
+    pub profile: Profile,
+    /// Our port.
+    pub local_port: u16,
+    /// The peer's port.
+    pub remote_port: u16,
+    /// Initial send sequence number (RFC 9293 section 3.4.1: the driver must
+    /// make it unpredictable where that matters, RFC 6528).
+    pub iss: SeqNumber,
+    /// The version of IP underneath: decides the default MSS and the minimum MTU.
+    pub ip: IpVersion,
+    /// Largest segment we can receive, from the MTU (RFC 6691: MTU - 40 for
+    /// IPv4, MTU - 60 for IPv6); announced in the MSS option.
+    pub mss: u16,
+    /// Congestion control.
+    pub congestion: &'static congestion::Entry,
+    /// Start value of ssthresh in segments; see [`congestion::Config`].
+    pub initial_ssthresh: Option<u32>,
+    /// Slow-start variant.
+    pub slow_start: SlowStart,
+    /// Requested send buffer; `None`: the profile's own, which autotuning may
+    /// let grow. A requested size never changes by itself.
+    pub send_buffer: Option<Bytes>,
+    /// Requested receive buffer; `None`: as with the send buffer.
+    pub receive_buffer: Option<Bytes>,
+    /// Start of the timestamp clock (RFC 7323 section 5.4).
+    pub timestamp_offset: u32,
+    /// Which events to keep.
+    pub events: EventMask,
+}
+
+impl Default for Config {
+    /// The profile `modern` and CUBIC, over IPv4 with an MTU of 1500, between ports 0.
+    fn default() -> Self {
+        let first = &congestion::REGISTRY[0];
+        Self {
+            profile: Profile::MODERN,
+            local_port: 0,
+            remote_port: 0,
+            iss: SeqNumber::default(),
+            ip: IpVersion::V4,
+            mss: mss_of(ETHERNET_MTU, IpVersion::V4),
+            congestion: congestion::find("cubic").unwrap_or(first),
+            initial_ssthresh: None,
+            slow_start: SlowStart::Usual,
+            send_buffer: None,
+            receive_buffer: None,
+            timestamp_offset: 0,
+            events: EventMask::NONE,
+        }
+    }
+}
+
+impl Config {
+    /// The default configuration of a connection between two sockets.
+    ///
+    /// The version of IP is that of `local`. The initial sequence number is zero
+    /// until [`Config::with_iss`] or [`Config::with_identity`] sets one; an
+    /// endpoint does that itself.
+    #[must_use]
+    pub fn new(local: SocketAddr, remote: SocketAddr) -> Self {
+        let ip = version_of(local);
+        Self {
+            local_port: local.port(),
+            remote_port: remote.port(),
+            ip,
+            mss: mss_of(ETHERNET_MTU, ip),
+            ..Self::default()
+        }
+    }
+
+    /// With that profile.
+    #[must_use]
+    pub fn with_profile(self, profile: Profile) -> Self {
+        Self { profile, ..self }
+    }
+
+    /// With that congestion control; [`congestion::find`] has them by name.
+    #[must_use]
+    pub fn with_congestion(self, congestion: &'static congestion::Entry) -> Self {
+        Self { congestion, ..self }
+    }
+
+    /// With that initial send sequence number.
+    #[must_use]
+    pub fn with_iss(self, iss: SeqNumber) -> Self {
+        Self { iss, ..self }
+    }
+
+    /// With the initial sequence number and timestamp offset that `isn` has for
+    /// `tuple` at `now`, and the ports of `tuple`.
+    #[must_use]
+    pub fn with_identity(self, isn: &IsnGenerator, now: Instant, tuple: &FourTuple) -> Self {
+        isn.identify(now, tuple, &self)
+    }
+
+    /// With the largest segment that a packet of `mtu` octets holds (RFC 6691).
+    #[must_use]
+    pub fn with_mtu(self, mtu: u16) -> Self {
+        let mss = mss_of(mtu, self.ip);
+        Self { mss, ..self }
+    }
+
+    /// Over that version of IP, with the same MTU.
+    #[must_use]
+    pub fn with_ip(self, ip: IpVersion) -> Self {
+        let headers = self.ip.header_len() as u16 + TCP_HEADER_LEN;
+        let mss = mss_of(self.mss.saturating_add(headers), ip);
+        Self { ip, mss, ..self }
+    }
+
+    /// With a send buffer of that size.
+    #[must_use]
+    pub fn with_send_buffer(self, octets: Bytes) -> Self {
+        let send_buffer = Some(octets);
+        Self {
+            send_buffer,
+            ..self
+        }
+    }
+
+    /// With a receive buffer of that size.
+    #[must_use]
+    pub fn with_receive_buffer(self, octets: Bytes) -> Self {
+        let receive_buffer = Some(octets);
+        Self {
+            receive_buffer,
+            ..self
+        }
+    }
+
+    /// With that slow-start variant.
+    #[must_use]
+    pub fn with_slow_start(self, slow_start: SlowStart) -> Self {
+        Self { slow_start, ..self }
+    }
+
+    /// With that start value of ssthresh, in segments.
+    #[must_use]
+    pub fn with_initial_ssthresh(self, segments: u32) -> Self {
+        let initial_ssthresh = Some(segments);
+        Self {
+            initial_ssthresh,
+            ..self
+        }
+    }
+
+    /// Keeping those events.
+    #[must_use]
+    pub fn with_events(self, events: EventMask) -> Self {
+        Self { events, ..self }
+    }
+
+    /// Send and receive buffer, as requested.
+    pub(super) const fn requested_buffers(&self) -> (Option<Bytes>, Option<Bytes>) {
+        (self.send_buffer, self.receive_buffer)
+    }
+}
+
+/// The version of IP of an address.
+fn version_of(address: SocketAddr) -> IpVersion {
+    if address.is_ipv4() {
+        IpVersion::V4
+    } else {
+        IpVersion::V6
+    }
+}
+
+/// The largest segment in a packet of `mtu` octets.
+fn mss_of(mtu: u16, ip: IpVersion) -> u16 {
+    mtu.saturating_sub(ip.header_len() as u16 + TCP_HEADER_LEN)
+        .max(1)
+}
