@@ -57,6 +57,7 @@ mod error;
 pub mod ethtool;
 pub mod first_threshold;
 mod forbidden;
+pub mod host_route;
 pub mod identity;
 pub mod interface;
 mod namespace;
