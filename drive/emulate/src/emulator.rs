@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use gigatcp_linux::poll::EventFd;
-use gigatcp_linux::{Namespace, SetupError, Step, clock, packets, process, settings};
+use gigatcp_linux::{Namespace, SetupError, Step, clock, host_route, packets, process, settings};
 use gigatcp_path::{ConfigError, Histogram, HopConfig, Network, NetworkConfig, Release};
 use gigatcp_units::{Duration, Instant};
 
@@ -81,6 +81,8 @@ pub struct EmulatorConfig {
     pub memory: usize,
     /// Settings under `/proc/sys/net` of both namespaces.
     pub settings: Vec<(String, String)>,
+    /// The congestion control of the route to the other end; `None`: each namespace's default.
+    pub control: Option<String>,
     /// What the path ends in, at the client and at the server.
     pub ends: [End; 2],
     /// The CPU that carries packets, if only one may. The caller ensures that it has no other work
@@ -100,6 +102,7 @@ impl Default for EmulatorConfig {
             queue: 10_000,
             memory: 2 << 30,
             settings: Vec::new(),
+            control: None,
             ends: [End::Kernel; 2],
             processor: None,
         }
@@ -175,7 +178,7 @@ impl Emulator {
     /// [`EmulatorError`]: what failed, and what is missing.
     pub fn start(
         config: &EmulatorConfig,
-        watch: Option<Box<dyn Watch>>,
+        mut watch: Option<Box<dyn Watch>>,
     ) -> Result<Self, EmulatorError> {
         let network = Network::new(network(config), config.seed).map_err(EmulatorError::Hop)?;
         let sites = Sites([Namespace::new()?, Namespace::new()?]);
@@ -199,6 +202,10 @@ impl Emulator {
         });
         let scheduled = scheduled.collect();
         let zero = clock::monotonic();
+        let began = Instant::from_nanos(zero.unsigned_abs());
+        if let Some(watch) = &mut watch {
+            watch.on_start(began);
+        }
         let early = early(config.processor);
         let engine = Engine {
             // What comes from the client is for the server.
@@ -235,7 +242,7 @@ impl Emulator {
             .map_err(|cause| SetupError::new(Step::Thread, cause))?;
         Ok(Self {
             sites,
-            began: Instant::from_nanos(zero.unsigned_abs()),
+            began,
             wires: [client_wire, server_wire],
             shared,
             thread: Some(thread),
@@ -402,7 +409,25 @@ fn open(side: Side, config: &EmulatorConfig) -> Result<(Device, Option<OwnedFd>)
         addresses: vec![(IpAddr::V4(v4), 24), (IpAddr::V6(v6), 64)],
         memory: config.memory,
     })?;
+    if let Some(control) = &config.control {
+        set_control(side, control)?;
+    }
     Ok((device, None))
+}
+
+/// Lets connections from `side` to the other use `control`.
+fn set_control(side: Side, control: &str) -> Result<(), SetupError> {
+    let Addresses { v4, v6 } = Addresses::of(side.other());
+    for address in [IpAddr::V4(v4), IpAddr::V6(v6)] {
+        match host_route::set_control(NAME, address, control) {
+            // IPv6 may be switched off.
+            Err(cause) if address.is_ipv4() || cause.kind() == io::ErrorKind::InvalidInput => {
+                return Err(SetupError::about(Step::Control, control, cause));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Columns of the kernel's table of devices (`proc_pid_net(5)`), behind the name.

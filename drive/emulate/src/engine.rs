@@ -104,6 +104,9 @@ pub struct Sight<'a> {
 /// Who sees all packets pass, such as a capture. It is called by the thread that
 /// carries them: what it takes long for is late.
 pub trait Watch: Send {
+    /// The path begins, at this time of the machine's monotonic clock.
+    fn on_start(&mut self, _at: Instant) {}
+
     /// A packet passes.
     fn on_packet(&mut self, sight: &Sight<'_>);
 

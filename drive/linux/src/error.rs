@@ -27,6 +27,8 @@ pub enum Step {
     Pair,
     /// Addresses and routes.
     Addresses,
+    /// The congestion control of the route between both ends.
+    Control,
     /// The packet socket that sees what the kernel sends, and when.
     PacketSocket,
     /// A setting under `/proc/sys/net`.
@@ -52,6 +54,7 @@ impl Step {
             Self::Offloads => "set the offloads of a TUN device",
             Self::Pair => "make a pair of Ethernet devices",
             Self::Addresses => "set addresses and routes",
+            Self::Control => "set the congestion control of the route",
             Self::PacketSocket => "open a packet socket",
             Self::Setting => "write a setting of the namespace",
             Self::Thread => "start a thread",

@@ -17,19 +17,7 @@
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 
-use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
-};
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-
-use crate::{device, netlink, settings, socket};
-
-/// Number of the metric (`RTAX_SSTHRESH` of linux/rtnetlink.h), by which it is
-/// locked.
-const SSTHRESH: u32 = 6;
-
-/// The table of this machine's own addresses (`RT_TABLE_LOCAL`).
-const LOCAL: u8 = 255;
+use crate::{device, host_route, question, settings, socket};
 
 /// Lets connections of the calling thread's namespace from `from` to `to` begin with an initial
 /// ssthresh of `segments`. There must be no connection
@@ -42,37 +30,10 @@ pub fn set(from: IpAddr, to: IpAddr, segments: u32) -> io::Result<()> {
     settings::write("net.ipv4.tcp_no_metrics_save", "0")?;
     let control = device::control_socket(libc::AF_INET)?;
     device::bring_up(&control, "lo")?;
-    let loopback = device::index(&control, "lo")?.unsigned_abs();
-    let metrics = vec![
-        RouteMetric::Lock(1 << SSTHRESH),
-        RouteMetric::SsThresh(segments),
-    ];
-    let way = || own(loopback, to, metrics.clone());
-    netlink::create(RouteNetlinkMessage::NewRoute(way()))?;
+    let route = host_route::own(device::index(&control, "lo")?, to, segments);
+    question::create(libc::RTM_NEWROUTE, &route)?;
     let met = meet(from, to);
-    let removed = netlink::change(RouteNetlinkMessage::DelRoute(way()));
-    met.and(removed)
-}
-
-/// The route that makes `to` an address of this machine.
-fn own(loopback: u32, to: IpAddr, metrics: Vec<RouteMetric>) -> RouteMessage {
-    let (family, length, address) = match to {
-        IpAddr::V4(to) => (AddressFamily::Inet, 32, RouteAddress::Inet(to)),
-        IpAddr::V6(to) => (AddressFamily::Inet6, 128, RouteAddress::Inet6(to)),
-    };
-    let mut message = RouteMessage::default();
-    message.header.address_family = family;
-    message.header.destination_prefix_length = length;
-    message.header.table = LOCAL;
-    message.header.protocol = RouteProtocol::Static;
-    message.header.scope = RouteScope::Host;
-    message.header.kind = RouteType::Local;
-    message.attributes = vec![
-        RouteAttribute::Destination(address),
-        RouteAttribute::Oif(loopback),
-        RouteAttribute::Metrics(metrics),
-    ];
-    message
+    met.and(question::change(libc::RTM_DELROUTE, &route))
 }
 
 /// A connection to an address of this machine's own, from its beginning to its

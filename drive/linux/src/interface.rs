@@ -5,11 +5,8 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 
-use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
-use netlink_packet_route::link::LinkMessage;
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-
-use crate::{device, netlink, settings};
+use crate::question::{self, attribute};
+use crate::{device, settings};
 
 /// Keeps a device from sending packets that do not belong to a connection: neighbor and router
 /// discovery. Best effort: such packets are ignored anyway.
@@ -44,16 +41,26 @@ pub fn assign(control: &OwnedFd, name: &str, address: IpAddr, prefix: u8) -> io:
 /// is nothing to detect: a connection opened before that is sent from `::1`, and waits for an
 /// answer that the kernel then takes for forged.
 fn assign_v6(index: device::Index, address: Ipv6Addr, prefix: u8) -> io::Result<()> {
-    let mut message = AddressMessage::default();
-    message.header.family = AddressFamily::Inet6;
-    message.header.prefix_len = prefix;
-    message.header.index = index.unsigned_abs();
-    message.attributes = vec![
-        AddressAttribute::Local(address.into()),
-        AddressAttribute::Address(address.into()),
-        AddressAttribute::Flags(AddressFlags::Nodad),
-    ];
-    netlink::create(RouteNetlinkMessage::NewAddress(message))
+    const IFA_ADDRESS: u16 = 1;
+    const IFA_LOCAL: u16 = 2;
+    const IFA_FLAGS: u16 = 8;
+    const IFA_F_NODAD: u32 = 2;
+    // struct ifaddrmsg: family, prefix, flags, scope, index.
+    let mut message = vec![libc::AF_INET6 as u8, prefix, 0, 0];
+    message.extend_from_slice(&index.to_ne_bytes());
+    attribute(&mut message, IFA_LOCAL, &address.octets());
+    attribute(&mut message, IFA_ADDRESS, &address.octets());
+    attribute(&mut message, IFA_FLAGS, &IFA_F_NODAD.to_ne_bytes());
+    question::create(libc::RTM_NEWADDR, &message)
+}
+
+/// The fixed part of a message about the interface of this index (`struct ifinfomsg`); 0: a new one.
+pub(crate) fn link(index: device::Index) -> Vec<u8> {
+    const LENGTH: usize = 16;
+    let mut message = vec![0; 4];
+    message.extend_from_slice(&index.to_ne_bytes());
+    message.resize(LENGTH, 0);
+    message
 }
 
 /// Deletes the interface `name`, even if its device is open.
@@ -62,9 +69,7 @@ fn assign_v6(index: device::Index, address: Ipv6Addr, prefix: u8) -> io::Result<
 /// What the kernel says.
 pub fn remove(name: &str) -> io::Result<()> {
     let index = device::index(&device::control_socket(libc::AF_INET)?, name)?;
-    let mut link = LinkMessage::default();
-    link.header.index = index.unsigned_abs();
-    netlink::change(RouteNetlinkMessage::DelLink(link))
+    question::change(libc::RTM_DELLINK, &link(index))
 }
 
 /// Routes a network through the device `name`.

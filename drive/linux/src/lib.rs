@@ -55,6 +55,7 @@ pub mod device;
 mod error;
 pub mod ethtool;
 pub mod first_threshold;
+pub mod host_route;
 pub mod identity;
 pub mod interface;
 mod isolated_cpu;

@@ -1,39 +1,11 @@
-//! One question to the kernel about its devices, addresses and routes
-//! (`rtnetlink`), and its answer: done, or why not; and the way of asking, for
-//! who asks another part of the kernel.
-//!
-//! Out of scope: answers that carry something, and unsolicited notifications.
+//! Sockets to the parts of the kernel that speak netlink, for messages that other crates encode.
 
 use std::io;
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkDeserializable, NetlinkMessage,
-    NetlinkPayload, NetlinkSerializable,
+    NetlinkDeserializable, NetlinkMessage, NetlinkPayload, NetlinkSerializable,
 };
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
-
-/// Makes what `wanted` describes in the calling thread's namespace; what is
-/// already there is an error.
-pub fn create(wanted: RouteNetlinkMessage) -> io::Result<()> {
-    ask(wanted, NLM_F_CREATE | NLM_F_EXCL)
-}
-
-/// Does what `wanted` says to something that is there, in the calling thread's
-/// namespace.
-pub fn change(wanted: RouteNetlinkMessage) -> io::Result<()> {
-    ask(wanted, 0)
-}
-
-fn ask(wanted: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
-    let mut message = NetlinkMessage::from(wanted);
-    message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
-    message.finalize();
-    let socket = dial(NETLINK_ROUTE)?;
-    send(&socket, &message)?;
-    done::<RouteNetlinkMessage>(&socket)
-}
 
 /// A line to the part of the kernel that speaks `protocol`.
 pub fn dial(protocol: isize) -> io::Result<Socket> {

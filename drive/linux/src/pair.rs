@@ -4,14 +4,10 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkInfo, LinkMessage,
-};
-
 use crate::error::{SetupError, Step};
+use crate::interface;
 use crate::namespace::Namespace;
-use crate::netlink;
+use crate::question::{self, attribute};
 
 /// Makes the device `name` in `here` and in `there`. Either end takes the other
 /// with it when its namespace goes.
@@ -23,21 +19,28 @@ pub fn make_pair(here: &Namespace, there: &Namespace, name: &str) -> Result<(), 
     here.run(|| create(there, name))?.map_err(failed)
 }
 
+/// Names of attributes (linux/if_link.h, linux/veth.h) that libc lacks or types otherwise.
+const IFLA_IFNAME: u16 = 3;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_NET_NS_FD: u16 = 28;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const VETH_INFO_PEER: u16 = 1;
+
 /// In the calling thread's namespace.
 fn create(there: &Namespace, name: &str) -> io::Result<()> {
     let descriptor = std::os::fd::AsFd::as_fd(there).as_raw_fd();
-    let mut peer = LinkMessage::default();
-    peer.attributes = vec![
-        LinkAttribute::IfName(name.into()),
-        LinkAttribute::NetNsFd(descriptor),
-    ];
-    let mut link = LinkMessage::default();
-    link.attributes = vec![
-        LinkAttribute::IfName(name.into()),
-        LinkAttribute::LinkInfo(vec![
-            LinkInfo::Kind(InfoKind::Veth),
-            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
-        ]),
-    ];
-    netlink::create(RouteNetlinkMessage::NewLink(link))
+    let name = [name.as_bytes(), &[0]].concat();
+    let mut peer = interface::link(0);
+    attribute(&mut peer, IFLA_IFNAME, &name);
+    attribute(&mut peer, IFLA_NET_NS_FD, &descriptor.to_ne_bytes());
+    let mut data = Vec::new();
+    attribute(&mut data, VETH_INFO_PEER, &peer);
+    let mut info = Vec::new();
+    attribute(&mut info, IFLA_INFO_KIND, b"veth");
+    attribute(&mut info, IFLA_INFO_DATA, &data);
+    let mut link = interface::link(0);
+    attribute(&mut link, IFLA_IFNAME, &name);
+    attribute(&mut link, IFLA_LINKINFO, &info);
+    question::create(libc::RTM_NEWLINK, &link)
 }

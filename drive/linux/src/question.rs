@@ -1,8 +1,7 @@
-//! Questions to the kernel over netlink whose answers carry values.
+//! Requests to the kernel over netlink, and the values its answers carry.
 //!
 //! Messages are built and taken apart as `netlink(7)` describes them: a header, a fixed part that
-//! depends on the message, and attributes. Only reading is done this way; what changes devices
-//! and routes is in `netlink.rs`.
+//! depends on the message, and attributes.
 
 use std::io;
 
@@ -14,7 +13,10 @@ const HEADER: usize = 16;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const NLM_F_REQUEST: u16 = 1;
+const NLM_F_ACK: u16 = 4;
+const NLM_F_EXCL: u16 = 0x200;
 const NLM_F_DUMP: u16 = 0x300;
+const NLM_F_CREATE: u16 = 0x400;
 /// Flags of an attribute's type: nested, byte order.
 const ATTRIBUTE_FLAGS: u16 = 0xc000;
 
@@ -23,7 +25,25 @@ const ATTRIBUTE_FLAGS: u16 = 0xc000;
 /// # Errors
 /// What the kernel says.
 pub fn route(kind: u16, body: &[u8], is_dump: bool) -> io::Result<Vec<Vec<u8>>> {
-    ask(NETLINK_ROUTE, kind, body, is_dump)
+    let flags = if is_dump { NLM_F_DUMP } else { 0 };
+    ask(NETLINK_ROUTE, kind, body, flags)
+}
+
+/// Creates what an `rtnetlink(7)` message describes, in the calling thread's namespace.
+///
+/// # Errors
+/// What the kernel says; that it exists, too.
+pub fn create(kind: u16, body: &[u8]) -> io::Result<()> {
+    let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+    ask(NETLINK_ROUTE, kind, body, flags).map(drop)
+}
+
+/// Changes or deletes what exists, in the calling thread's namespace.
+///
+/// # Errors
+/// What the kernel says.
+pub fn change(kind: u16, body: &[u8]) -> io::Result<()> {
+    ask(NETLINK_ROUTE, kind, body, NLM_F_ACK).map(drop)
 }
 
 /// The attributes of the answer of a generic netlink family to one command.
@@ -48,7 +68,7 @@ fn generic_of(family: u16, command: u8, attributes: &[u8]) -> io::Result<Vec<u8>
     const VERSION: u8 = 1;
     const GENERIC_HEADER: usize = 4;
     let body = [&[command, VERSION, 0, 0], attributes].concat();
-    let answers = ask(NETLINK_GENERIC, family, &body, false)?;
+    let answers = ask(NETLINK_GENERIC, family, &body, 0)?;
     let answer = answers
         .first()
         .and_then(|answer| answer.get(GENERIC_HEADER..));
@@ -96,8 +116,9 @@ pub fn long(bytes: &[u8], offset: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(octets.try_into().ok()?))
 }
 
-fn ask(protocol: isize, kind: u16, body: &[u8], is_dump: bool) -> io::Result<Vec<Vec<u8>>> {
-    let flags = NLM_F_REQUEST | if is_dump { NLM_F_DUMP } else { 0 };
+fn ask(protocol: isize, kind: u16, body: &[u8], flags: u16) -> io::Result<Vec<Vec<u8>>> {
+    let is_dump = flags & NLM_F_DUMP == NLM_F_DUMP;
+    let flags = NLM_F_REQUEST | flags;
     let length = (HEADER + body.len()) as u32;
     let mut message = length.to_ne_bytes().to_vec();
     message.extend_from_slice(&kind.to_ne_bytes());

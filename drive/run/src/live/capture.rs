@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gigatcp_capture::{CaptureError, Interface, InterfaceId, PcapngWriter, SnapLength};
 use gigatcp_emulate::{Changed, Side, Sight, Watch, wire_octets};
+use gigatcp_linux::clock;
 use gigatcp_path::Difference;
-use gigatcp_units::Instant;
+use gigatcp_units::{Duration, Instant};
 
 /// Octets kept of each packet: more than headers have.
 pub const HEADERS: SnapLength = SnapLength::Octets(128);
@@ -19,6 +20,9 @@ pub const HEADERS: SnapLength = SnapLength::Octets(128);
 pub struct Capture {
     side: Side,
     interface: InterfaceId,
+    /// Whether times are those of the day; else they count from the path's beginning.
+    is_real_time: bool,
+    origin: Duration,
     scratch: Vec<u8>,
     shared: Arc<Mutex<State>>,
 }
@@ -85,14 +89,33 @@ impl Capture {
         let capture = Self {
             side,
             interface,
+            is_real_time: false,
+            origin: Duration::ZERO,
             scratch: Vec::with_capacity(1 << 16),
             shared,
         };
         Ok((capture, handle))
     }
+
+    /// Writes the time of day at which packets pass, not the time since the path began.
+    #[must_use]
+    pub fn in_real_time(self) -> Self {
+        Self {
+            is_real_time: true,
+            ..self
+        }
+    }
 }
 
 impl Watch for Capture {
+    fn on_start(&mut self, at: Instant) {
+        if self.is_real_time {
+            let ahead = clock::realtime().saturating_sub(clock::monotonic());
+            let began = at.saturating_since(Instant::ZERO);
+            self.origin = Duration::from_nanos(ahead.unsigned_abs()) + began;
+        }
+    }
+
     fn on_packet(&mut self, sight: &Sight<'_>) {
         if sight.side != self.side {
             return;
@@ -101,8 +124,9 @@ impl Watch for Capture {
         let State { writer, error } = &mut *state;
         let Some(open) = writer else { return };
         let interface = self.interface;
+        let at = sight.at + self.origin;
         wire_octets(sight.packet, &mut self.scratch, |octets| {
-            let written = open.write_packet(interface, sight.at, octets, octets.len() as u32);
+            let written = open.write_packet(interface, at, octets, octets.len() as u32);
             if let (Err(first), None) = (written, &error) {
                 *error = Some(first);
             }

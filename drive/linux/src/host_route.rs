@@ -1,0 +1,63 @@
+//! A route to one address, with metrics that connections to it take over (`ip-route(8)`).
+
+use std::io;
+use std::net::IpAddr;
+
+use crate::device;
+use crate::question::{self, attribute};
+
+/// Metrics (`RTAX_*` of linux/rtnetlink.h).
+const RTAX_LOCK: u16 = 1;
+const RTAX_SSTHRESH: u16 = 6;
+const RTAX_CC_ALGO: u16 = 16;
+
+/// What a route leads to: table, protocol, scope and type.
+type Kind = [u8; 4];
+
+const RTPROT_STATIC: u8 = 4;
+/// Another host on the link: the main table, type unicast.
+const ON_LINK: Kind = [254, RTPROT_STATIC, 253, 1];
+/// This machine: the table of its own addresses, type local.
+const OWN: Kind = [255, RTPROT_STATIC, 254, 2];
+
+/// Lets connections from here to `to`, over the interface `name`, use the congestion control
+/// `control`, whatever the default is.
+///
+/// # Errors
+/// What the kernel says; of a control that it does not have, `EINVAL`.
+pub fn set_control(name: &str, to: IpAddr, control: &str) -> io::Result<()> {
+    let index = device::index(&device::control_socket(libc::AF_INET)?, name)?;
+    let mut metrics = Vec::new();
+    attribute(
+        &mut metrics,
+        RTAX_CC_ALGO,
+        &[control.as_bytes(), &[0]].concat(),
+    );
+    question::create(libc::RTM_NEWROUTE, &message(ON_LINK, index, to, &metrics))
+}
+
+/// The message of a route that makes `to` an address of this machine, with a locked `ssthresh`.
+pub(crate) fn own(loopback: device::Index, to: IpAddr, ssthresh: u32) -> Vec<u8> {
+    let mut metrics = Vec::new();
+    let locked = 1_u32 << RTAX_SSTHRESH;
+    attribute(&mut metrics, RTAX_LOCK, &locked.to_ne_bytes());
+    attribute(&mut metrics, RTAX_SSTHRESH, &ssthresh.to_ne_bytes());
+    message(OWN, loopback, to, &metrics)
+}
+
+fn message(kind: Kind, interface: device::Index, to: IpAddr, metrics: &[u8]) -> Vec<u8> {
+    const RTA_DST: u16 = 1;
+    const RTA_OIF: u16 = 4;
+    const RTA_METRICS: u16 = 8;
+    let (family, address) = match to {
+        IpAddr::V4(to) => (libc::AF_INET, to.octets().to_vec()),
+        IpAddr::V6(to) => (libc::AF_INET6, to.octets().to_vec()),
+    };
+    // struct rtmsg: family, lengths of destination and source, TOS, kind, flags.
+    let length = (address.len() * 8) as u8;
+    let mut message = [[family as u8, length, 0, 0], kind, [0; 4]].concat();
+    attribute(&mut message, RTA_DST, &address);
+    attribute(&mut message, RTA_OIF, &interface.to_ne_bytes());
+    attribute(&mut message, RTA_METRICS, metrics);
+    message
+}
