@@ -12,9 +12,10 @@
 //! * [`grid`]: values of one metric by cell and repetition; tables of any axes.
 //! * [`statistics`], [`effects`]: intervals, bootstrap, paired differences; effects,
 //!   interactions and shares of variance.
+//! * [`surface`]: a quadratic in all factors.
 //!
-//! Not included: response surfaces, and designs that depend on results, except that
-//! repetitions go on until an interval is narrow enough.
+//! Not included: designs that depend on results, except that repetitions go on until an
+//! interval is narrow enough.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -29,6 +30,7 @@ pub mod question;
 pub mod sampling;
 pub mod space;
 pub mod statistics;
+pub mod surface;
 
 pub use gigatcp_plan::axis::Amount;
 pub use question::{Question, Refused};

@@ -10,6 +10,7 @@ use gigatcp_design::statistics::{self, Summary};
 
 pub mod page;
 pub mod plot;
+mod space;
 mod svg;
 
 /// Maximum number of columns of a table: a terminal has few.

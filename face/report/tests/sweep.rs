@@ -162,3 +162,58 @@ fn plots_show_every_mean_and_a_page_needs_no_network() {
     assert!(!page.contains("http://") && !page.contains("https://"));
     assert!(page.contains("gigatcp run two --set &#39;path.rtt=10 ms&#39;"));
 }
+
+/// Goodput of 3 RTTs, 3 rates and 2 controls: a quadratic in RTT and rate.
+fn wide_grid() -> Grid {
+    let mut arms = Vec::new();
+    for (rtt, a) in (0..3).zip([-1.0, 0.0, 1.0]) {
+        for (rate, b) in (0..3).zip([-1.0, 0.0, 1.0]) {
+            for control in 0..2 {
+                let value = 50.0 + 20.0 * a - 5.0 * b + 3.0 * a * b;
+                arms.push(Arm {
+                    levels: vec![Some(rtt), Some(rate), Some(control)],
+                    values: vec![value * 1e6],
+                    failures: 0,
+                });
+            }
+        }
+    }
+    Grid {
+        metric: "goodput_bps".to_owned(),
+        scales: vec![
+            scale("path.rtt", &["10 ms", "20 ms", "30 ms"]),
+            scale("path.rate", &["1 Mbit/s", "10 Mbit/s", "100 Mbit/s"]),
+            scale("flow.congestion_control", &["cubic", "<reno>"]),
+        ],
+        arms,
+    }
+}
+
+#[test]
+fn three_factors_have_parallel_coordinates_and_numbers_a_response_surface() {
+    let grid = wide_grid();
+    let plots = report(&grid).plots();
+    let named = |name: &str| plots.iter().find(|plot| plot.name == name);
+    let parallel = named("parallel").unwrap();
+    assert_eq!(parallel.file.matches("<polyline").count(), 18);
+    assert!(
+        parallel
+            .file
+            .contains("flow.congestion_control &lt;reno&gt;: 38.00 Mbit/s")
+    );
+    let surface = named("surface").unwrap();
+    assert!(
+        surface.caption.contains("explains 100 %"),
+        "{}",
+        surface.caption
+    );
+    assert_eq!(surface.file.matches("class=\"tile\"").count(), 1600);
+
+    let two = self::grid();
+    assert!(
+        report(&two)
+            .plots()
+            .iter()
+            .all(|plot| plot.name != "parallel")
+    );
+}

@@ -53,7 +53,13 @@ impl SweepReport<'_> {
     /// Every plot that the axes allow.
     #[must_use]
     pub fn plots(&self) -> Vec<Plot> {
-        let all = [self.lines(), self.heat_map(), self.distributions()];
+        let all = [
+            self.lines(),
+            self.heat_map(),
+            self.surface(),
+            self.parallel(),
+            self.distributions(),
+        ];
         all.into_iter().flatten().collect()
     }
 
@@ -184,7 +190,7 @@ impl SweepReport<'_> {
         }
     }
 
-    fn level(&self, factor: usize, level: Option<u32>) -> String {
+    pub(super) fn level(&self, factor: usize, level: Option<u32>) -> String {
         format!(
             "{} {}",
             self.grid.scales[factor].name,
@@ -423,7 +429,7 @@ fn steps(sorted: &[f64], x: &Axis, y: &Axis) -> Vec<(f64, f64)> {
     places
 }
 
-fn plot(name: &'static str, caption: String, svg: &Svg) -> Plot {
+pub(super) fn plot(name: &'static str, caption: String, svg: &Svg) -> Plot {
     Plot {
         name,
         element: svg.element(&caption),
@@ -433,7 +439,7 @@ fn plot(name: &'static str, caption: String, svg: &Svg) -> Plot {
 }
 
 /// A tick without digits that say nothing.
-fn plain(value: f64) -> String {
+pub(super) fn plain(value: f64) -> String {
     let scale = Scale {
         factor: 1.0,
         unit: "",

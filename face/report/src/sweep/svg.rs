@@ -125,6 +125,17 @@ impl Svg {
         );
     }
 
+    /// A line through places, darker by a share, with a text that appears over it.
+    pub(super) fn shaded_path(&mut self, places: &[(f64, f64)], share: f64, title: &str) {
+        let (points, title) = (points(places), html(title));
+        let _ = write!(
+            self.body,
+            "<polyline points=\"{points}\" class=\"curve cell\" style=\"stroke-opacity:{:.3}\">\
+             <title>{title}</title></polyline>",
+            0.12 + 0.7 * share.clamp(0.0, 1.0)
+        );
+    }
+
     /// A filled area with a border through places, in a color by number.
     pub(super) fn band(&mut self, places: &[(f64, f64)], color: usize) {
         let color = color % 8;
@@ -188,7 +199,7 @@ const COLORS: &str = "svg{--ink:#16191d;--soft:#545c66;--rule:#d5dae0;--grid:#e8
 pub(super) const STYLE: &str = "text{font:12px system-ui,\"Segoe UI\",Arial,sans-serif;\
     fill:var(--soft)}text.head{font-weight:600;fill:var(--ink)}text.value{fill:var(--ink);\
     font-size:11px}text.on-dark{fill:#fff}.grid{stroke:var(--grid)}.frame{stroke:var(--rule)}.curve{fill:none;\
-    stroke-width:1.8}.band{opacity:.18}.tile{fill:var(--c0);stroke:none}";
+    stroke-width:1.8}.cell{stroke:var(--c0);stroke-width:1.2}.cell:hover{stroke:var(--c1);stroke-opacity:1!important;stroke-width:2.4}.band{opacity:.18}.tile{fill:var(--c0);stroke:none}";
 
 fn points(places: &[(f64, f64)]) -> String {
     let places = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}"));

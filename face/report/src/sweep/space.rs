@@ -1,0 +1,214 @@
+//! Plots of many factors at once: parallel coordinates, and a response surface.
+
+use gigatcp_design::statistics::Summary;
+use gigatcp_design::surface::{Numeric, Surface};
+
+use super::SweepReport;
+use super::plot::{Plot, plain, plot};
+use super::svg::{Axis, Svg};
+
+/// Lines of parallel coordinates at most.
+const MAX_LINES: usize = 1_000;
+
+/// Axes of parallel coordinates at most.
+const MAX_AXES: usize = 10;
+
+/// Tiles of a response surface along each of its axes.
+const TILES: u32 = 40;
+
+impl SweepReport<'_> {
+    /// One line for each cell over all factors to its mean; three factors and more.
+    pub(super) fn parallel(&self) -> Option<Plot> {
+        let varying = self.varying();
+        if varying.len() < 3 {
+            return None;
+        }
+        let factors = &varying[..varying.len().min(MAX_AXES)];
+        let scale = self.scale();
+        let cells = self.grid.arms.iter().filter_map(|arm| {
+            let mean = Summary::of(&arm.values)?.mean / scale.factor;
+            Some((arm, mean))
+        });
+        let mut cells: Vec<_> = cells.collect();
+        let left_out = cells.len().saturating_sub(MAX_LINES);
+        cells.truncate(MAX_LINES);
+        let means: Vec<f64> = cells.iter().map(|(_, mean)| *mean).collect();
+        if means.len() < 4 {
+            return None;
+        }
+        let (wide, tall, top, bottom) = (1100.0, 420.0, 46.0, 396.0);
+        let step = (wide - 220.0) / factors.len() as f64;
+        let x = |axis: usize| 70.0 + step * axis as f64;
+        let value = Axis::new(&means, false, bottom, top);
+        let shade = Axis::new(&means, false, 0.0, 1.0);
+        let mut svg = Svg::new(wide, tall);
+        let axes: Vec<Axis> = factors
+            .iter()
+            .map(|factor| self.vertical(*factor, bottom, top))
+            .collect();
+        // The largest means are drawn last, on top.
+        cells.sort_by(|a, b| a.1.total_cmp(&b.1));
+        for (arm, mean) in &cells {
+            let places = factors.iter().zip(&axes).enumerate();
+            let places = places.filter_map(|(at, (factor, axis))| {
+                let level = arm.levels[*factor]?;
+                Some((x(at), axis.at(self.height(*factor, level))))
+            });
+            let end = (x(factors.len()), value.at(*mean));
+            let line: Vec<(f64, f64)> = places.chain([end]).collect();
+            let levels = factors
+                .iter()
+                .map(|factor| self.level(*factor, arm.levels[*factor]));
+            let levels = levels.collect::<Vec<_>>().join(", ");
+            let title = format!("{levels}: {} {}", scale.number(*mean), scale.unit);
+            svg.shaded_path(&line, shade.at(*mean), &title);
+        }
+        for (at, (factor, axis)) in factors.iter().zip(&axes).enumerate() {
+            svg.line((x(at), top), (x(at), bottom), "frame");
+            let row = 16.0 + 14.0 * (at % 2) as f64;
+            svg.text(
+                x(at),
+                row,
+                "middle",
+                "head",
+                &self.grid.scales[*factor].name,
+            );
+            let labels = self.grid.scales[*factor].labels.iter().enumerate();
+            let mut last = f64::INFINITY;
+            for (level, label) in labels {
+                let y = axis.at(self.height(*factor, level as u32));
+                if (last - y).abs() >= 13.0 {
+                    svg.text(x(at) + 5.0, y + 4.0, "start", "", label);
+                    last = y;
+                }
+            }
+        }
+        let at = x(factors.len());
+        svg.line((at, top), (at, bottom), "frame");
+        svg.text(at, 16.0, "middle", "head", &self.grid.metric);
+        svg.text(at, 32.0, "middle", "", scale.unit);
+        for tick in value.ticks(6.0) {
+            svg.text(at + 6.0, value.at(tick) + 4.0, "start", "", &plain(tick));
+        }
+        let mut caption = format!(
+            "Each line is a cell: its levels and its mean {}, dark where it is large.",
+            self.grid.metric
+        );
+        if left_out > 0 {
+            caption.push_str(&format!(" {left_out} cells are left out."));
+        }
+        if varying.len() > MAX_AXES {
+            caption.push_str(&format!(
+                " {} factors are left out.",
+                varying.len() - MAX_AXES
+            ));
+        }
+        Some(plot("parallel", caption, &svg))
+    }
+
+    /// The height of a level along its axis: its number, or its place among the levels.
+    fn height(&self, factor: usize, level: u32) -> f64 {
+        match Numeric::of(factor, &self.grid.scales[factor]) {
+            Some(numeric) => numeric.places[level as usize],
+            None => f64::from(level),
+        }
+    }
+
+    fn vertical(&self, factor: usize, bottom: f64, top: f64) -> Axis {
+        let scale = &self.grid.scales[factor];
+        match Numeric::of(factor, scale) {
+            Some(numeric) => Axis::new(&numeric.places, numeric.is_log, bottom, top),
+            None => {
+                let places: Vec<f64> = (0..scale.labels.len()).map(|at| at as f64).collect();
+                Axis::new(&places, false, bottom, top)
+            }
+        }
+    }
+
+    /// The fitted quadratic over the two factors that move it most, the others in their middle.
+    pub(super) fn surface(&self) -> Option<Plot> {
+        let surface = Surface::fit(self.grid)?;
+        let scale = self.scale();
+        let middle = vec![0.0; surface.factors.len()];
+        let coded = |tile: u32| (f64::from(tile) + 0.5) / f64::from(TILES) * 2.0 - 1.0;
+        let value = |column: u32, row: u32| {
+            let mut at = middle.clone();
+            (at[0], at[1]) = (coded(column), coded(row));
+            surface.at(&at)
+        };
+        let all: Vec<f64> = (0..TILES)
+            .flat_map(|row| (0..TILES).map(move |column| (column, row)))
+            .map(|(column, row)| value(column, row))
+            .collect();
+        let shade = Axis::new(&all, false, 0.0, 1.0);
+        let (left, top, side) = (110.0, 20.0, 440.0);
+        let mut svg = Svg::new(left + side + 40.0, top + side + 60.0);
+        let size = side / f64::from(TILES);
+        let [across, up] = [&surface.factors[0], &surface.factors[1]];
+        let names = [across, up].map(|one| self.grid.scales[one.factor].name.as_str());
+        for (number, mean) in all.iter().enumerate() {
+            let (column, row) = (number as u32 % TILES, number as u32 / TILES);
+            let corner = (
+                left + f64::from(column) * size,
+                top + side - f64::from(row + 1) * size,
+            );
+            let title = format!(
+                "{} {}, {} {}: {} {}",
+                names[0],
+                plain(across.place(coded(column))),
+                names[1],
+                plain(up.place(coded(row))),
+                scale.number(*mean),
+                scale.unit
+            );
+            svg.tile(corner, (size + 0.3, size + 0.3), shade.at(*mean), &title);
+        }
+        let labels = &self.grid.scales[across.factor].labels;
+        let x = Axis::new(&across.places, across.is_log, left, left + side);
+        let mut end = f64::NEG_INFINITY;
+        for (place, label) in across.places.iter().zip(labels) {
+            let half = 3.6 * label.chars().count() as f64;
+            if x.at(*place) - half > end + 6.0 {
+                svg.text(x.at(*place), top + side + 18.0, "middle", "", label);
+                end = x.at(*place) + half;
+            }
+        }
+        svg.text(
+            left + side / 2.0,
+            top + side + 40.0,
+            "middle",
+            "head",
+            names[0],
+        );
+        let labels = &self.grid.scales[up.factor].labels;
+        let y = Axis::new(&up.places, up.is_log, top + side, top);
+        let mut last = f64::INFINITY;
+        for (place, label) in up.places.iter().zip(labels) {
+            if (last - y.at(*place)).abs() >= 13.0 {
+                svg.text(left - 6.0, y.at(*place) + 4.0, "end", "", label);
+                last = y.at(*place);
+            }
+        }
+        svg.text(8.0, 14.0, "start", "head", names[1]);
+        let ends = all
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |ends, one| {
+                (ends.0.min(*one), ends.1.max(*one))
+            });
+        let rest = match surface.factors.len() {
+            2 => String::new(),
+            more => format!(" Of {} other factors the middle is shown.", more - 2),
+        };
+        let caption = format!(
+            "Quadratic response surface of {}: light {} to dark {} {}. It explains {:.0} % of the \
+             variance of the means (R², {} degrees of freedom are left).{rest}",
+            self.grid.metric,
+            scale.number(ends.0),
+            scale.number(ends.1),
+            scale.unit,
+            100.0 * surface.r_squared,
+            surface.degrees_of_freedom
+        );
+        Some(plot("surface", caption, &svg))
+    }
+}
