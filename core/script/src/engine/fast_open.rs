@@ -40,13 +40,13 @@ impl Host {
 
     /// Connects with what is written on the SYN. Without a cookie the SYN asks
     /// for one, and the data waits for the handshake: with the caller, who is
-    /// told so if the socket never blocks.
+    /// told so if the socket or this call never blocks.
     pub fn fast_connect(
         &mut self,
         fd: i64,
         remote_port: u16,
         len: usize,
-        zero_copy: bool,
+        (flags, zero_copy): (&Value, bool),
     ) -> Called {
         let has_cookie = self.has_cookie();
         let Some(index) = self.open_actively(fd, remote_port) else {
@@ -62,7 +62,7 @@ impl Host {
         if has_cookie {
             return returned(written as i64);
         }
-        if self.is_nonblocking(fd) {
+        if self.is_nonblocking(fd) || flags.has_word("MSG_DONTWAIT") {
             return failed("EINPROGRESS");
         }
         let writing = Writing::new(fd, len, zero_copy).opening();

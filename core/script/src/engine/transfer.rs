@@ -188,7 +188,7 @@ impl Host {
         let zero_copy =
             flags.has_word("MSG_ZEROCOPY") && socket.is_some_and(|socket| socket.options.zero_copy);
         if let Some(port) = self.fast_connect_port(fd, flags) {
-            return self.fast_connect(fd, port, len, zero_copy);
+            return self.fast_connect(fd, port, len, (flags, zero_copy));
         }
         let writing = Writing {
             fd,
