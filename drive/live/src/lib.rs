@@ -72,7 +72,6 @@
 //! | `octets.rs` | the payload: octets in at most two pieces of shared memory |
 //! | `slabs.rs` | memory that packets are read into, used again |
 //! | `engine.rs`, `engine/` | the event loop: lookup, timers, output |
-//! | `wheel.rs` | when each connection wants to be called |
 //! | `socket.rs` | one connection between the event loop and an application |
 //! | `accept.rs` | connections on their way from a listener to an application |
 //! | `shared.rs` | wishes of applications, and the bell |
@@ -104,7 +103,6 @@ mod slabs;
 mod socket;
 mod stack;
 mod stream;
-mod wheel;
 
 pub use arrival::{Arrival, Refusal};
 pub use asynchronous::AsyncStream;

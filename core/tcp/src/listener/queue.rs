@@ -72,6 +72,9 @@ struct Waiting<P> {
 
 /// LISTEN with its two queues: half-open connections, and those to be accepted.
 ///
+/// An [`Endpoint`](crate::Endpoint) has these itself; a driver that keeps connections
+/// in its own way has one per port.
+///
 /// ```
 /// use gigatcp_tcp::listener::{Listener, ListenerConfig};
 /// use gigatcp_tcp::{Config, Received, Secret};
