@@ -68,8 +68,8 @@ pub enum EndpointEvent {
     Acceptable(SocketAddr),
     /// A connection that was opened by [`Endpoint::connect`] is established.
     Connected(Handle),
-    /// There are octets or the end of the stream to read: once, and again after a
-    /// call that found nothing to read.
+    /// There are octets, the end of the stream or a failure to read: once, and again
+    /// after a call that found nothing.
     Readable(Handle),
     /// There is space to write: once after a call that found the buffer full.
     Writable(Handle),
@@ -443,10 +443,7 @@ impl Told {
             self.wants_connected = false;
             events.push_back(EndpointEvent::Connected(handle));
         }
-        if self.wants_read
-            && (connection.readable() > 0
-                || connection.is_finished_reading() && state != State::SynSent)
-        {
+        if self.wants_read && (connection.readable() > 0 || connection.is_finished_reading()) {
             self.wants_read = false;
             events.push_back(EndpointEvent::Readable(handle));
         }
