@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`connection`] | RFC 9293: states, segments, output, timers, user calls |
 //! | [`listener`] | LISTEN |
+//! | [`endpoint`] | RFC 9293 section 3.9: all connections of a host |
 //! | [`authentication`] | RFC 5925, 5926: master keys, traffic keys, codes |
 //! | [`fast_open`] | RFC 7413: cookies of the server, memory of the client |
 //! | `four_tuple` | which connection: addresses and ports |
@@ -46,6 +47,7 @@ pub mod connection;
 mod delayed_ack;
 mod ecn;
 mod eifel;
+pub mod endpoint;
 pub mod fast_open;
 mod four_tuple;
 mod frto;
@@ -75,6 +77,7 @@ mod truesize;
 mod window_growth;
 
 pub use connection::{Config, Connection, Failure, ReadError, Received, WriteError};
+pub use endpoint::{Endpoint, EndpointEvent, Handle};
 pub use four_tuple::{FourTuple, is_host};
 pub use gigatcp_wire::IpVersion;
 pub use isn::IsnGenerator;

@@ -21,7 +21,7 @@ use crate::four_tuple::FourTuple;
 
 /// What a value is made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     /// RFC 6528.
     InitialSequenceNumber = 1,
     /// RFC 7323 section 5.4.
@@ -32,6 +32,10 @@ pub enum Purpose {
     SynCookieCount = 4,
     /// RFC 7413 section 4.1.2.
     FastOpenCookie = 5,
+    /// RFC 6056 section 3.3.3.
+    EphemeralPort = 6,
+    /// The place of a connection in a table.
+    Table = 7,
 }
 
 /// A key of 128 bits that only this host knows.
@@ -44,6 +48,12 @@ impl core::fmt::Debug for Secret {
     }
 }
 
+impl From<[u8; 16]> for Secret {
+    fn from(octets: [u8; 16]) -> Self {
+        Self::new(octets)
+    }
+}
+
 impl Secret {
     /// The secret of these octets, which should come from a good source.
     #[must_use]
@@ -53,7 +63,7 @@ impl Secret {
 
     /// A value for `purpose`; the caller adds what it depends on.
     #[must_use]
-    pub fn keyed(&self, purpose: Purpose) -> Keyed {
+    pub(crate) fn keyed(&self, purpose: Purpose) -> Keyed {
         let mut hasher = SipHasher24::new_with_key(&self.0);
         hasher.write_u8(purpose as u8);
         Keyed(hasher)
@@ -62,7 +72,7 @@ impl Secret {
 
 /// A value in progress.
 #[derive(Debug)]
-pub struct Keyed(SipHasher24);
+pub(crate) struct Keyed(SipHasher24);
 
 impl Keyed {
     /// Adds an address and its family.

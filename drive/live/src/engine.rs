@@ -15,13 +15,13 @@
 //!
 //! What it costs: finding a connection is one look into a hash table with a
 //! random key, which no choice of addresses makes slow; a timer is one step
-//! ([`crate::wheel`]); nothing is allocated per packet once the lists have grown.
+//! ([`Wheel`]); nothing is allocated per packet once the lists have grown.
 
 mod opening;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration as Span;
@@ -29,11 +29,10 @@ use std::time::Duration as Span;
 use gigatcp_events::State;
 use gigatcp_linux::clock;
 use gigatcp_linux::poll::{self, Interest};
-use gigatcp_tcp::connection::Predecessor;
-use gigatcp_tcp::listener::Listener;
-use gigatcp_tcp::{FourTuple, IsnGenerator, Received, Secret};
+use gigatcp_tcp::endpoint::{Claim, Demux, Orphan, Unclaimed, Wheel};
+use gigatcp_tcp::{FourTuple, Received, Secret};
 use gigatcp_units::{Duration, Instant};
-use gigatcp_wire::{Endpoints, Flags, IcmpError, Octets, Segment, SeqNumber};
+use gigatcp_wire::{Endpoints, IcmpError, Octets, Segment};
 
 use crate::accept::Acceptor;
 use crate::arrival::Arrival;
@@ -41,7 +40,6 @@ use crate::device::{Device, DeviceCounters};
 use crate::precedence::RealtimePriority;
 use crate::shared::{Command, Shared, now};
 use crate::socket::{Inner, Socket, Trouble};
-use crate::wheel::Wheel;
 
 /// Packets that are read before timers and commands have their turn.
 const BATCH: u64 = 128;
@@ -50,16 +48,9 @@ const BATCH: u64 = 128;
 /// at least; twice as long at most.
 const KEEPS_SLABS: Duration = Duration::from_secs(1);
 
-/// How long a connection that no application holds waits for the peer's FIN
-/// (Linux `tcp_fin_timeout`).
-const ORPHAN_WAITS: Duration = Duration::from_secs(60);
-
-/// The first ephemeral port, and how many there are (RFC 6335 section 6).
-const FIRST_PORT: u16 = 49_152;
-const PORTS: u16 = u16::MAX - FIRST_PORT + 1;
-
 /// Counts of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct StackCounters {
     /// Connections now, those in TIME-WAIT included.
     pub connections: u64,
@@ -89,19 +80,13 @@ pub struct StackCounters {
 #[derive(Debug)]
 struct Slot {
     socket: Arc<Socket>,
-    tuple: FourTuple,
+    endpoints: Endpoints,
     /// It is in TIME-WAIT, where a SYN may be for a listener.
     is_old: bool,
-    /// Until when a connection without an application waits for the peer.
-    orphan_until: Instant,
+    /// Of a connection without an application.
+    orphan: Orphan,
     /// It is in [`Engine::copying`].
     is_copying: bool,
-}
-
-#[derive(Debug)]
-struct Listening {
-    listener: Listener<Octets>,
-    acceptor: Arc<Acceptor>,
 }
 
 /// What a connection is given.
@@ -120,15 +105,13 @@ enum Input {
 pub struct Engine {
     device: Device,
     shared: Arc<Shared>,
-    isn: IsnGenerator,
-    secret: Secret,
+    /// Connections by name, listeners, ports.
+    demux: Demux<Octets>,
+    /// By the numbers of the table.
     slots: Vec<Option<Slot>>,
-    free: Vec<u32>,
-    table: HashMap<FourTuple, u32>,
-    listening: BTreeMap<SocketAddr, Listening>,
+    /// Of each listener.
+    acceptors: BTreeMap<SocketAddr, Arc<Acceptor>>,
     wheel: Wheel,
-    /// Where the search for a free port goes on.
-    next_port: u16,
     /// Segments that the device did not take.
     waiting: VecDeque<(Endpoints, Segment<Octets>)>,
     /// Connections that were not asked because of that.
@@ -148,19 +131,13 @@ pub struct Engine {
 
 impl Engine {
     pub fn new(device: Device, shared: Arc<Shared>, secret: [u8; 16]) -> Self {
-        let secret = Secret::new(secret);
-        let first = (now().as_nanos() >> 10) as u16 % PORTS;
         Self {
             device,
             shared,
-            isn: IsnGenerator::new(secret),
-            secret,
+            demux: Demux::new(Secret::new(secret)),
             slots: Vec::new(),
-            free: Vec::new(),
-            table: HashMap::new(),
-            listening: BTreeMap::new(),
+            acceptors: BTreeMap::new(),
             wheel: Wheel::new(now()),
-            next_port: FIRST_PORT + first,
             waiting: VecDeque::new(),
             held: Vec::new(),
             copying: Vec::new(),
@@ -192,8 +169,8 @@ impl Engine {
         for slot in self.slots.drain(..).flatten() {
             slot.socket.give_up(trouble);
         }
-        for listening in self.listening.values() {
-            listening.acceptor.end();
+        for acceptor in self.acceptors.values() {
+            acceptor.end();
         }
         done
     }
@@ -237,10 +214,10 @@ impl Engine {
             return Ok(());
         }
         let at = self
-            .listening
-            .values()
-            .map(|listening| listening.listener.poll_timeout())
-            .fold(self.wheel.next().min(self.copying_until), Instant::min);
+            .wheel
+            .next()
+            .min(self.demux.poll_timeout())
+            .min(self.copying_until);
         let longest = (at != Instant::FAR_FUTURE)
             .then(|| Span::from_nanos(at.saturating_since(now()).as_nanos()));
         let of_device = Interest {
@@ -281,7 +258,7 @@ impl Engine {
         for slot in std::mem::take(&mut self.held) {
             self.process(slot, Input::Look)?;
         }
-        let places: Vec<SocketAddr> = self.listening.keys().copied().collect();
+        let places: Vec<SocketAddr> = self.acceptors.keys().copied().collect();
         for at in places {
             self.pump_listener(at)?;
         }
@@ -320,8 +297,9 @@ impl Engine {
             }
             Command::Accept { at } => self.pump_listener(at)?,
             Command::Unlisten { at } => {
-                if let Some(listening) = self.listening.remove(&at) {
-                    listening.acceptor.end();
+                self.demux.unlisten(at);
+                if let Some(acceptor) = self.acceptors.remove(&at) {
+                    acceptor.end();
                 }
             }
             Command::Count { answer } => {
@@ -334,7 +312,7 @@ impl Engine {
 
     fn counters(&self) -> StackCounters {
         StackCounters {
-            connections: self.table.len() as u64,
+            connections: self.demux.table().len() as u64,
             time_wait: self
                 .slots
                 .iter()
@@ -342,9 +320,9 @@ impl Engine {
                 .filter(|slot| slot.is_old)
                 .count() as u64,
             cookies: self
-                .listening
-                .values()
-                .map(|listening| listening.listener.counters().cookies_good)
+                .demux
+                .listeners()
+                .map(|(_, listener)| listener.counters().cookies_good)
                 .sum(),
             copying: self.copying.len() as u64,
             device: self.device.counters(),
@@ -357,8 +335,8 @@ impl Engine {
     fn handle(&mut self, arrival: Arrival) -> io::Result<()> {
         match arrival {
             Arrival::Segment { endpoints, segment } => self.handle_segment(endpoints, segment),
-            Arrival::Icmp { tuple, error } => match self.table.get(&tuple) {
-                Some(&slot) => self.process(slot, Input::Icmp(error)),
+            Arrival::Icmp { tuple, error } => match self.demux.table().find(&tuple) {
+                Some(slot) => self.process(slot, Input::Icmp(error)),
                 // Perhaps of a SYN-ACK.
                 None => self.tell_listener(&tuple, error),
             },
@@ -366,12 +344,11 @@ impl Engine {
     }
 
     fn tell_listener(&mut self, tuple: &FourTuple, error: IcmpError) -> io::Result<()> {
-        let Some(place) = self.listener_at(tuple) else {
+        let Some(place) = self.demux.listener_for(tuple) else {
             return Ok(());
         };
-        let at = now();
-        if let Some(listening) = self.listening.get_mut(&place) {
-            listening.listener.handle_icmp(at, tuple, error);
+        if let Some(listener) = self.demux.listener_mut(place) {
+            listener.handle_icmp(now(), tuple, error);
         }
         self.pump_listener(place)
     }
@@ -383,77 +360,38 @@ impl Engine {
         }
         let tuple = FourTuple::of_arrival(endpoints, &segment);
         let mut predecessor = None;
-        if let Some(&slot) = self.table.get(&tuple) {
-            match self.steps_aside(slot, &tuple, &segment) {
-                Aside::Stays => return self.process(slot, Input::Segment(segment)),
-                Aside::GivesWay(before) => predecessor = Some(before),
-                Aside::HasGivenWay => {}
+        if let Some(slot) = self.demux.table().find(&tuple) {
+            match self.claim(slot, &tuple, &segment) {
+                Claim::Connection => return self.process(slot, Input::Segment(segment)),
+                Claim::Listener(left) => predecessor = left,
             }
         }
-        let Some(at) = self.listener_at(&tuple) else {
-            return self.refuse(endpoints, &segment);
-        };
-        if let Some(listening) = self.listening.get_mut(&at) {
-            let at = now();
-            let received = Received { at, segment };
-            let listener = &mut listening.listener;
-            match predecessor {
-                Some(before) => listener.handle_syn_after(at, endpoints, received, &before),
-                None => listener.handle_segment(at, endpoints, received),
+        let at = now();
+        let received = Received { at, segment };
+        let unclaimed = self
+            .demux
+            .handle_unclaimed(at, endpoints, received, predecessor);
+        match unclaimed {
+            Unclaimed::Listener(at) => self.pump_listener(at),
+            Unclaimed::Reset(endpoints, reset) => {
+                self.counters.resets += 1;
+                self.send(endpoints, reset)
             }
+            Unclaimed::Dropped => Ok(()),
         }
-        self.pump_listener(at)
     }
 
     /// Whether a connection in TIME-WAIT leaves this segment to a listener.
-    fn steps_aside(&self, slot: u32, tuple: &FourTuple, segment: &Segment<Octets>) -> Aside {
-        let Some(slot) = self.slots[slot as usize]
+    fn claim(&self, slot: u32, tuple: &FourTuple, segment: &Segment<Octets>) -> Claim {
+        let old = self.slots[slot as usize]
             .as_ref()
-            .filter(|slot| slot.is_old)
-        else {
-            return Aside::Stays;
-        };
-        let listener = self
-            .listener_at(tuple)
-            .and_then(|at| self.listening.get(&at));
-        let Some(Listening { listener, .. }) = listener else {
-            return Aside::Stays;
-        };
-        if listener.knows(tuple) {
-            return Aside::HasGivenWay;
-        }
-        let inner = slot.socket.lock();
-        let before = inner
-            .connection
-            .as_ref()
-            .and_then(|held| held.gives_way_to(segment));
-        before.map_or(Aside::Stays, Aside::GivesWay)
-    }
-
-    /// Answers a segment without a connection: RFC 9293 section 3.10.7.1.
-    fn refuse(&mut self, endpoints: Endpoints, segment: &Segment<Octets>) -> io::Result<()> {
-        if segment.flags.contains(Flags::RST) || !is_host(endpoints.src()) {
-            return Ok(());
-        }
-        self.counters.resets += 1;
-        let (seq, ack, flags) = if segment.flags.contains(Flags::ACK) {
-            (segment.ack, SeqNumber::default(), Flags::RST)
-        } else {
-            (
-                SeqNumber::default(),
-                segment.seq_end(),
-                Flags::RST | Flags::ACK,
-            )
-        };
-        let reset = Segment {
-            src_port: segment.dst_port,
-            dst_port: segment.src_port,
-            seq,
-            ack,
-            flags,
-            ..Segment::default()
-        };
-        self.send(endpoints.reversed(), reset)
+            .filter(|slot| slot.is_old);
+        old.map_or(Claim::Connection, |slot| {
+            self.demux.claim(tuple, || {
+                let inner = slot.socket.lock();
+                inner.connection.as_ref()?.gives_way_to(segment)
+            })
+        })
     }
 
     fn handle_timers(&mut self) -> io::Result<()> {
@@ -467,13 +405,7 @@ impl Engine {
         if self.copying_until <= at {
             self.let_go_of_slabs(at);
         }
-        let late = |(place, listening): (&SocketAddr, &Listening)| {
-            (listening.listener.poll_timeout() <= at).then_some(*place)
-        };
-        while let Some(place) = self.listening.iter().find_map(late) {
-            if let Some(listening) = self.listening.get_mut(&place) {
-                listening.listener.handle_timeout(at);
-            }
+        while let Some(place) = self.demux.handle_timeout(at) {
             self.pump_listener(place)?;
         }
         Ok(())
@@ -507,7 +439,7 @@ impl Engine {
         let mut inner = slot.socket.lock();
         let at = now();
         let (due, state) = step(
-            &mut slot.orphan_until,
+            &mut slot.orphan,
             &mut inner,
             at,
             input,
@@ -521,7 +453,7 @@ impl Engine {
             self.copying.push(index);
             self.copying_until = self.copying_until.min(at + KEEPS_SLABS);
         }
-        let endpoints = slot.tuple.endpoints;
+        let endpoints = slot.endpoints;
         self.wheel.set(index, due);
         if is_blocked {
             self.held.push(index);
@@ -562,20 +494,10 @@ fn refuse(command: Command, trouble: Trouble) {
     }
 }
 
-/// What a connection in TIME-WAIT does about a segment.
-enum Aside {
-    /// It takes it.
-    Stays,
-    /// A listener may open a new one with it.
-    GivesWay(Predecessor),
-    /// A listener already does.
-    HasGivenWay,
-}
-
 /// Under the connection's lock: gives it the input, takes what it wants to send
 /// unless the device is full, and says when it wants to be called.
 fn step(
-    orphan_until: &mut Instant,
+    orphan: &mut Orphan,
     inner: &mut Inner,
     at: Instant,
     input: Input,
@@ -593,17 +515,9 @@ fn step(
     }
     if read_shut {
         while connection.read(at, usize::MAX).is_some() {}
-    } else if is_orphan && connection.readable() > 0 {
-        // RFC 9293 section 3.10.4: the data cannot be read any more; the reset tells the peer.
-        connection.abort(at);
     }
-    if is_orphan && connection.state() == State::FinWait2 {
-        *orphan_until = (*orphan_until).min(at + ORPHAN_WAITS);
-        if *orphan_until <= at {
-            connection.abort(at);
-        }
-    } else {
-        *orphan_until = Instant::FAR_FUTURE;
+    if is_orphan {
+        orphan.look(at, connection);
     }
     match burst {
         None => connection.note_path_limit(at),
@@ -613,14 +527,6 @@ fn step(
             }
         }
     }
-    let due = connection.poll_timeout().min(*orphan_until);
+    let due = connection.poll_timeout().min(orphan.deadline());
     (due, connection.state())
-}
-
-/// Whether an address can be one host's (RFC 9293 MUST-57).
-fn is_host(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => !v4.is_multicast() && !v4.is_broadcast() && !v4.is_unspecified(),
-        IpAddr::V6(v6) => !v6.is_multicast() && !v6.is_unspecified(),
-    }
 }

@@ -71,7 +71,6 @@
 //! | `join.rs` | which packets become one super-segment on arrival |
 //! | `slabs.rs` | memory that packets are read into, used again |
 //! | `engine.rs`, `engine/` | the event loop: lookup, timers, output |
-//! | `wheel.rs` | when each connection wants to be called |
 //! | `socket.rs` | one connection between the event loop and an application |
 //! | `accept.rs` | connections on their way from a listener to an application |
 //! | `shared.rs` | command queue between application threads and the event loop |
@@ -102,7 +101,6 @@ mod slabs;
 mod socket;
 mod stack;
 mod stream;
-mod wheel;
 
 pub use arrival::{Arrival, Refusal};
 pub use asynchronous::AsyncStream;

@@ -43,7 +43,7 @@ const DRIVE: [&str; 12] = [
 ];
 
 /// Crates that people touch.
-const FACE: [&str; 3] = ["cli", "report", "py"];
+const FACE: [&str; 4] = ["cli", "gigatcp", "report", "py"];
 
 const WHY: &str = "dependencies point inward only: face -> drive -> core, and in the core \
                    units <- wire <- events <- tcp; path, app and theory see units alone; drive crates \

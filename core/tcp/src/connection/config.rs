@@ -90,7 +90,7 @@ impl Config {
     ///
     /// The version of IP is that of `local`. The initial sequence number is zero
     /// until [`Config::with_iss`] or [`Config::with_identity`] sets one; an
-    /// endpoint does that itself.
+    /// [`Endpoint`](crate::Endpoint) does that itself.
     #[must_use]
     pub fn new(local: SocketAddr, remote: SocketAddr) -> Self {
         let ip = version_of(local);

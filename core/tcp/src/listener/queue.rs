@@ -72,33 +72,8 @@ struct Waiting<P> {
 
 /// LISTEN with its two queues: half-open connections, and those to be accepted.
 ///
-/// ```
-/// use gigatcp_tcp::listener::{Listener, ListenerConfig};
-/// use gigatcp_tcp::{Config, Received, Secret};
-/// use gigatcp_units::Instant;
-/// use gigatcp_wire::bytes::Bytes;
-/// use gigatcp_wire::{Endpoints, Flags, Segment, SeqNumber};
-///
-/// let mut listener: Listener<Bytes> = Listener::new(ListenerConfig {
-///     template: Config::default(),
-///     secret: Secret::new([7; 16]),
-///     backlog: 256,
-///     accept_backlog: 128,
-///     fast_open_backlog: 0,
-///     abort_on_overflow: false,
-/// });
-/// let now = Instant::ZERO;
-/// let (client, server) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
-/// let endpoints = Endpoints::new(client, server).unwrap();
-/// let syn = Segment { src_port: 40_000, dst_port: 80, flags: Flags::SYN, ..Segment::default() };
-/// listener.handle_segment(now, endpoints, Received { at: now, segment: syn.clone() });
-/// let (_, syn_ack) = listener.poll_transmit(now).unwrap();
-///
-/// let (seq, ack) = (SeqNumber::new(1), syn_ack.seq + 1);
-/// let segment = Segment { seq, ack, flags: Flags::ACK, ..syn };
-/// listener.handle_segment(now, endpoints, Received { at: now, segment });
-/// assert_eq!(listener.poll_accept().unwrap().tuple.remote_port, 40_000);
-/// ```
+/// An [`Endpoint`](crate::Endpoint) has these itself; a driver that keeps connections
+/// in its own way has one per port.
 #[derive(Debug)]
 pub struct Listener<P> {
     config: ListenerConfig,

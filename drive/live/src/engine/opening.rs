@@ -2,16 +2,17 @@
 //! application, or accepted from a listener.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use gigatcp_tcp::connection::Predecessor;
-use gigatcp_tcp::listener::{Listener, ListenerConfig};
-use gigatcp_tcp::{Connection, FourTuple};
+use gigatcp_tcp::endpoint::{ListenError, Orphan};
+use gigatcp_tcp::listener::ListenerConfig;
+use gigatcp_tcp::{Connection, FourTuple, Secret, is_host};
 use gigatcp_units::Instant;
 use gigatcp_wire::{Endpoints, IpVersion, Octets};
 
-use super::{Engine, FIRST_PORT, Input, Listening, PORTS, Slot, is_host};
+use super::{Engine, Input, Slot};
 use crate::accept::Acceptor;
 use crate::options::Options;
 use crate::shared::now;
@@ -49,47 +50,21 @@ impl Engine {
             );
         }
         let at = now();
-        let Some((tuple, predecessor)) = self.choose_port(endpoints, remote.port(), options) else {
+        let local_port = options.local_port.unwrap_or(0);
+        let free = self.demux.name_for(endpoints, local_port, remote.port());
+        let named = free.and_then(|tuple| match self.demux.table().find(&tuple) {
+            None => Some((tuple, None)),
+            Some(old) => Some((tuple, Some(self.gives_way_to_reconnect(old)?))),
+        });
+        let Some((tuple, predecessor)) = named else {
             let what = "the port is taken, or all are";
             return no(io::ErrorKind::AddrInUse, what);
         };
-        let template = options.config(version(&tuple), self.device.config().mtu);
-        let config = self.isn.identify(at, &tuple, &template);
+        let template = options.config(tuple.ip(), self.device.config().mtu);
+        let config = self.demux.isn().identify(at, &tuple, &template);
         let config = predecessor.map_or(config.clone(), |before| before.followed_by(&config));
         let connection = Box::new(Connection::connect(at, &config));
         Ok(self.register(socket, &mut inner, tuple, connection))
-    }
-
-    /// The requested port, or one that is free; and what a connection in
-    /// TIME-WAIT leaves that gives way there.
-    fn choose_port(
-        &mut self,
-        endpoints: Endpoints,
-        remote_port: u16,
-        options: &Options,
-    ) -> Option<(FourTuple, Option<Predecessor>)> {
-        let tuple_at = |local_port| FourTuple {
-            endpoints,
-            local_port,
-            remote_port,
-        };
-        if let Some(port) = options.local_port {
-            let tuple = tuple_at(port);
-            let Some(&slot) = self.table.get(&tuple) else {
-                return Some((tuple, None));
-            };
-            let before = self.gives_way_to_reconnect(slot)?;
-            return Some((tuple, Some(before)));
-        }
-        for _ in 0..PORTS {
-            let offset = (self.next_port - FIRST_PORT + 1) % PORTS;
-            self.next_port = FIRST_PORT + offset;
-            let tuple = tuple_at(self.next_port);
-            if !self.table.contains_key(&tuple) {
-                return Some((tuple, None));
-            }
-        }
-        None
     }
 
     fn gives_way_to_reconnect(&self, slot: u32) -> Option<Predecessor> {
@@ -106,35 +81,31 @@ impl Engine {
         tuple: FourTuple,
         connection: Box<Connection<Octets>>,
     ) -> u32 {
-        if let Some(old) = self.table.get(&tuple).copied() {
+        if let Some(old) = self.demux.table().find(&tuple) {
             self.remove(old);
         }
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            (self.slots.len() - 1) as u32
-        });
+        let index = self.demux.table_mut().insert(tuple);
+        if self.slots.len() <= index as usize {
+            self.slots.resize_with(index as usize + 1, || None);
+        }
         inner.connection = Some(connection);
         inner.tuple = Some(tuple);
         inner.slot = Some(index);
         self.slots[index as usize] = Some(Slot {
             socket: Arc::clone(socket),
-            tuple,
+            endpoints: tuple.endpoints,
             is_old: false,
-            orphan_until: Instant::FAR_FUTURE,
+            orphan: Orphan::default(),
             is_copying: false,
         });
-        self.table.insert(tuple, index);
         index
     }
 
     pub(super) fn remove(&mut self, index: u32) {
         if let Some(slot) = self.slots[index as usize].take() {
             self.wheel.set(index, Instant::FAR_FUTURE);
-            if self.table.get(&slot.tuple) == Some(&index) {
-                self.table.remove(&slot.tuple);
-            }
+            self.demux.table_mut().remove(index);
             slot.socket.lock().slot = None;
-            self.free.push(index);
         }
     }
 
@@ -144,64 +115,50 @@ impl Engine {
         if !at.ip().is_unspecified() && !ours.contains(&at.ip()) {
             return Err(io::ErrorKind::AddrNotAvailable.into());
         }
-        if at.port() == 0 {
-            let what = "a listener needs a port";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-        }
-        if self.listening.contains_key(&at) {
-            return Err(io::ErrorKind::AddrInUse.into());
-        }
         let ip = if at.is_ipv4() {
             IpVersion::V4
         } else {
             IpVersion::V6
         };
-        let listener = Listener::new(ListenerConfig {
+        let config = ListenerConfig {
             template: options.config(ip, self.device.config().mtu),
-            secret: self.secret,
+            // The demultiplexer's own takes its place.
+            secret: Secret::new([0; 16]),
             backlog: options.backlog,
             accept_backlog: options.accept_backlog,
             fast_open_backlog: options.accept_backlog,
             abort_on_overflow: false,
-        });
-        self.listening.insert(at, Listening { listener, acceptor });
-        Ok(())
-    }
-
-    /// Who listens where `tuple` arrives: at the address, else at any.
-    pub(super) fn listener_at(&self, tuple: &FourTuple) -> Option<SocketAddr> {
-        if self.listening.is_empty() {
-            return None;
-        }
-        let any: IpAddr = match tuple.local_address() {
-            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        [tuple.local_address(), any]
-            .map(|address| SocketAddr::new(address, tuple.local_port))
-            .into_iter()
-            .find(|at| self.listening.contains_key(at))
+        self.demux.listen(at, config).map_err(|error| {
+            let kind = match error {
+                ListenError::Taken => io::ErrorKind::AddrInUse,
+                _ => io::ErrorKind::InvalidInput,
+            };
+            io::Error::new(kind, error)
+        })?;
+        self.acceptors.insert(at, acceptor);
+        Ok(())
     }
 
     /// Sends a listener's segments, and hands over its connections.
     pub(super) fn pump_listener(&mut self, at: SocketAddr) -> io::Result<()> {
         while !self.is_blocked() {
-            let Some(listening) = self.listening.get_mut(&at) else {
+            let Some(listener) = self.demux.listener_mut(at) else {
                 return Ok(());
             };
-            let Some((endpoints, segment)) = listening.listener.poll_transmit(now()) else {
+            let Some((endpoints, segment)) = listener.poll_transmit(now()) else {
                 break;
             };
             self.send(endpoints, segment)?;
         }
-        while let Some(listening) = self.listening.get_mut(&at) {
-            if listening.acceptor.wanted() == 0 {
+        while let Some(acceptor) = self.acceptors.get(&at).map(Arc::clone) {
+            if acceptor.wanted() == 0 {
                 break;
             }
-            let Some(accepted) = listening.listener.poll_accept() else {
+            let listener = self.demux.listener_mut(at);
+            let Some(accepted) = listener.and_then(|listener| listener.poll_accept()) else {
                 break;
             };
-            let acceptor = Arc::clone(&listening.acceptor);
             let socket = Arc::new(Socket::new(Arc::clone(&self.shared)));
             let mut inner = socket.lock();
             let slot = self.register(&socket, &mut inner, accepted.tuple, accepted.connection);
@@ -210,13 +167,5 @@ impl Engine {
             self.process(slot, Input::Look)?;
         }
         Ok(())
-    }
-}
-
-/// The version of IP under a connection.
-fn version(tuple: &FourTuple) -> IpVersion {
-    match tuple.endpoints {
-        Endpoints::V4 { .. } => IpVersion::V4,
-        Endpoints::V6 { .. } => IpVersion::V6,
     }
 }

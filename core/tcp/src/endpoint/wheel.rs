@@ -11,6 +11,8 @@
 //! Times are rounded up: no member is called early, and none more than one slot
 //! late because of the wheel.
 
+use alloc::vec::Vec;
+
 use gigatcp_units::Instant;
 
 /// Nanoseconds of a slot of the lowest level, as a power of two.
@@ -43,7 +45,7 @@ const IDLE: Member = Member {
     next: NONE,
 };
 
-/// A hierarchical timer wheel.
+/// A hierarchical timer wheel of connections by their numbers.
 #[derive(Debug)]
 pub struct Wheel {
     /// Everything up to here has been called.
@@ -103,7 +105,7 @@ impl Wheel {
             }
             self.now = at;
             self.occupied[level] &= !(1 << slot);
-            let mut member = std::mem::replace(&mut self.first[level][slot], NONE);
+            let mut member = core::mem::replace(&mut self.first[level][slot], NONE);
             while member != NONE {
                 let entry = &mut self.members[member as usize];
                 let (next, is_due) = (entry.next, entry.at <= at);
@@ -134,7 +136,7 @@ impl Wheel {
         let differs = (at ^ self.now).ilog2();
         let level = (differs / LEVEL_BITS) as usize;
         let slot = (at >> (LEVEL_BITS * level as u32)) as usize % SLOTS;
-        let next = std::mem::replace(&mut self.first[level][slot], member);
+        let next = core::mem::replace(&mut self.first[level][slot], member);
         if next != NONE {
             self.members[next as usize].previous = member;
         }
@@ -178,6 +180,7 @@ impl Wheel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
     use gigatcp_units::Duration;
     use rand_core::{Rng, SeedableRng};
 
@@ -211,7 +214,7 @@ mod tests {
             due.clear();
             wheel.expire(Instant::from_nanos(now), &mut due);
             for who in &due {
-                let at = std::mem::replace(&mut wanted[*who as usize], u64::MAX);
+                let at = core::mem::replace(&mut wanted[*who as usize], u64::MAX);
                 assert!(at <= now, "{who} was called early");
             }
             let late = wanted

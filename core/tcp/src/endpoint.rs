@@ -1,0 +1,460 @@
+//! All connections of a host: RFC 9293 section 3.9, without a clock or a device.
+//!
+//! # Contract
+//!
+//! As [`Connection`]'s, for many of them: the driver calls
+//!
+//! * [`Endpoint::handle`] for each segment that arrived, [`Endpoint::handle_icmp`] for
+//!   ICMP errors, [`Endpoint::handle_timeout`] when [`Endpoint::poll_timeout`] is due,
+//! * [`Endpoint::connect`], [`Endpoint::accept`], [`Endpoint::write`],
+//!   [`Endpoint::read`], [`Endpoint::close`], [`Endpoint::release`] for the application,
+//!
+//! and afterwards [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`] until they
+//! give nothing more, then looks at [`Endpoint::poll_timeout`]. `now` never runs
+//! backwards.
+//!
+//! A segment costs a look into a hash table, a timer one step ([`Wheel`]), an idle
+//! connection nothing. A timer is called at most one slot of the wheel (16.4 us) late.
+//!
+//! | file | mechanism |
+//! |---|---|
+//! | `demux` | whose segment it is, who listens where, which port is free |
+//! | `table` | connections by number and by name |
+//! | `wheel` | timers |
+//! | `orphan` | a connection that the application has released |
+//! | `application` | the calls of the user |
+//!
+//! Out of scope: routes and neighbors, a limit on resets per second, memory limits
+//! over all connections.
+
+mod application;
+mod demux;
+mod orphan;
+mod table;
+mod wheel;
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+
+use gigatcp_events::State;
+use gigatcp_units::Instant;
+use gigatcp_wire::{Endpoints, IcmpError, Payload, Segment};
+
+use crate::connection::{Connection, Failure, Received};
+use crate::four_tuple::FourTuple;
+use crate::secret::Secret;
+
+pub use application::ConnectError;
+pub use demux::{Claim, Demux, ListenError, Unclaimed};
+pub use orphan::Orphan;
+pub use table::Table;
+pub use wheel::Wheel;
+
+/// A connection of an [`Endpoint`], valid until [`Endpoint::release`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Handle {
+    number: u32,
+    /// Tells connections apart that have the same number one after the other.
+    generation: u32,
+}
+
+/// An event that an application may wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum EndpointEvent {
+    /// A listener has connections for [`Endpoint::accept`].
+    Acceptable(SocketAddr),
+    /// A connection that was opened by [`Endpoint::connect`] is established.
+    Connected(Handle),
+    /// There are octets, the end of the stream or a failure to read: once, and again
+    /// after a call that found nothing.
+    Readable(Handle),
+    /// There is space to write: once after a call that found the buffer full.
+    Writable(Handle),
+    /// The connection is over, by an orderly close or a failure. What has arrived
+    /// can be read until [`Endpoint::release`].
+    Closed(Handle, Option<Failure>),
+}
+
+/// Counts of an endpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
+pub struct EndpointCounters {
+    /// Segments for other addresses than the endpoint's, dropped.
+    pub not_ours: u64,
+    /// Segments for no connection and no listener, answered with a reset.
+    pub resets: u64,
+}
+
+/// The events that an application waits for.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    /// It waits for something to read.
+    wants_read: bool,
+    /// It waits for space to write.
+    wants_write: bool,
+    /// It waits for the handshake.
+    wants_connected: bool,
+    /// It does not know that the connection is over.
+    wants_closed: bool,
+}
+
+/// A connection and what the endpoint keeps with it.
+#[derive(Debug)]
+struct Slot<P> {
+    connection: Box<Connection<P>>,
+    generation: u32,
+    told: Told,
+    /// It is in the queue of those that may have something to send.
+    is_busy: bool,
+    /// Since the application has released it.
+    orphan: Option<Box<Orphan>>,
+}
+
+/// All connections of a host: names, listeners, ports, timers and TIME-WAIT.
+///
+/// ```
+/// use gigatcp_tcp::{Config, Endpoint, EndpointEvent};
+/// use gigatcp_units::Instant;
+/// use gigatcp_wire::bytes::Bytes;
+///
+/// let now = Instant::ZERO;
+/// let mut server: Endpoint<Bytes> = Endpoint::new(now, [1; 16], ["10.0.0.2".parse().unwrap()]);
+/// let mut client: Endpoint<Bytes> = Endpoint::new(now, [2; 16], ["10.0.0.1".parse().unwrap()]);
+/// let at = "10.0.0.2:80".parse().unwrap();
+/// server.listen(at, &Config::default()).unwrap();
+/// let stream = client.connect(now, at, &Config::default()).unwrap();
+///
+/// // A network without delay or loss, until both ends are silent.
+/// loop {
+///     let mut is_silent = true;
+///     while let Some((endpoints, segment)) = client.poll_transmit(now) {
+///         server.handle(now, endpoints, segment);
+///         is_silent = false;
+///     }
+///     while let Some((endpoints, segment)) = server.poll_transmit(now) {
+///         client.handle(now, endpoints, segment);
+///         is_silent = false;
+///     }
+///     if is_silent {
+///         break;
+///     }
+/// }
+/// assert_eq!(client.poll_event(), Some(EndpointEvent::Connected(stream)));
+/// assert_eq!(server.poll_event(), Some(EndpointEvent::Acceptable(at)));
+/// assert!(server.accept(now, at).is_some());
+/// ```
+#[derive(Debug)]
+pub struct Endpoint<P> {
+    demux: Demux<P>,
+    addresses: Vec<IpAddr>,
+    /// By the numbers of the table.
+    slots: Vec<Option<Slot<P>>>,
+    next_generation: u32,
+    wheel: Wheel,
+    /// Connections that may have something to send.
+    busy: VecDeque<u32>,
+    /// Listeners that may have something to send or to hand over.
+    busy_listeners: VecDeque<SocketAddr>,
+    /// Resets.
+    outgoing: VecDeque<(Endpoints, Segment<P>)>,
+    events: VecDeque<EndpointEvent>,
+    counters: EndpointCounters,
+    /// Empty between uses.
+    due: Vec<u32>,
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// A host with these addresses. `secret` comes from a good source of random
+    /// numbers: initial sequence numbers, cookies and ports depend on it.
+    #[must_use]
+    pub fn new(
+        now: Instant,
+        secret: impl Into<Secret>,
+        addresses: impl IntoIterator<Item = IpAddr>,
+    ) -> Self {
+        Self {
+            demux: Demux::new(secret.into()),
+            addresses: addresses.into_iter().collect(),
+            slots: Vec::new(),
+            next_generation: 0,
+            wheel: Wheel::new(now),
+            busy: VecDeque::new(),
+            busy_listeners: VecDeque::new(),
+            outgoing: VecDeque::new(),
+            events: VecDeque::new(),
+            counters: EndpointCounters::default(),
+            due: Vec::new(),
+        }
+    }
+
+    /// Counts since the endpoint began.
+    #[must_use]
+    pub const fn counters(&self) -> &EndpointCounters {
+        &self.counters
+    }
+
+    /// Connections now: those released and in TIME-WAIT are among them, those that
+    /// wait to be accepted are not.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.demux.table().len()
+    }
+
+    /// Whether there is no connection.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A segment arrived, sent between `endpoints` (its sender as the source).
+    pub fn handle(&mut self, now: Instant, endpoints: Endpoints, segment: Segment<P>) {
+        if !self.addresses.contains(&endpoints.dst()) {
+            self.counters.not_ours += 1;
+            return;
+        }
+        let received = Received { at: now, segment };
+        let tuple = FourTuple::of_arrival(endpoints, &received.segment);
+        let mut predecessor = None;
+        if let Some(number) = self.demux.table().find(&tuple)
+            && let Some(slot) = &mut self.slots[number as usize]
+        {
+            let claim = match slot.connection.state() {
+                State::TimeWait => {
+                    let connection = &slot.connection;
+                    let gives_way = || connection.gives_way_to(&received.segment);
+                    self.demux.claim(&tuple, gives_way)
+                }
+                _ => Claim::Connection,
+            };
+            match claim {
+                Claim::Connection => {
+                    slot.connection.handle_segment(now, received);
+                    return self.look(now, number);
+                }
+                Claim::Listener(left) => predecessor = left,
+            }
+        }
+        let unclaimed = self
+            .demux
+            .handle_unclaimed(now, endpoints, received, predecessor);
+        match unclaimed {
+            Unclaimed::Listener(at) => self.busy_listeners.push_back(at),
+            Unclaimed::Reset(endpoints, reset) => {
+                self.counters.resets += 1;
+                self.outgoing.push_back((endpoints, reset));
+            }
+            Unclaimed::Dropped => {}
+        }
+    }
+
+    /// An ICMP error that quotes a segment of the connection `tuple` arrived.
+    pub fn handle_icmp(&mut self, now: Instant, tuple: &FourTuple, error: IcmpError) {
+        if let Some(number) = self.demux.table().find(tuple) {
+            if let Some(slot) = &mut self.slots[number as usize] {
+                slot.connection.handle_icmp(now, error);
+            }
+            self.look(now, number);
+        } else if let Some(at) = self.demux.listener_for(tuple)
+            && let Some(listener) = self.demux.listener_mut(at)
+        {
+            listener.handle_icmp(now, tuple, error);
+            self.busy_listeners.push_back(at);
+        }
+    }
+
+    /// When [`Endpoint::handle_timeout`] is to be called;
+    /// [`Instant::FAR_FUTURE`] if nothing is due. Good after
+    /// [`Endpoint::poll_transmit`] has given `None`.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Instant {
+        self.demux.poll_timeout().min(self.wheel.next())
+    }
+
+    /// Lets every timer that is due take effect.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let mut due = core::mem::take(&mut self.due);
+        self.wheel.expire(now, &mut due);
+        for number in due.drain(..) {
+            if let Some(slot) = &mut self.slots[number as usize]
+                && slot.connection.poll_timeout() <= now
+            {
+                slot.connection.handle_timeout(now);
+            }
+            self.look(now, number);
+        }
+        self.due = due;
+        while let Some(at) = self.demux.handle_timeout(now) {
+            self.busy_listeners.push_back(at);
+        }
+    }
+
+    /// The next segment to send, and between which addresses.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<(Endpoints, Segment<P>)> {
+        if let Some(out) = self.outgoing.pop_front() {
+            return Some(out);
+        }
+        while let Some(&at) = self.busy_listeners.front() {
+            if let Some(listener) = self.demux.listener_mut(at) {
+                if let Some(out) = listener.poll_transmit(now) {
+                    return Some(out);
+                }
+                if listener.acceptable() > 0 {
+                    self.tell(EndpointEvent::Acceptable(at));
+                }
+            }
+            self.busy_listeners.pop_front();
+        }
+        while let Some(&number) = self.busy.front() {
+            if let Some(slot) = &mut self.slots[number as usize]
+                && let Some(segment) = slot.connection.poll_transmit(now)
+                && let Some(name) = self.demux.table().name(number)
+            {
+                return Some((name.endpoints, segment));
+            }
+            self.busy.pop_front();
+            self.settle(number);
+        }
+        None
+    }
+
+    /// The next event for the application.
+    pub fn poll_event(&mut self) -> Option<EndpointEvent> {
+        loop {
+            let event = self.events.pop_front()?;
+            let is_current = match event {
+                EndpointEvent::Acceptable(_) => true,
+                EndpointEvent::Connected(handle)
+                | EndpointEvent::Readable(handle)
+                | EndpointEvent::Writable(handle)
+                | EndpointEvent::Closed(handle, _) => self.connection(handle).is_some(),
+            };
+            if is_current {
+                return Some(event);
+            }
+        }
+    }
+
+    /// Takes a connection in; one of the same name is not found any more.
+    fn register(&mut self, tuple: FourTuple, connection: Box<Connection<P>>) -> Handle {
+        let old = self.demux.table().find(&tuple);
+        let number = self.demux.table_mut().insert(tuple);
+        let generation = self.next_generation;
+        self.next_generation = generation.wrapping_add(1);
+        if self.slots.len() <= number as usize {
+            self.slots.resize_with(number as usize + 1, || None);
+        }
+        self.slots[number as usize] = Some(Slot {
+            told: Told {
+                wants_read: true,
+                wants_write: false,
+                wants_connected: connection.state() == State::SynSent,
+                wants_closed: true,
+            },
+            connection,
+            generation,
+            is_busy: false,
+            orphan: None,
+        });
+        // Of one in TIME-WAIT nothing is left to do.
+        if let Some(old) = old {
+            self.wheel.set(old, Instant::FAR_FUTURE);
+            self.remove_if_released(old);
+        }
+        Handle { number, generation }
+    }
+
+    /// After each input of a connection: events, and its place among those that may
+    /// have something to send.
+    fn look(&mut self, now: Instant, number: u32) {
+        let Some(slot) = self.slots.get_mut(number as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        if let Some(orphan) = &mut slot.orphan {
+            orphan.look(now, &mut slot.connection);
+        }
+        slot.tell_news(number, &mut self.events);
+        if !slot.is_busy {
+            slot.is_busy = true;
+            self.busy.push_back(number);
+        }
+    }
+
+    /// A connection has nothing more to send: its timer, and its end.
+    fn settle(&mut self, number: u32) {
+        let Some(slot) = &mut self.slots[number as usize] else {
+            return;
+        };
+        slot.is_busy = false;
+        // A call of the connection's own, past the endpoint, may have made some.
+        slot.tell_news(number, &mut self.events);
+        let orphan = slot.orphan.as_ref();
+        let orphan_at = orphan.map_or(Instant::FAR_FUTURE, |orphan| orphan.deadline());
+        let due = slot.connection.poll_timeout().min(orphan_at);
+        if slot.connection.state() == State::Closed {
+            self.wheel.set(number, Instant::FAR_FUTURE);
+            self.remove_if_released(number);
+        } else {
+            self.wheel.set(number, due);
+        }
+    }
+
+    /// Gives back what is over and released.
+    fn remove_if_released(&mut self, number: u32) {
+        let place = &mut self.slots[number as usize];
+        if place.as_ref().is_some_and(|slot| slot.orphan.is_some()) {
+            *place = None;
+            self.demux.table_mut().remove(number);
+        }
+    }
+
+    /// Tells an event unless the one before says the same.
+    fn tell(&mut self, event: EndpointEvent) {
+        if self.events.back() != Some(&event) {
+            self.events.push_back(event);
+        }
+    }
+}
+
+impl<P: Payload> Slot<P> {
+    /// Gives the events that have come about, unless there is no application.
+    fn tell_news(&mut self, number: u32, events: &mut VecDeque<EndpointEvent>) {
+        if self.orphan.is_none() {
+            let generation = self.generation;
+            let handle = Handle { number, generation };
+            self.told.take_news(&self.connection, handle, events);
+        }
+    }
+}
+
+impl Told {
+    /// Gives the events that have come about.
+    fn take_news<P: Payload>(
+        &mut self,
+        connection: &Connection<P>,
+        handle: Handle,
+        events: &mut VecDeque<EndpointEvent>,
+    ) {
+        let state = connection.state();
+        let is_over = matches!(state, State::TimeWait | State::Closed);
+        if self.wants_connected && connection.established_at().is_some() {
+            self.wants_connected = false;
+            events.push_back(EndpointEvent::Connected(handle));
+        }
+        if self.wants_read && (connection.readable() > 0 || connection.is_finished_reading()) {
+            self.wants_read = false;
+            events.push_back(EndpointEvent::Readable(handle));
+        }
+        let has_space = || connection.send_space() >= connection.send_wake_space().max(1);
+        if self.wants_write && (is_over || has_space()) {
+            self.wants_write = false;
+            events.push_back(EndpointEvent::Writable(handle));
+        }
+        if self.wants_closed && is_over {
+            self.wants_closed = false;
+            events.push_back(EndpointEvent::Closed(handle, connection.failure()));
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The calls of the user of an endpoint: RFC 9293 section 3.9.1.
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::net::{IpAddr, SocketAddr};
+
+use gigatcp_units::Instant;
+use gigatcp_wire::{Endpoints, Payload, PayloadOctets};
+
+use super::{Endpoint, Handle, ListenError, Orphan, Slot};
+use crate::connection::{Config, Connection, ReadError, WriteError};
+use crate::four_tuple::{FourTuple, is_host};
+use crate::listener::ListenerConfig;
+use crate::secret::Secret;
+
+/// Why no connection was begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The endpoint has no such address, or none of the peer's family.
+    NoAddress,
+    /// The peer is not one host, not another one, or has no port.
+    NoHost,
+    /// The port is taken, or all are.
+    PortTaken,
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoAddress => "the endpoint has no such address of the peer's family",
+            Self::NoHost => "the peer must be one host and another than this one, with a port",
+            Self::PortTaken => "the port is taken, or all are",
+        })
+    }
+}
+
+impl core::error::Error for ConnectError {}
+
+impl<P: Payload> Endpoint<P> {
+    /// OPEN, active: begins a connection from the first address of the peer's family
+    /// and a free port. `config` is a template: ports, IP version, initial sequence
+    /// number and timestamp offset are set here.
+    ///
+    /// # Errors
+    /// [`ConnectError`]; a peer that does not answer is an event later.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        config: &Config,
+    ) -> Result<Handle, ConnectError> {
+        let of_family = |address: &&IpAddr| address.is_ipv4() == remote.is_ipv4();
+        let local = self.addresses.iter().find(of_family).copied();
+        let local = local.ok_or(ConnectError::NoAddress)?;
+        self.connect_from(now, SocketAddr::new(local, 0), remote, config)
+    }
+
+    /// OPEN, active, from that address and port; port 0 is any that is free.
+    ///
+    /// # Errors
+    /// As [`Endpoint::connect`].
+    pub fn connect_from(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        config: &Config,
+    ) -> Result<Handle, ConnectError> {
+        if !self.addresses.contains(&local.ip()) {
+            return Err(ConnectError::NoAddress);
+        }
+        let is_ours = self.addresses.contains(&remote.ip());
+        if is_ours || !is_host(remote.ip()) || remote.port() == 0 {
+            return Err(ConnectError::NoHost);
+        }
+        let endpoints = Endpoints::new(local.ip(), remote.ip()).ok_or(ConnectError::NoAddress)?;
+        let tuple = self
+            .demux
+            .name_for(endpoints, local.port(), remote.port())
+            .ok_or(ConnectError::PortTaken)?;
+        let template = config.clone().with_ip(tuple.ip());
+        let mut config = self.demux.isn().identify(now, &tuple, &template);
+        if let Some(old) = self.demux.table().find(&tuple) {
+            let old = self.slots[old as usize].as_ref();
+            let left = old.and_then(|slot| slot.connection.gives_way_to_reconnect(now));
+            config = left.ok_or(ConnectError::PortTaken)?.followed_by(&config);
+        }
+        let connection = Box::new(Connection::connect(now, &config));
+        let handle = self.register(tuple, connection);
+        self.look(now, handle.number);
+        Ok(handle)
+    }
+
+    /// OPEN, passive: listens at one of the endpoint's addresses, or at the
+    /// unspecified address for all of them. 256 half-open connections and 128 that
+    /// wait to be accepted at most; [`Endpoint::listen_with`] takes other limits.
+    ///
+    /// # Errors
+    /// [`ListenError`].
+    pub fn listen(&mut self, at: SocketAddr, config: &Config) -> Result<(), ListenError> {
+        self.listen_with(
+            at,
+            ListenerConfig {
+                template: config.clone(),
+                secret: Secret::new([0; 16]),
+                backlog: 256,
+                accept_backlog: 128,
+                fast_open_backlog: 128,
+                abort_on_overflow: false,
+            },
+        )
+    }
+
+    /// OPEN, passive, with the limits of `config`, whose secret is not used.
+    ///
+    /// # Errors
+    /// [`ListenError`].
+    pub fn listen_with(
+        &mut self,
+        at: SocketAddr,
+        mut config: ListenerConfig,
+    ) -> Result<(), ListenError> {
+        if !at.ip().is_unspecified() && !self.addresses.contains(&at.ip()) {
+            return Err(ListenError::NotLocal);
+        }
+        let any = Endpoints::new(at.ip(), at.ip());
+        if let Some(endpoints) = any {
+            let tuple = FourTuple {
+                endpoints,
+                local_port: at.port(),
+                remote_port: 0,
+            };
+            config.template = config.template.with_ip(tuple.ip());
+        }
+        self.demux.listen(at, config)
+    }
+
+    /// Ends a listener and the connections it has not handed over; whether there
+    /// was one.
+    pub fn unlisten(&mut self, at: SocketAddr) -> bool {
+        self.demux.unlisten(at)
+    }
+
+    /// Takes the next connection that a listener has ready.
+    pub fn accept(&mut self, now: Instant, at: SocketAddr) -> Option<Handle> {
+        let accepted = self.demux.listener_mut(at)?.poll_accept()?;
+        let handle = self.register(accepted.tuple, accepted.connection);
+        self.look(now, handle.number);
+        Some(handle)
+    }
+
+    /// A connection; `None` after [`Endpoint::release`].
+    #[must_use]
+    pub fn connection(&self, handle: Handle) -> Option<&Connection<P>> {
+        Some(&*self.slot(handle)?.connection)
+    }
+
+    /// A connection, for the calls of its own that have no counterpart here; `None`
+    /// after [`Endpoint::release`]. What it then sends leaves with the next
+    /// [`Endpoint::poll_transmit`].
+    pub fn connection_mut(&mut self, handle: Handle) -> Option<&mut Connection<P>> {
+        self.slot(handle)?;
+        let slot = self.slots[handle.number as usize].as_mut()?;
+        if !slot.is_busy {
+            slot.is_busy = true;
+            self.busy.push_back(handle.number);
+        }
+        Some(&mut *slot.connection)
+    }
+
+    /// The addresses and ports of a connection; `None` after [`Endpoint::release`].
+    #[must_use]
+    pub fn name(&self, handle: Handle) -> Option<&FourTuple> {
+        self.slot(handle)?;
+        self.demux.table().name(handle.number)
+    }
+
+    /// SEND: takes as much of `payload` as there is space for and returns how many
+    /// octets that is.
+    ///
+    /// # Errors
+    /// As [`Connection::write`]; [`WriteError::Closed`] after [`Endpoint::release`].
+    pub fn write(
+        &mut self,
+        now: Instant,
+        handle: Handle,
+        payload: impl Into<P>,
+    ) -> Result<usize, WriteError> {
+        let slot = self.slot_mut(handle).ok_or(WriteError::Closed)?;
+        let payload = payload.into();
+        let offered = payload.len();
+        let written = slot.connection.write(payload);
+        let is_short = match written {
+            Ok(taken) => taken < offered,
+            Err(error) => error == WriteError::Full,
+        };
+        slot.told.wants_write |= is_short;
+        if written.is_ok() {
+            self.look(now, handle.number);
+        }
+        written
+    }
+
+    /// RECEIVE: up to `max` octets in one piece that shares its memory; `Ok(None)` is
+    /// the end of the stream.
+    ///
+    /// # Errors
+    /// As [`Connection::read_into`]; [`ReadError::Released`] after
+    /// [`Endpoint::release`].
+    pub fn read(
+        &mut self,
+        now: Instant,
+        handle: Handle,
+        max: usize,
+    ) -> Result<Option<P>, ReadError> {
+        let slot = self.slot_mut(handle).ok_or(ReadError::Released)?;
+        let connection = &mut slot.connection;
+        if let Some(piece) = connection.read(now, max) {
+            self.after_read(handle);
+            return Ok(Some(piece));
+        }
+        let outcome = connection.end_of_stream();
+        slot.told.wants_read |= outcome == Err(ReadError::Empty);
+        outcome.map(|()| None)
+    }
+
+    /// RECEIVE into the caller's memory: returns how many octets of `buffer` were
+    /// filled; 0 is the end of the stream.
+    ///
+    /// # Errors
+    /// As [`Endpoint::read`].
+    pub fn read_into(
+        &mut self,
+        now: Instant,
+        handle: Handle,
+        buffer: &mut [u8],
+    ) -> Result<usize, ReadError>
+    where
+        P: PayloadOctets,
+    {
+        let slot = self.slot_mut(handle).ok_or(ReadError::Released)?;
+        let filled = slot.connection.read_into(now, buffer);
+        slot.told.wants_read |= filled == Err(ReadError::Empty);
+        self.after_read(handle);
+        filled
+    }
+
+    /// CLOSE: no more will be written; reading goes on (`SHUT_WR`).
+    pub fn close(&mut self, now: Instant, handle: Handle) {
+        self.with(now, handle, |slot| slot.connection.close(now));
+    }
+
+    /// ABORT: the connection is over, and a reset tells the peer.
+    pub fn abort(&mut self, now: Instant, handle: Handle) {
+        self.with(now, handle, |slot| slot.connection.abort(now));
+    }
+
+    /// CLOSE by an application that goes away (`close(2)`): what was written is still
+    /// sent, what arrives is not wanted. The handle is not valid any more.
+    pub fn release(&mut self, now: Instant, handle: Handle) {
+        self.with(now, handle, |slot| {
+            slot.orphan = Some(Box::new(Orphan::begin(now, &mut slot.connection)));
+        });
+    }
+
+    /// Calls a connection and sees what follows.
+    fn with(&mut self, now: Instant, handle: Handle, call: impl FnOnce(&mut Slot<P>)) {
+        if let Some(slot) = self.slot_mut(handle) {
+            call(slot);
+            self.look(now, handle.number);
+        }
+    }
+
+    /// Reading may have made an acknowledgment due.
+    fn after_read(&mut self, handle: Handle) {
+        if let Some(slot) = &mut self.slots[handle.number as usize]
+            && slot.connection.is_window_update_due()
+            && !slot.is_busy
+        {
+            slot.is_busy = true;
+            self.busy.push_back(handle.number);
+        }
+    }
+
+    fn slot(&self, handle: Handle) -> Option<&Slot<P>> {
+        let slot = self.slots.get(handle.number as usize)?.as_ref()?;
+        let is_it = slot.generation == handle.generation && slot.orphan.is_none();
+        is_it.then_some(slot)
+    }
+
+    fn slot_mut(&mut self, handle: Handle) -> Option<&mut Slot<P>> {
+        self.slot(handle)?;
+        self.slots[handle.number as usize].as_mut()
+    }
+}

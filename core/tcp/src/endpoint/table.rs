@@ -1,0 +1,161 @@
+//! Connections by number and by name.
+//!
+//! A number is the place of a connection in a driver's own list, used again after
+//! [`Table::remove`]. A name is a four-tuple, found through a hash table under a
+//! key of this host (SipHash), so no choice of addresses makes it slow. Nothing
+//! iterates over the hash table: its order decides nothing, and a run repeats.
+
+use alloc::vec::Vec;
+
+use hashbrown::HashTable;
+
+use crate::four_tuple::FourTuple;
+use crate::secret::{Purpose, Secret};
+
+/// Connections by number and by name.
+#[derive(Debug)]
+pub struct Table {
+    secret: Secret,
+    numbers: HashTable<u32>,
+    names: Vec<Option<FourTuple>>,
+    free: Vec<u32>,
+}
+
+impl Table {
+    /// An empty table whose hashes depend on `secret`.
+    #[must_use]
+    pub fn new(secret: Secret) -> Self {
+        Self {
+            secret,
+            numbers: HashTable::new(),
+            names: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// Connections that have a number.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.names.len() - self.free.len()
+    }
+
+    /// Whether there is no connection.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The connection of that name.
+    #[inline]
+    #[must_use]
+    pub fn find(&self, tuple: &FourTuple) -> Option<u32> {
+        let has_name = |number: &u32| self.names[*number as usize].as_ref() == Some(tuple);
+        let hash = hash(&self.secret, tuple);
+        self.numbers.find(hash, has_name).copied()
+    }
+
+    /// The name of a connection; `None` if there is none of that number.
+    #[inline]
+    #[must_use]
+    pub fn name(&self, number: u32) -> Option<&FourTuple> {
+        self.names.get(number as usize)?.as_ref()
+    }
+
+    /// Gives a connection a number. One of the same name keeps its number until
+    /// [`Table::remove`] and is not found any more.
+    pub fn insert(&mut self, tuple: FourTuple) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.names.push(None);
+            (self.names.len() - 1) as u32
+        });
+        self.names[number as usize] = Some(tuple);
+        let Self { secret, names, .. } = self;
+        let rehash = |number: &u32| {
+            let name = names[*number as usize].as_ref();
+            name.map_or(0, |name| hash(secret, name))
+        };
+        let own = hash(secret, &tuple);
+        let has_name = |other: &u32| *other != number && names[*other as usize] == Some(tuple);
+        match self.numbers.find_mut(own, has_name) {
+            Some(old) => *old = number,
+            None => {
+                self.numbers.insert_unique(own, number, rehash);
+            }
+        }
+        number
+    }
+
+    /// Takes back a connection's number.
+    pub fn remove(&mut self, number: u32) {
+        let Some(name) = self.names.get_mut(number as usize).and_then(Option::take) else {
+            return;
+        };
+        let is_it = |found: &u32| *found == number;
+        if let Ok(entry) = self.numbers.find_entry(hash(&self.secret, &name), is_it) {
+            entry.remove();
+        }
+        self.free.push(number);
+    }
+
+    /// Every number in use, in order.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> {
+        let in_use =
+            |(number, name): (usize, &Option<FourTuple>)| name.is_some().then_some(number as u32);
+        self.names.iter().enumerate().filter_map(in_use)
+    }
+}
+
+fn hash(secret: &Secret, tuple: &FourTuple) -> u64 {
+    secret.keyed(Purpose::Table).tuple(tuple).finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::Ipv4Addr;
+    use gigatcp_wire::Endpoints;
+
+    fn name(remote_port: u16) -> FourTuple {
+        FourTuple {
+            endpoints: Endpoints::V4 {
+                src: Ipv4Addr::new(10, 0, 0, 1),
+                dst: Ipv4Addr::new(10, 0, 0, 2),
+            },
+            local_port: 80,
+            remote_port,
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_until_its_number_is_taken_back() {
+        let mut table = Table::new(Secret::new([3; 16]));
+        for port in 0..5000_u16 {
+            assert_eq!(table.insert(name(port)), u32::from(port));
+        }
+        for port in (0..5000_u32).step_by(3) {
+            table.remove(port);
+        }
+        for port in 0..5000_u16 {
+            let expected = (port % 3 != 0).then_some(u32::from(port));
+            assert_eq!(table.find(&name(port)), expected);
+        }
+        assert_eq!(table.len(), table.numbers().count());
+        // The number that was taken back last is used first.
+        assert_eq!(table.insert(name(9000)), 4998);
+        table.remove(7000);
+    }
+
+    #[test]
+    fn of_two_connections_of_one_name_the_later_is_found() {
+        let mut table = Table::new(Secret::new([3; 16]));
+        let (old, new) = (table.insert(name(1)), table.insert(name(1)));
+        assert_ne!(old, new);
+        assert_eq!(table.find(&name(1)), Some(new));
+        table.remove(old);
+        assert_eq!(table.find(&name(1)), Some(new));
+        assert_eq!(table.name(new), Some(&name(1)));
+        table.remove(new);
+        assert_eq!(table.find(&name(1)), None);
+        assert!(table.is_empty());
+    }
+}

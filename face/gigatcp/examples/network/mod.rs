@@ -1,0 +1,128 @@
+//! Two hosts in virtual time, with packets as bytes and a path that loses, delays,
+//! reorders and duplicates them: what a driver of [`Endpoint`] has to do.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use gigatcp::units::random::Stream;
+use gigatcp::wire::{ChecksumFill, IpHeader, decode_packet, encode_packet, packet_len};
+use gigatcp::{Bytes, Duration, Endpoint, Instant};
+
+/// What the path does to packets, in both directions.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    /// One-way delay.
+    pub delay: Duration,
+    /// Up to that much more, packet by packet.
+    pub jitter: Duration,
+    /// Probability of loss.
+    pub loss: f64,
+    /// Probability of duplication.
+    pub duplication: f64,
+}
+
+/// Two hosts and the path between them.
+#[derive(Debug)]
+pub struct Network {
+    pub now: Instant,
+    pub hosts: [Endpoint; 2],
+    path: Path,
+    random: Stream,
+    /// By time of arrival and number: which host, and the packet.
+    arrivals: BTreeMap<(Instant, u64), (usize, Bytes)>,
+    /// Packets that left a host.
+    pub packets: u64,
+}
+
+/// The addresses of the two hosts.
+pub fn addresses() -> [IpAddr; 2] {
+    [[10, 0, 0, 1].into(), [10, 0, 0, 2].into()]
+}
+
+impl Network {
+    /// Two hosts at [`addresses`].
+    pub fn new(path: Path, seed: u64) -> Self {
+        let host =
+            |number: usize| Endpoint::new(Instant::ZERO, [number as u8; 16], [addresses()[number]]);
+        Self {
+            now: Instant::ZERO,
+            hosts: [host(0), host(1)],
+            path,
+            random: Stream::new(seed, "path", 0),
+            arrivals: BTreeMap::new(),
+            packets: 0,
+        }
+    }
+
+    /// Everything that may leave leaves.
+    pub fn send(&mut self) {
+        for from in 0..2 {
+            while let Some((endpoints, mut segment)) = self.hosts[from].poll_transmit(self.now) {
+                let ip = IpHeader::new(endpoints);
+                // A super-segment is several packets.
+                while segment.wire_segments() > 1 {
+                    let first = segment.split_front(1);
+                    self.fly(from, &ip, &first);
+                }
+                self.fly(from, &ip, &segment);
+            }
+        }
+    }
+
+    fn fly(&mut self, from: usize, ip: &IpHeader, segment: &gigatcp::Segment) {
+        let mut packet = vec![0; packet_len(ip, segment).expect("its options fit")];
+        encode_packet(ip, segment, ChecksumFill::Whole, &mut packet).expect("it fits a packet");
+        let packet = Bytes::from(packet);
+        let copies = 1 + usize::from(self.random.uniform() < self.path.duplication);
+        for _ in 0..copies {
+            let jitter = self.path.jitter.as_secs_f64() * self.random.uniform();
+            let at = self.now + self.path.delay + Duration::from_secs_f64(jitter);
+            let is_lost = self.random.uniform() < self.path.loss;
+            self.packets += 1;
+            if !is_lost {
+                let place = (at, self.packets);
+                self.arrivals.insert(place, (1 - from, packet.clone()));
+            }
+        }
+    }
+
+    /// Goes on to the next arrival or timer; `false` if there is none.
+    pub fn step(&mut self) -> bool {
+        self.step_until(Instant::FAR_FUTURE)
+    }
+
+    /// Goes on to the next arrival or timer; to `end` and `false` if there is none
+    /// before.
+    pub fn step_until(&mut self, end: Instant) -> bool {
+        self.send();
+        let timers = self.hosts.iter().map(Endpoint::poll_timeout);
+        let arrival = self.arrivals.first_key_value().map(|(place, _)| place.0);
+        let next = timers
+            .chain(arrival)
+            .fold(Instant::FAR_FUTURE, Instant::min);
+        if next >= end {
+            self.now = if end == Instant::FAR_FUTURE {
+                self.now
+            } else {
+                end
+            };
+            return false;
+        }
+        self.now = self.now.max(next);
+        while let Some(entry) = self.arrivals.first_entry()
+            && entry.key().0 <= self.now
+        {
+            let (to, packet) = entry.remove();
+            let (ip, segment) = decode_packet(&packet).expect("it was encoded so");
+            let segment = segment.map_payload(Bytes::copy_from_slice);
+            self.hosts[to].handle(self.now, ip.endpoints, segment);
+        }
+        for host in &mut self.hosts {
+            if host.poll_timeout() <= self.now {
+                host.handle_timeout(self.now);
+            }
+        }
+        self.send();
+        true
+    }
+}

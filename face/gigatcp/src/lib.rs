@@ -1,0 +1,80 @@
+//! A TCP to build on: for user-space stacks, simulators, fuzzers and courses.
+//!
+//! Everything here is a state machine: time and segments come in, segments and
+//! events go out. There is no clock, no socket and no thread, so a program runs on
+//! any device, in virtual time, and repeats to the bit.
+//!
+//! | name | use |
+//! |---|---|
+//! | [`Endpoint`] | a host: listeners, connections, ports, timers |
+//! | [`Connection`] | one connection, to examine or to drive by hand |
+//! | [`Config`], [`Profile`] | how they behave: every mechanism is a switch |
+//! | [`congestion`] | the controls, and the interface for one of yours |
+//! | [`wire`] | packets as bytes: [`wire::encode_packet`], [`wire::decode_packet`] |
+//! | `live` | streams for threads and tasks on a TUN device (feature `live`) |
+//!
+//! Two hosts and a network without delay or loss:
+//!
+//! ```
+//! use gigatcp::{Config, Endpoint, Instant};
+//!
+//! let now = Instant::ZERO;
+//! let mut client = Endpoint::new(now, [1; 16], ["10.0.0.1".parse().unwrap()]);
+//! let mut server = Endpoint::new(now, [2; 16], ["10.0.0.2".parse().unwrap()]);
+//! let at = "10.0.0.2:80".parse().unwrap();
+//! server.listen(at, &Config::default()).unwrap();
+//! let stream = client.connect(now, at, &Config::default()).unwrap();
+//! client.write(now, stream, &b"hello"[..]).unwrap();
+//!
+//! let mut sent = 1;
+//! while sent > 0 {
+//!     sent = 0;
+//!     while let Some((endpoints, segment)) = client.poll_transmit(now) {
+//!         server.handle(now, endpoints, segment);
+//!         sent += 1;
+//!     }
+//!     while let Some((endpoints, segment)) = server.poll_transmit(now) {
+//!         client.handle(now, endpoints, segment);
+//!         sent += 1;
+//!     }
+//! }
+//!
+//! let accepted = server.accept(now, at).unwrap();
+//! let mut buffer = [0; 100];
+//! assert_eq!(server.read_into(now, accepted, &mut buffer), Ok(5));
+//! assert_eq!(&buffer[..5], b"hello");
+//! ```
+//!
+//! The crate is `no_std` and needs an allocator; with the feature `live` it needs
+//! Linux.
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub use gigatcp_events as events;
+#[cfg(feature = "live")]
+pub use gigatcp_live as live;
+pub use gigatcp_tcp::{
+    authentication, congestion, connection, endpoint, fast_open, listener, profile,
+};
+pub use gigatcp_units as units;
+pub use gigatcp_wire as wire;
+
+pub use gigatcp_events::State;
+pub use gigatcp_tcp::{
+    Config, EndpointEvent, Failure, FourTuple, Handle, Profile, ReadError, Secret, WriteError,
+};
+pub use gigatcp_units::{Duration, Instant};
+pub use gigatcp_wire::bytes::Bytes;
+
+/// A host whose payloads are bytes in shared memory.
+///
+/// [`endpoint::Endpoint`] takes other payloads too: [`wire::Phantom`] has only a
+/// place and a length, so that a simulated gigabyte costs no memory.
+pub type Endpoint = gigatcp_tcp::Endpoint<Bytes>;
+
+/// One connection whose payloads are bytes in shared memory.
+pub type Connection = gigatcp_tcp::Connection<Bytes>;
+
+/// A segment whose payload is bytes in shared memory.
+pub type Segment = gigatcp_wire::Segment<Bytes>;

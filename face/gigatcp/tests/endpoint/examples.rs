@@ -1,0 +1,30 @@
+//! The examples that need no privileges run; what they assert holds.
+
+#[path = "../../examples/custom_control.rs"]
+mod custom_control;
+#[path = "../../examples/echo.rs"]
+mod echo;
+#[path = "../../examples/lossy.rs"]
+mod lossy;
+#[path = "../../examples/pair.rs"]
+mod pair;
+
+#[test]
+fn a_file_goes_from_one_host_to_the_other() {
+    pair::main();
+}
+
+#[test]
+fn three_controls_cross_a_lossy_path() {
+    lossy::main();
+}
+
+#[test]
+fn two_hundred_clients_get_their_echo() {
+    echo::main();
+}
+
+#[test]
+fn a_control_of_your_own_runs_next_to_cubic() {
+    custom_control::main();
+}

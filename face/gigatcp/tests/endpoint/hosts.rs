@@ -1,0 +1,219 @@
+//! Names, ports, listeners and the end of connections, between two hosts.
+
+use std::net::SocketAddr;
+
+use gigatcp::endpoint::{ConnectError, ListenError};
+use gigatcp::{
+    Bytes, Config, Duration, EndpointEvent, Failure, Handle, ReadError, State, WriteError,
+};
+
+use crate::network::{Network, Path, addresses};
+
+fn network() -> Network {
+    let path = Path {
+        delay: Duration::from_millis(1),
+        jitter: Duration::ZERO,
+        loss: 0.0,
+        duplication: 0.0,
+    };
+    Network::new(path, 0)
+}
+
+fn pass(network: &mut Network, time: Duration) {
+    let until = network.now + time;
+    while network.step_until(until) {}
+}
+
+fn second(network: &mut Network) {
+    pass(network, Duration::from_secs(1));
+}
+
+fn at(host: usize, port: u16) -> SocketAddr {
+    SocketAddr::new(addresses()[host], port)
+}
+
+/// A connection from port 4000 to port 80.
+fn opened(network: &mut Network) -> [Handle; 2] {
+    let config = Config::default();
+    let now = network.now;
+    // A second connection finds the listener of the first.
+    let _ = network.hosts[1].listen(at(1, 80), &config);
+    let client = network.hosts[0].connect_from(now, at(0, 4000), at(1, 80), &config);
+    second(network);
+    let server = network.hosts[1].accept(network.now, at(1, 80));
+    [client.expect("the port is free"), server.expect("it came")]
+}
+
+fn events(network: &mut Network, host: usize) -> Vec<EndpointEvent> {
+    std::iter::from_fn(|| network.hosts[host].poll_event()).collect()
+}
+
+/// Both sides close, `first` first, and let go.
+fn close(network: &mut Network, handles: [Handle; 2], first: usize) {
+    for end in [first, 1 - first] {
+        network.hosts[end].release(network.now, handles[end]);
+        pass(network, Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn where_no_listener_is_a_connection_is_refused_and_a_segment_reset() {
+    let mut network = network();
+    let now = network.now;
+    let config = Config::default();
+    let handle = network.hosts[0].connect(now, at(1, 81), &config).unwrap();
+    second(&mut network);
+    let refused = Some(Failure::Refused);
+    assert!(events(&mut network, 0).contains(&EndpointEvent::Closed(handle, refused)));
+    assert_eq!(network.hosts[1].counters().resets, 1);
+    let failed = ReadError::Failed(Failure::Refused);
+    assert_eq!(network.hosts[0].read(now, handle, 1), Err(failed));
+}
+
+#[test]
+fn what_is_for_another_address_gets_no_answer() {
+    let mut network = network();
+    let now = network.now;
+    let elsewhere = "10.9.9.9:80".parse().unwrap();
+    let config = Config::default();
+    let handle = network.hosts[0].connect(now, elsewhere, &config).unwrap();
+    second(&mut network);
+    assert!(network.hosts[1].counters().not_ours > 0);
+    assert_eq!(network.hosts[1].counters().resets, 0);
+    let connection = network.hosts[0].connection(handle).unwrap();
+    assert_eq!(connection.state(), State::SynSent);
+}
+
+#[test]
+fn a_syn_opens_anew_where_the_server_is_in_time_wait() {
+    let mut network = network();
+    let handles = opened(&mut network);
+    close(&mut network, handles, 1);
+    assert_eq!([network.hosts[0].len(), network.hosts[1].len()], [0, 1]);
+    let [_, server] = opened(&mut network);
+    assert_eq!(network.hosts[1].len(), 1, "the old one is gone");
+    let connection = network.hosts[1].connection(server).unwrap();
+    assert_eq!(connection.state(), State::Established);
+}
+
+#[test]
+fn a_port_in_time_wait_is_taken_for_a_second_and_free_after_it() {
+    let mut network = network();
+    let handles = opened(&mut network);
+    close(&mut network, handles, 0);
+    assert_eq!([network.hosts[0].len(), network.hosts[1].len()], [1, 0]);
+    let config = Config::default();
+    let now = network.now;
+    let taken = network.hosts[0].connect_from(now, at(0, 4000), at(1, 80), &config);
+    assert_eq!(taken, Err(ConnectError::PortTaken));
+    second(&mut network);
+    let [client, _] = opened(&mut network);
+    let connection = network.hosts[0].connection(client).unwrap();
+    assert_eq!(connection.state(), State::Established);
+    assert_eq!(network.hosts[0].len(), 1, "the old one is gone");
+}
+
+#[test]
+fn ports_differ_and_what_cannot_be_opened_says_why() {
+    let mut network = network();
+    let (now, config) = (network.now, Config::default());
+    let host = &mut network.hosts[0];
+    let mut ports: Vec<u16> = (0..1000)
+        .map(|_| {
+            let handle = host.connect(now, at(1, 80), &config).unwrap();
+            host.name(handle).unwrap().local_port
+        })
+        .collect();
+    ports.sort_unstable();
+    ports.dedup();
+    assert_eq!(ports.len(), 1000);
+    assert!(ports[0] >= 49_152);
+    let mut from = |local, remote| host.connect_from(now, local, remote, &config).err();
+    let taken = at(0, ports[0]);
+    assert_eq!(from(taken, at(1, 80)), Some(ConnectError::PortTaken));
+    assert_eq!(from(taken, at(1, 81)), None, "another name");
+    assert_eq!(from(at(0, 0), at(0, 80)), Some(ConnectError::NoHost));
+    assert_eq!(from(at(0, 0), at(1, 0)), Some(ConnectError::NoHost));
+    assert_eq!(from(at(1, 0), at(0, 80)), Some(ConnectError::NoAddress));
+    let six = "[2001:db8::1]:80".parse().unwrap();
+    assert_eq!(
+        host.connect(now, six, &config),
+        Err(ConnectError::NoAddress)
+    );
+}
+
+#[test]
+fn a_listener_at_an_address_comes_before_the_one_at_any() {
+    let mut network = network();
+    let config = Config::default();
+    let any = "0.0.0.0:80".parse().unwrap();
+    let host = &mut network.hosts[1];
+    assert_eq!(host.listen(any, &config), Ok(()));
+    assert_eq!(host.listen(any, &config), Err(ListenError::Taken));
+    assert_eq!(host.listen(at(1, 0), &config), Err(ListenError::NoPort));
+    assert_eq!(host.listen(at(0, 80), &config), Err(ListenError::NotLocal));
+    assert_eq!(host.listen(at(1, 80), &config), Ok(()));
+    for bound in [at(1, 80), any] {
+        let now = network.now;
+        network.hosts[0].connect(now, at(1, 80), &config).unwrap();
+        second(&mut network);
+        assert_eq!(events(&mut network, 1), [EndpointEvent::Acceptable(bound)]);
+        assert!(network.hosts[1].unlisten(bound));
+    }
+}
+
+#[test]
+fn a_released_connection_has_no_calls_and_no_events_any_more() {
+    let mut network = network();
+    let [client, server] = opened(&mut network);
+    let now = network.now;
+    network.hosts[1].write(now, server, &b"late"[..]).unwrap();
+    network.hosts[0].release(now, client);
+    let host = &mut network.hosts[0];
+    assert_eq!(
+        host.write(now, client, Bytes::new()),
+        Err(WriteError::Closed)
+    );
+    assert_eq!(host.read(now, client, 1), Err(ReadError::Released));
+    assert!(host.connection(client).is_none() && host.name(client).is_none());
+    second(&mut network);
+    assert_eq!(events(&mut network, 0), []);
+    // The number is used again, the handle is another.
+    let [again, _] = opened(&mut network);
+    assert_ne!(again, client);
+    assert!(network.hosts[0].connection(client).is_none());
+}
+
+#[test]
+fn a_call_past_the_endpoint_has_its_events_too() {
+    let mut network = network();
+    let [client, server] = opened(&mut network);
+    events(&mut network, 0);
+    let now = network.now;
+    let connection = network.hosts[0].connection_mut(client).unwrap();
+    connection.abort(now);
+    second(&mut network);
+    let closed = |handle, failure| {
+        [
+            EndpointEvent::Readable(handle),
+            EndpointEvent::Closed(handle, Some(failure)),
+        ]
+    };
+    assert_eq!(events(&mut network, 0), closed(client, Failure::Aborted));
+    let of_server = events(&mut network, 1);
+    assert!(of_server.ends_with(&closed(server, Failure::Reset)));
+}
+
+#[test]
+fn a_peer_that_never_closes_holds_a_released_connection_for_a_minute() {
+    let mut network = network();
+    let [client, server] = opened(&mut network);
+    network.hosts[0].release(network.now, client);
+    pass(&mut network, Duration::from_secs(59));
+    assert_eq!(network.hosts[0].len(), 1);
+    pass(&mut network, Duration::from_secs(2));
+    assert!(network.hosts[0].is_empty());
+    // The reset went with it.
+    let connection = network.hosts[1].connection(server).unwrap();
+    assert_eq!(connection.failure(), Some(Failure::Reset));
+}
