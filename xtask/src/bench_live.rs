@@ -18,7 +18,7 @@ const MEASUREMENTS: [(&str, &str); 3] = [
 /// Measures with the given arguments.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     for example in MEASUREMENTS {
-        process::run_example(example, "release", words, "nothing was measured")?;
+        process::run_example(example, process::MEASURE, words, "nothing was measured")?;
         println!();
     }
     Ok(())

@@ -16,5 +16,5 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     };
     let rest = words.iter().filter(|word| *word != "--rivals").cloned();
     let rest: Vec<String> = rest.collect();
-    process::run_example(example, "release", &rest, "nothing was measured")
+    process::run_example(example, process::MEASURE, &rest, "nothing was measured")
 }

@@ -6,6 +6,9 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use crate::{Failed, top};
 
+/// The profile of what is measured: link-time optimization, lines for profilers.
+pub const MEASURE: &str = "measure";
+
 /// The cargo that runs this task, at the checkout's top directory.
 pub fn cargo(words: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -52,13 +55,9 @@ pub fn build_example(package: &str, name: &str, profile: &str) -> Result<PathBuf
     let mut build = cargo(&["build", "--quiet", "--package", package]);
     build.args(["--example", name, "--profile", profile]);
     // The profile's directory: cargo calls that of `test` debug.
-    let folder = if profile == "release" {
-        "release"
-    } else {
-        "debug"
-    };
+    let directory = if profile == "test" { "debug" } else { profile };
     if run(build)?.success() {
-        return Ok(target().join(folder).join("examples").join(name));
+        return Ok(target().join(directory).join("examples").join(name));
     }
     Err(Failed::Usage(format!(
         "the example {name} of {package} does not build (see above)"
@@ -82,11 +81,18 @@ pub fn run_example(
     }
 }
 
-/// Builds the command `gigatcp` for release and says where it is.
-pub fn build_command() -> Result<PathBuf, Failed> {
-    let build = cargo(&["build", "--quiet", "--release", "--package", "gigatcp-cli"]);
-    if run(build)?.success() {
-        return Ok(target().join("release").join("gigatcp"));
+/// Builds the command `gigatcp` under `profile` and returns where it is.
+pub fn build_command(profile: &str) -> Result<PathBuf, Failed> {
+    let words = [
+        "build",
+        "--quiet",
+        "--profile",
+        profile,
+        "--package",
+        "gigatcp-cli",
+    ];
+    if run(cargo(&words))?.success() {
+        return Ok(target().join(profile).join("gigatcp"));
     }
     Err(Failed::Usage(
         "gigatcp-cli does not build (see above)".into(),

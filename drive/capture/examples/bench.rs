@@ -1,6 +1,6 @@
 //! The workloads of `cargo xtask bench` that read captures: one per process.
 //!
-//!     cargo run --release -p gigatcp-capture --example bench -- WORKLOAD[-PACKETS]
+//!     cargo run --profile measure -p gigatcp-capture --example bench -- WORKLOAD[-PACKETS]
 //!
 //! | workload | what |
 //! |---|---|

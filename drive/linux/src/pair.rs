@@ -44,3 +44,27 @@ fn create(there: &Namespace, name: &str) -> io::Result<()> {
     attribute(&mut link, IFLA_LINKINFO, &info);
     question::create(libc::RTM_NEWLINK, &link)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device;
+    use crate::proven::unless_forbidden;
+
+    #[test]
+    fn both_namespaces_have_an_end_of_a_pair() {
+        let Some(here) = unless_forbidden(Namespace::new()) else {
+            return;
+        };
+        let there = Namespace::new().unwrap();
+        make_pair(&here, &there, "wire0").unwrap();
+        for namespace in [&here, &there] {
+            let index = namespace.run(|| {
+                let control = device::control_socket(libc::AF_INET)?;
+                device::index(&control, "wire0")
+            });
+            assert!(index.unwrap().unwrap() > 0);
+        }
+        assert!(make_pair(&here, &there, "wire0").is_err());
+    }
+}

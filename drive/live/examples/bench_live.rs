@@ -11,7 +11,7 @@
 //! processor.) All octets are the same memory; they are not checked here: tests
 //! do.
 //!
-//! `cargo run --release -p gigatcp-live --example bench_live -- --only 1500-off`
+//! `cargo run --profile measure -p gigatcp-live --example bench_live -- --only 1500-off`
 //! measures one setting alone: MTU 1500 or 9000, offloads on or off.
 
 use std::io::{Read, Write};

@@ -1,6 +1,6 @@
 //! The workloads of `cargo xtask bench`: one named workload per process.
 //!
-//!     cargo run --release -p gigatcp-sim --example bench -- single-flow [SECONDS [untimed]]
+//!     cargo run --profile measure -p gigatcp-sim --example bench -- single-flow [SECONDS [untimed]]
 //!
 //! SECONDS (10 by default) is how long flows send, in virtual time, unless the
 //! name of the workload has their number. `untimed` reads no clock and says zero,

@@ -89,7 +89,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         }
     }
     let runs = if is_short { 3 } else { 7 };
-    let program = process::build_example("gigatcp-sim", "bench", "release")?;
+    let program = process::build_example("gigatcp-sim", "bench", process::MEASURE)?;
     if count_instructions {
         return instructions::run(&program);
     }

@@ -103,8 +103,8 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         [word] if word == "--short" => true,
         _ => return Err(Failed::Usage("bench --why takes --short alone".into())),
     };
-    let gigatcp = process::build_command()?;
-    let maker = process::build_example("gigatcp-capture", "make_capture", "release")?;
+    let gigatcp = process::build_command(process::MEASURE)?;
+    let maker = process::build_example("gigatcp-capture", "make_capture", process::MEASURE)?;
     for capture in &CAPTURES {
         let packets = if is_short && capture.packets > 1_000_000 {
             capture.packets / 5

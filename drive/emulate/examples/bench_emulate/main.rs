@@ -15,7 +15,7 @@
 //! The machine's own figure, two kernels over a pair of Ethernet devices, is
 //! measured in the same rounds.
 //!
-//! `cargo run --release -p gigatcp-emulate --example bench_emulate -- --only delay`
+//! `cargo run --profile measure -p gigatcp-emulate --example bench_emulate -- --only delay`
 //! measures one part alone: `streams`, `rate`, `absences` (how long the
 //! machine's own processors are away), `delay`, `halts` or `loss`.
 
