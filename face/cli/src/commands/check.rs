@@ -5,6 +5,7 @@ mod view;
 
 use std::path::PathBuf;
 
+use gigatcp_report::diagnostics::{self, Finding};
 use serde::Serialize;
 
 use self::view::PlanView;
