@@ -10,8 +10,9 @@ use std::time::Duration;
 use gigatcp_design::Question;
 use gigatcp_plan::{NoFiles, Sweep as Section, Template, parse};
 use gigatcp_sweep::asked::AskedError;
+use gigatcp_sweep::execute::Round;
 use gigatcp_sweep::rows::find_metric;
-use gigatcp_sweep::{Asked, Progress, StoreError, Sweep};
+use gigatcp_sweep::{Asked, Progress, StoreError, Sweep, Worker};
 
 /// A short transfer over a lossy path: under a millisecond of work.
 const PLAN: &str = r#"
@@ -374,4 +375,36 @@ fn details_that_were_not_kept_run_again_and_become_tables() {
     );
     assert_eq!(names(&plain).iter().filter(|name| detail(name)).count(), 0);
     assert!(names(&plain).contains(&"columns.json".to_owned()));
+}
+
+#[test]
+fn rows_of_a_worker_are_those_of_the_sweep_and_a_changed_one_is_not_taken() {
+    let [here, elsewhere] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let asked = asked(PLAN, &OVER, |_| {});
+    run(here.path(), &asked, 2);
+    let sweep = Sweep::open(elsewhere.path(), asked.clone()).unwrap();
+    let job = sweep.job(1);
+    let first = Round::first(&job);
+    let units = first.pending(&job).unwrap();
+    assert_eq!(units.len(), 24);
+    assert!(Worker::new(asked.clone(), "another").is_err());
+    let worker = Worker::new(asked.clone(), "test").unwrap();
+    sweep.begin().unwrap();
+    let never = AtomicBool::new(false);
+    for bundle in units.chunks(5) {
+        let rows = worker.run(bundle, &never);
+        // A digit of the first row became another on its way, and the last one was cut off.
+        let spoilt = rows.replacen("\"duration_ns\":", "\"duration_ns\":1", 1);
+        let taken = sweep.store().absorb(&spoilt[..spoilt.len() - 1]).unwrap();
+        assert_eq!(taken as usize, bundle.len().saturating_sub(2));
+        assert_eq!(sweep.store().absorb(&rows).unwrap() as usize, bundle.len());
+    }
+    sweep.store().finish().unwrap();
+    assert!(first.pending(&job).unwrap().is_empty());
+    assert!(first.next(&job).unwrap().is_none());
+    assert_eq!(sweep.write_tables().unwrap(), 0);
+    assert_eq!(
+        tables(elsewhere.path(), &asked),
+        tables(here.path(), &asked)
+    );
 }

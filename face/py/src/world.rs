@@ -295,7 +295,7 @@ impl World {
 /// A time: text in the grammar of plans, or seconds.
 fn instant(time: &Bound<'_, PyAny>) -> PyResult<Instant> {
     if let Ok(seconds) = time.extract::<f64>() {
-        if !(seconds >= 0.0) {
+        if seconds.is_nan() || seconds < 0.0 {
             return Err(failed(
                 format!("{seconds} s is no time"),
                 "nothing was run",
