@@ -38,6 +38,7 @@ fn client(how: u8, octets: &[u8]) {
         },
         interval: Duration::from_secs(u64::from(flag(2))),
         traceroute: flag(3) && flag(4),
+        private: true,
         ..Parameters::default()
     };
     let mut client = match flag(5) {
@@ -82,6 +83,7 @@ fn server(how: u8, octets: &[u8]) {
             5 => server.abort(),
             6 => server.text(&String::from_utf8_lossy(piece)),
             7 => server.warn(&String::from_utf8_lossy(piece)),
+            8 => server.private(&String::from_utf8_lossy(piece)),
             _ => {}
         }
         closed = closes_once(closed, || server.poll_output());

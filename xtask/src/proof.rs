@@ -4,8 +4,10 @@
 //! `--kernels DIR` captures of kernels (`cargo xtask grade --make`) are graded as well;
 //! without it that part is named as not run. What `gigatcp doctor` states is compared with tests in
 //! network namespaces; `--doctor` does that alone. Sweeps of the Python module run on dask and MPI.
+//! First the command line is checked for other systems; `--targets` does that alone.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use crate::{Failed, grade, process, python, top};
@@ -29,10 +31,21 @@ const TESTER: [&str; 2] = [
     "--tester --seeds 201..205 --peer iperf3 --write",
 ];
 
+/// Other systems that the command line builds for.
+const TARGETS: [&str; 3] = [
+    "x86_64-pc-windows-gnu",
+    "x86_64-apple-darwin",
+    "x86_64-unknown-freebsd",
+];
+
 /// Runs all of them; stops at the first that cannot be run.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     if words.iter().any(|word| word == "--doctor") {
         return doctor();
+    }
+    targets()?;
+    if words.iter().any(|word| word == "--targets") {
+        return Ok(());
     }
     let directory = words
         .iter()
@@ -52,6 +65,27 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         graded(&format!("--kernels {directory} {text}"))?;
     }
     doctor()
+}
+
+/// Checks the command line for other systems, as far as their `std` is installed.
+fn targets() -> Result<(), Failed> {
+    for target in TARGETS {
+        let asked = Command::new("rustc")
+            .args(["--print", "target-libdir", "--target", target])
+            .output();
+        let output = asked.map_err(|error| Failed::Usage(format!("cannot run rustc: {error}")))?;
+        let directory = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        if !output.status.success() || !Path::new(&directory).is_dir() {
+            println!("skipped: check for {target}, whose std is not installed");
+            continue;
+        }
+        println!("\n== cargo check for {target}");
+        let words = ["check", "--package", "gigatcp-cli", "--target", target];
+        if !process::run(process::cargo(&words))?.success() {
+            return Err(Failed::Found);
+        }
+    }
+    Ok(())
 }
 
 /// The costs that `gigatcp doctor` states and the gain of its first advice, next to tests.

@@ -119,6 +119,20 @@ pub struct TestRecord {
     pub started_unix_ms: u64,
     /// The same of the first of the runs that one command made: they are one batch.
     pub batch_unix_ms: u64,
+    /// What this host's TCP carries to itself; absent if it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<CeilingRecord>,
+}
+
+/// The loopback ceiling of the host that ran a test, with the same block and number of streams.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CeilingRecord {
+    /// What TCP inside the host carries, in bit/s.
+    pub loopback_bps: u64,
+    /// What the test moved, both directions together, in bit/s.
+    pub result_bps: u64,
+    /// Whether the tester itself may be the limit: the result is near the ceiling.
+    pub is_near: bool,
 }
 
 /// Further seeds of a series, run because loss is random and one seed saw little of it.

@@ -87,6 +87,23 @@ pub fn allow_descriptors(number: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Raises the limit of open descriptors as far as the process may without a privilege; returns it.
+///
+/// # Errors
+/// What the kernel says.
+pub fn allow_all_descriptors() -> io::Result<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` outlives the call and has the layout it writes.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: `limit` outlives the call.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })?;
+    Ok(limit.rlim_cur)
+}
+
 /// Whether the process acts as root, of the machine or of a user namespace.
 pub fn is_root() -> bool {
     user() == 0

@@ -12,6 +12,9 @@ use gigatcp_why::counters::{CardLosses, CoreTimes, HostReading};
 
 use crate::system;
 
+/// Threads whose CPU time is read: of more, that takes longer than it tells.
+const MAX_THREADS: usize = 512;
+
 /// Reads this host.
 #[derive(Clone, Debug, Default)]
 pub struct HostSampler {
@@ -32,13 +35,13 @@ impl HostSampler {
     #[must_use]
     pub fn read(&self, at: Instant) -> HostReading {
         let text = |path: &str| fs::read_to_string(path).ok();
-        let threads = threads();
+        let thread = busiest_thread();
         let softnet = text("/proc/net/softnet_stat");
         HostReading {
             at,
             cores: text("/proc/stat").map_or_else(Vec::new, |stat| cores(&stat)),
-            process: threads.as_deref().map(sum),
-            thread: threads.and_then(|all| all.into_iter().max()),
+            process: Some(process()),
+            thread,
             throttled: throttled(),
             softnet_drops: softnet.as_deref().map(|stat| softnet_column(stat, 1)),
             time_squeeze: softnet.as_deref().map(|stat| softnet_column(stat, 2)),
@@ -129,19 +132,25 @@ impl CardWatch {
     }
 }
 
-fn sum(all: &[Duration]) -> Duration {
-    all.iter().fold(Duration::ZERO, |sum, one| sum + *one)
+/// CPU time of this process, its ended threads included.
+fn process() -> Duration {
+    let (user, system) = system::clock::process_split();
+    Duration::from_nanos((user + system).as_nanos() as u64)
 }
 
-/// CPU time of each thread of this process.
-fn threads() -> Option<Vec<Duration>> {
+/// CPU time of the thread of this process that used most; `None` of too many threads.
+fn busiest_thread() -> Option<Duration> {
     let tasks = fs::read_dir("/proc/self/task").ok()?.flatten();
-    let times = tasks.filter_map(|task| {
+    let tasks: Vec<fs::DirEntry> = tasks.take(MAX_THREADS + 1).collect();
+    if tasks.len() > MAX_THREADS {
+        return None;
+    }
+    let times = tasks.iter().filter_map(|task| {
         let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
         let ns = text.split_whitespace().next()?.parse().ok()?;
         Some(Duration::from_nanos(ns))
     });
-    Some(times.collect())
+    times.max()
 }
 
 /// Time in which the quota of this process' control group was used up: of version 2, or of the

@@ -12,12 +12,11 @@
 //! | `tester/` | a throughput tester, client and server; its streams may be the engine's |
 //! | `host/` | settings and counters of this host that limit connections |
 //! | `watch/` | all connections of a namespace, look after look |
-//! | `system/` | what the tester asks of its system: Linux, or another Unix |
+//! | `system/` | what the tester asks of its system: Linux, another Unix, Windows |
 //! | `limits.rs` | what limited the sender, from one look to the next |
 //!
 //! Out of scope: who writes and reads how much and when. That is the business of the runner of a
 //! plan (`gigatcp-run`), and is the same for the kernel's connections and the engine's.
-#![cfg(unix)]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -40,11 +39,12 @@ pub mod watch;
 pub use ends::{
     Granted, MeterError, Wishes, accept, congestion_controls, connect, granted, listen,
 };
-pub use host_sampler::{Boot, CardWatch, HostSampler};
+pub use host_sampler::Boot;
+use host_sampler::{CardWatch, HostSampler};
 pub use limits::LimitTally;
 #[cfg(target_os = "linux")]
-pub use sample::Sampler;
+use sample::Sampler;
 #[cfg(not(target_os = "linux"))]
-pub use system::Sampler;
+use system::Sampler;
 pub use trace::{Hop, ReverseError, Trace, reverse, trace};
 pub use view::View;

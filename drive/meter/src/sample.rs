@@ -32,20 +32,12 @@ impl Default for Sampler {
 }
 
 impl Sampler {
-    /// Reads the counters of a connection, at a moment of the caller's clock.
+    /// Reads the counters of a connection at a moment of the caller's clock, its memory (buffers,
+    /// drops), and what waits in its queues.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn read(&self, socket: &impl AsRawFd, at: Instant) -> io::Result<Reading> {
-        let mut room = [0; tcp_info::ROOM];
-        Ok(self.of_octets(at, socket::tcp_info_into(socket, &mut room)?, &[]))
-    }
-
-    /// Reads its counters, its memory (buffers, drops), and what waits in its queues.
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn read_with_memory(&self, socket: &impl AsRawFd, at: Instant) -> io::Result<Reading> {
         let (mut room, mut memory) = ([0; tcp_info::ROOM], [0; 64]);
         let info = socket::tcp_info_into(socket, &mut room)?;
         let mut reading = self.of_octets(at, info, socket::memory_into(socket, &mut memory)?);
@@ -88,8 +80,8 @@ mod tests {
         let (peer, _) = listener.accept().unwrap();
         stream.write_all(&[7; 5000]).unwrap();
         let at = Instant::from_nanos(9);
-        let reading = Sampler::default().read_with_memory(&stream, at).unwrap();
-        let other = Sampler::default().read_with_memory(&peer, at).unwrap();
+        let reading = Sampler::default().read(&stream, at).unwrap();
+        let other = Sampler::default().read(&peer, at).unwrap();
         assert_eq!(other.unread, Some(Bytes::new(5000)));
         assert_eq!(reading.at, Instant::from_nanos(9));
         assert_eq!(reading.state, Some(1));

@@ -7,12 +7,12 @@
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use gigatcp_protocol::iperf3::COOKIE_LENGTH;
 use serde_json::{Value, json};
 
+use crate::system::fd::AsFd;
 use crate::system::poll::{self, Interest};
 use crate::system::probe::{ProbeErrorKind, Prober};
 

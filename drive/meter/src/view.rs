@@ -5,12 +5,13 @@
 //! zero or absent.
 
 use std::io;
-use std::os::fd::AsRawFd;
 
 use gigatcp_events::Phase;
 #[cfg(target_os = "linux")]
 use gigatcp_linux::{socket, tcp_info};
 use gigatcp_units::{Bytes, Duration};
+
+use crate::system::fd::AsRawFd;
 
 /// `TCP_INFINITE_SSTHRESH`.
 #[cfg(target_os = "linux")]

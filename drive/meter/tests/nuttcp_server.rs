@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::{LOCALHOST, Running};
 use gigatcp_meter::tester::{
-    Admission, NuttcpConfig, Outcome, Progress, Protocol, Request, Role, ServerConfig, run,
+    Admission, NuttcpConfig, Outcome, Progress, Protocol, Request, Role, ServerConfig, explain, run,
 };
 use gigatcp_protocol::iperf3::{Direction, Transport};
 use gigatcp_protocol::nuttcp::output::brief::Brief;
@@ -255,6 +255,9 @@ fn both_ends_of_ours_agree_in_both_directions() {
         if transport == Transport::Tcp {
             assert_eq!(sent, received, "{direction:?}");
             difference = difference.min(ours.measured.abs_diff(theirs.measured));
+            let explained = explain(&ours);
+            assert_eq!(explained.len(), 2);
+            assert!(explained.iter().all(|stream| stream.has_both_ends));
         }
     }
     // Both clocks begin when the streams are open, unless a thread is not scheduled.

@@ -15,7 +15,6 @@
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -246,7 +245,7 @@ impl Store {
         drop(index);
         let (path, file) = &*segment;
         let mut line = vec![0; place.length as usize];
-        let read = file.read_exact_at(&mut line, place.offset);
+        let read = read_at(file, &mut line, place.offset);
         read.map_err(io_error("read", path))?;
         let row = serde_json::from_slice(&line[PREFIX..]);
         row.map(Some).map_err(|error| StoreError::Row {
@@ -327,7 +326,7 @@ impl Store {
             return Ok(());
         };
         let (path, file) = &*writer.segment;
-        let written = file.write_all_at(line.as_bytes(), writer.offset);
+        let written = write_at(file, line.as_bytes(), writer.offset);
         let synced = match writer.synced.elapsed() >= SYNC {
             true => {
                 writer.synced = Instant::now();
@@ -404,4 +403,39 @@ fn whole(line: &[u8]) -> Option<(Address, u8)> {
     let address = u128::from_str_radix(hex(17..49)?, 16).ok()?;
     let detail = line.get(50)?.checked_sub(b'0')?;
     Some((address, detail))
+}
+/// Fills a buffer from a place of a file, which several threads may read.
+#[cfg(unix)]
+fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+}
+
+/// Writes at a place of a file.
+#[cfg(unix)]
+fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+/// Fills a buffer from a place of a file, which several threads may read.
+#[cfg(windows)]
+fn read_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, bytes, offset)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => (bytes, offset) = (&mut bytes[read..], offset + read as u64),
+        }
+    }
+    Ok(())
+}
+
+/// Writes at a place of a file.
+#[cfg(windows)]
+fn write_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_write(file, bytes, offset)? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            written => (bytes, offset) = (&bytes[written..], offset + written as u64),
+        }
+    }
+    Ok(())
 }

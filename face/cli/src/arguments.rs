@@ -3,11 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    Outcome, check, completions, conform, diff, doctor, emulate, explain, flows, list, run, theory,
-    watch, why,
+    Outcome, check, completions, conform, diff, doctor, emulate, explain, flows, list, run, server,
+    show, sweep, test, theory, trace, watch, why,
 };
-#[cfg(unix)]
-use crate::commands::{server, show, sweep, test, trace};
 use crate::failure::Failure;
 
 /// The whole command line.
@@ -54,9 +52,7 @@ pub(crate) struct Arguments {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     Run(run::Arguments),
-    #[cfg(unix)]
     Sweep(Box<sweep::Arguments>),
-    #[cfg(unix)]
     Show(show::Arguments),
     Check(check::Arguments),
     Conform(conform::Arguments),
@@ -67,11 +63,8 @@ pub(crate) enum Command {
     Flows(flows::Arguments),
     List(list::Arguments),
     Theory(theory::Arguments),
-    #[cfg(unix)]
     Test(Box<test::Arguments>),
-    #[cfg(unix)]
     Server(server::Arguments),
-    #[cfg(unix)]
     Trace(trace::Arguments),
     Diff(diff::Arguments),
     Watch(watch::Arguments),
@@ -83,9 +76,7 @@ impl Command {
     pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         match self {
             Self::Run(arguments) => run::run(arguments),
-            #[cfg(unix)]
             Self::Sweep(arguments) => sweep::run(arguments),
-            #[cfg(unix)]
             Self::Show(arguments) => show::run(arguments),
             Self::Check(arguments) => check::run(arguments),
             Self::Conform(arguments) => conform::run(arguments),
@@ -96,11 +87,8 @@ impl Command {
             Self::Flows(arguments) => flows::run(arguments),
             Self::List(arguments) => list::run(arguments),
             Self::Theory(arguments) => theory::run(arguments),
-            #[cfg(unix)]
             Self::Test(arguments) => test::run(arguments),
-            #[cfg(unix)]
             Self::Server(arguments) => server::run(arguments),
-            #[cfg(unix)]
             Self::Trace(arguments) => trace::run(arguments),
             Self::Diff(arguments) => diff::run(arguments),
             Self::Watch(arguments) => watch::run(arguments),

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use gigatcp_record::{FlowRecord, WhyRecord, WhyVerdict};
+use gigatcp_record::{CeilingRecord, FlowRecord, WhyRecord, WhyVerdict};
 
 use crate::Report;
 use crate::escape::html;
@@ -34,11 +34,23 @@ pub(crate) fn headline<'a>(report: &Report<'a>) -> Option<&'a str> {
 /// answer.
 pub(crate) fn section(report: &Report<'_>) -> String {
     let all = answered(report);
-    let Some(((flow, why), others)) = all.split_first() else {
+    let others = all.get(1..).unwrap_or_default();
+    let mut lines = all
+        .first()
+        .map_or_else(Vec::new, |(flow, why)| lines(flow, why));
+    let mut tests = report
+        .run
+        .series
+        .iter()
+        .filter_map(|series| series.test.as_ref());
+    if let Some(ceiling) = tests.find_map(|test| test.ceiling.as_ref()) {
+        lines.push(("This host", self::ceiling(ceiling)));
+    }
+    if lines.is_empty() {
         return String::new();
-    };
+    }
     let mut out = "<section id=\"answer\">\n<dl class=\"answer\">".to_owned();
-    for (label, text) in lines(flow, why) {
+    for (label, text) in lines {
         let _ = write!(out, "<dt>{label}</dt><dd>{}</dd>", html(&text));
     }
     out.push_str("</dl>\n");
@@ -66,6 +78,20 @@ pub(crate) fn section(report: &Report<'_>) -> String {
     }
     out.push_str("</section>\n");
     out
+}
+
+/// A result next to what the host carries to itself.
+fn ceiling(ceiling: &CeilingRecord) -> String {
+    let percent = 100.0 * ceiling.result_bps as f64 / ceiling.loopback_bps.max(1) as f64;
+    let near = match ceiling.is_near {
+        true => ": the tester itself is near its limit",
+        false => "",
+    };
+    format!(
+        "TCP inside this host carries {} with the same block and number of streams; this test \
+         moved {percent:.0} % of that{near}",
+        rate(ceiling.loopback_bps as f64)
+    )
 }
 
 /// Lines with their labels, as `gigatcp why` prints them.

@@ -2,7 +2,7 @@
 
 mod sample;
 
-use gigatcp_record::{RunRecord, WhyRecord, WhyVerdict};
+use gigatcp_record::{CeilingRecord, RunRecord, TestRecord, WhyRecord, WhyVerdict};
 use gigatcp_report::{Published, Report};
 
 /// A published file for one of the made-up series.
@@ -271,4 +271,23 @@ fn the_page_of_a_test_begins_with_its_answer() {
     ] {
         assert!(page.contains(line), "{line}");
     }
+}
+
+#[test]
+fn the_page_of_a_test_tells_the_loopback_ceiling_and_that_the_tester_is_near_it() {
+    let mut run = sample::run(1);
+    run.series.truncate(1);
+    run.series[0].test = Some(TestRecord {
+        started_unix_ms: 0,
+        batch_unix_ms: 0,
+        ceiling: Some(CeilingRecord {
+            loopback_bps: 20_000_000_000,
+            result_bps: 17_000_000_000,
+            is_near: true,
+        }),
+    });
+    let page = Report::new(&run, None).html();
+    let line = "TCP inside this host carries 20.00 Gbit/s with the same block and number of \
+                streams; this test moved 85 % of that: the tester itself is near its limit";
+    assert!(page.contains(line));
 }

@@ -26,7 +26,7 @@ use gigatcp_units::Duration;
 use super::datagram::{ABORT, losses};
 use super::error::{Error, Unsupported, excerpt};
 use super::greeting::{self, Agreed, DONE, KO, Version};
-use super::lines::{Lines, MAX_WAITING};
+use super::lines::{self, Lines, MAX_PRIVATE, MAX_WAITING};
 use super::output::brief::Brief;
 use super::output::interval::Interval;
 use super::output::read::{Line, Verbose};
@@ -98,6 +98,7 @@ pub struct Client {
     peer: Peer,
     rtt: Option<Duration>,
     own: Option<Totals>,
+    private: String,
     is_closed: bool,
 }
 
@@ -128,6 +129,7 @@ impl Client {
             peer: Peer::default(),
             rtt: None,
             own: None,
+            private: String::new(),
             is_closed: false,
         }
     }
@@ -136,6 +138,12 @@ impl Client {
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
+    }
+
+    /// Returns what a server of this project told; empty from others.
+    #[must_use]
+    pub fn private(&self) -> &str {
+        &self.private
     }
 
     /// Returns the next output.
@@ -275,6 +283,12 @@ impl Client {
             }
             _ => line,
         };
+        if let Some(piece) = lines::piece(line).filter(|_| self.parameters.private) {
+            if self.private.len() + piece.len() <= MAX_PRIVATE {
+                self.private.push_str(piece);
+            }
+            return;
+        }
         match Line::read(line) {
             Line::Empty => {}
             Line::Done => self.waiting.event(Event::Done),

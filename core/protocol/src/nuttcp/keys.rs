@@ -4,6 +4,9 @@
 //! precedes the comma: old servers read a name up to the next space. A key is written
 //! only for a server that knows it and read only from a client that knows it. Keys of
 //! later versions are ignored.
+//!
+//! The last key is this project's own: servers look up the keys that they know, wherever these
+//! stand (read in 8.2.2, tried with 6.1.2), and pass over others.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -67,6 +70,9 @@ enum Key {
     Iratesss,
     Af3,
 }
+
+/// Key of a client that reads private lines.
+const PRIVATE: &str = "gigatcp";
 
 /// Since when a key exists: from the first version on.
 const ALWAYS: (u16, u16, u16) = (0, 0, 0);
@@ -163,6 +169,10 @@ impl Parameters {
             }
             spaced |= key == Key::Thirdparty;
         }
+        if self.private {
+            let separator = if spaced { " , " } else { ", " };
+            line.push_str(&format!("{separator}{PRIVATE} = 1"));
+        }
         line.push('\n');
         Ok((line, without))
     }
@@ -178,7 +188,10 @@ impl Parameters {
             read: excerpt(client),
             expected: "a version, like 8.2.2",
         })?;
-        let mut parameters = Self::default();
+        let mut parameters = Self {
+            private: field(line, PRIVATE) == Some("1"),
+            ..Self::default()
+        };
         for (key, name, since) in KEYS {
             let since = version(since);
             if key == Key::Vers || client < since {

@@ -12,6 +12,35 @@ pub const MAX_LINE: usize = 2048;
 /// Most outputs that wait to be taken; 64 KiB of the shortest interval lines are 1456.
 pub const MAX_WAITING: usize = 4096;
 
+/// Begins a line that only a client of this project is sent: a piece of a text.
+const PRIVATE: &str = "gigatcp ";
+
+/// Most bytes of a piece.
+const PIECE: usize = MAX_LINE - PRIVATE.len();
+
+/// Most bytes of a text in private lines.
+pub const MAX_PRIVATE: usize = 8 << 20;
+
+/// Returns a text as private lines.
+pub(super) fn private(mut text: &str) -> String {
+    let mut lines = String::new();
+    while !text.is_empty() {
+        let mut end = text.len().min(PIECE);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (piece, rest) = text.split_at(end);
+        lines.extend([PRIVATE, piece, "\n"]);
+        text = rest;
+    }
+    lines
+}
+
+/// Returns the piece in a private line; `None` if the line is another.
+pub(super) fn piece(line: &str) -> Option<&str> {
+    line.strip_prefix(PRIVATE)
+}
+
 /// Reassembles lines from whatever pieces the connection delivers.
 #[derive(Clone, Default, Debug)]
 pub struct Lines {

@@ -186,6 +186,8 @@ pub struct Parameters {
     pub source_port: u16,
     /// Pace slow start by the congestion window (`-Ris`).
     pub smoothed_slow_start: bool,
+    /// The client is of this project and reads private lines.
+    pub private: bool,
 }
 
 impl Default for Parameters {
@@ -224,6 +226,7 @@ impl Default for Parameters {
             group: None,
             source_port: 0,
             smoothed_slow_start: false,
+            private: false,
         }
     }
 }
@@ -290,6 +293,7 @@ impl Parameters {
             buffer_bytes,
             cpu: third.server_cpu,
             third_party: None,
+            private: false,
             ..self.clone()
         })
     }

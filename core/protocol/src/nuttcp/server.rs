@@ -20,7 +20,7 @@ use alloc::string::String;
 use super::datagram::ABORT;
 use super::error::Error;
 use super::greeting::{self, Agreed, DONE, Version};
-use super::lines::{Lines, MAX_WAITING};
+use super::lines::{self, Lines, MAX_WAITING};
 use super::output::interval::Interval;
 use super::output::verbose::{Connected, Totals, Writer};
 use super::parameters::{Limits, Parameters};
@@ -60,6 +60,8 @@ pub struct Server {
     waiting: Waiting<Event>,
     parameters: Parameters,
     client: Version,
+    /// Lines for a client of this project.
+    private: String,
 }
 
 impl Server {
@@ -73,6 +75,7 @@ impl Server {
             waiting: Waiting::default(),
             parameters: Parameters::default(),
             client: Version::UNKNOWN,
+            private: String::new(),
         }
     }
 
@@ -181,6 +184,14 @@ impl Server {
         }
     }
 
+    /// Takes one line of text that a client of this project is sent after the results; others get
+    /// nothing.
+    pub fn private(&mut self, text: &str) {
+        if self.parameters.private {
+            self.private = lines::private(text);
+        }
+    }
+
     /// Reports what was measured, and closes.
     pub fn finished(&mut self, totals: &Totals) {
         if self.state != State::Running {
@@ -194,6 +205,7 @@ impl Server {
         let mut writer = self.writer();
         writer.totals(totals);
         text.push_str(&writer.finish());
+        text.push_str(&core::mem::take(&mut self.private));
         self.waiting.send(text);
         self.close();
     }

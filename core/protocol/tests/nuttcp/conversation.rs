@@ -271,3 +271,29 @@ fn a_server_without_data_aborts_a_sender_of_datagrams() {
     pair.settle();
     assert_eq!(pair.of_client.last(), Some(&Event::Abort));
 }
+
+#[test]
+fn a_text_for_a_client_of_this_project_arrives_whole_and_others_are_sent_none() {
+    let text = "{\"é\":1}".repeat(2000);
+    for private in [true, false] {
+        let parameters = Parameters {
+            private,
+            ..Parameters::default()
+        };
+        let (of_client, of_server) = measured(&parameters);
+        let mut pair = Pair::new(parameters);
+        pair.open();
+        pair.client.finished(of_client);
+        pair.server.private(&text);
+        pair.server.finished(&of_server);
+        let Some(Output::Send(sent)) = pair.server.poll_output() else {
+            panic!("the server says its results");
+        };
+        let sent = String::from_utf8(sent).unwrap();
+        assert_eq!(sent.contains("gigatcp"), private);
+        pair.client.handle_bytes(sent.as_bytes());
+        pair.settle();
+        assert_eq!(pair.client.private(), if private { &text } else { "" });
+        assert!(pair.brief().retransmissions.is_some());
+    }
+}

@@ -466,6 +466,7 @@ fn any_parameters() -> impl Strategy<Value = Parameters> {
             group,
             source_port: port,
             smoothed_slow_start: flag(11),
+            private: flag(12),
         }
     })
 }

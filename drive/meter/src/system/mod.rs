@@ -1,5 +1,5 @@
-//! What the tester asks of its system beyond `std` and `socket2`: Linux as it is, other systems
-//! of Unix in the same words, as far as they have it.
+//! What the tester asks of its system beyond `std` and `socket2`: Linux as it is, other Unixes
+//! and Windows in the same words, as far as they have it.
 
 use gigatcp_units::Bytes;
 
@@ -11,19 +11,39 @@ pub(crate) use crate::host::{interface_towards, loss_counters};
 
 #[cfg(not(target_os = "linux"))]
 mod other;
+#[cfg(all(unix, not(target_os = "linux")))]
+#[path = "unix.rs"]
+mod own;
+#[cfg(windows)]
+#[path = "windows.rs"]
+mod own;
+
 #[cfg(not(target_os = "linux"))]
 pub use other::Sampler;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use other::{
-    clock, datagrams, interface_towards, loss_counters, ping, poll, probe, process, settings,
-    socket,
+    datagrams, interface_towards, loss_counters, ping, poll, probe, process, settings, socket,
 };
+#[cfg(not(target_os = "linux"))]
+pub(crate) use own::clock;
+
+/// What can be waited for: descriptors, on Windows sockets.
+pub(crate) mod fd {
+    #[cfg(windows)]
+    pub(crate) use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
+    #[cfg(unix)]
+    pub(crate) use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+}
 
 /// Bytes of a socket's buffer for each byte of data: Linux counts its own overhead.
 pub(crate) const BUFFER_OVERHEAD: u64 = if cfg!(target_os = "linux") { 2 } else { 1 };
 
 /// `ENOBUFS`: the interface's queue is full.
-pub(crate) const NO_BUFFERS: i32 = if cfg!(target_os = "linux") { 105 } else { 55 };
+pub(crate) const NO_BUFFERS: i32 = match () {
+    () if cfg!(target_os = "linux") => 105,
+    () if cfg!(windows) => 10_055,
+    () => 55,
+};
 
 /// Third values of `tcp_rmem` and `tcp_wmem`, then `rmem_max` and `wmem_max`.
 pub(crate) fn buffer_limits() -> [Option<Bytes>; 4] {

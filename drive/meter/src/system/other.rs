@@ -1,4 +1,5 @@
-//! Systems of Unix other than Linux, through `rustix`, which wraps what `std` lacks.
+//! Systems other than Linux: other Unixes and Windows, through `rustix`, which wraps what `std`
+//! lacks. Where they differ: `unix.rs` and `windows.rs`.
 //!
 //! They read no `tcp_info` here, so tests there have no retransmissions and no explanation of
 //! this end; datagrams are sent and received one by one, and drops of a socket are unknown.
@@ -6,13 +7,15 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::AsRawFd;
 
 use gigatcp_units::Instant;
 use gigatcp_why::counters::Reading;
 
+use super::fd::AsRawFd;
+
 fn unsupported<T>() -> io::Result<T> {
-    Err(io::ErrorKind::Unsupported.into())
+    let text = "not available on this system";
+    Err(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
 /// Reads no counters.
@@ -24,7 +27,7 @@ impl Sampler {
     ///
     /// # Errors
     /// Always: this system's are not read.
-    pub fn read_with_memory(&self, _: &impl AsRawFd, _: Instant) -> io::Result<Reading> {
+    pub fn read(&self, _: &impl AsRawFd, _: Instant) -> io::Result<Reading> {
         unsupported()
     }
 }
@@ -57,7 +60,8 @@ pub(crate) mod process {
 pub(crate) mod socket {
     use std::fs::File;
     use std::io;
-    use std::os::fd::AsRawFd;
+
+    use super::super::fd::AsRawFd;
 
     pub(crate) fn set_pacing_rate(_: &impl AsRawFd, _: u64) -> io::Result<()> {
         super::unsupported()
@@ -84,49 +88,16 @@ pub(crate) mod socket {
     }
 }
 
-/// Clocks in nanoseconds, and CPU time.
-pub(crate) mod clock {
-    use std::io;
-    use std::time::Duration;
-
-    use rustix::time::{ClockId, clock_gettime};
-
-    fn read(clock: ClockId) -> Duration {
-        let now = clock_gettime(clock);
-        Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
-    }
-
-    pub(crate) fn monotonic() -> i64 {
-        read(ClockId::Monotonic).as_nanos() as i64
-    }
-
-    pub(crate) fn realtime() -> i64 {
-        read(ClockId::Realtime).as_nanos() as i64
-    }
-
-    /// CPU time of the calling thread; all of it counts as the user's.
-    pub(crate) fn thread_split() -> (Duration, Duration) {
-        (read(ClockId::ThreadCPUTime), Duration::ZERO)
-    }
-
-    pub(crate) fn process_split() -> (Duration, Duration) {
-        (read(ClockId::ProcessCPUTime), Duration::ZERO)
-    }
-
-    pub(crate) fn wake_sharply() -> io::Result<()> {
-        super::unsupported()
-    }
-}
-
 /// Waiting for descriptors, and waking who waits.
 pub(crate) mod poll {
-    use std::fs::File;
-    use std::io::{self, Read, Write};
-    use std::os::fd::{AsFd, BorrowedFd};
+    use std::io;
     use std::time::Duration;
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::Errno;
+
+    use super::super::fd::BorrowedFd;
+    pub(crate) use super::super::own::EventFd;
 
     /// What one descriptor is waited for.
     #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -139,10 +110,10 @@ pub(crate) mod poll {
     /// would spin.
     fn wait_for(all: &mut [PollFd<'_>], longest: Option<Duration>) -> io::Result<()> {
         let limit = longest.map(|longest| {
-            let millis = longest.as_micros().div_ceil(1000).min(i32::MAX as u128) as i64;
+            let millis = longest.as_micros().div_ceil(1000).min(i32::MAX as u128) as u32;
             Timespec {
-                tv_sec: millis / 1000,
-                tv_nsec: millis % 1000 * 1_000_000,
+                tv_sec: i64::from(millis / 1000),
+                tv_nsec: (millis % 1000 * 1_000_000) as _,
             }
         });
         match poll(all, limit.as_ref()) {
@@ -183,39 +154,6 @@ pub(crate) mod poll {
         let ready = all.iter().enumerate();
         let ready = ready.filter(|(_, one)| !one.revents().is_empty());
         Ok(ready.map(|(place, _)| place).collect())
-    }
-
-    /// Wakes a thread that waits for it: a pipe that does not block.
-    #[derive(Debug)]
-    pub(crate) struct EventFd {
-        ends: (File, File),
-    }
-
-    impl EventFd {
-        pub(crate) fn new() -> io::Result<Self> {
-            let (from, to) = rustix::pipe::pipe()?;
-            rustix::io::ioctl_fionbio(&from, true)?;
-            rustix::io::ioctl_fionbio(&to, true)?;
-            Ok(Self {
-                ends: (from.into(), to.into()),
-            })
-        }
-
-        pub(crate) fn wake(&self) {
-            // It can only fail where many rings were not heard: then one is due.
-            let _ = (&self.ends.1).write(&[1]);
-        }
-
-        pub(crate) fn clear(&self) {
-            let mut heard = [0; 512];
-            while (&self.ends.0).read(&mut heard).is_ok_and(|read| read > 0) {}
-        }
-    }
-
-    impl AsFd for EventFd {
-        fn as_fd(&self) -> BorrowedFd<'_> {
-            self.ends.0.as_fd()
-        }
     }
 }
 
@@ -298,11 +236,12 @@ pub(crate) mod datagrams {
 /// ICMP echo, which is not sent here.
 pub(crate) mod ping {
     use std::io;
-    use std::net::IpAddr;
-    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+    use std::net::{IpAddr, UdpSocket};
+
+    use super::super::fd::{AsFd, BorrowedFd};
 
     #[derive(Debug)]
-    pub(crate) struct Pinger(OwnedFd);
+    pub(crate) struct Pinger(UdpSocket);
 
     impl Pinger {
         pub(crate) fn new(_: IpAddr) -> io::Result<Self> {

@@ -22,7 +22,7 @@ use super::outcome::{Outcome, TestError};
 use super::request::{self, Protocol, Request, Stack};
 use super::samples;
 use super::stream::{Role, Socket, Stream};
-use super::traffic::{Progress, Traffic};
+use super::traffic::{Ends, Progress, Traffic};
 use super::wire::{Arrival, Wire};
 
 /// Time for the server to say why it resets a stream: that comes on another connection.
@@ -100,7 +100,7 @@ impl<'a> Test<'a> {
             cause,
         };
         options::apply_to_control(SockRef::from(&stream)).map_err(failed)?;
-        let control_mss = SockRef::from(&stream).tcp_mss().unwrap_or(0);
+        let control_mss = options::mss(&SockRef::from(&stream)).unwrap_or(0);
         let mut parameters = request.parameters.clone();
         let block = request::block_size(&parameters, control_mss);
         parameters.len = Some(block as u32);
@@ -263,29 +263,21 @@ impl<'a> Test<'a> {
     }
 
     fn outcome(&self, cut_short: Option<String>) -> Outcome {
-        let started_at = self.traffic.started_at.map(|(_, started_at)| started_at);
-        Outcome {
+        let ends = Ends {
             protocol: Protocol::Iperf3,
-            parameters: self.traffic.parameters().clone(),
-            host: self.request.host.clone(),
-            port: self.request.port,
+            peer: (&self.request.host, self.request.port),
             cookie: self.cookie,
-            started_at: started_at.unwrap_or(std::time::UNIX_EPOCH),
-            block: self.traffic.shared.block,
             control_mss: self.control_mss,
-            measured: self.traffic.measured(),
-            streams: self.traffic.outcomes(),
-            intervals: self.traffic.intervals.clone(),
-            samples: self.traffic.samples(),
-            cpu: self.traffic.cpu(),
+        };
+        Outcome {
             clocks: match self.clocks[..] {
                 [start, end] => Some(Clocks { start, end }),
                 _ => None,
             },
             latency: self.latency.clone(),
             peer: self.peer.clone(),
-            brief: None,
             cut_short,
+            ..self.traffic.outcome(&ends)
         }
     }
 
@@ -365,7 +357,7 @@ impl<'a> Test<'a> {
                         return Ok(socket);
                     }
                     Ok(_) => {}
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) if is_timeout(&error) => break,
                     Err(error) => return Err(error),
                 }
             }
@@ -373,6 +365,14 @@ impl<'a> Test<'a> {
         let text = "no answer to the first datagram: is UDP of this port filtered?";
         Err(io::Error::new(io::ErrorKind::TimedOut, text))
     }
+}
+
+/// Whether a read waited for too long: systems name that in two ways.
+pub(super) fn is_timeout(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
 }
 
 /// What the parameters tell a server of this project.

@@ -128,7 +128,7 @@ impl Connection for TcpStream {
     }
 
     fn reading(&self, sampler: &Sampler, at: Instant) -> io::Result<Reading> {
-        sampler.read_with_memory(self, at)
+        sampler.read(self, at)
     }
 
     fn limits(&self) -> BufferLimits {

@@ -28,12 +28,7 @@ pub struct Explanation {
 /// for one, have no explanation.
 #[must_use]
 pub fn explain(outcome: &Outcome) -> Vec<Explanation> {
-    explain_readings(&Readings::of(outcome))
-}
-
-/// The same from readings alone, as they were kept.
-#[must_use]
-pub fn explain_readings(kept: &Readings) -> Vec<Explanation> {
+    let kept = &Readings::of(outcome);
     let explained = kept.streams.iter().filter_map(|(id, role)| {
         let account = account_of(kept, *id, *role)?;
         Some(Explanation {
@@ -68,7 +63,9 @@ pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount
     }
     let delay = one_way_delay(&kept.own);
     let theirs = theirs.unwrap_or_default().iter();
-    let theirs: Vec<Reading> = theirs.map(|one| shifted(one, delay)).collect();
+    let theirs: Vec<Reading> = theirs
+        .map(|one| shifted(one, delay, kept.server_is_later))
+        .collect();
     let mut all: Vec<Look<'_>> = Vec::new();
     all.extend(own.iter().map(|one| Look::Socket(own_end, one)));
     all.extend(kept.own.host.iter().map(|one| Look::Host(own_end, one)));
@@ -156,8 +153,9 @@ fn account(kept: &Readings, role: Role) -> CounterAccount {
     account
 }
 
-/// Half of the minimum RTT: the client's clock of a test starts when the server's message that
-/// data may flow arrives, one way after the server's clock.
+/// Half of the minimum RTT. iperf3's client starts its clock of a test when the server's message
+/// that data may flow arrives, one way after the server's clock; nuttcp's server starts its clock
+/// when a data connection of the client is established, one way after the client's.
 fn one_way_delay(own: &Samples) -> Duration {
     let all = own.streams.iter().flat_map(|(_, readings)| readings);
     let min = all
@@ -167,10 +165,10 @@ fn one_way_delay(own: &Samples) -> Duration {
 }
 
 /// A server's reading by the client's clock.
-fn shifted(reading: &Reading, delay: Duration) -> Reading {
-    let at = reading.at.saturating_since(Instant::ZERO + delay);
-    Reading {
-        at: Instant::ZERO + at,
-        ..*reading
-    }
+fn shifted(reading: &Reading, delay: Duration, server_is_later: bool) -> Reading {
+    let at = match server_is_later {
+        true => reading.at + delay,
+        false => Instant::ZERO + reading.at.saturating_since(Instant::ZERO + delay),
+    };
+    Reading { at, ..*reading }
 }

@@ -9,7 +9,6 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -18,6 +17,7 @@ use std::time::{Duration, Instant};
 use gigatcp_protocol::iperf3::datagram::PING;
 
 use super::request::PingSet;
+use crate::system::fd::{AsFd, BorrowedFd};
 use crate::system::ping::Pinger;
 use crate::system::poll;
 

@@ -66,7 +66,7 @@ pub use connection::{BufferLimits, StackKind};
 pub use delay::OneWayDelay;
 #[cfg(target_os = "linux")]
 pub use engine::Engine;
-pub use explain::{Explanation, account_of, boots, explain, explain_readings, host_summaries};
+pub use explain::{Explanation, account_of, boots, explain, host_summaries};
 pub use latency::{Latency, PingKind};
 pub use offload::Offload;
 pub use options::{Effective, Override};

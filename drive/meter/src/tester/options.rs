@@ -128,7 +128,7 @@ pub(super) fn apply_before(socket: SockRef<'_>, parameters: &Parameters) -> io::
     }
     if parameters.transport == Transport::Tcp {
         if let Some(mss) = parameters.mss {
-            socket.set_tcp_mss(mss)?;
+            set_mss(&socket, mss)?;
         }
         set_congestion(&socket, parameters)?;
     }
@@ -166,24 +166,53 @@ pub(super) fn bind_device(socket: &Socket, name: &str) -> io::Result<()> {
     #[cfg(not(target_os = "linux"))]
     {
         let _ = (socket, name);
-        Err(io::ErrorKind::Unsupported.into())
+        unavailable("binding to an interface")
     }
 }
 
 fn set_tos(socket: &SockRef<'_>, tos: u32) -> io::Result<()> {
-    let is_v6 = socket.local_addr()?.is_ipv6();
-    if is_v6 {
-        socket.set_tclass_v6(tos)
-    } else {
-        socket.set_tos_v4(tos)
+    match socket.local_addr()?.is_ipv6() {
+        #[cfg(unix)]
+        true => socket.set_tclass_v6(tos),
+        #[cfg(windows)]
+        true => unavailable("the traffic class of IPv6 (-S)"),
+        false => socket.set_tos_v4(tos),
     }
+}
+
+/// Maximum segment size in effect; `None`: the system does not tell.
+pub(super) fn mss(socket: &SockRef<'_>) -> Option<u32> {
+    #[cfg(unix)]
+    return socket.tcp_mss().ok();
+    #[cfg(windows)]
+    {
+        let _ = socket;
+        None
+    }
+}
+
+fn set_mss(socket: &SockRef<'_>, mss: u32) -> io::Result<()> {
+    #[cfg(unix)]
+    return socket.set_tcp_mss(mss);
+    #[cfg(windows)]
+    {
+        let _ = (socket, mss);
+        unavailable("a maximum segment size (-M)")
+    }
+}
+
+/// An option that this system has not.
+#[cfg(not(target_os = "linux"))]
+fn unavailable<T>(option: &str) -> io::Result<T> {
+    let text = format!("{option} is not available on this system");
+    Err(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
 /// Only Linux and FreeBSD have a choice.
 #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
 fn set_congestion(_: &SockRef<'_>, parameters: &Parameters) -> io::Result<()> {
     match &parameters.congestion {
-        Some(_) => Err(io::ErrorKind::Unsupported.into()),
+        Some(_) => unavailable("a choice of congestion control (-C)"),
         None => Ok(()),
     }
 }
@@ -225,7 +254,7 @@ pub(super) fn effective(socket: SockRef<'_>, parameters: &Parameters) -> io::Res
         usable_send_buffer: send_buffer / BUFFER_OVERHEAD,
         usable_receive_window: receive_buffer / BUFFER_OVERHEAD,
         congestion: is_tcp.then(|| effective_congestion(&socket)).flatten(),
-        mss: is_tcp.then(|| socket.tcp_mss().ok()).flatten(),
+        mss: is_tcp.then(|| mss(&socket)).flatten(),
         udp_offload: false,
         overrides: Vec::new(),
     };

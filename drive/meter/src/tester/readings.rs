@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::outcome::Outcome;
+use super::request::Protocol;
 use super::samples::Samples;
 use super::stream::Role;
 
@@ -18,6 +19,9 @@ pub struct Readings {
     pub own: Samples,
     /// The peer; `None`: it is not of this project.
     pub peer: Option<Samples>,
+    /// Whether the server's clock of the test starts after the client's, by one way (nuttcp); the
+    /// client's starts after the server's otherwise (iperf3).
+    pub server_is_later: bool,
     /// Whether socket buffers were requested.
     pub window_is_set: bool,
 }
@@ -35,6 +39,7 @@ impl Readings {
                 .collect(),
             own: outcome.samples.clone(),
             peer: peer.and_then(Samples::from_json),
+            server_is_later: outcome.protocol == Protocol::Nuttcp,
             window_is_set: outcome.parameters.window.is_some(),
         }
     }
@@ -52,6 +57,7 @@ impl Readings {
         json!({
             "schema": SCHEMA,
             "streams": streams.collect::<Vec<_>>(),
+            "server_is_later": self.server_is_later,
             "window_is_set": self.window_is_set,
             "own": self.own.to_json(),
             "peer": self.peer.as_ref().map(Samples::to_json),
@@ -80,6 +86,7 @@ impl Readings {
                 .collect(),
             own: Samples::from_json(&value["own"])?,
             peer: Samples::from_json(&value["peer"]),
+            server_is_later: value["server_is_later"].as_bool().unwrap_or(false),
             window_is_set: value["window_is_set"].as_bool()?,
         })
     }

@@ -12,7 +12,7 @@ use gigatcp_why::counters::{CardLosses, CoreTimes, HostReading, Reading, WORDS};
 use serde_json::{Value, json};
 
 use super::connection::{BufferLimits, Connection};
-use super::stream::{Role, Stream};
+use super::stream::{self, Role, Stream};
 use crate::{Boot, CardWatch, HostSampler, Sampler};
 
 /// Readings that are kept of a stream, and of a host.
@@ -25,7 +25,7 @@ const MAX_KEPT: usize = 16_384;
 const MAX_SENT: usize = 8192;
 
 /// Time between two looks at the host: CPU times of cores have steps of 10 ms.
-const HOST_STEP: Duration = Duration::from_millis(100);
+const HOST_STEP: time::Duration = time::Duration::from_millis(100);
 
 /// Counters of a peer's interface that are kept.
 const MAX_COUNTERS: usize = 256;
@@ -144,7 +144,8 @@ impl Recorder {
             }
         }
         if at >= self.host_due {
-            self.host_due = at + HOST_STEP;
+            let step = stream::spaced(HOST_STEP);
+            self.host_due = at + Duration::from_nanos(step.as_nanos() as u64);
             self.host.push(self.host_sampler.read(at), MAX_READINGS);
         }
     }

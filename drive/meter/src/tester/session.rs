@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,12 +12,14 @@ use gigatcp_protocol::iperf3::{
 use socket2::SockRef;
 
 use super::offload::Offload;
+use super::options;
 use super::outcome::Outcome;
 use super::request::{self, Protocol};
 use super::server::Render;
 use super::stream::{Role, Socket, Stream};
-use super::traffic::{Progress, Traffic};
+use super::traffic::{Ends, Progress, Traffic};
 use super::wire::{Arrival, Wire};
+use crate::system::fd::AsFd;
 use crate::system::poll::EventFd;
 
 /// Longest step of the loop: how soon it hears that the server is to stop.
@@ -106,7 +107,7 @@ pub(super) fn serve(
     opened: impl FnOnce(),
     report: &mut dyn FnMut(Progress<'_>),
 ) -> Ended {
-    let control_mss = SockRef::from(served.wire.stream()).tcp_mss().unwrap_or(0);
+    let control_mss = options::mss(&SockRef::from(served.wire.stream())).unwrap_or(0);
     let mut traffic = traffic_of(&served.parameters, control_mss, interval);
     let mut peer: Option<Results> = None;
     let mut opened = Some(opened);
@@ -230,25 +231,15 @@ fn outcome(
     peer: Option<Results>,
     cut_short: Option<String>,
 ) -> Outcome {
-    let started_at = traffic.started_at.map(|(_, started_at)| started_at);
-    Outcome {
+    let ends = Ends {
         protocol: Protocol::Iperf3,
-        parameters: traffic.parameters().clone(),
-        host: served.peer.ip().to_canonical().to_string(),
-        port: served.port,
+        peer: (&served.peer.ip().to_canonical().to_string(), served.port),
         cookie: served.cookie,
-        started_at: started_at.unwrap_or(std::time::UNIX_EPOCH),
-        block: traffic.shared.block,
         control_mss,
-        measured: traffic.measured(),
-        streams: traffic.outcomes(),
-        intervals: traffic.intervals.clone(),
-        samples: traffic.samples(),
-        cpu: traffic.cpu(),
-        latency: Vec::new(),
-        clocks: None,
+    };
+    Outcome {
         peer,
-        brief: None,
         cut_short,
+        ..traffic.outcome(&ends)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -109,6 +109,19 @@ pub(super) struct Shared {
     pub(super) nuttcp: Option<Arc<Link>>,
 }
 
+/// Streams of this process, of all its tests.
+static STREAMS: AtomicUsize = AtomicUsize::new(0);
+
+/// Streams that are looked at without longer pauses: with more, looks would take the CPUs from
+/// the data.
+const OFTEN: u32 = 64;
+
+/// The time between two looks in a process with as many streams as this one has now.
+pub(super) fn spaced(step: Duration) -> Duration {
+    let streams = STREAMS.load(Ordering::Relaxed);
+    step * (u32::try_from(streams).unwrap_or(u32::MAX) / OFTEN).max(1)
+}
+
 /// A connected stream with its thread, which waits for the start of the test.
 #[derive(Debug)]
 pub(super) struct Stream {
@@ -141,6 +154,7 @@ impl Stream {
         let thread = std::thread::Builder::new()
             .name(format!("stream {id}"))
             .spawn(move || work((id, role), &job.0, &job.1, &job.2))?;
+        STREAMS.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
             id,
             role,
@@ -210,6 +224,12 @@ impl Stream {
     /// Whether its thread has ended by itself.
     pub(super) fn is_ended(&self) -> bool {
         self.counters.is_ended.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        STREAMS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use gigatcp_protocol::iperf3::{Cpu, Parameters};
+use gigatcp_protocol::iperf3::{Cookie, Cpu, Parameters};
 use gigatcp_protocol::nuttcp::output::interval::Interval as PeerInterval;
 use gigatcp_why::counters::{CounterAccount, End};
 
@@ -13,9 +13,9 @@ use super::connection::StackKind;
 use super::delay::DelayLog;
 use super::offload::Offload;
 use super::outcome::{Interval, Outcome, StreamInterval, StreamOutcome};
-use super::request;
+use super::request::{self, Protocol};
 use super::samples::{Recorder, Samples};
-use super::stream::{Role, Shared, Stream};
+use super::stream::{self, Role, Shared, Stream};
 use super::switch::Switch;
 use crate::View;
 use crate::system::clock;
@@ -169,7 +169,7 @@ impl Traffic {
                     account.on_reading(end, reading);
                 }
             });
-        self.sample_at = Some(now + self.sampling);
+        self.sample_at = Some(now + stream::spaced(self.sampling));
     }
 
     /// What the sockets and the host showed.
@@ -421,6 +421,43 @@ impl Traffic {
             }
         };
         self.streams.iter().enumerate().map(of).collect()
+    }
+}
+
+/// The two ends of a test and the protocol between them.
+#[derive(Debug)]
+pub(super) struct Ends<'a> {
+    pub(super) protocol: Protocol,
+    /// The peer, by name or address, and the server's port.
+    pub(super) peer: (&'a str, u16),
+    pub(super) cookie: Cookie,
+    pub(super) control_mss: u32,
+}
+
+impl Traffic {
+    /// What this end has measured; without what the peer said.
+    pub(super) fn outcome(&self, ends: &Ends<'_>) -> Outcome {
+        let started_at = self.started_at.map(|(_, started_at)| started_at);
+        Outcome {
+            protocol: ends.protocol,
+            parameters: self.parameters().clone(),
+            host: ends.peer.0.to_owned(),
+            port: ends.peer.1,
+            cookie: ends.cookie,
+            started_at: started_at.unwrap_or(SystemTime::UNIX_EPOCH),
+            block: self.shared.block,
+            control_mss: ends.control_mss,
+            measured: self.measured,
+            streams: self.outcomes(),
+            intervals: self.intervals.clone(),
+            samples: self.samples(),
+            cpu: self.cpu,
+            clocks: None,
+            latency: Vec::new(),
+            peer: None,
+            brief: None,
+            cut_short: None,
+        }
     }
 }
 

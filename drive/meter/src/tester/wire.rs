@@ -2,12 +2,12 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use gigatcp_units as units;
 
 use crate::system::clock;
+use crate::system::fd::{AsFd, BorrowedFd};
 use crate::system::poll::{self, Interest};
 
 /// Longest wait for a peer that does not read its control connection.

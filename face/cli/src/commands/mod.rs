@@ -3,7 +3,6 @@
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod conform;
-#[cfg(unix)]
 mod counters_record;
 pub(crate) mod diff;
 pub(crate) mod doctor;
@@ -16,16 +15,11 @@ pub(crate) mod list;
 #[cfg(target_os = "linux")]
 pub(crate) mod privilege;
 pub(crate) mod run;
-#[cfg(unix)]
 pub(crate) mod server;
-#[cfg(unix)]
 pub(crate) mod show;
-#[cfg(unix)]
 pub(crate) mod sweep;
-#[cfg(unix)]
 pub(crate) mod test;
 pub(crate) mod theory;
-#[cfg(unix)]
 pub(crate) mod trace;
 pub(crate) mod watch;
 pub(crate) mod why;

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -29,6 +28,14 @@ use crate::{output, values};
 /// Ports below this one require privileges.
 #[cfg(target_os = "linux")]
 const PRIVILEGED_PORTS: u16 = 1024;
+
+/// Most streams of a test.
+#[cfg(target_os = "linux")]
+const MAX_STREAMS: u32 = 128;
+
+/// Descriptors of a server beside those of streams: clients that say nothing, and its own.
+#[cfg(target_os = "linux")]
+const OTHER_DESCRIPTORS: u64 = 1200;
 
 /// Command-line arguments of `server`.
 #[derive(clap::Args, Debug)]
@@ -180,17 +187,49 @@ fn detach(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
         None => Ok(Stdio::null()),
     };
-    let child = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(rest)
         .stdin(Stdio::null())
         .stdout(log().map_err(failed)?)
-        .stderr(log().map_err(failed)?)
-        .process_group(0)
-        .spawn()
-        .map_err(failed)?;
+        .stderr(log().map_err(failed)?);
+    set_apart(&mut command);
+    let child = command.spawn().map_err(failed)?;
     output::print(&child.id().to_string())?;
     Ok(Outcome::Done)
 }
+
+/// Keeps a Ctrl-C of this terminal from a command.
+fn set_apart(command: &mut Command) {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    #[cfg(windows)]
+    {
+        const DETACHED_PROCESS: u32 = 8;
+        std::os::windows::process::CommandExt::creation_flags(command, DETACHED_PROCESS);
+    }
+}
+
+/// Lets the server have as many connections as the system allows, and says if that is too few.
+#[cfg(target_os = "linux")]
+fn allow_connections(admission: &Admission) {
+    let needed = admission.tests as u64 * u64::from(MAX_STREAMS) + OTHER_DESCRIPTORS;
+    // What is missing shows where connections are accepted.
+    let Ok(limit) = gigatcp_linux::process::allow_all_descriptors() else {
+        return;
+    };
+    if limit < needed {
+        output::say(&format!(
+            "the limit of open descriptors is {limit}, {needed} are needed for {} tests of \
+             {MAX_STREAMS} streams: connections above it wait (`ulimit -Hn`, LimitNOFILE=)",
+            admission.tests
+        ));
+    }
+}
+
+/// Another system's limit stays as it is.
+#[cfg(not(target_os = "linux"))]
+fn allow_connections(_: &Admission) {}
 
 /// Gives up privileges, if that is requested. To be called before there are threads.
 #[cfg(target_os = "linux")]
@@ -247,6 +286,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         render: Some(Arc::new(iperf3_text::whole)),
         nuttcp: nuttcp(arguments),
     };
+    allow_connections(&config.admission);
     let server = Server::bind(config).map_err(|BindError { port, cause }| {
         let failure = Failure::io(&format!("listen at port {port}"), &cause);
         match cause.kind() {
@@ -291,6 +331,11 @@ fn show(notice: &ServerNotice<'_>) {
     match notice {
         ServerNotice::Refused { peer, reason } => {
             output::say(&format!("{} refused: {reason}", canonical(peer)));
+        }
+        ServerNotice::Short { cause } => {
+            output::say(&format!(
+                "connections wait unaccepted: {cause}; `ulimit -n` or LimitNOFILE= raises that limit"
+            ));
         }
         ServerNotice::Queued { peer } => {
             output::say(&format!("{} waits for its turn", canonical(peer)));

@@ -372,7 +372,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let ceiling = ceiling::of(arguments, &measured);
     print(arguments, &measured, ceiling)?;
-    store(arguments, &measured)?;
+    store(arguments, &measured, ceiling)?;
     if let Some(signal) = interrupt.signal() {
         return Ok(Outcome::Interrupted(signal));
     }
@@ -383,7 +383,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 /// Writes the files that are requested.
-fn store(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
+fn store(
+    arguments: &Arguments,
+    measured: &Measured,
+    ceiling: Option<ceiling::Ceiling>,
+) -> Result<(), Failure> {
     if let Some(place) = &arguments.readings {
         let readings = tester::Readings::of(measured).to_json();
         AtomicFile::write(place, readings.to_string().as_bytes())?;
@@ -392,7 +396,7 @@ fn store(arguments: &Arguments, measured: &Measured) -> Result<(), Failure> {
     if arguments.report.is_none() && arguments.save.is_none() {
         return Ok(());
     }
-    let record = record::of(measured);
+    let record = record::of(measured, measured.started_at, ceiling);
     if let Some(place) = &arguments.report {
         let page = gigatcp_report::Report::new(&record, None).html();
         AtomicFile::write(place, page.as_bytes())?;

@@ -2,7 +2,6 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,17 +14,18 @@ use gigatcp_protocol::nuttcp::output::read::Verbose;
 use gigatcp_protocol::nuttcp::{ACCEPT_TIMEOUT, CONNECT_PAUSE, Client, Output};
 use socket2::{Domain, SockRef, Socket as RawSocket};
 
-use super::super::client::{bind, control_connection, random};
+use super::super::client::{bind, control_connection, is_timeout, random};
 use super::super::options;
 use super::super::outcome::{Outcome, TestError};
 use super::super::request::{self, Request};
 use super::super::stream::{Role, Socket};
-use super::super::traffic::{Progress, Traffic};
+use super::super::traffic::{Ends, Progress, Traffic};
 use super::super::wire::{Arrival, Wire};
 use super::figures;
 use super::link::Link;
 use super::requested;
 use super::transfer::{Found, Transfer, port_of};
+use crate::system::fd::AsFd;
 use crate::system::poll::{self, Interest};
 
 /// Longest step of the loop: how soon it hears that the caller wants it to stop.
@@ -84,7 +84,7 @@ struct Test<'a> {
 impl<'a> Test<'a> {
     fn connect(request: &'a Request) -> Result<Self, TestError> {
         let (wire, server) = connect(request)?;
-        let control_mss = SockRef::from(wire.stream()).tcp_mss().unwrap_or(0);
+        let control_mss = options::mss(&SockRef::from(wire.stream())).unwrap_or(0);
         let block = request::block_size(&request.parameters, control_mss);
         Ok(Self {
             request,
@@ -154,7 +154,13 @@ impl<'a> Test<'a> {
                     let is_line = |line: &&str| line.starts_with("nuttcp-");
                     let said: String = said.lines().filter(is_line).collect::<Vec<_>>().join("\n");
                     let said = wants.then_some(said);
-                    let results = figures::results(transfer, &brief, self.amount, said);
+                    let results = figures::results(
+                        transfer,
+                        &brief,
+                        self.amount,
+                        said,
+                        self.client.private(),
+                    );
                     self.peer = Some(results);
                 }
                 self.brief = Some(brief);
@@ -400,7 +406,7 @@ impl<'a> Test<'a> {
                     return Ok(socket);
                 }
                 Ok(_) => drop(socket.recv_from(&mut [0; 4])?),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) if is_timeout(&error) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -426,26 +432,10 @@ fn connect(request: &Request) -> Result<(Wire, SocketAddr), TestError> {
 }
 
 fn outcome(request: &Request, transfer: &Transfer, control_mss: u32) -> Outcome {
-    let traffic = &transfer.traffic;
-    let started_at = traffic.started_at.map(|(_, started_at)| started_at);
-    Outcome {
+    transfer.traffic.outcome(&Ends {
         protocol: request::Protocol::Nuttcp,
-        parameters: traffic.parameters().clone(),
-        host: request.host.clone(),
-        port: request.port,
+        peer: (&request.host, request.port),
         cookie: Cookie::from_random(random()),
-        started_at: started_at.unwrap_or(std::time::UNIX_EPOCH),
-        block: traffic.shared.block,
         control_mss,
-        measured: traffic.measured(),
-        streams: traffic.outcomes(),
-        intervals: traffic.intervals.clone(),
-        samples: traffic.samples(),
-        cpu: traffic.cpu(),
-        latency: Vec::new(),
-        clocks: None,
-        peer: None,
-        brief: None,
-        cut_short: None,
-    }
+    })
 }

@@ -210,6 +210,7 @@ pub(super) fn results(
     brief: &Brief,
     said: Option<Amount>,
     server_output: Option<String>,
+    private: &str,
 ) -> Results {
     let streams = transfer.traffic.outcomes();
     let own: Vec<u64> = streams.iter().map(|stream| stream.total.bytes).collect();
@@ -262,7 +263,7 @@ pub(super) fn results(
         congestion_used: None,
         server_output: server_output.map(gigatcp_protocol::iperf3::ServerOutput::Text),
         streams: split.into_iter().enumerate().map(of).collect(),
-        private: None,
+        private: serde_json::from_str(private).ok(),
     }
 }
 

@@ -11,8 +11,9 @@
 //! | `ports.rs` | a server's data ports, which many tests share |
 //! | `foreign.rs` | what a server does without data: traceroute, third parties |
 //!
-//! Streams are counted, read and explained as those of iperf3's protocol. Of the peer only its
-//! lines are known: the sum over its streams, no figures of its sockets.
+//! Streams are counted, read and explained as those of iperf3's protocol. Of a stock peer only its
+//! lines are known: the sum over its streams, no figures of its sockets. A server of this project
+//! adds its readings, in lines that only a client of this project is sent.
 
 pub(super) mod client;
 mod figures;
@@ -87,6 +88,7 @@ fn requested(request: &Request, block: usize) -> Parameters {
         } else {
             0
         }),
+        private: true,
         ..Parameters::default()
     }
 }

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
 
 use gigatcp_protocol::nuttcp::Parameters;
 
 use super::super::server::{listen, udp_socket};
+
+use crate::system::fd::{AsFd, BorrowedFd};
 
 /// A port of one of both transports.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

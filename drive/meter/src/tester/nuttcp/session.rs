@@ -2,11 +2,10 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gigatcp_protocol::iperf3::{self, Cookie};
+use gigatcp_protocol::iperf3::Cookie;
 use gigatcp_protocol::nuttcp::greeting::Agreed;
 use gigatcp_protocol::nuttcp::output::interval::{Interval as Line, Total};
 use gigatcp_protocol::nuttcp::output::{Amount, CongestionWindow, Loss, Retransmissions};
@@ -18,13 +17,15 @@ use socket2::{Domain, SockRef};
 use super::super::outcome::{Interval, Outcome};
 use super::super::session::{Ended, Mailbox};
 use super::super::stream::{Role, Socket};
-use super::super::traffic::{Progress, Traffic};
+use super::super::traffic::{Ends, Progress, Traffic};
 use super::super::wire::{Arrival, Wire};
 use super::super::{options, request};
 use super::link::Link;
 use super::ports;
 use super::transfer::{Found, Transfer, port_of};
 use super::{figures, foreign};
+
+use crate::system::fd::AsFd;
 
 /// Longest step of the loop: how soon it hears that the server is to stop.
 const STEP: Duration = Duration::from_millis(50);
@@ -118,9 +119,18 @@ pub(super) fn without_data(end: String) -> Ended {
 
 /// Tells the client what was measured, whatever it wanted more.
 fn finish(served: &mut Served, transfer: &Transfer, end: &str) -> String {
-    served.server.finished(&figures::totals(transfer));
+    tell(served, transfer);
     flush(served);
     end.to_owned()
+}
+
+/// Says what was measured, and to a client of this project what the sockets showed.
+fn tell(served: &mut Served, transfer: &Transfer) {
+    if served.wanted.private {
+        let samples = transfer.traffic.samples().to_json();
+        served.server.private(&samples.to_string());
+    }
+    served.server.finished(&figures::totals(transfer));
 }
 
 /// Sends what waits to be sent.
@@ -245,7 +255,7 @@ fn step(
         report(Progress::Started(&outcome(served, transfer, None)));
     }
     if transfer.is_told() {
-        served.server.finished(&figures::totals(transfer));
+        tell(served, transfer);
     }
 }
 
@@ -294,27 +304,14 @@ impl Reporter {
 }
 
 fn outcome(served: &Served, transfer: &Transfer, cut_short: Option<String>) -> Outcome {
-    let traffic = &transfer.traffic;
-    let started_at = traffic.started_at.map(|(_, started_at)| started_at);
-    let parameters: &iperf3::Parameters = traffic.parameters();
-    Outcome {
+    let ends = Ends {
         protocol: request::Protocol::Nuttcp,
-        parameters: parameters.clone(),
-        latency: Vec::new(),
-        clocks: None,
-        host: served.peer.ip().to_canonical().to_string(),
-        port: served.port,
+        peer: (&served.peer.ip().to_canonical().to_string(), served.port),
         cookie: served.cookie,
-        started_at: started_at.unwrap_or(std::time::UNIX_EPOCH),
-        block: traffic.shared.block,
-        control_mss: SockRef::from(served.wire.stream()).tcp_mss().unwrap_or(0),
-        measured: traffic.measured(),
-        streams: traffic.outcomes(),
-        intervals: traffic.intervals.clone(),
-        samples: traffic.samples(),
-        cpu: traffic.cpu(),
-        peer: None,
-        brief: None,
+        control_mss: options::mss(&SockRef::from(served.wire.stream())).unwrap_or(0),
+    };
+    Outcome {
         cut_short,
+        ..transfer.traffic.outcome(&ends)
     }
 }

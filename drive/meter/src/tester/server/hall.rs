@@ -4,7 +4,6 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -17,6 +16,7 @@ use socket2::SockRef;
 
 use super::nuttcp::Requested;
 use super::{Notify, Render, Server, ServerNotice};
+use crate::system::fd::{AsFd, BorrowedFd};
 use crate::system::poll::{self, EventFd};
 use crate::tester::admission::Decision;
 use crate::tester::client::random;
@@ -37,6 +37,9 @@ const MAX_ACCEPTS: usize = MAX_PENDING / 4;
 
 /// Longest wait for a cookie and for parameters.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Shortest time between two notices that the system is short of something.
+const SHORT_PAUSE: Duration = Duration::from_secs(10);
 
 /// Longest step of the loop.
 const STEP: Duration = Duration::from_millis(100);
@@ -152,6 +155,8 @@ pub(super) struct Hall<'a> {
     pub(super) traces: Vec<JoinHandle<()>>,
     pub(super) accepted: u64,
     tests: u64,
+    /// When it was last told that the system is short of something.
+    short_at: Option<Instant>,
 }
 
 impl<'a> Hall<'a> {
@@ -171,6 +176,7 @@ impl<'a> Hall<'a> {
             traces: Vec::new(),
             accepted: 0,
             tests: 0,
+            short_at: None,
         })
     }
 
@@ -267,8 +273,8 @@ impl<'a> Hall<'a> {
             let (stream, peer) = match listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // The client is gone, or descriptors are short: others may end.
-                Err(_) => return std::thread::sleep(Duration::from_millis(1)),
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
+                Err(cause) => return self.wait_for_room(cause),
             };
             if !self.server.config.admission.allows(peer.ip()) {
                 let reason = "its address is not allowed".to_owned();
@@ -294,11 +300,21 @@ impl<'a> Hall<'a> {
         }
     }
 
-    /// Reads the connections at these places of the pending ones.
+    /// Descriptors or memory are short: tests may end.
+    fn wait_for_room(&mut self, cause: io::Error) {
+        let now = Instant::now();
+        if self.short_at.is_none_or(|at| now > at + SHORT_PAUSE) {
+            self.short_at = Some(now);
+            (self.notify)(ServerNotice::Short { cause });
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+
+    /// Reads the connections at these places of the pending ones, which ascend.
     fn read_pending(&mut self, places: &[usize]) {
         let mut kept = VecDeque::with_capacity(self.pending.len());
         for (place, pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
-            if !places.contains(&place) {
+            if places.binary_search(&place).is_err() {
                 kept.push_back(pending);
             } else if let Some(pending) = self.read_one(pending) {
                 kept.push_back(pending);

@@ -28,7 +28,7 @@ use super::outcome::{Interval, Outcome};
 use hall::Hall;
 
 /// Connections that wait to be accepted.
-const BACKLOG: i32 = 1024;
+const BACKLOG: i32 = 4096;
 
 /// Decides whether a client may test: `Err` says why not.
 pub type Authorize = dyn Fn(&Parameters) -> Result<(), String> + Send + Sync;
@@ -115,6 +115,11 @@ pub enum ServerNotice<'a> {
         peer: SocketAddr,
         /// Why, in words.
         reason: String,
+    },
+    /// Connections wait unaccepted, for the system is short of something; told every 10 s at most.
+    Short {
+        /// The system's error: too few descriptors, or no memory.
+        cause: io::Error,
     },
     /// A client waits for its turn.
     Queued {
@@ -278,7 +283,8 @@ pub(super) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
     if at.is_ipv6() {
         socket.set_only_v6(false)?;
     }
-    socket.set_reuse_address(true)?;
+    // On Windows it would let a second server listen at the same port.
+    socket.set_reuse_address(cfg!(unix))?;
     socket.bind(&at.into())?;
     socket.listen(BACKLOG)?;
     socket.set_nonblocking(true)?;

@@ -215,7 +215,7 @@ impl Kept {
             return Ok(());
         };
         let record = match (found, &variant.record) {
-            (Ok(measured), _) => record::in_batch(measured, self.batch),
+            (Ok(measured), _) => record::of(measured, self.batch, None),
             (Err(error), Some(like)) => record::without_data(like, &error.to_string(), self.batch),
             (Err(_), None) => return Ok(()),
         };

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use gigatcp_meter::tester::{self, Outcome, StackKind};
 use gigatcp_protocol::iperf3::Transport;
+use gigatcp_record::CeilingRecord;
 use gigatcp_report::number;
 use serde_json::{Map, Value, json};
 
@@ -52,6 +53,14 @@ impl Ceiling {
         })
     }
 
+    pub(super) fn record(&self) -> CeilingRecord {
+        CeilingRecord {
+            loopback_bps: self.ceiling as u64,
+            result_bps: self.result as u64,
+            is_near: self.is_near(),
+        }
+    }
+
     pub(super) fn value(&self) -> Value {
         json!({"loopback_bps": self.ceiling, "result_bps": self.result, "is_near": self.is_near()})
     }
@@ -68,9 +77,10 @@ pub(super) fn of(arguments: &Arguments, outcome: &Outcome) -> Option<Ceiling> {
             .streams
             .iter()
             .any(|stream| is_engine(&stream.options));
-    let is_shown = matches!(arguments.format, Format::Native | Format::Json)
+    let is_printed = matches!(arguments.format, Format::Native | Format::Json)
         && !arguments.json
         && !arguments.json_stream;
+    let is_shown = is_printed || arguments.report.is_some() || arguments.save.is_some();
     if arguments.no_ceiling || is_other || !is_shown {
         return None;
     }

@@ -122,11 +122,12 @@ fn interval_rest(parameters: &Parameters, role: Role, part: &StreamInterval) -> 
             part.expected,
         ),
         (false, Role::Sender) => {
-            let retransmits = part.retransmits.unwrap_or(0);
+            let retransmits = part.retransmits.map(|count| count.to_string());
+            let retransmits = retransmits.unwrap_or_default();
             let cwnd = part
                 .view
                 .map(|view| scaled(view.cwnd.as_u64() as f64, 1024.0, "Bytes"));
-            format!("  {retransmits:3}   {}", cwnd.unwrap_or_default())
+            format!("  {retransmits:>3}   {}", cwnd.unwrap_or_default())
         }
         (false, Role::Receiver) => String::new(),
     }

@@ -36,6 +36,10 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
             Some(one) => text.push_str(&answer::lines_with(&facts, &one.diagnosis, false)),
             None => text.push_str(&answer::labeled("Details", &facts)),
         }
+        if has_no_counters(outcome, role) {
+            let unknown = "unknown: this system's counters of connections are not read";
+            text.push_str(&answer::labeled("Cause", unknown));
+        }
         if let Some(note) = spread(outcome, &explanations, role) {
             text.push_str(&answer::labeled("Streams", &note));
         }
@@ -66,6 +70,13 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
         let _ = write!(text, "\nServer output:\n{}\n", lines.join("\n"));
     }
     text
+}
+
+/// Whether the streams of a direction are of TCP, and this end has no counters of them.
+fn has_no_counters(outcome: &Outcome, role: Role) -> bool {
+    let mut streams = outcome.streams.iter().filter(|stream| stream.role == role);
+    outcome.parameters.transport == Transport::Tcp
+        && streams.all(|stream| stream.total.view.is_none())
 }
 
 /// The explanation of the stream of a direction that moved most.

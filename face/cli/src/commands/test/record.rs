@@ -12,10 +12,12 @@ use gigatcp_record::{
 use gigatcp_why::counters::Reading;
 
 use super::super::counters_record::{rate_at, samples, shares, spans, why};
+use super::ceiling::Ceiling;
 use super::{hosts, native, sums};
 
-/// The record: one series, a flow for each stream of TCP.
-pub(super) fn of(outcome: &Outcome) -> RunRecord {
+/// The record: one series, a flow for each stream of TCP. `batch`: when the first of the runs of
+/// one command began.
+pub(super) fn of(outcome: &Outcome, batch: SystemTime, ceiling: Option<Ceiling>) -> RunRecord {
     let explanations = tester::explain(outcome);
     let is_tcp = outcome.parameters.transport == Transport::Tcp;
     let streams = outcome.streams.iter().enumerate();
@@ -51,7 +53,10 @@ pub(super) fn of(outcome: &Outcome) -> RunRecord {
             flows: flows.collect(),
             datagrams: datagrams.collect(),
             hosts: hosts::records(outcome),
-            test: Some(times(outcome.started_at, outcome.started_at)),
+            test: Some(TestRecord {
+                ceiling: ceiling.map(|ceiling| ceiling.record()),
+                ..times(outcome.started_at, batch)
+            }),
             ..SeriesRecord::default()
         }],
     }
@@ -66,16 +71,8 @@ fn times(started: SystemTime, batch: SystemTime) -> TestRecord {
     TestRecord {
         started_unix_ms: millis(started),
         batch_unix_ms: millis(batch),
+        ceiling: None,
     }
-}
-
-/// The record of a run of a batch.
-pub(super) fn in_batch(outcome: &Outcome, batch: SystemTime) -> RunRecord {
-    let mut record = of(outcome);
-    for series in &mut record.series {
-        series.test = Some(times(outcome.started_at, batch));
-    }
-    record
 }
 
 /// The record of a run of a batch in which no data flowed; `like` is one in which some did.
@@ -160,18 +157,30 @@ fn flow(
         limited_by_timeline: diagnosis.map(spans).unwrap_or_default(),
         samples: samples(readings),
         negotiated: negotiated(stream),
-        unavailable: [
-            "fast_retransmits",
-            "loss_events",
-            "mark_reductions",
-            "acks_sent",
-            "limits",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
+        unavailable: unavailable(retransmits, last),
         why: diagnosis.map(why),
         ..FlowRecord::default()
     }
+}
+
+/// What this end does not know of a stream: not zero, though the record says so.
+fn unavailable(retransmits: Option<u64>, last: Option<&Reading>) -> Vec<String> {
+    let always = [
+        "fast_retransmits",
+        "loss_events",
+        "mark_reductions",
+        "acks_sent",
+        "limits",
+    ];
+    let unread = [
+        (retransmits.is_none(), "retransmitted_segments"),
+        (last.is_none(), "segments_sent"),
+        (last.is_none(), "timeouts"),
+        (last.is_none(), "marked_segments"),
+    ];
+    let unread = unread.into_iter().filter(|(is_unread, _)| *is_unread);
+    let all = always.into_iter().chain(unread.map(|(_, name)| name));
+    all.map(str::to_owned).collect()
 }
 
 /// Bytes that the receiver of a stream counted, and over which time.
@@ -252,5 +261,20 @@ fn datagrams(outcome: &Outcome, stream: &StreamOutcome) -> DatagramsRecord {
             .collect(),
         jitter_ns: counts.report.jitter.as_nanos(),
         max_jitter_ns: counts.report.max_jitter.as_nanos(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_no_end_tells_are_named_and_not_zero() {
+        let names = unavailable(None, None);
+        for name in ["retransmitted_segments", "segments_sent", "timeouts"] {
+            assert!(names.iter().any(|one| one == name), "{name}");
+        }
+        let names = unavailable(Some(0), Some(&Reading::default()));
+        assert!(!names.iter().any(|one| one == "timeouts"));
     }
 }
