@@ -44,7 +44,7 @@ impl Step {
     const fn action(self) -> &'static str {
         match self {
             Self::UserNamespace => {
-                "create a user namespace, in which an unprivileged user may create networks"
+                "make a user namespace, in which an unprivileged user may make networks"
             }
             Self::NetworkNamespace => "make a network namespace",
             Self::ProcessNamespace => "make a process namespace",

@@ -13,6 +13,8 @@ pub struct Masked {
     pub uncommented: Vec<String>,
     /// Text of comments alone, slashes included.
     pub comments: Vec<String>,
+    /// Each literal with the line where it begins, from 1.
+    pub literals: Vec<(usize, String)>,
     /// Per line: whether it belongs to a module or function for tests only.
     pub is_test: Vec<bool>,
 }
@@ -43,9 +45,28 @@ impl Masked {
             is_test: test_lines(&code),
             uncommented: view(&|kind| kind != Kind::Comment),
             comments: view(&|kind| kind == Kind::Comment),
+            literals: literals(&chars, &kinds),
             code,
         }
     }
+}
+
+/// Splits off the literals, each with the line where it begins.
+fn literals(chars: &[char], kinds: &[Kind]) -> Vec<(usize, String)> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    let (mut line, mut is_inside) = (1, false);
+    for (&c, &kind) in chars.iter().zip(kinds) {
+        let is_literal = kind == Kind::Literal;
+        if is_literal && !is_inside {
+            found.push((line, String::new()));
+        }
+        if is_literal && let Some((_, text)) = found.last_mut() {
+            text.push(c);
+        }
+        is_inside = is_literal;
+        line += usize::from(c == '\n');
+    }
+    found
 }
 
 /// The kind of each character.
@@ -212,6 +233,13 @@ mod tests {
         assert_eq!(masked.code[1].trim(), "g();");
         assert_eq!(masked.uncommented[0].trim_end(), "let a = \"x // y\";");
         assert_eq!(masked.comments[0].trim(), "// b \"c\"");
+    }
+
+    #[test]
+    fn a_literal_of_several_lines_is_one_from_its_first_line() {
+        let masked = Masked::new("f();\ng(\"a \\\n  b\", 'c'); // \"d\"\n");
+        let expected = [(2, "\"a \\\n  b\"".into()), (3, "'c'".into())];
+        assert_eq!(masked.literals, expected);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the house rules that no compiler checks.
+//! `cargo xtask tidy`: the conventions that no compiler checks.
 //!
 //! * [`edges`]: which crate may depend on which.
 //! * [`diagram`]: the arrows of ARCHITECTURE.md are those of the manifests.
@@ -7,11 +7,12 @@
 //! * [`words`]: names and words that have no place here: `utils`, `get_`, work
 //!   left over, commented-out code, clocks in the core, published results
 //!   outside the report, names of tests.
+//! * [`wording`]: phrases that must not occur in comments, literals and pages.
 //! * The tables of `docs/run-json.md` are those of the types.
 //! * [`tree`]: paths of one machine and registries in any file.
 //!
 //! The rules read text, not syntax trees: [`masked`] tells code from comments
-//! and literals, the rest is lines and words. That costs a rare false alarm,
+//! and literals, the rest is lines and words. That costs a rare false event_fd,
 //! which is cheaper than a Rust parser in every build of this crate.
 //!
 //! A rule's own tests hold small pieces of bad code in strings; literals are
@@ -22,6 +23,7 @@ mod edges;
 mod masked;
 mod shape;
 mod tree;
+mod wording;
 mod words;
 
 use crate::{Failed, record_doc, top};
@@ -31,7 +33,7 @@ use tree::File;
 /// Something that breaks a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// File, from the checkout's top folder, with forward slashes.
+    /// File, from the checkout's top directory, with forward slashes.
     path: String,
     /// Line, counted from 1.
     line: usize,
@@ -84,6 +86,7 @@ pub fn run() -> Result<(), Failed> {
     let files = tree::files(&top())
         .map_err(|error| Failed::Usage(format!("cannot read the tree: {error}")))?;
     let mut findings = check(&files);
+    findings.extend(wording::check(&files));
     if !record_doc::is_up_to_date()? {
         findings.push(Finding::new(
             ("docs/run-json.md", 1),

@@ -12,7 +12,7 @@ use super::Finding;
 /// A text file.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Path from the checkout's top folder, with forward slashes.
+    /// Path from the checkout's top directory, with forward slashes.
     pub path: String,
     /// Its text.
     pub text: String,
@@ -29,11 +29,11 @@ impl File {
     }
 }
 
-/// Folders that begin with a dot and belong to the project all the same.
+/// Directories that begin with a dot and belong to the project.
 const DOTTED: [&str; 3] = [".ci", ".cargo", ".github"];
 
 /// Every text file below `top`, in order of path; what version control ignores
-/// at the top, and other dotted folders, left out.
+/// at the top, and other dotted directories, left out.
 pub fn files(top: &Path) -> io::Result<Vec<File>> {
     let ignored = std::fs::read_to_string(top.join(".gitignore")).unwrap_or_default();
     let mut files = Vec::new();

@@ -134,7 +134,7 @@ fn commented_out(place: (&str, usize), comment: &str) -> Option<Finding> {
         Finding::new(
             place,
             format!("`// {text}`"),
-            "code that is commented out is dead, and nobody knows why it is still there",
+            "code that is commented out is dead, and its purpose is unknown",
             "delete it; version control remembers",
         )
     })
@@ -177,7 +177,7 @@ fn test_names(file: &File, masked: &Masked) -> Vec<Finding> {
     findings
 }
 
-/// Whether `words` occurs in `text` with nothing alphanumeric beside it.
+/// Whether `words` occurs in `text` with nothing alphanumeric next to it.
 fn has_words(text: &str, words: &str) -> bool {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     text.match_indices(words).any(|(at, found)| {

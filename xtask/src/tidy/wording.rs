@@ -1,0 +1,477 @@
+//! Phrases that must not occur in prose, and counts of prose that may only fall.
+//!
+//! Prose is comments and literals of Rust outside tests, pages (`*.md`), the assets of the report
+//! and plans. Wrapped lines are joined before matching. Code in backticks, fenced code,
+//! placeholders of format strings and quotations are exempt.
+//!
+//! `wording.toml` has the phrases as regular expressions, the exceptions (a file and a phrase that
+//! is correct there), the number of hits that each directory still has, and the counts. A number
+//! that is too high is a warning, so that changes of several authors can be merged; one that is too
+//! low is an error.
+
+use std::collections::BTreeMap;
+
+use regex::{Regex, RegexSet};
+use serde::Deserialize;
+
+use super::tree::File;
+use super::{Finding, Masked};
+
+/// The file with the phrases and the counts.
+const RULES: &str = include_str!("wording.toml");
+
+const RULES_PATH: &str = "xtask/src/tidy/wording.toml";
+
+/// Maximum number of words of the first sentence of an item's documentation.
+const FIRST_SENTENCE: usize = 15;
+
+/// `wording.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rules {
+    phrases: Vec<String>,
+    exceptions: Vec<Exception>,
+    /// Hits that are left, by directory.
+    allowed: BTreeMap<String, usize>,
+    counts: Counts,
+}
+
+/// A phrase that is correct in one file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Exception {
+    path: String,
+    phrase: String,
+}
+
+/// Counts of prose that may only fall.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Counts {
+    /// Documentation that begins with What, Which, Who or How.
+    questions: usize,
+    /// Documentation that begins with "The same".
+    the_same: usize,
+    /// First sentences of items' documentation of more than [`FIRST_SENTENCE`] words.
+    long_sentences: usize,
+    /// "octet" where users read it: in `face/` and the rules of `why`.
+    octets: usize,
+}
+
+/// What a piece of prose is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// `///`.
+    ItemDoc,
+    /// `//!`.
+    ModuleDoc,
+    /// Another comment.
+    Comment,
+    /// A literal of Rust.
+    Literal,
+    /// A paragraph of another file.
+    Page,
+}
+
+/// Prose whose wrapped lines are joined.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Prose {
+    kind: Kind,
+    text: String,
+    /// Where each line begins in `text`, and its number.
+    lines: Vec<(usize, usize)>,
+}
+
+impl Prose {
+    fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            text: String::new(),
+            lines: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, number: usize, line: &str) {
+        if !self.text.is_empty() && !self.text.ends_with(' ') {
+            self.text.push(' ');
+        }
+        self.lines.push((self.text.len(), number));
+        self.text.push_str(line.trim_start());
+    }
+
+    /// The number of the line that has the octet at `offset`.
+    fn line(&self, offset: usize) -> usize {
+        let after = self.lines.partition_point(|(start, _)| *start <= offset);
+        self.lines[after.saturating_sub(1)].1
+    }
+}
+
+/// Checks the wording of all files.
+pub fn check(files: &[File]) -> Vec<Finding> {
+    let rules: Rules = toml::from_str(RULES).expect("wording.toml is valid");
+    rules.check(files)
+}
+
+impl Rules {
+    fn check(&self, files: &[File]) -> Vec<Finding> {
+        let set = RegexSet::new(&self.phrases).expect("the phrases are regular expressions");
+        let each = self.phrases.iter().map(|phrase| Regex::new(phrase));
+        let each: Vec<Regex> = each.map(|one| one.expect("in the set")).collect();
+        let exempt = Exempt::new();
+        let mut hits: BTreeMap<&str, Vec<Finding>> = BTreeMap::new();
+        let mut counts = Counts::default();
+        for file in files {
+            for mut prose in prose(file) {
+                exempt.blank(&mut prose);
+                self.except(&file.path, &mut prose.text);
+                counts.add(&file.path, &prose);
+                for number in set.matches(&prose.text) {
+                    let found = each[number].find_iter(&prose.text);
+                    let found =
+                        found.map(|hit| finding(&file.path, &prose, hit.start(), hit.as_str()));
+                    hits.entry(directory(&file.path)).or_default().extend(found);
+                }
+            }
+        }
+        let mut findings = self.compare_hits(hits);
+        findings.extend(compare_counts(self.counts, counts));
+        findings
+    }
+
+    /// Blanks the phrases that are correct in this file.
+    fn except(&self, path: &str, text: &mut String) {
+        for exception in self.exceptions.iter().filter(|one| one.path == path) {
+            let blank = "x".repeat(exception.phrase.len());
+            *text = text.replace(&exception.phrase, &blank);
+        }
+    }
+
+    /// Directories with more hits than allowed, and those with fewer.
+    fn compare_hits(&self, mut hits: BTreeMap<&str, Vec<Finding>>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (directory, &allowed) in &self.allowed {
+            let found = hits.get(directory.as_str()).map_or(0, Vec::len);
+            if found < allowed {
+                findings.push(lower(directory, allowed, found));
+            }
+            if found <= allowed {
+                hits.remove(directory.as_str());
+            }
+        }
+        findings.extend(hits.into_values().flatten());
+        findings
+    }
+}
+
+impl Counts {
+    fn add(&mut self, path: &str, prose: &Prose) {
+        let is_doc = matches!(prose.kind, Kind::ItemDoc | Kind::ModuleDoc);
+        let first = prose.text.split_whitespace().next().unwrap_or_default();
+        if is_doc && matches!(first, "What" | "Which" | "Who" | "How") {
+            self.questions += 1;
+        }
+        if is_doc && prose.text.starts_with("The same") {
+            self.the_same += 1;
+        }
+        let sentence = prose
+            .text
+            .split_once(". ")
+            .map_or(&*prose.text, |(head, _)| head);
+        if prose.kind == Kind::ItemDoc && sentence.split_whitespace().count() > FIRST_SENTENCE {
+            self.long_sentences += 1;
+        }
+        let is_for_users = path.starts_with("face/") || path.starts_with("core/why/src/rules");
+        if is_for_users && prose.kind != Kind::Comment {
+            let words = prose.text.split(|c: char| !c.is_alphanumeric() && c != '_');
+            self.octets += words
+                .filter(|word| matches!(*word, "octet" | "octets"))
+                .count();
+        }
+    }
+
+    fn named(self) -> [(&'static str, usize); 4] {
+        [
+            ("questions", self.questions),
+            ("the_same", self.the_same),
+            ("long_sentences", self.long_sentences),
+            ("octets", self.octets),
+        ]
+    }
+}
+
+fn compare_counts(allowed: Counts, found: Counts) -> Vec<Finding> {
+    let pairs = allowed.named().into_iter().zip(found.named());
+    let compared = pairs.filter_map(|((name, allowed), (_, found))| match found {
+        _ if found < allowed => Some(lower(name, allowed, found)),
+        _ if found > allowed => Some(Finding::new(
+            (RULES_PATH, 1),
+            format!("`{name}`: {found} found, {allowed} allowed"),
+            "this count may only fall",
+            "reword what was added",
+        )),
+        _ => None,
+    });
+    compared.collect()
+}
+
+fn lower(name: &str, allowed: usize, found: usize) -> Finding {
+    let finding = Finding::new(
+        (RULES_PATH, 1),
+        format!("`{name}`: {found} found, {allowed} allowed"),
+        "a number that is too high lets new phrases in",
+        "lower the number, or delete a directory without hits",
+    );
+    finding.into_warning()
+}
+
+fn finding(path: &str, prose: &Prose, offset: usize, phrase: &str) -> Finding {
+    Finding::new(
+        (path, prose.line(offset)),
+        format!("`{phrase}`"),
+        "the phrase is not clear at first reading, or not the usual term",
+        "say it with the usual term, one idea per sentence (GLOSSARY.md), or add an exception",
+    )
+}
+
+/// The directory whose hits are counted together: two levels, `core/tcp`.
+fn directory(path: &str) -> &str {
+    let ends: Vec<usize> = path.match_indices('/').map(|(at, _)| at).take(2).collect();
+    ends.last().map_or(path, |&end| &path[..end])
+}
+
+/// Text inside prose that is not prose.
+struct Exempt {
+    code: Regex,
+    quotation: Regex,
+    placeholder: Regex,
+}
+
+impl Exempt {
+    fn new() -> Self {
+        let regex = |text| Regex::new(text).expect("a regular expression");
+        Self {
+            code: regex(r"`[^`]*`"),
+            quotation: regex(r#"(^|[\s(])"[^"]{1,300}"($|[\s).,;:?!])"#),
+            placeholder: regex(r"\{[^{}\s]*\}"),
+        }
+    }
+
+    fn blank(&self, prose: &mut Prose) {
+        let blank = |found: &regex::Captures<'_>| "x".repeat(found[0].len());
+        let text = self.code.replace_all(&prose.text, blank).into_owned();
+        prose.text = match prose.kind {
+            Kind::Literal => self.placeholder.replace_all(&text, blank),
+            _ => self.quotation.replace_all(&text, blank),
+        }
+        .into_owned();
+    }
+}
+
+/// The prose of a file; none if it is out of scope.
+fn prose(file: &File) -> Vec<Prose> {
+    let path = &*file.path;
+    let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
+    let is_asset = path.starts_with("face/report/assets/");
+    if is_test || path == "CHANGELOG.md" {
+        vec![]
+    } else if path.ends_with(".rs") {
+        of_rust(&Masked::new(&file.text))
+    } else if path.ends_with(".md") || path.ends_with("plan.toml") || is_asset {
+        paragraphs(&file.text)
+    } else {
+        vec![]
+    }
+}
+
+/// Comments and literals outside tests.
+fn of_rust(masked: &Masked) -> Vec<Prose> {
+    let mut all: Vec<Prose> = Vec::new();
+    // Whether the line before belongs to the last comment, and whether that is in fenced code.
+    let (mut goes_on, mut is_fenced) = (false, false);
+    for (index, line) in masked.comments.iter().enumerate() {
+        let Some((kind, text)) = comment(line).filter(|_| !masked.is_test[index]) else {
+            (goes_on, is_fenced) = (false, false);
+            continue;
+        };
+        if !goes_on || all.last().is_none_or(|last| last.kind != kind) {
+            all.push(Prose::new(kind));
+            is_fenced = false;
+        }
+        goes_on = true;
+        if text.trim_start().starts_with("```") {
+            is_fenced = !is_fenced;
+        } else if !is_fenced && let Some(last) = all.last_mut() {
+            last.push(index + 1, text);
+        }
+    }
+    let literals = masked.literals.iter();
+    for (first, text) in literals.filter(|(first, _)| !masked.is_test[first - 1]) {
+        let mut literal = Prose::new(Kind::Literal);
+        for (number, line) in (*first..).zip(text.lines()) {
+            literal.push(number, line.trim_end_matches('\\'));
+        }
+        all.push(literal);
+    }
+    all
+}
+
+/// The kind and the text of a comment.
+fn comment(line: &str) -> Option<(Kind, &str)> {
+    let line = line.trim();
+    let kinds = [
+        ("///", Kind::ItemDoc),
+        ("//!", Kind::ModuleDoc),
+        ("//", Kind::Comment),
+        ("", Kind::Comment),
+    ];
+    let (mark, kind) = kinds.into_iter().find(|(mark, _)| line.starts_with(mark))?;
+    (!line.is_empty()).then(|| (kind, &line[mark.len()..]))
+}
+
+/// Paragraphs of any other file, without fenced code.
+fn paragraphs(text: &str) -> Vec<Prose> {
+    let mut all: Vec<Prose> = vec![Prose::new(Kind::Page)];
+    let mut is_fenced = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        let is_fence = line.trim_start().starts_with("```");
+        is_fenced ^= is_fence;
+        if is_fence || line.trim().is_empty() {
+            all.push(Prose::new(Kind::Page));
+        } else if !is_fenced && let Some(last) = all.last_mut() {
+            last.push(number, line);
+        }
+    }
+    all.retain(|prose| !prose.text.is_empty());
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rules with two phrases.
+    fn rules(more: &str) -> Rules {
+        let text = format!(
+            "phrases = ['\\b[Ff]olders?\\b', '\\bso many\\b']\nexceptions = []\n\
+             [allowed]\n{more}\n[counts]\nquestions = 0\nthe_same = 0\nlong_sentences = 0\noctets = 0\n"
+        );
+        toml::from_str(&text).expect("rules")
+    }
+
+    fn found(path: &str, text: &str) -> Vec<(usize, String)> {
+        let findings = rules("").check(&[File::new(path, text)]);
+        findings
+            .into_iter()
+            .map(|one| (one.line, one.read))
+            .collect()
+    }
+
+    fn lines(path: &str, text: &str) -> Vec<usize> {
+        found(path, text)
+            .into_iter()
+            .map(|(line, _)| line)
+            .collect()
+    }
+
+    #[test]
+    fn a_phrase_is_found_in_comments_literals_and_pages_with_its_line() {
+        let rust = "//! A folder.\nfn f() {\n    g(\"one \\\n      folder\"); // the folder\n}\n";
+        assert_eq!(lines("drive/a/src/b.rs", rust), [1, 4, 4]);
+        assert_eq!(lines("docs/a.md", "# A\n\nIn a\nfolder.\n"), [4]);
+        assert_eq!(lines("face/report/assets/a.js", "// a folder\n"), [1]);
+        assert_eq!(lines("experiments/a/plan.toml", "# a folder\n"), [1]);
+    }
+
+    #[test]
+    fn a_phrase_that_is_wrapped_is_found() {
+        assert_eq!(
+            found("a/b.rs", "/// In so\n/// many words.\n"),
+            [(1, "`so many`".into())]
+        );
+        assert_eq!(
+            found("a/b.rs", "f(\"in so \\\n   many\");\n"),
+            [(1, "`so many`".into())]
+        );
+        assert_eq!(lines("docs/a.md", "one so\nmany\n"), [1]);
+        assert_eq!(lines("docs/a.md", "one so\n\nmany\n"), [0; 0]);
+    }
+
+    #[test]
+    fn code_quotations_and_placeholders_are_exempt() {
+        assert_eq!(
+            lines(
+                "a/b.rs",
+                "let folder = 1;\n/// `folder` is \"the folder\".\n"
+            ),
+            [0; 0]
+        );
+        assert_eq!(lines("a/b.rs", "f(\"{folder} {folder:?}\");\n"), [0; 0]);
+        assert_eq!(
+            lines("a/b.rs", "//! ```\n//! folder();\n//! ```\n//! folder\n"),
+            [4]
+        );
+        assert_eq!(lines("docs/a.md", "```text\nfolder\n```\nfolder\n"), [4]);
+    }
+
+    #[test]
+    fn tests_and_the_changelog_are_out_of_scope() {
+        let text = "#[cfg(test)]\nmod tests {\n    // folder\n    fn f() {\n        g(\"folder\");\n    }\n}\n";
+        assert_eq!(lines("a/b.rs", text), [0; 0]);
+        assert_eq!(lines("drive/a/tests/b.rs", "// folder\n"), [0; 0]);
+        assert_eq!(lines("CHANGELOG.md", "folder\n"), [0; 0]);
+        assert_eq!(lines("docs/grid.txt", "folder\n"), [0; 0]);
+    }
+
+    #[test]
+    fn an_exception_holds_for_one_phrase_of_one_file() {
+        let mut rules = rules("");
+        rules.exceptions.push(Exception {
+            path: "docs/a.md".into(),
+            phrase: "folder view".into(),
+        });
+        let page = |path| File::new(path, "the folder view of a folder\n");
+        assert_eq!(rules.check(&[page("docs/a.md")]).len(), 1);
+        assert_eq!(rules.check(&[page("docs/b.md")]).len(), 2);
+    }
+
+    #[test]
+    fn a_directory_fails_above_its_number_and_warns_below_it() {
+        let page = File::new("docs/a.md", "a folder, a folder\n");
+        assert_eq!(rules("docs = 2").check(&[page.clone()]), []);
+        let above = rules("docs = 1").check(&[page.clone()]);
+        assert!(above.len() == 2 && above[0].fatal);
+        let below = rules("docs = 3").check(&[page]);
+        assert!(below.len() == 1 && !below[0].fatal);
+        assert_eq!(directory("core/tcp/src/a.rs"), "core/tcp");
+        assert_eq!(directory("README.md"), "README.md");
+    }
+
+    #[test]
+    fn the_counts_of_documentation_and_octets_may_only_fall() {
+        let long = "/// One two three four five six seven eight nine ten eleven twelve thirteen \
+                    fourteen fifteen sixteen. More.\nfn f() {}\n";
+        let text =
+            format!("//! What it is.\n\n{long}/// The same.\nfn g() {{\n    h(\"octets\");\n}}\n");
+        let found = rules("").check(&[File::new("face/cli/src/a.rs", &text)]);
+        let read: Vec<&str> = found.iter().map(|one| one.read.as_str()).collect();
+        let one = |name: &str| format!("`{name}`: 1 found, 0 allowed");
+        let expected = ["questions", "the_same", "long_sentences", "octets"].map(one);
+        assert_eq!(read, expected);
+        assert!(found.iter().all(|finding| finding.fatal));
+    }
+
+    #[test]
+    fn the_phrases_of_the_tree_are_found_and_its_exceptions_occur() {
+        let rules: Rules = toml::from_str(RULES).expect("wording.toml");
+        let file = File::new("new/a.md", "It was sent again, and nobody knows of it.\n");
+        assert_eq!(
+            rules.check(&[file]).iter().filter(|one| one.fatal).count(),
+            3
+        );
+        for one in &rules.exceptions {
+            let text = std::fs::read_to_string(crate::top().join(&one.path));
+            let text = text.unwrap_or_default().replace('\n', " ");
+            assert!(text.contains(&one.phrase), "{}: {}", one.path, one.phrase);
+        }
+    }
+}
