@@ -293,7 +293,7 @@ fn both_ways(outcome: &Outcome) -> [(u64, u64, u64, f64); 2] {
 /// Expected of the paper: as in one direction, no drop, nearly all of both links and no
 /// standing queue, where Reno on both ends had half of a BDP, 83 packets.
 ///
-/// The equations do not promise that here, since the paper has nothing on the reverse path. A
+/// The equations do not promise that here: the paper's analysis has an RTT that no queue changes. A
 /// window spans the queues of both directions: where one drains, its ACKs come faster than the
 /// other link, whose queue grows by 1/(1 + alpha) = 0.71 of what the first one lost, or more,
 /// since each router learns of it an RTT late. So a queue wanders from one to the other and

@@ -28,16 +28,7 @@ fn mean_window(start: u64, spacing: u64, rtt: Duration, cycles: u32) -> f64 {
     };
     let mut rounds = Rounds::new(Box::new(Cubic::new(&config)), rtt, 1);
     rounds.lose_at_once();
-    let began = rounds.now;
-    for _ in 0..cycles {
-        for _ in 0..spacing {
-            let wait = rtt.as_nanos() as f64 / rounds.cwnd();
-            rounds.acknowledge(1, Phase::Open, Duration::from_nanos(wait as u64));
-        }
-        rounds.lose_at_once();
-    }
-    let round_trips = (rounds.now - began).as_secs_f64() / rtt.as_secs_f64();
-    (u64::from(cycles) * spacing) as f64 / round_trips
+    rounds.mean_window(|| spacing, 0, cycles)
 }
 
 #[test]

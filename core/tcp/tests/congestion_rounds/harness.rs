@@ -4,7 +4,7 @@
 
 use gigatcp_events::Phase;
 use gigatcp_tcp::congestion::{
-    Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Lost, RateSample,
+    Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Lost, RateSample, Sent,
     SlowStart,
 };
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
@@ -53,6 +53,8 @@ pub struct Rounds {
     pub round_begins: bool,
     /// Segments that the path holds; what is above them in a window waits in a queue.
     path: u64,
+    /// Nanoseconds that the clock, which has whole ones, is behind.
+    behind: f64,
 }
 
 impl Rounds {
@@ -67,6 +69,7 @@ impl Rounds {
             flight: 0,
             round_begins: false,
             path: u64::MAX,
+            behind: 0.0,
         }
     }
 
@@ -174,13 +177,60 @@ impl Rounds {
         window
     }
 
-    /// The first `segments` of a round, at the pace of the whole window.
-    pub fn part_of_a_round(&mut self, segments: u64) {
-        self.round_begins = true;
-        let wait = self.rtt.as_nanos() as f64 / self.cwnd();
+    /// One ACK per segment for `segments`, each after RTT/cwnd, for controls that need no
+    /// rate sample: runs of 10^9 ACKs.
+    pub fn pass(&mut self, segments: u64) {
+        let rtt = self.rtt.as_nanos() as f64;
+        let (mut left, mut window) = (0, 0);
         for _ in 0..segments {
-            self.acknowledge(1, Phase::Open, Duration::from_nanos(wait as u64));
+            if left == 0 {
+                window = self.window();
+                left = window;
+            }
+            self.behind += rtt / self.cwnd();
+            let wait = self.behind as u64;
+            self.behind -= wait as f64;
+            self.now += Duration::from_nanos(wait);
+            self.acked += 1;
+            self.control.on_ack(&Ack {
+                now: self.now,
+                acked: Bytes::new(SMSS),
+                delivered: Bytes::new(SMSS),
+                total_delivered: Bytes::new(self.acked * SMSS),
+                acked_transmissions: 1,
+                phase: Phase::Open,
+                prior_in_flight: Bytes::new(window * SMSS),
+                cwnd_limited: true,
+                rtt: Some(self.rtt),
+                srtt: Some(self.rtt),
+                min_rtt: Some(self.rtt),
+                round_end: left == window,
+                ..Ack::default()
+            });
+            left -= 1;
         }
+    }
+
+    /// Mean window in segments over `counted` losses, each after the segments that `spacing`
+    /// says, which follow `settle` others.
+    pub fn mean_window(
+        &mut self,
+        mut spacing: impl FnMut() -> u64,
+        settle: u32,
+        counted: u32,
+    ) -> f64 {
+        let (mut began, mut sent) = (self.now, 0);
+        for cycle in 0..settle + counted {
+            if cycle == settle {
+                (began, sent) = (self.now, 0);
+            }
+            let segments = spacing();
+            sent += segments;
+            self.pass(segments);
+            self.lose_at_once();
+        }
+        let round_trips = (self.now - began).as_secs_f64() / self.rtt.as_secs_f64();
+        sent as f64 / round_trips
     }
 
     /// A round in which only `segments` of the window are used.
@@ -267,6 +317,21 @@ impl Rounds {
         self.congestion(CongestionKind::Loss);
         self.control.on_recovery_end(self.now);
         self.acknowledge(0, Phase::Open, Duration::ZERO);
+    }
+
+    /// Silence for `span` with nothing in flight, after which cwnd is ten segments at most.
+    pub fn idle(&mut self, span: Duration) {
+        let last_sent_at = self.now - self.rtt;
+        self.now += span;
+        self.control.on_transmit_start(self.now, last_sent_at);
+        let restart_window = Bytes::new(10 * SMSS).min(self.control.cwnd());
+        self.control.on_idle_restart(self.now, restart_window);
+        self.control.on_sent(&Sent {
+            now: self.now,
+            octets: Bytes::new(SMSS),
+            in_flight: Bytes::new(SMSS),
+            app_limited: true,
+        });
     }
 
     /// A timeout of `rto`.

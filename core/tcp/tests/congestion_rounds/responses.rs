@@ -35,26 +35,12 @@ fn assert_near(what: &str, got: f64, expected: f64, tolerance: f64) {
 /// Mean window with one loss every `spacing` segments, after some losses to settle.
 fn mean_window(name: &str, start: f64, spacing: u64, rtt: Duration) -> f64 {
     let mut rounds = Rounds::new(control(name, start as u64), rtt, 1);
-    let (settle, measure) = if spacing < 1_000_000 {
+    let (settle, counted) = if spacing < 1_000_000 {
         (20, 10)
     } else {
         (6, 3)
     };
-    let mut began = rounds.now;
-    for cycle in 0..settle + measure {
-        if cycle == settle {
-            began = rounds.now;
-        }
-        let mut left = spacing;
-        while left > 0 {
-            let segments = rounds.window().min(left);
-            rounds.part_of_a_round(segments);
-            left -= segments;
-        }
-        rounds.lose_at_once();
-    }
-    let round_trips = (rounds.now - began).as_secs_f64() / rtt.as_secs_f64();
-    (measure * spacing) as f64 / round_trips
+    rounds.mean_window(|| spacing, settle, counted)
 }
 
 #[test]
@@ -77,19 +63,8 @@ fn random_loss_leaves_reno_and_hybla_a_window_1_07_times_that_of_periodic_loss()
         let periodic = mean_window(name, 40.0, 1000, rtt);
         let mut rounds = Rounds::new(control(name, 40), rtt, 1);
         let mut random = gigatcp_units::random::Stream::new(1, "losses", 0);
-        let (began, mut segments) = (rounds.now, 0);
-        for _ in 0..4000 {
-            let mut left = random.exponential(1000.0) as u64 + 1;
-            segments += left;
-            while left > 0 {
-                let part = rounds.window().min(left);
-                rounds.part_of_a_round(part);
-                left -= part;
-            }
-            rounds.lose_at_once();
-        }
-        let round_trips = (rounds.now - began).as_secs_f64() / rtt.as_secs_f64();
-        let got = segments as f64 / round_trips / periodic;
+        let spacing = || random.exponential(1000.0) as u64 + 1;
+        let got = rounds.mean_window(spacing, 0, 4000) / periodic;
         assert_near(name, got, 1.07, 0.04);
     }
 }

@@ -1,7 +1,7 @@
 //! Golden windows: cwnd after every round trip, for every control, through
-//! slow start, a loss, a second loss before the window is back, a timeout and
-//! an undone loss. A change of any figure must be meant. To accept one, run
-//! with `BLESS=1` and read the difference.
+//! slow start, a loss, a second loss before the window is back, a timeout, an
+//! undone loss and a silence. A change of any figure must be meant. To accept one,
+//! run with `BLESS=1` and read the difference.
 
 use crate::harness::{Rounds, SMSS, linux_2_6_20, modern};
 use gigatcp_events::Phase;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 const RTT: Duration = Duration::from_millis(80);
-const ROUNDS: u32 = 260;
+const ROUNDS: u32 = 280;
 
 /// What happens before that round.
 fn event_before(round: u32) -> Option<&'static str> {
@@ -21,6 +21,7 @@ fn event_before(round: u32) -> Option<&'static str> {
         150 => Some("loss"),
         200 => Some("timeout"),
         230 => Some("undone loss"),
+        260 => Some("silence"),
         _ => None,
     }
 }
@@ -29,6 +30,7 @@ fn strike(rounds: &mut Rounds, event: &str) {
     match event {
         "loss" => rounds.lose(),
         "timeout" => rounds.time_out(Duration::from_millis(280)),
+        "silence" => rounds.idle(Duration::from_secs(3)),
         _ => {
             rounds.congestion(CongestionKind::Loss);
             rounds.acknowledge(0, Phase::Recovery, RTT);

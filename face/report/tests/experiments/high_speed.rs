@@ -4,6 +4,8 @@
 
 use std::sync::OnceLock;
 
+use gigatcp_record::IntervalRecord;
+
 use crate::Experiment;
 
 /// Window before the loss, octets.
@@ -78,6 +80,41 @@ fn reno_gains_a_segment_per_rtt() {
     let segments = (last - from.1) * WINDOW / 1448.0;
     let per_rtt = segments / (until - from.0) * 0.07;
     assert!((per_rtt - 1.0).abs() < 0.02, "{per_rtt:.3}");
+}
+
+/// The first 2 s, in intervals of an RTT.
+fn starts() -> &'static Experiment {
+    static EXPERIMENT: OnceLock<Experiment> = OnceLock::new();
+    EXPERIMENT.get_or_init(|| {
+        let series = ["start-reno", "start-xcp", "start-quick-start"];
+        Experiment::run_short("high-speed", &series, &[])
+    })
+}
+
+/// Slow start needs 11 RTTs, XCP fewer; 655 Mbit/s in the third RTT, then limited slow start.
+#[test]
+fn xcp_has_the_link_before_slow_start_and_quick_start_more_bytes_but_not_the_rate() {
+    for (control, seconds, megabytes) in [
+        ("reno", 0.77, 34.5),
+        ("xcp", 0.35, 78.2),
+        ("quick-start", 1.82, 68.0),
+    ] {
+        let flow = starts().flow(&format!("start-{control}"));
+        let is_fast = |interval: &&IntervalRecord| {
+            let span = (interval.end_ns - interval.start_ns) as f64;
+            interval.bytes as f64 * 8e9 / span >= 0.9 * 914e6
+        };
+        let fast = flow.intervals.iter().find(is_fast).expect("the rate");
+        let at = fast.end_ns as f64 / 1e9;
+        let mut first = flow.samples.iter().filter(|at| at.at_ns <= 1_000_000_000);
+        let sent = first.next_back().expect("a sample").delivered_bytes as f64 / 1e6;
+        println!("{control}: {at:.2} s, {sent:.1} MB");
+        assert!((at - seconds).abs() < 0.01, "{control}: {at:.2} s");
+        assert!(
+            (sent / megabytes - 1.0).abs() < 0.01,
+            "{control}: {sent:.1} MB"
+        );
+    }
 }
 
 #[test]
