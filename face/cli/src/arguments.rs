@@ -3,12 +3,13 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    Outcome, check, completions, conform, diff, doctor, emulate, explain, flows, list, run, theory,
-    watch, why,
+    Outcome, check, completions, conform, demo, diff, doctor, emulate, explain, flows, list, man,
+    new, run, theory, watch, why,
 };
 #[cfg(unix)]
 use crate::commands::{server, show, sweep, test, trace};
 use crate::failure::Failure;
+use crate::output;
 
 /// The whole command line.
 #[derive(Parser, Debug)]
@@ -48,6 +49,9 @@ pub(crate) struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
+
+    #[command(flatten)]
+    pub(crate) output: output::Settings,
 }
 
 /// What can be done; each command says itself what it does.
@@ -66,6 +70,8 @@ pub(crate) enum Command {
     Emulate(Box<emulate::Arguments>),
     Flows(flows::Arguments),
     List(list::Arguments),
+    New(new::Arguments),
+    Man(man::Arguments),
     Theory(theory::Arguments),
     #[cfg(unix)]
     Test(Box<test::Arguments>),
@@ -73,6 +79,7 @@ pub(crate) enum Command {
     Server(server::Arguments),
     #[cfg(unix)]
     Trace(trace::Arguments),
+    Demo(demo::Arguments),
     Diff(diff::Arguments),
     Watch(watch::Arguments),
     Completions(completions::Arguments),
@@ -95,6 +102,8 @@ impl Command {
             Self::Emulate(arguments) => emulate::run(arguments),
             Self::Flows(arguments) => flows::run(arguments),
             Self::List(arguments) => list::run(arguments),
+            Self::Man(arguments) => man::run(arguments),
+            Self::New(arguments) => new::run(arguments),
             Self::Theory(arguments) => theory::run(arguments),
             #[cfg(unix)]
             Self::Test(arguments) => test::run(arguments),
@@ -102,6 +111,7 @@ impl Command {
             Self::Server(arguments) => server::run(arguments),
             #[cfg(unix)]
             Self::Trace(arguments) => trace::run(arguments),
+            Self::Demo(arguments) => demo::run(arguments),
             Self::Diff(arguments) => diff::run(arguments),
             Self::Watch(arguments) => watch::run(arguments),
             Self::Completions(arguments) => completions::run(arguments),
