@@ -3,10 +3,11 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    Outcome, check, completions, conform, diff, doctor, emulate, explain, flows, list, run, server,
-    show, sweep, test, theory, trace, watch, why,
+    Outcome, check, completions, conform, demo, diff, doctor, emulate, explain, flows, list, man,
+    new, run, server, show, sweep, test, theory, trace, watch, why,
 };
 use crate::failure::Failure;
+use crate::output;
 
 /// The whole command line.
 #[derive(Parser, Debug)]
@@ -46,6 +47,9 @@ pub(crate) struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
+
+    #[command(flatten)]
+    pub(crate) output: output::Settings,
 }
 
 /// What can be done; each command says itself what it does.
@@ -62,10 +66,13 @@ pub(crate) enum Command {
     Emulate(Box<emulate::Arguments>),
     Flows(flows::Arguments),
     List(list::Arguments),
+    New(new::Arguments),
+    Man(man::Arguments),
     Theory(theory::Arguments),
     Test(Box<test::Arguments>),
     Server(server::Arguments),
     Trace(trace::Arguments),
+    Demo(demo::Arguments),
     Diff(diff::Arguments),
     Watch(watch::Arguments),
     Completions(completions::Arguments),
@@ -86,10 +93,13 @@ impl Command {
             Self::Emulate(arguments) => emulate::run(arguments),
             Self::Flows(arguments) => flows::run(arguments),
             Self::List(arguments) => list::run(arguments),
+            Self::Man(arguments) => man::run(arguments),
+            Self::New(arguments) => new::run(arguments),
             Self::Theory(arguments) => theory::run(arguments),
             Self::Test(arguments) => test::run(arguments),
             Self::Server(arguments) => server::run(arguments),
             Self::Trace(arguments) => trace::run(arguments),
+            Self::Demo(arguments) => demo::run(arguments),
             Self::Diff(arguments) => diff::run(arguments),
             Self::Watch(arguments) => watch::run(arguments),
             Self::Completions(arguments) => completions::run(arguments),

@@ -108,7 +108,7 @@ impl Failure {
     /// Says it on stderr.
     pub(crate) fn say(&self) {
         if !matches!(self, Self::Unread) {
-            output::say(&self.text());
+            output::error(&self.text());
         }
     }
 
@@ -124,7 +124,9 @@ impl Failure {
     /// Says it on stderr as what the command goes on without.
     pub(crate) fn warn(&self) {
         match self {
-            Self::Said(words) => output::say(&words.text(&format!("{WARNING}warning:{WARNING:#}"))),
+            Self::Said(words) => {
+                output::warn(&words.text(&format!("{WARNING}warning:{WARNING:#}")))
+            }
             Self::Plan(_) | Self::Unread => self.say(),
         }
     }

@@ -1,9 +1,13 @@
 //! Output: data on stdout, diagnostics on stderr.
 //!
 //! Either may be closed early. On stdout that ends the command; on stderr it is ignored, because it
-//! cannot be reported.
+//! cannot be reported. `-q` and GIGATCP_LOG decide how much stderr shows; `--color`, NO_COLOR and
+//! whether it is a terminal decide its color.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use anstream::ColorChoice;
 
 use serde::Serialize;
 
@@ -16,10 +20,119 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{end}")
 }
 
-/// Writes a line or several to stderr. Colour stays only on a terminal that
-/// wants it.
+/// The variable that sets what stderr shows.
+const LOG: &str = "GIGATCP_LOG";
+
+/// What stderr shows: this and what is more important.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+enum Level {
+    Error,
+    Warning,
+    Note,
+}
+
+/// The [`Level`] of this process.
+static LEVEL: AtomicU8 = AtomicU8::new(Level::Note as u8);
+
+/// What may be typed after every command.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// Show errors and warnings only; GIGATCP_LOG=error, warn or note does so for all commands
+    #[arg(long, short, global = true, display_order = 1000)]
+    quiet: bool,
+
+    /// When to use color on stderr and in help; auto: on a terminal, unless NO_COLOR is set
+    #[arg(
+        long,
+        value_name = "WHEN",
+        global = true,
+        default_value = "auto",
+        hide_default_value = true,
+        display_order = 1000
+    )]
+    color: clap::ColorChoice,
+}
+
+impl Settings {
+    /// Puts them in force for this process.
+    pub(crate) fn apply(self) -> Result<(), Failure> {
+        match self.color {
+            clap::ColorChoice::Auto => ColorChoice::Auto,
+            clap::ColorChoice::Always => ColorChoice::Always,
+            clap::ColorChoice::Never => ColorChoice::Never,
+        }
+        .write_global();
+        let variable = std::env::var(LOG).unwrap_or_default();
+        let level = match variable.as_str() {
+            "" | "note" => Level::Note,
+            "warn" => Level::Warning,
+            "error" => Level::Error,
+            other => {
+                return Err(Failure::new(format!("{LOG} is `{other}`"))
+                    .effect("nothing was done")
+                    .hint(format!("as in `{LOG}=warn`: error, warn or note")));
+            }
+        };
+        let most = if self.quiet {
+            Level::Warning
+        } else {
+            Level::Note
+        };
+        LEVEL.store(level.min(most) as u8, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Returns the `--color` among `words`: help and errors of clap need it before words are parsed.
+pub(crate) fn typed_color(words: impl Iterator<Item = String>) -> clap::ColorChoice {
+    let words: Vec<String> = words.take_while(|word| word != "--").collect();
+    let mut typed = clap::ColorChoice::Auto;
+    for (index, word) in words.iter().enumerate() {
+        let value = match word.strip_prefix("--color") {
+            Some("") => words.get(index + 1).map(String::as_str),
+            Some(rest) => rest.strip_prefix('='),
+            None => None,
+        };
+        let value = value.and_then(|value| clap::ValueEnum::from_str(value, false).ok());
+        typed = value.unwrap_or(typed);
+    }
+    typed
+}
+
+fn shows(level: Level) -> bool {
+    level as u8 <= LEVEL.load(Ordering::Relaxed)
+}
+
+/// Whether notes and progress are to be left out.
+pub(crate) fn is_quiet() -> bool {
+    !shows(Level::Note)
+}
+
+/// Whether stderr is a terminal on which progress may be drawn.
+pub(crate) fn draws_progress() -> bool {
+    !is_quiet() && io::stderr().is_terminal()
+}
+
+/// Writes a note of a line or several to stderr.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{text}");
+    write_at(Level::Note, text);
+}
+
+/// Writes a warning to stderr.
+pub(crate) fn warn(text: &str) {
+    write_at(Level::Warning, text);
+}
+
+/// Writes an error to stderr.
+pub(crate) fn error(text: &str) {
+    write_at(Level::Error, text);
+}
+
+fn write_at(level: Level, text: &str) {
+    if shows(level) {
+        let _ = writeln!(anstream::stderr().lock(), "{text}");
+    }
 }
 
 /// Writes `text` to stdout, with the newline it ends in or one more.

@@ -1,7 +1,7 @@
 //! From what was typed to a checked plan.
 //!
 //! What contains a `/` or ends in `.toml` is a file; anything else is the name
-//! of an experiment, or else a file.
+//! of an experiment, in a checkout or built in, or else a file.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use gigatcp_plan::{Files, Plan};
 use gigatcp_report::diagnostics;
 use gigatcp_run::files::Beside;
 
-use crate::experiments::{self, Experiments};
+use crate::experiments::{self, Experiments, PLAN, Place};
 use crate::failure::Failure;
 use crate::{nearest, output};
 
@@ -23,7 +23,9 @@ const LARGEST: u64 = 4 << 20;
 /// A plan that has been found and read, not yet understood.
 #[derive(Clone, Debug)]
 pub(crate) struct PlanFile {
-    path: PathBuf,
+    /// Its path, or which of the built-in plans it is.
+    name: String,
+    place: Place,
     bytes: Vec<u8>,
     /// The files it named when it was understood, by their name in the plan.
     named: RefCell<BTreeMap<String, String>>,
@@ -32,20 +34,38 @@ pub(crate) struct PlanFile {
 impl PlanFile {
     /// Finds and reads what `name` says.
     pub(crate) fn find(name: &Path) -> Result<Self, Failure> {
-        let path = locate(name)?;
-        let bytes = read(&path)?;
-        Ok(Self::new(path, bytes))
+        match locate(name)? {
+            Located::File(path) => Self::at(&path),
+            Located::Experiment(place) => Self::of(place),
+        }
     }
 
     /// Reads the plan at `path`.
-    pub(crate) fn at(path: PathBuf) -> Result<Self, Failure> {
-        let bytes = read(&path)?;
-        Ok(Self::new(path, bytes))
+    fn at(path: &Path) -> Result<Self, Failure> {
+        let bytes = read(path)?;
+        let directory = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let place = Place::Directory(directory.to_path_buf());
+        Ok(Self::new(path.display().to_string(), place, bytes))
     }
 
-    fn new(path: PathBuf, bytes: Vec<u8>) -> Self {
+    /// Reads the plan of an experiment.
+    pub(crate) fn of(place: Place) -> Result<Self, Failure> {
+        match place {
+            Place::Directory(directory) => Self::at(&directory.join(PLAN)),
+            Place::BuiltIn(known) => {
+                let bytes = known.file(PLAN).unwrap_or_default().to_vec();
+                Ok(Self::new(place.plan(), place, bytes))
+            }
+        }
+    }
+
+    fn new(name: String, place: Place, bytes: Vec<u8>) -> Self {
         Self {
-            path,
+            name,
+            place,
             bytes,
             named: RefCell::default(),
         }
@@ -57,18 +77,14 @@ impl PlanFile {
         self.named.borrow().clone()
     }
 
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// Its path, or which of the built-in plans it is.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
-    /// The directory that contains it.
-    pub(crate) fn folder(&self) -> &Path {
-        match self.path.parent() {
-            Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-            Some(parent) => parent,
-            None => Path::new("."),
-        }
+    /// Where its files are.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Its text; after [`PlanFile::parse`] exactly what was read.
@@ -80,55 +96,73 @@ impl PlanFile {
     pub(crate) fn parse(&self, overrides: &[String]) -> Result<Plan, Failure> {
         let plan = self.parse_silently(overrides)?;
         if !plan.warnings.list.is_empty() {
-            output::say(&diagnostics::text(&plan.warnings));
+            output::warn(&diagnostics::text(&plan.warnings));
         }
         Ok(plan)
     }
 
     /// Understands it; the warnings are the plan's.
     pub(crate) fn parse_silently(&self, overrides: &[String]) -> Result<Plan, Failure> {
-        let name = self.path.display().to_string();
-        gigatcp_plan::parse_with(&name, &self.bytes, overrides, self)
+        gigatcp_plan::parse_with(&self.name, &self.bytes, overrides, self)
             .map_err(|findings| Failure::Plan(Box::new(findings)))
     }
 }
 
 impl Files for PlanFile {
     fn read(&self, name: &str) -> Result<String, String> {
-        let text = Beside(self.folder()).read(name)?;
+        let text = match &self.place {
+            Place::Directory(directory) => Beside(directory).read(name)?,
+            Place::BuiltIn(known) => {
+                let content = known.file(name).ok_or("it is not built in")?;
+                String::from_utf8_lossy(content).into_owned()
+            }
+        };
         let mut named = self.named.borrow_mut();
         named.insert(name.to_owned(), text.clone());
         Ok(text)
     }
 }
 
-fn locate(name: &Path) -> Result<PathBuf, Failure> {
+/// What a name stands for.
+enum Located {
+    File(PathBuf),
+    Experiment(Place),
+}
+
+fn locate(name: &Path) -> Result<Located, Failure> {
     let is_path = name.components().count() > 1
         || name.to_string_lossy().ends_with(std::path::is_separator)
         || name.extension().is_some_and(|ending| ending == "toml");
     if is_path {
-        return Ok(name.to_path_buf());
+        return Ok(Located::File(name.to_path_buf()));
     }
-    let experiments = Experiments::nearest();
     let word = name.to_string_lossy();
-    let plan = experiments.as_ref().and_then(|known| known.plan(&word));
-    match plan {
-        Some(plan) => Ok(plan),
-        None if name.exists() => Ok(name.to_path_buf()),
-        None => Err(no_experiment(&word, experiments.as_ref())),
+    let experiments = Experiments::known();
+    match experiments.find(&word) {
+        Some(place) => {
+            if place.differs(&word) {
+                output::say(&differs(&word, &place));
+            }
+            Ok(Located::Experiment(place))
+        }
+        None if name.exists() => Ok(Located::File(name.to_path_buf())),
+        None => Err(no_experiment(&word, &experiments)),
     }
 }
 
-fn no_experiment(word: &str, experiments: Option<&Experiments>) -> Failure {
-    let failure = Failure::new(format!("there is no experiment `{word}`"));
-    let failure = failure.effect("nothing was run");
-    let Some(experiments) = experiments else {
-        return failure
-            .hint("no directory `experiments` in this or a parent directory: go to the top directory of GigaTCP")
-            .hint("or give the path of a plan, as in `./my.toml`");
-    };
+/// Says which of two experiments of one name is used.
+fn differs(name: &str, place: &Place) -> String {
+    format!(
+        "using {}, which differs from the experiment `{name}` built into this program",
+        place.plan()
+    )
+}
+
+/// Returns the error for an unknown experiment.
+pub(crate) fn no_experiment(word: &str, experiments: &Experiments) -> Failure {
     let names: Vec<&str> = experiments.names().collect();
-    failure
+    Failure::new(format!("there is no experiment `{word}`"))
+        .effect("nothing was run")
         .hint(nearest::hint(word, "experiments", &names))
         .hint("a plan of your own is given as a path, as in `./my.toml`")
 }
@@ -180,7 +214,7 @@ fn nearest_plan(path: &Path) -> Option<String> {
     if let Some(neighbor) = nearest::neighbor(path, ".toml") {
         return Some(neighbor.display().to_string());
     }
-    let experiments = Experiments::nearest()?;
+    let experiments = Experiments::known();
     let folder = path.parent().and_then(Path::file_name);
     let words = [path.file_stem(), folder].into_iter().flatten();
     let words = words.filter_map(|word| word.to_str());

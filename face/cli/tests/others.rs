@@ -115,8 +115,35 @@ fn every_shell_gets_a_script() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = printed(&["completions", shell]);
         assert!(script.contains("gigatcp"), "{shell}");
-        assert!(script.contains("theory"), "{shell}");
+        assert!(script.contains("COMPLETE"), "{shell}");
     }
+}
+
+#[test]
+fn a_shell_is_offered_commands_experiments_keys_and_values() {
+    let offered = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gigatcp"));
+        command.env("COMPLETE", "bash").env("_CLAP_IFS", "\n");
+        command.env("_CLAP_COMPLETE_INDEX", words.len().to_string());
+        let output = command.args(["--", "gigatcp"]).args(words).output();
+        let output = output.expect("gigatcp starts").stdout;
+        String::from_utf8(output).expect("UTF-8").trim().to_owned()
+    };
+    assert_eq!(offered(&["theo"]), "theory");
+    assert_eq!(offered(&["new", "fink-s"]), "fink-slow-start");
+    assert_eq!(offered(&["run", "lte", "--set", "path.rt"]), "path.rtt=");
+    let control = "flow.congestion_control=cubic-l";
+    let words = ["sweep", "lte", "--set", control];
+    assert_eq!(offered(&words), "flow.congestion_control=cubic-linux");
+}
+
+#[test]
+fn every_command_has_a_man_page() {
+    let folder = tempfile::tempdir().expect("a directory for the test");
+    let (written, _, said) = outside(&folder, &["man", "pages"]);
+    assert!(written, "{said}");
+    let page = std::fs::read_to_string(folder.path().join("pages/gigatcp-why.1"));
+    assert!(page.expect("a page for `why`").contains("Examples:"));
 }
 
 #[test]
@@ -136,4 +163,60 @@ fn a_plan_that_is_wrong_is_told_to_machines_on_stdout() {
         (&unknown["line"], &unknown["column"]),
         (&2.into(), &1.into())
     );
+}
+
+/// Runs `words` outside any checkout.
+fn outside(folder: &tempfile::TempDir, words: &[&str]) -> (bool, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gigatcp"));
+    let output = command.args(words).current_dir(folder.path()).output();
+    let output = output.expect("gigatcp starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.success(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+#[test]
+fn experiments_work_outside_a_checkout_and_can_be_copied_and_changed() {
+    let folder = tempfile::tempdir().expect("a directory for the test");
+    let (_, listed, _) = outside(&folder, &["list"]);
+    assert!(listed.contains("\nfink-slow-start "), "{listed}");
+    // This one names a file of its own.
+    let (is_valid, _, said) = outside(&folder, &["check", "lte"]);
+    assert!(is_valid, "{said}");
+    let brief = ["flow.duration=100 ms", "flow.congestion_control=reno"];
+    let words = ["run", "single-flow", "--set", brief[0], "--set", brief[1]];
+    let (ran, printed, said) = outside(&folder, &words);
+    assert!(
+        ran && printed.contains("stored in runs/single-flow-"),
+        "{said}"
+    );
+
+    let (copied, printed, said) = outside(&folder, &["new", "lte", "mine/first"]);
+    assert!(
+        copied && printed.contains("gigatcp run mine/first/plan.toml"),
+        "{said}"
+    );
+    let (is_valid, _, said) = outside(&folder, &["check", "mine/first/plan.toml"]);
+    assert!(is_valid, "{said}");
+    let (copied, _, said) = outside(&folder, &["new", "lte", "mine/first"]);
+    assert!(!copied && said.contains("README.md exists"), "{said}");
+
+    // In a checkout its files win, and a difference is named.
+    let (_, _, said) = outside(&folder, &["new", "lte", "experiments/lte"]);
+    assert_eq!(said, "");
+    let (_, _, said) = outside(&folder, &["check", "lte"]);
+    assert!(!said.contains("differs"), "{said}");
+    let plan = folder.path().join("experiments/lte/plan.toml");
+    let text = std::fs::read_to_string(&plan).expect("the copy can be read");
+    std::fs::write(&plan, text + "\n# changed\n").expect("the copy can be changed");
+    let (_, _, said) = outside(&folder, &["check", "lte"]);
+    assert!(
+        said.contains("using experiments/lte/plan.toml, which differs"),
+        "{said}"
+    );
+    let (_, _, said) = outside(&folder, &["list"]);
+    assert!(said.contains("not as built in: lte"), "{said}");
 }

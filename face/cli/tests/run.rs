@@ -430,3 +430,67 @@ fn colour_is_for_terminals_only() {
     assert!(said.contains("error"), "{said}");
     assert!(!said.contains('\x1b'), "{said:?}");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn results_that_cannot_be_stored_are_printed_nevertheless() {
+    let bench = Bench::new(SHORT);
+    for (words, start) in [("", "series "), ("--json", "{")] {
+        let binary = env!("CARGO_BIN_EXE_gigatcp");
+        // Files of 4 KiB at most, as on a disk that is full.
+        let line = format!("trap '' XFSZ; ulimit -f 8; exec {binary} run plan.toml {words}");
+        let mut command = Command::new("sh");
+        let output = command
+            .args(["-c", &line])
+            .current_dir(bench.path())
+            .output();
+        let output = output.expect("a shell starts");
+        assert_eq!(output.status.code(), Some(2));
+        let said = text(&output.stderr);
+        assert!(
+            said.contains("effect: results were printed and not stored"),
+            "{said}"
+        );
+        assert!(
+            text(&output.stdout).starts_with(start),
+            "{}",
+            text(&output.stdout)
+        );
+        assert!(bench.results().iter().all(|name| name.starts_with('.')));
+    }
+}
+
+#[test]
+fn quiet_runs_say_nothing_and_the_variable_says_how_much() {
+    let bench = Bench::new(SHORT);
+    let output = bench.run(&["-q"]);
+    assert!(output.status.success());
+    assert_eq!(text(&output.stderr), "");
+    assert!(text(&output.stdout).contains("stored in"));
+    let wrong = ["--set", "path.rtt=banana"];
+    let said = |level: &str| {
+        let mut command = bench.command(&wrong);
+        text(
+            &command
+                .env("GIGATCP_LOG", level)
+                .output()
+                .expect("gigatcp starts")
+                .stderr,
+        )
+    };
+    assert!(said("error").contains("error:"));
+    assert!(said("loud").contains("error, warn or note"));
+    let colored = ["--set", "path.rtt=banana", "--color", "always"];
+    assert!(text(&bench.run(&colored).stderr).contains("\x1b["));
+    assert!(!text(&bench.run(&wrong).stderr).contains('\x1b'));
+}
+
+#[test]
+fn a_slip_in_a_command_is_understood() {
+    let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+        .arg("wyh")
+        .output();
+    let output = output.expect("gigatcp starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("did you mean `gigatcp why`?"));
+}

@@ -56,9 +56,6 @@ use crate::nuttcp::BYTES_PER_MB;
 /// The schema this code reads.
 pub const SCHEMA: &str = "gigatcp.published/1";
 
-/// Name of the file in an experiment's directory.
-const FILE_NAME: &str = "published.toml";
-
 /// Everything published for one experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -209,6 +206,9 @@ pub enum PublishedError {
 }
 
 impl Published {
+    /// Name of the file in an experiment's directory.
+    pub const FILE_NAME: &str = "published.toml";
+
     /// Reads the published numbers of the experiment in `folder`; `None` when
     /// the experiment has none.
     ///
@@ -216,7 +216,7 @@ impl Published {
     ///
     /// Any [`PublishedError`] when the file is there and not usable.
     pub fn in_folder(folder: &Path) -> Result<Option<Self>, PublishedError> {
-        let path = folder.join(FILE_NAME);
+        let path = folder.join(Self::FILE_NAME);
         match std::fs::read_to_string(&path) {
             Ok(text) => Self::parse(&text, &path.display().to_string()).map(Some),
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(None),

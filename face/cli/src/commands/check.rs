@@ -5,14 +5,15 @@ mod view;
 
 use std::path::PathBuf;
 
+use clap_complete::engine::ArgValueCompleter;
 use gigatcp_report::diagnostics::{self, Finding};
 use serde::Serialize;
 
 use self::view::PlanView;
 use super::Outcome;
 use crate::failure::Failure;
-use crate::output;
 use crate::plan_file::PlanFile;
+use crate::{complete, output};
 
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.check/1";
@@ -36,11 +37,11 @@ Examples:
 )]
 pub(crate) struct Arguments {
     /// Name of an experiment (see `gigatcp list`), or path of a plan
-    #[arg(value_name = "NAME|PLAN.toml")]
+    #[arg(value_name = "NAME|PLAN.toml", add = ArgValueCompleter::new(complete::plans))]
     plan: PathBuf,
 
     /// Change the plan, as in `gigatcp run`. May be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(long = "set", value_name = "KEY=VALUE", add = ArgValueCompleter::new(complete::changes))]
     overrides: Vec<String>,
 
     /// Print JSON instead of text
@@ -78,7 +79,7 @@ fn run_json(file: &PlanFile, overrides: &[String]) -> Result<Outcome, Failure> {
     let valid = plan.is_some();
     output::print_json(&Checked {
         schema: SCHEMA,
-        file: file.path().display().to_string(),
+        file: file.name().to_owned(),
         valid,
         diagnostics: diagnostics::list(&findings),
         plan,

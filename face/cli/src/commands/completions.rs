@@ -1,7 +1,7 @@
 //! `gigatcp completions`: the completion script of a shell.
 
-use clap::CommandFactory;
 use clap_complete::Shell;
+use clap_complete::env::Shells;
 
 use super::Outcome;
 use crate::failure::Failure;
@@ -11,6 +11,9 @@ use crate::output;
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Print the completion script of a shell",
+    long_about = "\
+Print the completion script of a shell. It offers commands, options, experiments, and for --set keys \
+of a plan and their values; the shell asks gigatcp for them.",
     after_help = "\
 Examples:
   gigatcp completions bash > ~/.local/share/bash-completion/completions/gigatcp
@@ -24,9 +27,14 @@ pub(crate) struct Arguments {
 
 /// Prints the script.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let mut command = crate::arguments::Arguments::command();
+    let shells = Shells::builtins();
+    let shell = shells.completer(&arguments.shell.to_string());
+    let shell =
+        shell.ok_or_else(|| Failure::new(format!("no completions for {}", arguments.shell)))?;
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut command, "gigatcp", &mut script);
+    let written =
+        shell.write_registration("COMPLETE", "gigatcp", "gigatcp", "gigatcp", &mut script);
+    written.map_err(|error| Failure::io("write the script", &error))?;
     output::print(&String::from_utf8_lossy(&script))?;
     Ok(Outcome::Done)
 }

@@ -27,6 +27,7 @@ mod words;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap_complete::engine::ArgValueCompleter;
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use self::set::Set;
@@ -34,7 +35,7 @@ use self::words::Described;
 use super::Outcome;
 use crate::failure::Failure;
 use crate::plan_file::PlanFile;
-use crate::values;
+use crate::{complete, values};
 
 /// What can be typed.
 #[derive(clap::Args, Debug)]
@@ -76,6 +77,7 @@ Examples:
   gigatcp emulate --rtt '20 ms' --policer '80 Mbit/s' --policer-burst '256 KiB' -- bash
   gigatcp emulate --rate '2 Mbit/s' --rtt '600 ms' --uplink eth0 -- curl -O http://example.org/
   gigatcp emulate --name lab --rate '50 Mbit/s' -- bash   # see `gigatcp emulate set --help`
+  gigatcp emulate --rate '100 Mbit/s' --rtt '80 ms' --control bbr -- bash
   gigatcp emulate --rtt '80 ms' --sysctl net.ipv4.tcp_rmem='4096 131072 268435456' -- bash"
 )]
 pub(crate) struct Arguments {
@@ -83,11 +85,12 @@ pub(crate) struct Arguments {
     action: Option<Action>,
 
     /// Name of an experiment (see `gigatcp list`), or path of a plan, instead of --rate and so on
-    #[arg(value_name = "NAME|PLAN.toml")]
+    #[arg(value_name = "NAME|PLAN.toml", add = ArgValueCompleter::new(complete::plans))]
     plan: Option<PathBuf>,
 
     /// Change the plan: dotted key and value, as in path.rtt='20 ms'. May be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE", requires = "plan")]
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "plan",
+        add = ArgValueCompleter::new(complete::changes))]
     overrides: Vec<String>,
 
     /// The series of the plan whose path is meant [default: the first]
@@ -109,10 +112,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "CMD")]
     server: Option<String>,
 
-    /// A setting of both namespaces, as in net.ipv4.tcp_ecn=1. They begin with the kernel's
-    /// defaults, not with this machine's. May be repeated
+    /// A setting of both namespaces, as in net.ipv4.tcp_ecn=1. They begin with this machine's
+    /// tcp_rmem, tcp_wmem and default congestion control, and for all else with the kernel's
+    /// defaults; what matters most is printed. May be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     sysctl: Vec<String>,
+
+    /// Congestion control of connections between both ends, by their route: also one that a
+    /// namespace may not have as its default
+    #[arg(long, value_name = "NAME")]
+    control: Option<String>,
 
     /// Let the commands reach the network of this machine over this interface, as behind a
     /// router that translates addresses. Needs root, `ip`, and `nft` or `iptables`
@@ -158,10 +167,6 @@ pub(crate) struct Arguments {
     /// Write the counters to a file, as JSON, when all is over
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-
-    /// Show neither counters nor summary
-    #[arg(long, short)]
-    quiet: bool,
 
     /// What to run, and its arguments
     #[arg(value_name = "CMD", last = true)]

@@ -9,7 +9,7 @@ use gigatcp_units::settings::Parameter;
 use serde::Serialize;
 
 use super::Outcome;
-use crate::experiments::Experiments;
+use crate::experiments::{Experiments, Place};
 use crate::failure::Failure;
 use crate::grid::{Align, grid};
 use crate::plan_file::PlanFile;
@@ -26,7 +26,8 @@ const SCHEMA: &str = "gigatcp.list/1";
 List what there is to choose from: experiments (the default), the keys of a plan, \
 congestion controls, queue disciplines, applications, what a link can do, and profiles with all their settings.
 
-Experiments are looked for in the directory `experiments`, in this or a parent directory.",
+Experiments are built in. In a checkout those of the directory `experiments` win, in this or a \
+parent directory.",
     after_help = "\
 Examples:
   gigatcp list                    experiments, for `gigatcp run NAME`
@@ -51,7 +52,7 @@ pub(crate) struct Arguments {
 /// What can be listed.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
-    /// Experiments of this checkout
+    /// Experiments, built in or of this checkout
     Experiments,
     /// Keys of a plan, with their values and defaults
     Keys,
@@ -110,6 +111,10 @@ struct Setting {
 struct Experiment {
     name: String,
     file: String,
+    /// `directory` or `built-in`.
+    source: &'static str,
+    /// Whether the directory's files are not those of the program.
+    differs_from_built_in: bool,
     title: Option<String>,
     series: Vec<String>,
     claims: Vec<String>,
@@ -193,17 +198,12 @@ fn print(lists: Lists) -> Result<(), Failure> {
 }
 
 fn list_experiments(json: bool) -> Result<(), Failure> {
-    let Some(known) = Experiments::nearest() else {
-        return Err(Failure::new(
-            "no directory `experiments` with plans in this or a parent directory",
-        )
-        .effect("there is nothing to list")
-        .hint("go to the top directory of GigaTCP, or run a plan by its path"));
-    };
-    let experiments: Vec<Experiment> = known
+    let known = Experiments::known();
+    let places = known
         .names()
-        .filter_map(|name| known.plan(name).map(|path| (name, path)))
-        .map(|(name, path)| Experiment::read(name, path))
+        .filter_map(|name| known.find(name).map(|place| (name, place)));
+    let experiments: Vec<Experiment> = places
+        .map(|(name, place)| Experiment::read(name, place))
         .collect();
     if json {
         return print(Lists {
@@ -212,35 +212,58 @@ fn list_experiments(json: bool) -> Result<(), Failure> {
         });
     }
     output::print(&experiments_text(&experiments))?;
-    output::say(&format!(
-        "\nin {}; `gigatcp run NAME` runs one",
-        known.folder().display()
-    ));
+    output::say(&format!("\n{}", places_text(&known, &experiments)));
     Ok(())
 }
 
+/// Says where the experiments are, and what to do with one.
+fn places_text(known: &Experiments, experiments: &[Experiment]) -> String {
+    let commands = "`gigatcp run NAME` runs one, `gigatcp new NAME` copies one";
+    let Some(directory) = known.directory() else {
+        return format!("built in; {commands}");
+    };
+    let differing: Vec<&str> = experiments
+        .iter()
+        .filter(|one| one.differs_from_built_in)
+        .map(|one| one.name.as_str())
+        .collect();
+    let differing = match differing[..] {
+        [] => String::new(),
+        _ => format!("\nnot as built in: {}", differing.join(", ")),
+    };
+    let is_built_in = |one: &Experiment| one.source == "built-in";
+    let others = match experiments.iter().filter(|one| is_built_in(one)).count() {
+        0 => String::new(),
+        count => format!(" ({count} built in)"),
+    };
+    format!("in {}{others}; {commands}{differing}", directory.display())
+}
+
 impl Experiment {
-    fn read(name: &str, path: std::path::PathBuf) -> Self {
-        let file = path.display().to_string();
-        let plan = PlanFile::at(path).and_then(|plan| plan.parse_silently(&[]));
-        let nothing = Self {
+    fn read(name: &str, place: Place) -> Self {
+        let empty = Self {
             name: name.to_owned(),
-            file,
+            file: place.plan(),
+            source: match place {
+                Place::Directory(_) => "directory",
+                Place::BuiltIn(_) => "built-in",
+            },
+            differs_from_built_in: place.differs(name),
             title: None,
             series: Vec::new(),
             claims: Vec::new(),
             error: None,
         };
-        match plan {
+        match PlanFile::of(place).and_then(|plan| plan.parse_silently(&[])) {
             Ok(plan) => Self {
                 title: Some(plan.title),
                 series: plan.series.into_iter().map(|series| series.name).collect(),
                 claims: plan.claims,
-                ..nothing
+                ..empty
             },
             Err(_) => Self {
                 error: Some(format!("cannot be read: see `gigatcp check {name}`")),
-                ..nothing
+                ..empty
             },
         }
     }

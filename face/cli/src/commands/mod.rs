@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod conform;
 mod counters_record;
+pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod emulate;
@@ -12,6 +13,8 @@ pub(crate) mod flows;
 pub(crate) mod graphs;
 mod in_order;
 pub(crate) mod list;
+pub(crate) mod man;
+pub(crate) mod new;
 #[cfg(target_os = "linux")]
 pub(crate) mod privilege;
 pub(crate) mod run;

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::IsTerminal;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use clap_complete::engine::ArgValueCompleter;
 use gigatcp_plan::Plan;
 use gigatcp_record::{RunRecord, SCHEMA, SeriesRecord};
 use gigatcp_report::{Published, Report};
@@ -22,11 +22,12 @@ use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
 use super::{Outcome, why};
+use crate::experiments::Place;
 use crate::failure::Failure;
 use crate::interrupt::{Interrupt, Signal};
 use crate::plan_file::PlanFile;
 use crate::progress::{Lines, draw_while};
-use crate::{nearest, output, values};
+use crate::{complete, nearest, output, values};
 
 /// What can be typed.
 #[derive(clap::Args, Debug)]
@@ -72,12 +73,12 @@ Examples:
 )]
 pub(crate) struct Arguments {
     /// Name of an experiment (see `gigatcp list`), or path of a plan
-    #[arg(value_name = "NAME|PLAN.toml")]
+    #[arg(value_name = "NAME|PLAN.toml", add = ArgValueCompleter::new(complete::plans))]
     plan: PathBuf,
 
     /// Change the plan: dotted key and value, as in flow.window='60 MB'. May be repeated; wins
     /// over the plan and over what a series sets (keys: `gigatcp list keys`)
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(long = "set", value_name = "KEY=VALUE", add = ArgValueCompleter::new(complete::changes))]
     overrides: Vec<String>,
 
     /// Run only this series. May be repeated
@@ -148,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let file = PlanFile::find(&arguments.plan)?;
     let plan = file.parse(&arguments.overrides)?;
-    let published = published(file.folder())?;
+    let published = published(file.place())?;
     let mut job = job(arguments, plan)?;
     let overrides = &arguments.overrides;
     if let Some(refusal) = job.refusal() {
@@ -200,9 +201,36 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         why::judge(&mut record, folder.path());
     }
     say_end(&record, wanted, started, interrupt.signal());
-    store_named(&folder, &named)?;
-    let finished = finish(arguments, &record, published.as_ref(), folder, &interrupt);
-    finished.inspect_err(|_| interrupt.wait_if_aborted())
+    let report = Report::new(&record, published.as_ref());
+    let stored = store_all(arguments, &report, &named, folder, &interrupt);
+    let stored = stored.inspect_err(|_| interrupt.wait_if_aborted());
+    // What was measured is shown even if it cannot be stored.
+    let shown = show(arguments, &report, stored.as_deref().ok());
+    stored?;
+    match interrupt.signal() {
+        // The status of an interrupted run matters more than who reads it.
+        Some(signal) if record.partial || is_cut(&record) => Ok(Outcome::Interrupted(signal)),
+        _ => shown.map(|()| Outcome::Done),
+    }
+}
+
+/// Stores everything; a partial record in a directory of its own.
+fn store_all(
+    arguments: &Arguments,
+    report: &Report<'_>,
+    named: &BTreeMap<String, String>,
+    mut folder: Folder,
+    interrupt: &Interrupt,
+) -> Result<PathBuf, Failure> {
+    let record = report.run;
+    store_named(&folder, named)?;
+    if record.partial {
+        let aside = format!("{}-partial", record.plan_hash);
+        let partial = begin(arguments, &record.name, &aside, interrupt)?;
+        hand_over(&folder, &partial)?;
+        folder = partial;
+    }
+    store(folder, report, interrupt)
 }
 
 /// Stores the files that the plan named next to the record, which contains the plan.
@@ -210,32 +238,8 @@ fn store_named(folder: &Folder, named: &BTreeMap<String, String>) -> Result<(), 
     named.iter().try_for_each(|(name, content)| {
         let name = Path::new(name).file_name().unwrap_or_default();
         let stored = folder.write(&name.to_string_lossy(), content.as_bytes());
-        stored.map_err(|error| unwritable(&error).effect("the results are lost"))
+        stored.map_err(|error| unwritable(&error).effect(UNSTORED))
     })
-}
-
-/// Stores the record and shows it.
-fn finish(
-    arguments: &Arguments,
-    record: &RunRecord,
-    published: Option<&Published>,
-    mut folder: Folder,
-    interrupt: &Interrupt,
-) -> Result<Outcome, Failure> {
-    if record.partial {
-        let aside = format!("{}-partial", record.plan_hash);
-        let partial = begin(arguments, &record.name, &aside, interrupt)?;
-        hand_over(&folder, &partial)?;
-        folder = partial;
-    }
-    let report = Report::new(record, published);
-    let path = store(folder, &report, interrupt)?;
-    let shown = show(arguments, &report, &path);
-    match interrupt.signal() {
-        // The status of an interrupted run matters more than who reads it.
-        Some(signal) if record.partial || is_cut(record) => Ok(Outcome::Interrupted(signal)),
-        _ => shown.map(|()| Outcome::Done),
-    }
 }
 
 /// Whether the user stopped the further seeds; everything else is complete.
@@ -260,9 +264,19 @@ fn job(arguments: &Arguments, plan: Plan) -> Result<Job, Failure> {
     })
 }
 
-/// Reads the numbers published for the experiment in `folder`, if any.
-fn published(folder: &Path) -> Result<Option<Published>, Failure> {
-    Published::in_folder(folder).map_err(|error| {
+/// Reads the numbers published for the experiment there, if any.
+fn published(place: &Place) -> Result<Option<Published>, Failure> {
+    let published = match place {
+        Place::Directory(directory) => Published::in_folder(directory),
+        Place::BuiltIn(known) => {
+            let text = known
+                .file(Published::FILE_NAME)
+                .map(String::from_utf8_lossy);
+            let published = text.map(|text| Published::parse(&text, &place.plan()));
+            published.transpose()
+        }
+    };
+    published.map_err(|error| {
         Failure::new(error.to_string().trim_end())
             .effect("nothing was run: there would be nothing right to compare with")
             .hint("fix the file, or move it away to run without comparison")
@@ -396,7 +410,7 @@ fn watched<T: Send>(
             .effect("nothing was run")
             .hint("fewer at the same time: `--jobs 1`")
     })?;
-    let on_terminal = std::io::stderr().is_terminal();
+    let on_terminal = output::draws_progress();
     let run = |on_done: &(dyn Fn(&SeriesRecord) + Sync)| pool.install(|| work(on_done));
     // A simulation that detects an internal fault panics; none of its state is used afterwards.
     let result = catch_unwind(AssertUnwindSafe(|| {
@@ -486,8 +500,12 @@ fn hand_over(from: &Folder, to: &Folder) -> Result<(), Failure> {
         }
         Ok(())
     });
-    moved.map_err(|error| Failure::io("move the captures", &error))
+    moved.map_err(|error| Failure::io("move the captures", &error).effect(UNSTORED))
 }
+
+/// What it means if storing fails.
+const UNSTORED: &str =
+    "results were printed and not stored; an earlier result in that place is still there";
 
 /// Writes record and page, and gives the directory its final name.
 fn store(folder: Folder, report: &Report<'_>, interrupt: &Interrupt) -> Result<PathBuf, Failure> {
@@ -497,14 +515,17 @@ fn store(folder: Folder, report: &Report<'_>, interrupt: &Interrupt) -> Result<P
         .and_then(|()| interrupt.committing(|| folder.commit()));
     stored.map_err(|error| {
         unwritable(&error)
-            .effect("the results are lost; an earlier result in that place is still there")
+            .effect(UNSTORED)
             .hint("make room, or run again with another `--out`")
     })
 }
 
-/// Prints the record or the tables.
-fn show(arguments: &Arguments, report: &Report<'_>, folder: &Path) -> Result<(), Failure> {
+/// Prints the record or the tables, and where they are stored.
+fn show(arguments: &Arguments, report: &Report<'_>, folder: Option<&Path>) -> Result<(), Failure> {
     if arguments.json {
+        let Some(folder) = folder else {
+            return output::print_json(report.run);
+        };
         let record = folder.join("run.json");
         let file = File::open(&record);
         let file = file.map_err(|error| Failure::io("read what was just stored", &error))?;
@@ -516,6 +537,8 @@ fn show(arguments: &Arguments, report: &Report<'_>, folder: &Path) -> Result<(),
         (false, true) => report.text_brief(),
         (false, false) => report.text_screen(),
     };
-    text.push_str(&format!("\nstored in {}", folder.display()));
+    if let Some(folder) = folder {
+        text.push_str(&format!("\nstored in {}", folder.display()));
+    }
     output::print(&text)
 }

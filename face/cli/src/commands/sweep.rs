@@ -3,12 +3,12 @@
 //! What was run before is not run again. The question is checked before anything runs, and
 //! every cell is on disk before the first line of a table is printed.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap_complete::engine::ArgValueCompleter;
 use gigatcp_design::address::digest;
 use gigatcp_design::question::Design;
 use gigatcp_design::{Question, Refused, Space};
@@ -22,7 +22,7 @@ use super::{Outcome, show};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::plan_file::PlanFile;
-use crate::{nearest, output, values};
+use crate::{complete, nearest, output, values};
 
 /// What can be typed.
 #[derive(clap::Args, Debug)]
@@ -59,7 +59,7 @@ Examples:
 )]
 pub(crate) struct Arguments {
     /// Name of an experiment (see `gigatcp list`), or path of a plan
-    #[arg(value_name = "NAME|PLAN.toml")]
+    #[arg(value_name = "NAME|PLAN.toml", add = ArgValueCompleter::new(complete::plans))]
     plan: PathBuf,
 
     /// An axis: KEY=LEVELS. May be repeated; the first varies slowest. Replaces an axis of the plan
@@ -107,7 +107,7 @@ pub(crate) struct Arguments {
     metric: Option<String>,
 
     /// Change the plan in all cells: dotted key and value. May be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(long = "set", value_name = "KEY=VALUE", add = ArgValueCompleter::new(complete::changes))]
     overrides: Vec<String>,
 
     /// Sweep only this series. May be repeated
@@ -177,13 +177,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             interrupt.signal().map_or("stopped", |signal| signal.name())
         ));
     }
-    sweep.write_tables().map_err(|error| unwritable(&error))?;
+    let written = sweep.write_tables().map_err(|error| unwritable(&error));
     let view = show::View {
         all: arguments.all,
         plot: arguments.plot,
         ..show::View::default()
     };
+    // What the cells gave is shown even if tables cannot be written.
     let shown = show::show(&sweep, &view, &command());
+    written?;
     if !tables::IS_PARQUET {
         output::say("tables are compressed CSV: this program was built without Parquet");
     }
@@ -342,7 +344,7 @@ fn span(time: Duration) -> String {
 
 /// Says how far the sweep is: each second on a terminal, else each 10 s.
 fn paint(progress: &Progress, began: Instant, is_over: &AtomicBool) {
-    let on_terminal = std::io::stderr().is_terminal();
+    let on_terminal = output::draws_progress();
     let step = Duration::from_secs(if on_terminal { 1 } else { 10 });
     let mut last = Instant::now();
     while !is_over.load(Ordering::Relaxed) {

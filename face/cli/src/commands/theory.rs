@@ -1,9 +1,11 @@
-//! `gigatcp theory`: what the literature expects of a path.
+//! `gigatcp theory`: what a path requires, by the equations of the literature.
 //!
-//! Every figure is an equation of `gigatcp-theory`; this module only evaluates
-//! and aligns them. Rates, times and segment sizes may be given several times
-//! and are combined, so that a scaling law is a row to read along.
+//! The answer comes first: the window, and the settings that allow it. Every figure is an
+//! equation of `gigatcp-theory`; this module only evaluates and aligns them. Rates, times and
+//! segment sizes may be given several times and are combined, so that a scaling law is a row to
+//! read along.
 
+mod buffers;
 mod view;
 
 use gigatcp_report::theory::Questions;
@@ -21,18 +23,20 @@ const MOST_PATHS: usize = 8;
 /// What can be typed.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Work out what the literature expects of a path",
+    about = "Calculate the window, buffers and loss rate that a path requires",
     long_about = "\
-Work out what the literature expects of a path: the window it needs, how long slow start and \
-congestion avoidance take to open it, which loss rate a congestion control can stand at that \
-rate, and how long one loss hurts.
+Calculate what a path requires: the window that one connection needs, the settings that allow it on \
+Linux, FreeBSD, macOS and Windows, the rate that each congestion control reaches at a loss \
+probability, and how long slow start and one loss take.
 
-Rates and segment sizes are of the same layer: with --mss the payload of a segment, --rate is \
-that of payload. --rate, --rtt and --mss may be repeated; every combination is a column. Each row \
-ends with its equation and source.",
+With -v all equations are shown. Rates and segment sizes are of the same layer: with --mss the \
+payload of a segment, --rate is that of payload. --rate, --rtt and --mss may be repeated; every \
+combination is a column. Each row ends with its equation and source.",
     after_help = "\
 Examples:
-  gigatcp theory --rate '10 Gbit/s' --rtt '80 ms' --mss 8948
+  gigatcp theory --rate 10G --rtt 80ms                       which buffers does this path need?
+  gigatcp theory --rate 10G --rtt 80ms --loss 1e-6 --control cubic
+  gigatcp theory --rate '10 Gbit/s' --rtt '80 ms' --mss 8948 -v
   gigatcp theory --rate '1 Gbit/s' --rtt '70 ms' --mss 1460 --mss 4096 --mss 8192
                                        the loss budget grows with the square of the MSS
   gigatcp theory --rate '1 Gbit/s' --rtt '50 ms' --mss 1448 --window '256 KiB' --loss 1e-5
@@ -49,8 +53,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", required = true, value_parser = values::time, allow_hyphen_values = true)]
     rtt: Vec<Duration>,
 
-    /// Bytes of payload in a segment, as in 1448. May be repeated
-    #[arg(long, value_name = "BYTES", required = true, value_parser = values::octets, allow_hyphen_values = true)]
+    /// Bytes of payload in a segment, as in 8948. May be repeated
+    #[arg(long, value_name = "BYTES", default_value = "1448", value_parser = values::octets, allow_hyphen_values = true)]
     mss: Vec<Bytes>,
 
     /// Initial window in segments
@@ -81,6 +85,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "AMOUNT", value_parser = values::amount, allow_hyphen_values = true)]
     data: Vec<Bytes>,
 
+    /// Show only this congestion control. May be repeated
+    #[arg(long, value_name = "NAME", value_parser = ["reno", "cubic", "highspeed", "scalable"])]
+    control: Vec<String>,
+
+    /// Show all equations
+    #[arg(long, short)]
+    verbose: bool,
+
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -104,11 +116,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         windows: &arguments.window,
         transfers: &arguments.data,
     };
-    let view = TheoryView::of(&paths, &questions)?;
+    let mut view = TheoryView::of(&paths, &questions)?;
+    if !arguments.control.is_empty() {
+        view.keep_controls(&arguments.control);
+    }
     if arguments.json {
         output::print_json(&view)?;
     } else {
-        output::print(&view.text())?;
+        output::print(&view.text(arguments.verbose))?;
     }
     Ok(Outcome::Done)
 }

@@ -66,6 +66,14 @@ pub struct Row {
     pub source: String,
 }
 
+impl Section {
+    /// Whether its rows are congestion controls.
+    #[must_use]
+    pub fn is_of_controls(&self) -> bool {
+        ["loss_budget", "after_loss", "between_losses", "at_loss"].contains(&self.key)
+    }
+}
+
 fn row(key: &'static str, what: &'static str, figure: Figure, source: impl Into<String>) -> Row {
     Row {
         key,
@@ -77,21 +85,21 @@ fn row(key: &'static str, what: &'static str, figure: Figure, source: impl Into<
 
 /// All sections for `path`; the same ones in the same order for every path.
 pub fn sections(path: &Path, budget: &PathBudget, questions: &Questions<'_>) -> Vec<Section> {
-    let mut sections = vec![
-        window(budget),
-        opening(path, budget),
+    let Questions {
+        losses,
+        windows,
+        transfers,
+    } = questions;
+    let mut sections = vec![window(budget)];
+    sections.extend(losses.iter().map(|&loss| at_loss(path, loss)));
+    sections.extend(windows.iter().map(|&size| with_window(path, size)));
+    sections.extend(transfers.iter().map(|&data| transfer(path, data)));
+    sections.extend([
         loss_budget(path, budget),
-        between_losses(budget),
         after_loss(path, budget),
-    ];
-    sections.extend(questions.losses.iter().map(|&loss| at_loss(path, loss)));
-    sections.extend(
-        questions
-            .windows
-            .iter()
-            .map(|&size| with_window(path, size)),
-    );
-    sections.extend(questions.transfers.iter().map(|&data| transfer(path, data)));
+        between_losses(budget),
+        opening(path, budget),
+    ]);
     sections
 }
 

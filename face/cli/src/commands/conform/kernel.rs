@@ -1,7 +1,6 @@
 //! Scripts against the kernel of this machine, many side by side.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -107,7 +106,7 @@ fn ask(
     arguments: &Arguments,
 ) -> Result<Vec<judge::Judged>, Failure> {
     let bar = ProgressBar::new(cases.len() as u64).with_style(style());
-    let on_terminal = std::io::stderr().is_terminal();
+    let on_terminal = output::draws_progress();
     let settled = AtomicUsize::new(0);
     let tell = |index: usize, judged: &judge::Judged| {
         bar.inc(1);

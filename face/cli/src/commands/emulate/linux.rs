@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return Ok(Outcome::Told(status));
     }
     let source = Source::of(arguments)?;
-    let found = source.find_aloud(arguments.quiet)?;
+    let found = source.find_aloud()?;
     let config = config(arguments, &found)?;
     let mut control = control(arguments, source, found)?;
     let mut signals = Signals::new([SIGINT, SIGTERM])
@@ -60,6 +60,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut jobs =
         Jobs::new(PidNamespace::new().map_err(|error| privilege::setup_failure(&error))?);
     let emulator = Emulator::start(&config, watch).map_err(|error| failure(&error))?;
+    say_settings(&emulator, arguments.control.as_deref());
     let uplink = arguments.uplink.as_ref();
     let uplink = uplink.map(|interface| uplink::open(&emulator, interface));
     let uplink = uplink.transpose()?;
@@ -67,13 +68,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         jobs.serve(&emulator, server)?;
     }
     let command = jobs.start(&emulator, &arguments.command)?;
-    let ended = attend(
-        arguments,
-        &emulator,
-        control.as_mut(),
-        command,
-        &mut signals,
-    );
+    let ended = attend(&emulator, control.as_mut(), command, &mut signals);
     jobs.end();
     drop(uplink);
     let machine = Side::ALL.map(|side| MachineDrops {
@@ -87,7 +82,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let written = written.map(Written::finish).transpose();
     let snapshot = stopped?;
     let status = ended?;
-    if !arguments.quiet {
+    if !output::is_quiet() {
         output::say(view::summary(&snapshot, machine, &changed).trim_end());
     }
     if let Some(file) = &arguments.json {
@@ -97,7 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         AtomicFile::write(file, format!("{text}\n").as_bytes())?;
     }
     if let (Some(packets), Some(file)) = (written?, &arguments.capture)
-        && !arguments.quiet
+        && !output::is_quiet()
     {
         let packets = counted(packets, "packet");
         output::say(&format!("  {packets} in {}", file.display()));
@@ -120,7 +115,7 @@ fn begin(arguments: &Arguments, place: &Path) -> Result<(Box<dyn Watch>, Written
         out.map_err(|error| said(Failure::io(&format!("write {}", place.display()), &error)))?;
     let begun = Capture::begin_in(out, arguments.side(), arguments.snap_length());
     let (capture, handle) = begun.map_err(|error| said(Failure::caused(&error)))?;
-    Ok((Box::new(capture), Written { file, handle }))
+    Ok((Box::new(capture.in_real_time()), Written { file, handle }))
 }
 
 impl Written {
@@ -168,11 +163,9 @@ fn control(
         Ok(control) => Ok(Some(control)),
         Err(failure) if name.is_some() => Err(failure.effect("nothing was run")),
         Err(failure) => {
-            if !arguments.quiet {
-                failure
-                    .effect("the path cannot be changed while it runs")
-                    .warn();
-            }
+            failure
+                .effect("the path cannot be changed while it runs")
+                .warn();
             Ok(None)
         }
     }
@@ -195,19 +188,19 @@ fn config(arguments: &Arguments, found: &Found) -> Result<EmulatorConfig, Failur
         queue: DEVICE_QUEUE,
         memory: usize::try_from(arguments.memory.as_u64()).unwrap_or(usize::MAX),
         settings: settings?,
+        control: arguments.control.clone(),
         ..EmulatorConfig::default()
     })
 }
 
 /// Waits for the command, shows its progress, and forwards termination signals.
 fn attend(
-    arguments: &Arguments,
     emulator: &Emulator,
     mut control: Option<&mut Control>,
     mut command: Child,
     signals: &mut Signals,
 ) -> Result<u8, Failure> {
-    let mut screen = Screen::new(arguments.quiet);
+    let mut screen = Screen::new();
     let is_from_terminal = std::io::stdin().is_terminal();
     let mut is_asked = false;
     loop {
@@ -248,9 +241,9 @@ struct Screen {
 }
 
 impl Screen {
-    fn new(is_quiet: bool) -> Self {
+    fn new() -> Self {
         Self {
-            is_wanted: !is_quiet && std::io::stderr().is_terminal(),
+            is_wanted: output::draws_progress(),
             before: Snapshot::default(),
             drawn: Instant::now(),
             has_line: false,
@@ -285,9 +278,43 @@ impl Screen {
     }
 }
 
+/// Settings of a namespace that decide most of what TCP does there.
+const TELLING: [&str; 4] = [
+    "tcp_rmem",
+    "tcp_wmem",
+    "tcp_ecn",
+    "tcp_slow_start_after_idle",
+];
+
+/// Prints the settings that connections of the commands begin with.
+fn say_settings(emulator: &Emulator, control: Option<&str>) {
+    let read = |name: &str| {
+        let value = settings::read(&format!("net.ipv4.{name}")).ok()?;
+        Some(value.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let told = emulator.namespace(Side::Client).run(|| {
+        let default = read("tcp_congestion_control");
+        let told = TELLING
+            .iter()
+            .filter_map(|name| Some(format!("{name} {}", read(name)?)));
+        (default, told.collect::<Vec<_>>().join(", "))
+    });
+    if let Ok((default, told)) = told {
+        let control = match (control, default) {
+            (Some(control), _) => format!("{control} (of the route)"),
+            (None, default) => default.unwrap_or_default(),
+        };
+        output::say(&format!("both ends: {control}, {told}"));
+    }
+}
+
 fn failure(error: &EmulatorError) -> Failure {
     match error {
         EmulatorError::Setup(error) if error.step == Step::Setting => setting_failure(error),
+        EmulatorError::Setup(error) if error.step == Step::Control => {
+            let failure = privilege::setup_failure(error);
+            failure.hint(available())
+        }
         EmulatorError::Setup(error) => privilege::setup_failure(error),
         EmulatorError::Hop(_) => Failure::new(error.to_string()).effect("nothing was run"),
         EmulatorError::Stopped(_) => Failure::new(error.to_string())
@@ -295,19 +322,36 @@ fn failure(error: &EmulatorError) -> Failure {
     }
 }
 
-/// A setting that was not taken; what it may be that was meant.
+/// The setting whose values are congestion controls.
+const CONTROL: &str = "net.ipv4.tcp_congestion_control";
+
+/// The congestion controls that this machine's kernel has now.
+fn available() -> String {
+    let available = settings::read("net.ipv4.tcp_available_congestion_control");
+    format!("this kernel has: {}", available.unwrap_or_default())
+}
+
+/// A setting that was not taken: the reason, and what to type instead.
 fn setting_failure(error: &SetupError) -> Failure {
     let failure = privilege::setup_failure(error);
-    let name = error.what.split(" = ").next().unwrap_or_default();
+    let (name, value) = error.what.split_once(" = ").unwrap_or((&error.what, ""));
+    let is_known = settings::read(name);
     match error.cause.kind() {
-        ErrorKind::NotFound | ErrorKind::InvalidInput if settings::read(name).is_err() => {
+        ErrorKind::NotFound if name == CONTROL => failure.hint(available()),
+        ErrorKind::PermissionDenied if name == CONTROL => failure
+            .hint(format!(
+                "the default of a namespace can only be one of net.ipv4.tcp_allowed_congestion_control: {}",
+                settings::read("net.ipv4.tcp_allowed_congestion_control").unwrap_or_default()
+            ))
+            .hint(format!("`--control {value}` sets it for the route between both ends")),
+        ErrorKind::NotFound | ErrorKind::InvalidInput if is_known.is_err() => {
             failure.hint(sysctl::hint(name, &settings::names()))
         }
         ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => failure.hint(
             "that is a setting of the whole machine, which no namespace has of its own: as root type \
              `sysctl -w` before the run",
         ),
-        _ => match settings::read(name) {
+        _ => match is_known {
             Ok(value) => failure.hint(format!("this machine has `{name}={value}`")),
             Err(_) => failure,
         },

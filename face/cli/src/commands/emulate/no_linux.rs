@@ -7,7 +7,7 @@ use crate::failure::Failure;
 
 /// Says that it cannot be done, once the arguments are known to be right.
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    super::path::Source::of(arguments)?.find_aloud(arguments.quiet)?;
+    super::path::Source::of(arguments)?.find_aloud()?;
     Err(Failure::new("there are no network namespaces on this system").hint("run it on Linux"))
 }
 

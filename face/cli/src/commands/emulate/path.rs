@@ -72,9 +72,9 @@ impl Source {
     }
 
     /// Finds the path, and says what of the plan could be meant otherwise.
-    pub(super) fn find_aloud(&self, is_quiet: bool) -> Result<Found, Failure> {
+    pub(super) fn find_aloud(&self) -> Result<Found, Failure> {
         let plan = self.plan(true)?;
-        let series = self.series(&plan, is_quiet)?;
+        let series = self.series(&plan, false)?;
         found(&series.scenario, self.seed.unwrap_or(plan.seed))
     }
 

@@ -1,8 +1,6 @@
 //! What is printed while a test runs: a progress line on a terminal, or the intervals of a form
 //! that has them.
 
-use std::io::IsTerminal;
-
 use gigatcp_meter::tester::{Interval, Outcome, Progress, Request, Role, StreamOutcome};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::number;
@@ -26,7 +24,7 @@ impl<'a> Live<'a> {
             arguments,
             request,
             begun: None,
-            is_terminal: std::io::stderr().is_terminal(),
+            is_terminal: output::draws_progress(),
             has_line: false,
         }
     }

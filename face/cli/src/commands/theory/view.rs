@@ -1,12 +1,18 @@
 //! The figures as a table, one column per path, and as JSON.
 
-use gigatcp_report::theory::{Expected, Questions, Row};
-use gigatcp_theory::{BudgetError, Path};
+use gigatcp_report::theory::{Expected, Questions, Row, Section};
+use gigatcp_theory::{BudgetError, Path, PathBudget};
+use gigatcp_units::Bytes;
+use gigatcp_units::grammar::{human_bytes, human_rate};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::buffers::Buffers;
 use crate::failure::Failure;
 use crate::grid::{Align, grid};
+
+/// Lines shown without `--verbose`, except requested answers.
+const MAX_LINES: usize = 39;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.theory/1";
@@ -17,44 +23,127 @@ pub(super) struct TheoryView {
     schema: &'static str,
     paths: Vec<Map<String, Value>>,
     #[serde(skip)]
-    columns: Vec<Expected>,
+    columns: Vec<Column>,
+}
+
+/// A path and its figures.
+#[derive(Debug)]
+struct Column {
+    bdp: Bytes,
+    segments: f64,
+    expected: Expected,
 }
 
 impl TheoryView {
     /// What is expected of `paths`, and the answers to `questions` for each.
     pub(super) fn of(paths: &[Path], questions: &Questions<'_>) -> Result<Self, Failure> {
-        let columns = paths.iter().map(|path| Expected::of(path, questions));
-        let columns = columns.collect::<Result<Vec<_>, _>>().map_err(refused)?;
+        let mut columns = Vec::new();
+        for path in paths {
+            let budget = PathBudget::new(path).map_err(refused)?;
+            columns.push(Column {
+                bdp: budget.bdp,
+                segments: budget.window,
+                expected: Expected::of(path, questions).map_err(refused)?,
+            });
+        }
         Ok(Self {
             schema: SCHEMA,
-            paths: columns.iter().map(Expected::json).collect(),
+            paths: columns.iter().map(Column::json).collect(),
             columns,
         })
     }
 
-    /// The table.
-    pub(super) fn text(&self) -> String {
+    /// Removes the rows of other congestion controls.
+    pub(super) fn keep_controls(&mut self, names: &[String]) {
+        for column in &mut self.columns {
+            for section in column
+                .expected
+                .sections
+                .iter_mut()
+                .filter(|one| one.is_of_controls())
+            {
+                section
+                    .rows
+                    .retain(|row| names.iter().any(|name| name == row.key));
+            }
+            column
+                .expected
+                .sections
+                .retain(|section| !section.rows.is_empty());
+        }
+        self.paths = self.columns.iter().map(Column::json).collect();
+    }
+
+    /// The answer, the settings, and the table: [`MAX_LINES`] lines, or all of it.
+    pub(super) fn text(&self, is_verbose: bool) -> String {
         let Some(first) = self.columns.first() else {
             return String::new();
         };
-        let mut cells = self.path_lines();
-        for (index, section) in first.sections.iter().enumerate() {
-            cells.push(Vec::new());
-            cells.push(vec![section.title.clone()]);
-            for (number, row) in section.rows.iter().enumerate() {
-                cells.push(self.line(index, number, row));
+        let mut cells = match self.columns.len() {
+            1 => vec![vec![first.answer()]],
+            _ => [self.path_lines(), self.section(0)].concat(),
+        };
+        let largest = self.columns.iter().max_by_key(|column| column.bdp);
+        cells.extend(
+            largest
+                .map(|column| column.settings(self.columns.len() > 1))
+                .unwrap_or_default(),
+        );
+        let is_lossy = first
+            .sections()
+            .iter()
+            .any(|section| section.key == "at_loss");
+        let mut is_cut = false;
+        for (index, section) in first
+            .sections()
+            .iter()
+            .enumerate()
+            .skip(usize::from(!is_verbose || self.columns.len() > 1))
+        {
+            let block = self.section(index);
+            let fits = cells.len() + block.len() < MAX_LINES;
+            let is_wanted = section.question.is_some()
+                || fits
+                    && !(is_lossy && section.key == "loss_budget")
+                    && section.key != "between_losses";
+            if is_verbose || is_wanted {
+                cells.extend(block);
+            } else {
+                is_cut = true;
             }
         }
         let mut columns = vec![Align::Left];
         columns.extend(self.columns.iter().map(|_| Align::Right));
         columns.push(Align::Left);
-        table(&columns, &cells)
+        let mut text = table(&columns, &cells);
+        if is_cut {
+            text.push_str("\nall equations: -v\n");
+        }
+        text
+    }
+
+    /// The lines of a section, after an empty one.
+    fn section(&self, index: usize) -> Vec<Vec<String>> {
+        let section = self
+            .columns
+            .first()
+            .and_then(|column| column.sections().get(index));
+        let Some(section) = section else {
+            return Vec::new();
+        };
+        let rows = section.rows.iter().enumerate();
+        let mut lines = vec![Vec::new(), vec![section.title.clone()]];
+        lines.extend(rows.map(|(number, row)| self.line(index, number, row)));
+        lines
     }
 
     /// What the columns are.
     fn path_lines(&self) -> Vec<Vec<String>> {
         let line = |what: &str, value: fn(&Path) -> String| {
-            let values = self.columns.iter().map(|column| value(&column.path));
+            let values = self
+                .columns
+                .iter()
+                .map(|column| value(&column.expected.path));
             std::iter::once(format!("  {what}")).chain(values).collect()
         };
         vec![
@@ -68,7 +157,7 @@ impl TheoryView {
     fn line(&self, section: usize, number: usize, row: &Row) -> Vec<String> {
         let values = self.columns.iter().map(|column| {
             let row = column
-                .sections
+                .sections()
                 .get(section)
                 .and_then(|s| s.rows.get(number));
             row.map_or_else(String::new, |row| row.figure.text())
@@ -113,4 +202,48 @@ fn refused(error: BudgetError) -> Failure {
     Failure::new(error.to_string())
         .effect("there is nothing to work out")
         .hint(hint)
+}
+
+impl Column {
+    /// The window, in a sentence.
+    fn answer(&self) -> String {
+        let Path { rate, rtt, mss, .. } = self.expected.path;
+        format!(
+            "{rate} over an RTT of {rtt} requires a window of {}: {:.0} segments of {mss}.",
+            human_bytes(self.bdp),
+            self.segments
+        )
+    }
+
+    /// The settings that allow one connection this window; `is_named` says which window.
+    fn settings(&self, is_named: bool) -> Vec<Vec<String>> {
+        let buffers = Buffers::of(self.bdp);
+        let window = match is_named {
+            _ if buffers.exceeds_tcp => "the largest window of TCP".to_owned(),
+            true => format!("a window of {}", human_bytes(self.bdp)),
+            false => "it".to_owned(),
+        };
+        let mut lines = vec![format!(
+            "settings that allow {window} (larger values do too)"
+        )];
+        lines.extend(buffers.lines());
+        if buffers.exceeds_tcp {
+            lines.push(format!(
+                "  TCP's largest window is 1 GiB (RFC 7323): one connection reaches {}",
+                human_rate(Buffers::max_rate(self.expected.path.rtt))
+            ));
+        }
+        let lines = lines.into_iter().map(|line| vec![line]);
+        std::iter::once(Vec::new()).chain(lines).collect()
+    }
+
+    fn json(&self) -> Map<String, Value> {
+        let mut map = self.expected.json();
+        map.insert("buffers".to_owned(), json!(Buffers::of(self.bdp)));
+        map
+    }
+
+    fn sections(&self) -> &[Section] {
+        &self.expected.sections
+    }
 }

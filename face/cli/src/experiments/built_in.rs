@@ -1,0 +1,31 @@
+//! Experiments that are part of the program.
+
+use crate::commands::demo;
+
+/// An experiment that is part of the program.
+#[derive(Debug)]
+pub(crate) struct BuiltIn {
+    /// What `gigatcp run` takes.
+    pub(crate) name: &'static str,
+    /// Its files, by name.
+    pub(crate) files: &'static [(&'static str, &'static [u8])],
+}
+
+/// Every one of them, sorted by name. `build.rs` writes the table.
+pub(crate) const BUILT_IN: &[BuiltIn] = &include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
+
+impl BuiltIn {
+    /// Returns the experiment called `name`, or the plan of `gigatcp demo`.
+    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+        let mut known = BUILT_IN.iter().chain([&demo::PLAN]);
+        known.find(|known| known.name == name)
+    }
+
+    /// Returns the content of the file called `name`.
+    pub(crate) fn file(&self, name: &str) -> Option<&'static [u8]> {
+        let mut files = self.files.iter();
+        files
+            .find(|(known, _)| *known == name)
+            .map(|(_, content)| *content)
+    }
+}
