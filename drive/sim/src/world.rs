@@ -171,9 +171,8 @@ impl World {
         self.now
     }
 
-    /// Runs until every flow is finished, the configured end, or until
-    /// `stop` becomes true. Writes the simulated time in nanoseconds to
-    /// `progress` now and then.
+    /// Runs until every flow is finished, the configured end, or until `stop` becomes true.
+    /// Writes the simulated time in nanoseconds to `progress` now and then.
     pub fn run(&mut self, stop: &AtomicBool, progress: &AtomicU64) -> Ended {
         let ended = self.advance(Instant::FAR_FUTURE, stop, progress);
         ended.unwrap_or(Ended::OutOfTime)
