@@ -38,10 +38,7 @@ fn crowd(clients: u64, streams: u64, seconds: u64) -> ExitCode {
         .into_iter()
         .flat_map(BufRead::lines)
         .map_while(Result::ok);
-    let Some(port) = lines.next() else {
-        eprintln!("the server does not listen");
-        return ExitCode::from(2);
-    };
+    let port = lines.next().unwrap_or_default();
     let begun = Instant::now();
     let words = [
         "client".to_owned(),
@@ -112,14 +109,12 @@ fn server() -> ExitCode {
     println!("{}", server.address().port());
     let (open, most) = (AtomicU64::new(0), AtomicU64::new(0));
     let notify: Arc<Notify> = Arc::new(move |notice: ServerNotice<'_>| match notice {
-        ServerNotice::Interval { interval, .. } => {
-            // The first of a test begins at 0.
-            if interval.start.is_zero() {
-                let streams = interval.streams.len() as u64;
-                let now = open.fetch_add(streams, Ordering::SeqCst) + streams;
-                if now > most.fetch_max(now, Ordering::SeqCst) {
-                    println!("{now} connections open");
-                }
+        // The first interval of a test begins at 0.
+        ServerNotice::Interval { interval, .. } if interval.start.is_zero() => {
+            let streams = interval.streams.len() as u64;
+            let now = open.fetch_add(streams, Ordering::SeqCst) + streams;
+            if now > most.fetch_max(now, Ordering::SeqCst) {
+                println!("{now} connections open");
             }
         }
         ServerNotice::Ended { outcome, end, .. } => {

@@ -112,9 +112,9 @@ pub(super) struct Shared {
 /// Streams of this process, of all its tests.
 static STREAMS: AtomicUsize = AtomicUsize::new(0);
 
-/// Streams that are looked at without longer pauses: with more, looks would take the CPUs from
-/// the data.
-const OFTEN: u32 = 64;
+/// Streams that are looked at without longer pauses. With more, looks would take the CPUs from the
+/// data, and most readings of a test of 10 s would not be kept.
+const OFTEN: u32 = 16;
 
 /// The time between two looks in a process with as many streams as this one has now.
 pub(super) fn spaced(step: Duration) -> Duration {

@@ -13,8 +13,10 @@
 //! the device. For another host this kernel has to forward, and to put its own address in
 //! place of the engine's unless the peer has a route back; no setting of this host is changed here.
 //!
-//! Out of scope: UDP, nuttcp's protocol, type of service, and a server on the engine, whose
-//! listeners have no descriptor to wait for.
+//! Out of scope: UDP, nuttcp's protocol, type of service, and a server on the engine. For that
+//! the engine's listeners lack a descriptor that the server's loop can wait for, connections a
+//! read that does not wait for the cookie, and listeners options that they pass on (window, MSS,
+//! congestion control of a test).
 
 mod reading;
 
