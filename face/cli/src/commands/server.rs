@@ -33,7 +33,7 @@ const PRIVILEGED_PORTS: u16 = 1024;
 #[cfg(target_os = "linux")]
 const MAX_STREAMS: u32 = 128;
 
-/// Descriptors of a server beside those of streams: clients that say nothing, and its own.
+/// Descriptors of a server in addition to those of streams: clients that say nothing, and its own.
 #[cfg(target_os = "linux")]
 const OTHER_DESCRIPTORS: u64 = 1200;
 

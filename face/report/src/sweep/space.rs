@@ -64,24 +64,7 @@ impl SweepReport<'_> {
             svg.shaded_path(&line, shade.at(*mean), &title);
         }
         for (at, (factor, axis)) in factors.iter().zip(&axes).enumerate() {
-            svg.line((x(at), top), (x(at), bottom), "frame");
-            let row = 16.0 + 14.0 * (at % 2) as f64;
-            svg.text(
-                x(at),
-                row,
-                "middle",
-                "head",
-                &self.grid.scales[*factor].name,
-            );
-            let labels = self.grid.scales[*factor].labels.iter().enumerate();
-            let mut last = f64::INFINITY;
-            for (level, label) in labels {
-                let y = axis.at(self.height(*factor, level as u32));
-                if (last - y).abs() >= 13.0 {
-                    svg.text(x(at) + 5.0, y + 4.0, "start", "", label);
-                    last = y;
-                }
-            }
+            self.upright(&mut svg, *factor, axis, (x(at), top, bottom), at % 2);
         }
         let at = x(factors.len());
         svg.line((at, top), (at, bottom), "frame");
@@ -104,6 +87,28 @@ impl SweepReport<'_> {
             ));
         }
         Some(plot("parallel", caption, &svg))
+    }
+
+    /// Draws an axis of parallel coordinates with its levels; names alternate between two rows.
+    fn upright(
+        &self,
+        svg: &mut Svg,
+        factor: usize,
+        axis: &Axis,
+        (x, top, bottom): (f64, f64, f64),
+        row: usize,
+    ) {
+        let scale = &self.grid.scales[factor];
+        svg.line((x, top), (x, bottom), "frame");
+        svg.text(x, 16.0 + 14.0 * row as f64, "middle", "head", &scale.name);
+        let mut last = f64::INFINITY;
+        for (level, label) in scale.labels.iter().enumerate() {
+            let y = axis.at(self.height(factor, level as u32));
+            if (last - y).abs() >= 13.0 {
+                svg.text(x + 5.0, y + 4.0, "start", "", label);
+                last = y;
+            }
+        }
     }
 
     /// The height of a level along its axis: its number, or its place among the levels.
@@ -163,33 +168,7 @@ impl SweepReport<'_> {
             );
             svg.tile(corner, (size + 0.3, size + 0.3), shade.at(*mean), &title);
         }
-        let labels = &self.grid.scales[across.factor].labels;
-        let x = Axis::new(&across.places, across.is_log, left, left + side);
-        let mut end = f64::NEG_INFINITY;
-        for (place, label) in across.places.iter().zip(labels) {
-            let half = 3.6 * label.chars().count() as f64;
-            if x.at(*place) - half > end + 6.0 {
-                svg.text(x.at(*place), top + side + 18.0, "middle", "", label);
-                end = x.at(*place) + half;
-            }
-        }
-        svg.text(
-            left + side / 2.0,
-            top + side + 40.0,
-            "middle",
-            "head",
-            names[0],
-        );
-        let labels = &self.grid.scales[up.factor].labels;
-        let y = Axis::new(&up.places, up.is_log, top + side, top);
-        let mut last = f64::INFINITY;
-        for (place, label) in up.places.iter().zip(labels) {
-            if (last - y.at(*place)).abs() >= 13.0 {
-                svg.text(left - 6.0, y.at(*place) + 4.0, "end", "", label);
-                last = y.at(*place);
-            }
-        }
-        svg.text(8.0, 14.0, "start", "head", names[1]);
+        self.surface_labels(&mut svg, [across, up], (left, top, side));
         let ends = all
             .iter()
             .fold((f64::INFINITY, f64::NEG_INFINITY), |ends, one| {
@@ -210,5 +189,35 @@ impl SweepReport<'_> {
             surface.degrees_of_freedom
         );
         Some(plot("surface", caption, &svg))
+    }
+
+    /// Labels of the two axes of a response surface.
+    fn surface_labels(
+        &self,
+        svg: &mut Svg,
+        [across, up]: [&Numeric; 2],
+        (left, top, side): (f64, f64, f64),
+    ) {
+        let [below, beyond] = [across, up].map(|one| &self.grid.scales[one.factor]);
+        let x = Axis::new(&across.places, across.is_log, left, left + side);
+        let mut end = f64::NEG_INFINITY;
+        for (place, label) in across.places.iter().zip(&below.labels) {
+            let half = 3.6 * label.chars().count() as f64;
+            if x.at(*place) - half > end + 6.0 {
+                svg.text(x.at(*place), top + side + 18.0, "middle", "", label);
+                end = x.at(*place) + half;
+            }
+        }
+        let middle = left + side / 2.0;
+        svg.text(middle, top + side + 40.0, "middle", "head", &below.name);
+        let y = Axis::new(&up.places, up.is_log, top + side, top);
+        let mut last = f64::INFINITY;
+        for (place, label) in up.places.iter().zip(&beyond.labels) {
+            if (last - y.at(*place)).abs() >= 13.0 {
+                svg.text(left - 6.0, y.at(*place) + 4.0, "end", "", label);
+                last = y.at(*place);
+            }
+        }
+        svg.text(8.0, 14.0, "start", "head", &beyond.name);
     }
 }

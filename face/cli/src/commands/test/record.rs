@@ -163,7 +163,7 @@ fn flow(
     }
 }
 
-/// What this end does not know of a stream: not zero, though the record says so.
+/// Counters of a stream that are unknown at this end: not zero, though the record says so.
 fn unavailable(retransmits: Option<u64>, last: Option<&Reading>) -> Vec<String> {
     let always = [
         "fast_retransmits",
