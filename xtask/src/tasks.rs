@@ -195,12 +195,14 @@ pub const TASKS: [Task; 16] = [
     Task {
         name: "proof",
         forms: &[(
-            "[--kernels DIR] [--doctor]",
+            "[--kernels DIR] [--doctor] [--responses]",
             &[
                 "the gradings that take too long for CI;",
                 "each result is kept in docs/grade*.txt;",
                 "--doctor: what `gigatcp doctor` states, alone",
-                "(docs/doctor.txt); needs root",
+                "(docs/doctor.txt); needs root;",
+                "--responses: long runs of the congestion",
+                "controls, alone (docs/responses.txt)",
             ],
         )],
         run: proof::run,
