@@ -3,8 +3,9 @@
 //! Each keeps its result in `docs/`, so that the difference to the last one shows. With
 //! `--kernels DIR` captures of kernels (`cargo xtask grade --make`) are graded as well;
 //! without it that part is named as not run. What `gigatcp doctor` states is compared with tests in
-//! network namespaces; `--doctor` does that alone. Sweeps of the Python module run on dask and MPI.
-//! First the command line is checked for other systems; `--targets` does that alone.
+//! network namespaces; `--doctor` does that alone. `--responses` runs the congestion controls alone
+//! for 10^9 packets and more, next to their response functions. Sweeps of the Python module run on
+//! dask and MPI. First the command line is checked for other systems; `--targets` does that alone.
 
 use std::fs;
 use std::path::Path;
@@ -40,11 +41,15 @@ const TARGETS: [&str; 3] = [
 
 /// Runs all of them; stops at the first that cannot be run.
 pub fn run(words: &[String]) -> Result<(), Failed> {
-    if words.iter().any(|word| word == "--doctor") {
+    let has = |part: &str| words.iter().any(|word| word == part);
+    if has("--doctor") {
         return doctor();
     }
+    if has("--responses") {
+        return responses();
+    }
     targets()?;
-    if words.iter().any(|word| word == "--targets") {
+    if has("--targets") {
         return Ok(());
     }
     let directory = words
@@ -56,6 +61,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     for text in WORLDS.iter().chain(&TESTER) {
         graded(text)?;
     }
+    responses()?;
     let Some(directory) = directory else {
         println!("not run: captures of kernels (--kernels DIR)");
         graded("--metamorphic --seeds 1 --write")?;
@@ -90,8 +96,18 @@ fn targets() -> Result<(), Failed> {
 
 /// The costs that `gigatcp doctor` states and the gain of its first advice, next to tests.
 fn doctor() -> Result<(), Failed> {
-    println!("\n== doctor");
-    let example = process::build_example("gigatcp-interop", "doctor", "release")?;
+    kept("gigatcp-interop", "doctor")
+}
+
+/// The mean windows of the congestion controls at loss rates down to 1e-8.
+fn responses() -> Result<(), Failed> {
+    kept("gigatcp-tcp", "responses")
+}
+
+/// Runs an example and keeps what it prints in `docs/`, under its name.
+fn kept(package: &str, name: &str) -> Result<(), Failed> {
+    println!("\n== {name}");
+    let example = process::build_example(package, name, "release")?;
     let mut text = String::new();
     let ended = process::run_lines(Command::new(example), |line| {
         println!("{line}");
@@ -101,7 +117,7 @@ fn doctor() -> Result<(), Failed> {
     if ended.code() == Some(2) {
         return Err(Failed::Usage("nothing was tested (see above)".into()));
     }
-    let file = top().join("docs/doctor.txt");
+    let file = top().join(format!("docs/{name}.txt"));
     fs::write(&file, text)
         .map_err(|error| Failed::Usage(format!("cannot write {}: {error}", file.display())))?;
     match ended.success() {

@@ -195,13 +195,15 @@ pub const TASKS: [Task; 17] = [
     Task {
         name: "proof",
         forms: &[(
-            "[--kernels DIR] [--doctor]",
+            "[--kernels DIR] [--doctor] [--responses]",
             &[
                 "the gradings that take too long for CI;",
                 "each result is kept in docs/grade*.txt; the Python",
                 "module on dask and MPI;",
                 "--doctor: what `gigatcp doctor` states, alone",
-                "(docs/doctor.txt); needs root",
+                "(docs/doctor.txt); needs root;",
+                "--responses: long runs of the congestion",
+                "controls, alone (docs/responses.txt)",
             ],
         )],
         run: proof::run,
