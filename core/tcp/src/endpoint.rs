@@ -395,6 +395,8 @@ impl<P: Payload> Endpoint<P> {
         let due = slot.connection.poll_timeout().min(orphan_at);
         if slot.connection.state() == State::Closed {
             self.wheel.set(number, Instant::FAR_FUTURE);
+            // The name is free, though the application may still read.
+            self.demux.table_mut().hide(number);
             self.remove_if_released(number);
         } else {
             self.wheel.set(number, due);

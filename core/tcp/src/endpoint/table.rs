@@ -85,16 +85,24 @@ impl Table {
         number
     }
 
-    /// Takes back a connection's number.
-    pub fn remove(&mut self, number: u32) {
-        let Some(name) = self.names.get_mut(number as usize).and_then(Option::take) else {
+    /// A connection is not found by its name any more; it keeps name and number.
+    pub fn hide(&mut self, number: u32) {
+        let Some(name) = self.name(number) else {
             return;
         };
-        let is_it = |found: &u32| *found == number;
-        if let Ok(entry) = self.numbers.find_entry(hash(&self.secret, &name), is_it) {
+        let hash = hash(&self.secret, name);
+        if let Ok(entry) = self.numbers.find_entry(hash, |found| *found == number) {
             entry.remove();
         }
-        self.free.push(number);
+    }
+
+    /// Takes back a connection's number.
+    pub fn remove(&mut self, number: u32) {
+        self.hide(number);
+        let name = self.names.get_mut(number as usize);
+        if name.and_then(Option::take).is_some() {
+            self.free.push(number);
+        }
     }
 
     /// Every number in use, in order.
@@ -153,9 +161,10 @@ mod tests {
         assert_eq!(table.find(&name(1)), Some(new));
         table.remove(old);
         assert_eq!(table.find(&name(1)), Some(new));
-        assert_eq!(table.name(new), Some(&name(1)));
-        table.remove(new);
+        table.hide(new);
         assert_eq!(table.find(&name(1)), None);
+        assert_eq!((table.name(new), table.len()), (Some(&name(1)), 1));
+        table.remove(new);
         assert!(table.is_empty());
     }
 }
