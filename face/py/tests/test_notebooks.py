@@ -13,5 +13,6 @@ def test_a_notebook_runs_from_top_to_bottom(file: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(file, as_version=4)
     nbformat.validate(notebook)
     assert all(not cell.get("outputs") for cell in notebook.cells), "stored without outputs"
-    client = nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": file.parent}})
+    # Generous: a busy machine takes long to start a kernel.
+    client = nbclient.NotebookClient(notebook, timeout=600, startup_timeout=300, resources={"metadata": {"path": file.parent}})
     client.execute()
