@@ -436,11 +436,11 @@ mod tests {
 
     #[test]
     fn a_directory_fails_above_its_number_and_warns_below_it() {
-        let page = File::new("docs/a.md", "a folder, a folder\n");
-        assert_eq!(rules("docs = 2").check(&[page.clone()]), []);
-        let above = rules("docs = 1").check(&[page.clone()]);
+        let pages = [File::new("docs/a.md", "a folder, a folder\n")];
+        assert_eq!(rules("docs = 2").check(&pages), []);
+        let above = rules("docs = 1").check(&pages);
         assert!(above.len() == 2 && above[0].fatal);
-        let below = rules("docs = 3").check(&[page]);
+        let below = rules("docs = 3").check(&pages);
         assert!(below.len() == 1 && !below[0].fatal);
         assert_eq!(directory("core/tcp/src/a.rs"), "core/tcp");
         assert_eq!(directory("README.md"), "README.md");
