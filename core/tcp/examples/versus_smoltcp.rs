@@ -234,7 +234,7 @@ mod engine {
         let mut packets = Vec::new();
         let (mut written, mut read) = (0, 0);
         while read < task.bytes {
-            now = now + Duration::from_micros(10);
+            now += Duration::from_micros(10);
             sender.tcp.handle_timeout(now);
             receiver.tcp.handle_timeout(now);
             while sender.tcp.state() == State::Established

@@ -84,7 +84,7 @@ proptest! {
             prop_assert_eq!(segment.flags.contains(Flags::CWR), index == 0 && had(Flags::CWR));
             prop_assert!(segment.flags.contains(Flags::ACK));
             prop_assert_eq!(segment.ecn, made.ecn);
-            payload.extend_from_slice(&segment.payload);
+            payload.extend_from_slice(segment.payload);
         }
         prop_assert_eq!(payload, made.payload());
     }

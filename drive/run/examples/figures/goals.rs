@@ -7,9 +7,8 @@
 //!   1997). Two more models are listed with it, because that law is of windows
 //!   that grow without pause: Padhye et al. 1998 knows timeouts; the ideal in
 //!   rounds repairs everything in one round in which its window does not grow,
-//! the minimum that RFC 5681 and 6675 allow. * One packet in ten reordered by up to half an RTT: 95
-//! % of the same
-//!   path without.
+//!   the minimum that RFC 5681 and 6675 allow.
+//! * One packet in ten reordered by up to half an RTT: 95 % of the same path without.
 //! * 66 ms, 0.003 % lost, slight reordering: 90 % of what the loss alone leaves,
 //!   and at most twice as many retransmissions as losses.
 //!
