@@ -21,6 +21,8 @@ pub struct SendBuffer<P> {
     start: u64,
     /// Offset after the newest octet written.
     end: u64,
+    /// The piece in which the last slice began: the next one mostly begins there too.
+    cursor: usize,
     /// Most octets kept.
     capacity: u64,
     records: Records,
@@ -33,6 +35,7 @@ impl<P: Payload> SendBuffer<P> {
             pieces: VecDeque::new(),
             start: 1,
             end: 1,
+            cursor: 0,
             capacity,
             records: Records::default(),
         }
@@ -116,9 +119,10 @@ impl<P: Payload> SendBuffer<P> {
             let piece_end = *offset + piece.len() as u64;
             if piece_end <= una {
                 self.pieces.pop_front();
+                self.cursor = self.cursor.saturating_sub(1);
             } else {
                 if *offset < una {
-                    *piece = piece.split_off((una - *offset) as usize);
+                    piece.advance((una - *offset) as usize);
                     *offset = una;
                 }
                 break;
@@ -127,36 +131,44 @@ impl<P: Payload> SendBuffer<P> {
     }
 
     /// The octets from `from` up to `to`, both inside the buffer.
-    pub fn slice(&self, from: u64, to: u64) -> P {
+    pub fn slice(&mut self, from: u64, to: u64) -> P {
         debug_assert!(self.start <= from && from <= to && to <= self.end);
         if from == to {
             return P::default();
         }
+        if let Some((offset, piece)) = self.pieces.get(self.cursor)
+            && *offset <= from
+            && to <= offset + piece.len() as u64
+        {
+            return cut(piece, *offset, from, to);
+        }
+        self.slice_anywhere(from, to)
+    }
+
+    #[cold]
+    fn slice_anywhere(&mut self, from: u64, to: u64) -> P {
         let first = self.pieces.partition_point(|(offset, _)| *offset <= from) - 1;
+        self.cursor = first;
         let (offset, piece) = &self.pieces[first];
         if to <= offset + piece.len() as u64 {
-            return cut(piece.clone(), *offset, from, to);
+            return cut(piece, *offset, from, to);
         }
-        // A segment over several writes: collect the parts, copy once.
+        // A segment over several writes.
         let parts: Vec<P> = self
             .pieces
             .range(first..)
             .take_while(|(offset, _)| *offset < to)
-            .map(|(offset, piece)| cut(piece.clone(), *offset, from, to))
+            .map(|(offset, piece)| cut(piece, *offset, from, to))
             .collect();
         P::concat(&parts)
     }
 }
 
 /// The part of `piece` (which starts at `offset`) between `from` and `to`.
-fn cut<P: Payload>(mut piece: P, offset: u64, from: u64, to: u64) -> P {
-    if to < offset + piece.len() as u64 {
-        let _after = piece.split_off((to - offset) as usize);
-    }
-    if from > offset {
-        piece = piece.split_off((from - offset) as usize);
-    }
-    piece
+#[inline]
+fn cut<P: Payload>(piece: &P, offset: u64, from: u64, to: u64) -> P {
+    let start = from.saturating_sub(offset) as usize;
+    piece.slice(start, piece.len().min((to - offset) as usize))
 }
 
 #[cfg(test)]
@@ -189,5 +201,9 @@ mod tests {
         assert_eq!(buffer.slice(5, 15), phantom(4, 10));
         assert_eq!(buffer.slice(11, 21), phantom(10, 10));
         assert_eq!(buffer.slice(1, 11), phantom(0, 10));
+        // Wherever the slice before it was, and what was released since.
+        buffer.release(11);
+        assert_eq!(buffer.slice(12, 15), phantom(11, 3));
+        assert_eq!(buffer.slice(11, 21), phantom(10, 10));
     }
 }
