@@ -22,6 +22,8 @@ pub struct SendBuffer<P> {
     start: u64,
     /// Offset after the newest octet written.
     end: u64,
+    /// The piece in which the last slice began: the next one mostly begins there too.
+    cursor: usize,
     /// Most octets kept.
     capacity: u64,
     records: Records,
@@ -34,6 +36,7 @@ impl<P: Payload> SendBuffer<P> {
             pieces: VecDeque::new(),
             start: 1,
             end: 1,
+            cursor: 0,
             capacity,
             records: Records::default(),
         }
@@ -117,9 +120,10 @@ impl<P: Payload> SendBuffer<P> {
             let piece_end = *offset + piece.len() as u64;
             if piece_end <= una {
                 self.pieces.pop_front();
+                self.cursor = self.cursor.saturating_sub(1);
             } else {
                 if *offset < una {
-                    *piece = piece.split_off((una - *offset) as usize);
+                    piece.advance((una - *offset) as usize);
                     *offset = una;
                 }
                 break;
@@ -128,37 +132,45 @@ impl<P: Payload> SendBuffer<P> {
     }
 
     /// The octets of a range inside the buffer.
-    pub fn slice(&self, octets: Range<u64>) -> P {
+    pub fn slice(&mut self, octets: Range<u64>) -> P {
         let (from, to) = (octets.start, octets.end);
         debug_assert!(self.start <= from && from <= to && to <= self.end);
         if from == to {
             return P::default();
         }
+        if let Some((offset, piece)) = self.pieces.get(self.cursor)
+            && *offset <= from
+            && to <= offset + piece.len() as u64
+        {
+            return cut(piece, *offset, from, to);
+        }
+        self.slice_anywhere(from, to)
+    }
+
+    #[cold]
+    fn slice_anywhere(&mut self, from: u64, to: u64) -> P {
         let first = self.pieces.partition_point(|(offset, _)| *offset <= from) - 1;
+        self.cursor = first;
         let (offset, piece) = &self.pieces[first];
         if to <= offset + piece.len() as u64 {
-            return cut(piece.clone(), *offset, &octets);
+            return cut(piece, *offset, from, to);
         }
-        // A segment over several writes: collect the parts, copy once.
+        // A segment over several writes.
         let parts: Vec<P> = self
             .pieces
             .range(first..)
             .take_while(|(offset, _)| *offset < to)
-            .map(|(offset, piece)| cut(piece.clone(), *offset, &octets))
+            .map(|(offset, piece)| cut(piece, *offset, from, to))
             .collect();
         P::concat(&parts)
     }
 }
 
-/// The part of `piece` (which starts at `offset`) inside `octets`.
-fn cut<P: Payload>(mut piece: P, offset: u64, octets: &Range<u64>) -> P {
-    if octets.end < offset + piece.len() as u64 {
-        let _after = piece.split_off((octets.end - offset) as usize);
-    }
-    if octets.start > offset {
-        piece = piece.split_off((octets.start - offset) as usize);
-    }
-    piece
+/// The part of `piece` (which starts at `offset`) between `from` and `to`.
+#[inline]
+fn cut<P: Payload>(piece: &P, offset: u64, from: u64, to: u64) -> P {
+    let start = from.saturating_sub(offset) as usize;
+    piece.slice(start, piece.len().min((to - offset) as usize))
 }
 
 #[cfg(test)]
@@ -191,5 +203,9 @@ mod tests {
         assert_eq!(buffer.slice(5..15), phantom(4, 10));
         assert_eq!(buffer.slice(11..21), phantom(10, 10));
         assert_eq!(buffer.slice(1..11), phantom(0, 10));
+        // Wherever the slice before it was, and what was released since.
+        buffer.release(11);
+        assert_eq!(buffer.slice(12..15), phantom(11, 3));
+        assert_eq!(buffer.slice(11..21), phantom(10, 10));
     }
 }

@@ -25,6 +25,10 @@ pub struct Octets {
     /// Empty only where there is nothing.
     head: Bytes,
     /// What follows, none of it empty; `None` if nothing does.
+    #[allow(
+        clippy::box_collection,
+        reason = "few have it, and all are moved about: one word instead of four"
+    )]
     more: Option<Box<VecDeque<Bytes>>>,
 }
 

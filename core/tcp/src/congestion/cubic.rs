@@ -106,6 +106,13 @@ struct Saved {
     stage: Option<Stage>,
 }
 
+/// Windows in octets.
+#[derive(Clone, Copy, Default, Debug)]
+struct Windows {
+    cwnd: u64,
+    ssthresh: u64,
+}
+
 /// The CUBIC control.
 #[derive(Clone, Debug)]
 pub struct Cubic {
@@ -114,6 +121,8 @@ pub struct Cubic {
     cwnd: f64,
     /// Slow-start threshold, segments; infinite while unset.
     ssthresh: f64,
+    /// Both in octets, which are read several times per segment.
+    octets: Windows,
     /// cwnd just before the last reduction, segments.
     cwnd_prior: f64,
     /// Plateau of the next stage; absent where its own start is to be used.
@@ -138,7 +147,7 @@ impl Cubic {
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let smss = config.smss.max(1);
-        Self {
+        let mut control = Self {
             smss,
             cwnd: (config.initial_window.as_u64() as f64 / f64::from(smss)).max(1.0),
             ssthresh: match config.initial_ssthresh {
@@ -154,8 +163,26 @@ impl Cubic {
             abe: config.abe,
             opening: SlowStartState::new(config),
             gate: Gate::default(),
+            octets: Windows::default(),
             saved: None,
-        }
+        };
+        control.settle();
+        control
+    }
+
+    /// The windows have changed.
+    #[inline]
+    fn settle(&mut self) {
+        self.settle_cwnd();
+        self.octets.ssthresh = self.octets(self.ssthresh);
+    }
+
+    /// The window alone has changed.
+    #[inline]
+    fn settle_cwnd(&mut self) {
+        // No window reaches 2^63 octets, and a signed conversion takes half the
+        // instructions of `octets`.
+        self.octets.cwnd = (self.cwnd * f64::from(self.smss) + 0.5) as i64 as u64;
     }
 
     fn octets(&self, segments: f64) -> u64 {
@@ -255,13 +282,15 @@ impl Cubic {
 
 impl CongestionControl for Cubic {
     fn cwnd(&self) -> Bytes {
-        // Requested several times per segment. No window reaches 2^63 octets, and
-        // a signed conversion takes half the instructions of `octets`.
-        Bytes::new((self.cwnd * f64::from(self.smss) + 0.5) as i64 as u64)
+        Bytes::new(self.octets.cwnd)
     }
 
     fn ssthresh(&self) -> Bytes {
-        Bytes::new(self.octets(self.ssthresh))
+        Bytes::new(self.octets.ssthresh)
+    }
+
+    fn is_in_slow_start(&self) -> bool {
+        self.octets.cwnd < self.octets.ssthresh
     }
 
     fn on_ack(&mut self, ack: &Ack) {
@@ -271,11 +300,13 @@ impl CongestionControl for Cubic {
         }
         if self.is_in_slow_start() {
             self.open(ack);
+            self.settle();
             if !self.is_in_slow_start() {
                 self.begin_stage(ack.now);
             }
         } else if passage == Passage::Opens {
             self.avoid(ack);
+            self.settle_cwnd();
         }
     }
 
@@ -291,6 +322,7 @@ impl CongestionControl for Cubic {
         self.gate.on_congestion(event.kind);
         self.opening.on_congestion(event.kind);
         self.reduce(event);
+        self.settle();
     }
 
     fn on_recovery_end(&mut self, now: Instant) {
@@ -307,6 +339,7 @@ impl CongestionControl for Cubic {
             // to the same plateau anew.
             self.cwnd = restart;
             self.stage = None;
+            self.settle();
         }
     }
 
@@ -328,6 +361,7 @@ impl CongestionControl for Cubic {
         // A plateau that was never in use is none.
         self.w_max = self.w_max.map(|w_max| w_max.min(2.0 * most));
         self.last_w_max = self.last_w_max.min(2.0 * most);
+        self.settle();
         self.on_idle_restart(now, bounds.cwnd_at_most);
     }
 
@@ -356,6 +390,7 @@ impl CongestionControl for Cubic {
         });
         self.smss = smss;
         self.opening.set_smss(smss);
+        self.settle();
     }
 
     fn undo(&mut self, _now: Instant) {
@@ -372,6 +407,7 @@ impl CongestionControl for Cubic {
             self.stage = saved.stage;
         }
         self.ssthresh = self.ssthresh.max(saved.ssthresh);
+        self.settle();
         self.opening.on_undo();
         self.gate.on_undo();
     }

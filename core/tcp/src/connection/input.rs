@@ -56,7 +56,7 @@ impl<P: Payload> Connection<P> {
             if ack <= self.snd.una || ack > self.snd.nxt || !self.recovery.is_quiet() {
                 return false;
             }
-            self.remember_timestamp(now, segment);
+            self.remember_timestamp_at(now, self.rcv.nxt, segment);
             self.handle_ack(now, received.at, ack, segment);
             self.note_network(now, segment);
             return true;
@@ -73,7 +73,7 @@ impl<P: Payload> Connection<P> {
         {
             return false;
         }
-        self.remember_timestamp(now, segment);
+        self.remember_timestamp_at(now, self.rcv.nxt, segment);
         self.note_network(now, segment);
         self.take_expected_data(now, segment);
         true
@@ -91,9 +91,15 @@ impl<P: Payload> Connection<P> {
 
     #[inline]
     fn remember_timestamp(&mut self, now: Instant, segment: &Segment<P>) {
-        if let (Some(clock), Some(stamps)) = (&mut self.timestamps, segment.options.timestamps)
-            && let Some(seq) = self.rcv.offset_of(segment.seq)
-        {
+        if let Some(seq) = self.rcv.offset_of(segment.seq) {
+            self.remember_timestamp_at(now, seq, segment);
+        }
+    }
+
+    /// The same where the offset of the segment is known.
+    #[inline]
+    fn remember_timestamp_at(&mut self, now: Instant, seq: u64, segment: &Segment<P>) {
+        if let (Some(clock), Some(stamps)) = (&mut self.timestamps, segment.options.timestamps) {
             clock.on_segment(now, stamps.val, seq, self.rcv.last_ack_sent);
         }
     }

@@ -77,6 +77,8 @@ impl<P: Payload> Connection<P> {
         let flags = flags | self.ecn.flags_of_data(fresh);
         let segments = match reason {
             SendReason::PathMtuProbe => 1,
+            // The usual case without a division.
+            _ if len <= u64::from(self.smss) => u64::from(len > 0),
             _ => len.div_ceil(u64::from(self.smss)),
         };
         self.counters.data_segments_sent += segments;

@@ -33,6 +33,10 @@ impl Scoreboard {
             revealed.note_original(offset);
         }
         self.una = una;
+        if !karn && !any_sacked && self.lost.is_empty() {
+            self.pop_delivered(una, revealed);
+            return;
+        }
         while let Some(front) = self.flight.front_mut() {
             if front.start >= una {
                 break;
@@ -64,6 +68,32 @@ impl Scoreboard {
         if karn {
             revealed.note_resent(self.retransmitted.take(0..una));
             self.twice.remove_below(una);
+        }
+    }
+
+    /// The usual acknowledgment: everything below `una` was sent once, and nothing is known
+    /// about it. The newest of it was sent last.
+    #[inline]
+    fn pop_delivered(&mut self, una: u64, revealed: &mut Revealed) {
+        let mut newest = None;
+        while let Some(front) = self.flight.front_mut() {
+            if front.start >= una {
+                break;
+            }
+            if revealed.oldest_sent_at.is_none() {
+                revealed.oldest_sent_at = Some(front.state.sent_at);
+            }
+            if front.end > una {
+                front.start = una;
+                newest = Some((*front, una));
+                break;
+            }
+            revealed.transmissions += 1;
+            newest = self.flight.pop_front().map(|sent| (sent, sent.end));
+        }
+        if let Some((sent, end)) = newest {
+            revealed.newest_sent_at = Some(sent.state.sent_at);
+            revealed.note_delivery(&sent, end);
         }
     }
 
