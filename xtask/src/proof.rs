@@ -3,12 +3,12 @@
 //! Each keeps its result in `docs/`, so that the difference to the last one shows. With
 //! `--kernels DIR` captures of kernels (`cargo xtask grade --make`) are graded as well;
 //! without it that part is named as not run. What `gigatcp doctor` states is compared with tests in
-//! network namespaces; `--doctor` does that alone.
+//! network namespaces; `--doctor` does that alone. `--deb` installs the package of Debian in a clean root.
 
 use std::fs;
 use std::process::Command;
 
-use crate::{Failed, grade, process, top};
+use crate::{Failed, grade, installed, process, top};
 
 /// The gradings of simulated worlds.
 const WORLDS: [&str; 6] = [
@@ -33,6 +33,9 @@ const TESTER: [&str; 2] = [
 pub fn run(words: &[String]) -> Result<(), Failed> {
     if words.iter().any(|word| word == "--doctor") {
         return doctor();
+    }
+    if words.iter().any(|word| word == "--deb") {
+        return installed::run();
     }
     let directory = words
         .iter()

@@ -4,8 +4,8 @@
 //! without its usage.
 
 use crate::{
-    Failed, bench, bench_live, ci, controls_table, duel, fink_today, fuzz, grade, ledger, live,
-    proof, record_doc, swarm, tidy,
+    Failed, bench, bench_live, ci, controls_table, dist, docs, duel, fink_today, fuzz, grade,
+    ledger, live, proof, record_doc, swarm, tidy,
 };
 
 /// Column in which explanations begin.
@@ -22,7 +22,7 @@ pub struct Task {
 }
 
 /// Every task.
-pub const TASKS: [Task; 16] = [
+pub const TASKS: [Task; 18] = [
     Task {
         name: "ci",
         forms: &[("", &["everything a change must pass"])],
@@ -195,15 +195,40 @@ pub const TASKS: [Task; 16] = [
     Task {
         name: "proof",
         forms: &[(
-            "[--kernels DIR] [--doctor]",
+            "[--kernels DIR] [--doctor] [--deb]",
             &[
                 "the gradings that take too long for CI;",
                 "each result is kept in docs/grade*.txt;",
                 "--doctor: what `gigatcp doctor` states, alone",
-                "(docs/doctor.txt); needs root",
+                "(docs/doctor.txt); needs root;",
+                "--deb: the package of `dist` in a clean root",
             ],
         )],
         run: proof::run,
+    },
+    Task {
+        name: "docs",
+        forms: &[(
+            "",
+            &[
+                "docs/ as a book, with a reference generated",
+                "from the program; target/book",
+            ],
+        )],
+        run: |words| alone("docs", words).and_then(|()| docs::run()),
+    },
+    Task {
+        name: "dist",
+        forms: &[(
+            "[--twice] [--program FILE]",
+            &[
+                "static program, .deb, checksums, libraries;",
+                "target/packages;",
+                "--twice: builds again elsewhere and compares;",
+                "--program: packs a program that was built",
+            ],
+        )],
+        run: dist::run,
     },
     Task {
         name: "record-doc",
