@@ -16,6 +16,8 @@
 //! | `grade` | how often `gigatcp why` finds the known cause of a simulated capture, or of one of the kernel |
 //! | `proof` | the gradings that take too long for CI, each kept in `docs/` |
 //! | `python` | the wheel of the Python module, and its tests |
+//! | `docs` | the pages as a book, with a reference generated from the program |
+//! | `dist` | the program as others install it |
 //! | `record-doc` | writes the tables of `docs/run-json.md` from the types |
 //! | `controls-table` | puts an experiment's series under every congestion control into its README |
 //! | `swarm` | random worlds, and what must hold in each |
@@ -33,12 +35,17 @@ mod bench_live;
 mod ci;
 mod controls_table;
 mod debian;
+mod dist;
+mod docs;
 mod duel;
 mod fink_today;
 mod fuzz;
 mod grade;
+mod installed;
 mod ledger;
+mod links;
 mod live;
+mod materials;
 mod process;
 mod proof;
 mod python;

@@ -5,13 +5,14 @@
 //! without it that part is named as not run. What `gigatcp doctor` states is compared with tests in
 //! network namespaces; `--doctor` does that alone. `--responses` runs the congestion controls alone
 //! for 10^9 packets and more, next to their response functions. Sweeps of the Python module run on
-//! dask and MPI. First the command line is checked for other systems; `--targets` does that alone.
+//! dask and MPI. `--deb` installs the package of Debian in a clean root. First the command line
+//! is checked for other systems; `--targets` does that alone.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Failed, grade, process, python, top};
+use crate::{Failed, grade, installed, process, python, top};
 
 /// The gradings of simulated worlds.
 const WORLDS: [&str; 6] = [
@@ -44,6 +45,9 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     let has = |part: &str| words.iter().any(|word| word == part);
     if has("--doctor") {
         return doctor();
+    }
+    if has("--deb") {
+        return installed::run();
     }
     if has("--responses") {
         return responses();

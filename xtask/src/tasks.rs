@@ -4,8 +4,8 @@
 //! without its usage.
 
 use crate::{
-    Failed, bench, bench_live, ci, controls_table, duel, fink_today, fuzz, grade, ledger, live,
-    proof, python, record_doc, swarm, tidy,
+    Failed, bench, bench_live, ci, controls_table, dist, docs, duel, fink_today, fuzz, grade,
+    ledger, live, proof, python, record_doc, swarm, tidy,
 };
 
 /// Column in which explanations begin.
@@ -22,7 +22,7 @@ pub struct Task {
 }
 
 /// Every task.
-pub const TASKS: [Task; 17] = [
+pub const TASKS: [Task; 19] = [
     Task {
         name: "ci",
         forms: &[("", &["everything a change must pass"])],
@@ -195,7 +195,7 @@ pub const TASKS: [Task; 17] = [
     Task {
         name: "proof",
         forms: &[(
-            "[--kernels DIR] [--doctor] [--responses]",
+            "[--kernels DIR] [--doctor] [--responses] [--targets] [--deb]",
             &[
                 "the gradings that take too long for CI;",
                 "each result is kept in docs/grade*.txt; the Python",
@@ -203,7 +203,9 @@ pub const TASKS: [Task; 17] = [
                 "--doctor: what `gigatcp doctor` states, alone",
                 "(docs/doctor.txt); needs root;",
                 "--responses: long runs of the congestion",
-                "controls, alone (docs/responses.txt)",
+                "controls, alone (docs/responses.txt);",
+                "--targets: the command line for other systems;",
+                "--deb: the package of `dist` in a clean root",
             ],
         )],
         run: proof::run,
@@ -218,6 +220,30 @@ pub const TASKS: [Task; 17] = [
             ],
         )],
         run: python::run,
+    },
+    Task {
+        name: "docs",
+        forms: &[(
+            "",
+            &[
+                "docs/ as a book, with a reference generated",
+                "from the program; target/book",
+            ],
+        )],
+        run: |words| alone("docs", words).and_then(|()| docs::run()),
+    },
+    Task {
+        name: "dist",
+        forms: &[(
+            "[--twice] [--program FILE]",
+            &[
+                "static program, .deb, checksums, libraries;",
+                "target/packages;",
+                "--twice: builds again elsewhere and compares;",
+                "--program: packs a program that was built",
+            ],
+        )],
+        run: dist::run,
     },
     Task {
         name: "record-doc",

@@ -8,10 +8,11 @@
 //! possible without asking, and named where it is not. Nothing fails because
 //! of it.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::debian;
-use crate::process::has;
+use crate::process::{self, has};
+use crate::{Failed, debian};
 
 /// Longest time to spend on installing one package.
 const PATIENCE: &str = "240";
@@ -57,6 +58,24 @@ pub fn install() {
         }
     }
     debian::fetch();
+}
+
+/// Returns where the tool `name` is; cargo installs it into `target/tools` if it is not there.
+pub fn cargo_tool(name: &str, version: &str) -> Result<PathBuf, Failed> {
+    let root = process::target().join("tools");
+    let program = root.join("bin").join(name);
+    if !program.is_file() {
+        let mut install = process::cargo(&["install", "--quiet", "--locked", name]);
+        install
+            .args(["--version", version])
+            .arg("--root")
+            .arg(&root);
+        if !process::run(install)?.success() {
+            let what = format!("{name} {version} cannot be installed (see above)");
+            return Err(Failed::Usage(what));
+        }
+    }
+    Ok(program)
 }
 
 /// Installs with apt-get, after an update of its lists if need be.

@@ -8,6 +8,7 @@
 //!   left over, commented-out code, clocks in the core, published results
 //!   outside the report, names of tests.
 //! * [`wording`]: phrases that must not occur in comments, literals and pages.
+//! * Relative links of Markdown pages lead to files and headings that exist.
 //! * The tables of `docs/run-json.md` are those of the types.
 //! * [`tree`]: paths of one machine and registries in any file.
 //!
@@ -26,7 +27,7 @@ mod tree;
 mod wording;
 mod words;
 
-use crate::{Failed, record_doc, top};
+use crate::{Failed, links, record_doc, top};
 use masked::Masked;
 use tree::File;
 
@@ -116,6 +117,9 @@ fn check(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in files {
         findings.extend(tree::check(file));
+        if file.path.ends_with(".md") {
+            findings.extend(dead_links(file));
+        }
         if file.path.ends_with("Cargo.toml") {
             findings.extend(edges::check(file));
         }
@@ -133,6 +137,17 @@ fn check(files: &[File]) -> Vec<Finding> {
         findings.extend(diagram::check(page, &manifests));
     }
     findings
+}
+
+/// Links of a page that lead nowhere.
+fn dead_links(file: &File) -> Vec<Finding> {
+    let links = links::links(&file.path, &file.text).into_iter();
+    let dead = links.filter_map(|link| Some((links::fault(&top(), &link)?, link)));
+    dead.map(|(why, link)| {
+        let fix = "name a file and a heading that exist, from the page's own directory";
+        Finding::new((&file.path, link.line), link.written, why, fix)
+    })
+    .collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,257 @@
+//! `cargo xtask dist`: the program as others install it, in `target/packages`.
+//!
+//! | file | content |
+//! |---|---|
+//! | `gigatcp` | the program, linked statically (gnu), stripped |
+//! | `gigatcp_*.deb` | with man pages, completions and the systemd unit |
+//! | `gigatcp.cdx.json` | the libraries in it (CycloneDX) |
+//! | `Containerfile` | an image of the program alone |
+//! | `SHA256SUMS` | checksums of all |
+//!
+//! The paths of this machine are not part of the program, so another checkout gives the same bytes;
+//! `--twice` builds a second time elsewhere and compares. `--program FILE` packs a program that was
+//! built elsewhere. `gigatcp` is built for the machine that
+//! this runs on: musl and other processors need their own `std`. Out of scope: a package for Fedora.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process::{self, cargo, spelled};
+use crate::{Failed, materials, top};
+
+/// The largest program, in bytes.
+const GOAL: u64 = 12_000_000;
+
+/// Makes everything.
+pub fn run(words: &[String]) -> Result<(), Failed> {
+    let packages = packages();
+    drop(fs::remove_dir_all(&packages));
+    create(&packages)?;
+    let given = words.iter().skip_while(|word| *word != "--program").nth(1);
+    let program = match given {
+        Some(file) => PathBuf::from(file),
+        None => build(&process::target())?,
+    };
+    let size = fs::metadata(&program).map_or(0, |about| about.len());
+    println!(
+        "gigatcp: {:.1} MB (goal: below {} MB)",
+        size as f64 / 1e6,
+        GOAL / 1_000_000
+    );
+    if words.iter().any(|word| word == "--twice") {
+        same_again(&program)?;
+    }
+    copy(&program, &packages.join("gigatcp"))?;
+    copy(
+        &top().join("packaging/Containerfile"),
+        &packages.join("Containerfile"),
+    )?;
+    copy(
+        &top().join("packaging/systemd/gigatcp-server.service"),
+        &packages.join("gigatcp-server.service"),
+    )?;
+    documents(&packages)?;
+    pack(&packages)?;
+    materials::write(&packages.join("gigatcp.cdx.json"))?;
+    sums(&packages)?;
+    println!("all in {}", packages.display());
+    if size > GOAL {
+        return Err(Failed::Found);
+    }
+    Ok(())
+}
+
+/// Where everything goes; the manifest of the program names files in it.
+pub fn packages() -> PathBuf {
+    top().join("target/packages")
+}
+
+/// Builds the program into `target` and returns where it is.
+fn build(target: &Path) -> Result<PathBuf, Failed> {
+    let triple = host()?;
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
+    let mut flags = vec![
+        "-Ctarget-feature=+crt-static".to_owned(),
+        remap(&top(), "gigatcp"),
+    ];
+    flags.extend(home.map(|home| remap(&home, "cargo")));
+    flags.push(remap(target, "target"));
+    let mut build = cargo(&["build", "--quiet", "--locked", "--profile", "dist"]);
+    build.args(["--package", "gigatcp-cli", "--target", &triple]);
+    build.arg("--target-dir").arg(target);
+    build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
+    succeed(build)?;
+    Ok(target.join(triple).join("dist/gigatcp"))
+}
+
+/// The target of this machine.
+fn host() -> Result<String, Failed> {
+    let said = printed("rustc", &["-vV"])?;
+    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
+    match host {
+        Some(host) if host.ends_with("linux-gnu") => Ok(host.to_owned()),
+        _ => Err(Failed::Usage(
+            "packages are made on Linux with glibc".into(),
+        )),
+    }
+}
+
+/// Builds in another directory and compares.
+fn same_again(program: &Path) -> Result<(), Failed> {
+    let elsewhere = process::target().join("again");
+    let second = build(&elsewhere)?;
+    let [first, second] = [program, &second].map(|file| fs::read(file).unwrap_or_default());
+    drop(fs::remove_dir_all(elsewhere));
+    match first == second && !first.is_empty() {
+        true => println!("built twice: the same {} bytes", first.len()),
+        false => {
+            println!("built twice: the bytes differ");
+            return Err(Failed::Found);
+        }
+    }
+    Ok(())
+}
+
+/// Man pages and completions, by the program itself.
+fn documents(packages: &Path) -> Result<(), Failed> {
+    let program = packages.join("gigatcp");
+    let mut man = Command::new(&program);
+    man.arg("man").arg(packages.join("man"));
+    succeed(man)?;
+    let completions = packages.join("completions");
+    create(&completions)?;
+    for (shell, file) in [
+        ("bash", "gigatcp"),
+        ("zsh", "_gigatcp"),
+        ("fish", "gigatcp.fish"),
+    ] {
+        let script = printed(&program.to_string_lossy(), &["completions", shell])?;
+        write(&completions.join(file), script.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// What the Debian package holds: a file or directory of `target/packages`, and where it goes.
+const CONTENTS: [(&str, &str); 5] = [
+    ("gigatcp", "usr/bin/gigatcp"),
+    (
+        "completions/gigatcp",
+        "usr/share/bash-completion/completions/gigatcp",
+    ),
+    (
+        "completions/_gigatcp",
+        "usr/share/zsh/vendor-completions/_gigatcp",
+    ),
+    (
+        "completions/gigatcp.fish",
+        "usr/share/fish/vendor_completions.d/gigatcp.fish",
+    ),
+    (
+        "gigatcp-server.service",
+        "usr/lib/systemd/system/gigatcp-server.service",
+    ),
+];
+
+/// The package of Debian. It depends on nothing: the program is linked statically.
+fn pack(packages: &Path) -> Result<(), Failed> {
+    let root = packages.join("root");
+    for (from, to) in CONTENTS {
+        let to = root.join(to);
+        create(to.parent().unwrap_or(&root))?;
+        copy(&packages.join(from), &to)?;
+    }
+    let documents = root.join("usr/share/doc/gigatcp");
+    create(&documents)?;
+    copy(
+        &top().join("packaging/copyright"),
+        &documents.join("copyright"),
+    )?;
+    let man = root.join("usr/share/man/man1");
+    create(&man)?;
+    let pages = fs::read_dir(packages.join("man"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    for page in pages {
+        copy(&page.path(), &man.join(page.file_name()))?;
+        let mut gzip = Command::new("gzip");
+        gzip.args(["-9", "--no-name"])
+            .arg(man.join(page.file_name()));
+        succeed(gzip)?;
+    }
+    create(&root.join("DEBIAN"))?;
+    let control = fs::read_to_string(top().join("packaging/control"));
+    let control = control.map_err(|error| failed(Path::new("packaging/control"), &error))?;
+    let architecture = printed("dpkg", &["--print-architecture"])?;
+    let control = control
+        .replace("VERSION", env!("CARGO_PKG_VERSION"))
+        .replace("ARCHITECTURE", architecture.trim());
+    write(&root.join("DEBIAN/control"), control.as_bytes())?;
+    let mut build = Command::new("dpkg-deb");
+    // The time of the last commit, so that the same source gives the same bytes.
+    let time = printed(
+        "git",
+        &["-C", &top().to_string_lossy(), "log", "-1", "--format=%ct"],
+    )?;
+    build.env("SOURCE_DATE_EPOCH", time.trim());
+    build
+        .args(["--root-owner-group", "--build"])
+        .arg(&root)
+        .arg(packages);
+    succeed(build)?;
+    drop(fs::remove_dir_all(root));
+    Ok(())
+}
+
+/// What the program prints.
+fn printed(program: &str, words: &[&str]) -> Result<String, Failed> {
+    let mut command = Command::new(program);
+    let output = command.args(words).output();
+    let output = output.map_err(|error| process::cannot(&command, &error))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Checksums of all files.
+fn sums(packages: &Path) -> Result<(), Failed> {
+    let entries = fs::read_dir(packages).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries
+        .filter(|entry| entry.path().is_file())
+        .map(|entry| entry.file_name())
+        .collect();
+    names.sort();
+    let mut command = Command::new("sha256sum");
+    let output = command.args(names).current_dir(packages).output();
+    let output = output.map_err(|error| process::cannot(&command, &error))?;
+    write(&packages.join("SHA256SUMS"), &output.stdout)?;
+    print!("{}", String::from_utf8_lossy(&output.stdout));
+    Ok(())
+}
+
+fn succeed(command: Command) -> Result<(), Failed> {
+    let line = spelled(&command);
+    match process::run(command)?.success() {
+        true => Ok(()),
+        false => Err(Failed::Usage(format!("`{line}` failed (see above)"))),
+    }
+}
+
+fn create(directory: &Path) -> Result<(), Failed> {
+    fs::create_dir_all(directory).map_err(|error| failed(directory, &error))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), Failed> {
+    fs::copy(from, to)
+        .map(drop)
+        .map_err(|error| failed(from, &error))
+}
+
+fn write(file: &Path, bytes: &[u8]) -> Result<(), Failed> {
+    fs::write(file, bytes).map_err(|error| failed(file, &error))
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Failed {
+    Failed::Usage(format!("{}: {error}", path.display()))
+}

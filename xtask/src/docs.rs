@@ -1,0 +1,218 @@
+//! `cargo xtask docs`: the pages of `docs/` as a book, with a reference generated from the program.
+//!
+//! The pages are copied to `target/book/src` at their own paths, so that links between them hold;
+//! files of the checkout that they link to are copied too. What the program prints about itself
+//! (keys of plans, controls, queues, causes, commands) becomes pages, which are never in the tree.
+//! mdBook then makes the book in `target/book/html`. It is installed into `target/tools` once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process;
+use crate::{Failed, links, tools, top};
+
+/// The version of mdBook.
+const MDBOOK: &str = "0.5.4";
+
+/// The table of contents, from the top of the checkout.
+const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// A generated page: its title, its file, and the command that prints it.
+type Page = (&'static str, &'static str, &'static [&'static str]);
+
+/// Generated pages besides those of commands and causes.
+const PAGES: [Page; 7] = [
+    ("Keys of a plan", "keys", &["list", "keys"]),
+    ("Keys of a link", "links", &["list", "links"]),
+    ("Congestion controls", "controls", &["list", "controls"]),
+    ("Queue disciplines", "queues", &["list", "queues"]),
+    ("Applications", "applications", &["list", "applications"]),
+    ("Profiles of hosts", "profiles", &["list", "profiles"]),
+    ("Experiments", "experiments", &["list", "experiments"]),
+];
+
+/// Builds the book.
+pub fn run() -> Result<(), Failed> {
+    let book = process::target().join("book");
+    let source = book.join("src");
+    drop(fs::remove_dir_all(&book));
+    let summary = read(&top().join(SUMMARY))?;
+    let pages: Vec<String> = links::links(SUMMARY, &summary)
+        .into_iter()
+        .map(|link| link.path)
+        .collect();
+    let mut further = String::new();
+    for page in &pages {
+        for linked in copy_with_linked(page, &source)? {
+            let line = format!("- [{linked}]({linked})\n");
+            if linked.ends_with(".md") && !pages.contains(&linked) && !further.contains(&line) {
+                further.push_str(&line);
+            }
+        }
+    }
+    let program = process::build_command("release")?;
+    let mut contents = contents(&summary, &reference(&program, &source)?);
+    // A page outside the contents would be a dead link.
+    contents.push_str(&format!("\n# Further pages\n\n{further}"));
+    write(&source.join("SUMMARY.md"), &contents)?;
+    copy(&top().join("docs/book.toml"), &book.join("book.toml"))?;
+    let mdbook = tools::cargo_tool("mdbook", MDBOOK)?;
+    let mut build = Command::new(mdbook);
+    build.arg("build").arg(&book);
+    if !process::run(build)?.success() {
+        return Err(Failed::Found);
+    }
+    println!(
+        "{} pages: {}",
+        contents.matches("](").count(),
+        book.join("html/index.html").display()
+    );
+    Ok(())
+}
+
+/// Copies a page to its own path below `source`, and the files that it links to, which it returns.
+fn copy_with_linked(page: &str, source: &Path) -> Result<Vec<String>, Failed> {
+    copy(&top().join(page), &source.join(page))?;
+    let mut copied = Vec::new();
+    for link in links::links(page, &read(&top().join(page))?) {
+        let linked = top().join(&link.path);
+        if linked.is_file() {
+            copy(&linked, &source.join(&link.path))?;
+            copied.push(link.path);
+        }
+    }
+    Ok(copied)
+}
+
+/// The contents: those of `docs/`, from the top of the checkout, and the generated pages.
+fn contents(summary: &str, generated: &str) -> String {
+    let mut text = String::new();
+    for line in summary.lines() {
+        let mut line = line.to_owned();
+        for link in links::links(SUMMARY, &line) {
+            line = line.replace(&format!("({})", link.written), &format!("({})", link.path));
+        }
+        text.push_str(&line);
+        text.push('\n');
+        if line == "# Reference" {
+            text.push('\n');
+            text.push_str(generated);
+        }
+    }
+    // One list, not two.
+    text.replace("\n\n- [JSON of a run]", "\n- [JSON of a run]")
+}
+
+/// Writes the generated pages; returns their lines of the contents.
+fn reference(program: &Path, source: &Path) -> Result<String, Failed> {
+    let mut contents = String::new();
+    for (title, name, words) in PAGES {
+        let text = format!(
+            "# {title}\n\nPrinted by `gigatcp {}`.\n\n```text\n{}```\n",
+            words.join(" "),
+            printed(program, words)?
+        );
+        write(&source.join(format!("reference/{name}.md")), &text)?;
+        contents.push_str(&format!("- [{title}](reference/{name}.md)\n"));
+    }
+    let causes = printed(program, &["explain"])?;
+    contents.push_str(&several(
+        ("Causes and rules", "explain"),
+        causes
+            .lines()
+            .filter_map(|line| line.split_whitespace().next()),
+        |id| printed(program, &["explain", id]),
+        source,
+    )?);
+    let help = printed(program, &["--help"])?;
+    contents.push_str(&several(
+        ("Commands and exit statuses", "commands"),
+        commands(&help),
+        |name| printed(program, &[name, "--help"]),
+        source,
+    )?);
+    Ok(contents)
+}
+
+/// One page with a section for each of `names`; names that the program refuses are left out.
+fn several<'a>(
+    (title, file): (&str, &str),
+    names: impl Iterator<Item = &'a str>,
+    printed: impl Fn(&str) -> Result<String, Failed>,
+    source: &Path,
+) -> Result<String, Failed> {
+    let mut text = format!("# {title}\n");
+    for name in names {
+        if let Ok(said) = printed(name) {
+            text.push_str(&format!("\n## {name}\n\n```text\n{said}```\n"));
+        }
+    }
+    write(&source.join(format!("reference/{file}.md")), &text)?;
+    Ok(format!("- [{title}](reference/{file}.md)\n"))
+}
+
+/// The names of the commands in the program's help.
+fn commands(help: &str) -> impl Iterator<Item = &str> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let lines = lines.take_while(|line| !line.is_empty());
+    let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next())
+}
+
+fn printed(program: &Path, words: &[&str]) -> Result<String, Failed> {
+    let mut command = Command::new(program);
+    command.args(words).current_dir(top());
+    let output = command.output();
+    let output = output.map_err(|error| process::cannot(&command, &error))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(Failed::Usage(format!(
+            "`{}` failed",
+            process::spelled(&command)
+        ))),
+    }
+}
+
+fn read(path: &Path) -> Result<String, Failed> {
+    fs::read_to_string(path).map_err(|error| failed("read", path, &error))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failed> {
+    let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+    made.and_then(|()| fs::write(path, text))
+        .map_err(|error| failed("write", path, &error))
+}
+
+fn copy(from: &Path, to: &PathBuf) -> Result<(), Failed> {
+    let made = to.parent().map_or(Ok(()), fs::create_dir_all);
+    made.and_then(|()| fs::copy(from, to).map(drop))
+        .map_err(|error| failed("copy", from, &error))
+}
+
+fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failed {
+    Failed::Usage(format!("cannot {what} {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_lead_from_the_top_and_have_the_generated_pages() {
+        let summary =
+            "# Summary\n\n[A](../README.md)\n\n# Reference\n\n- [JSON of a run](run-json.md)\n";
+        let text = contents(summary, "- [Keys](reference/keys.md)\n");
+        assert!(text.contains("[A](README.md)"), "{text}");
+        assert!(
+            text.ends_with("- [Keys](reference/keys.md)\n- [JSON of a run](docs/run-json.md)\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn commands_are_read_from_the_help() {
+        let help = "Usage\n\nCommands:\n  run   Run\n  list  List this\n        or that\n\nOptions:\n  -h\n";
+        assert_eq!(commands(help).collect::<Vec<_>>(), ["run", "list"]);
+    }
+}

@@ -1,0 +1,113 @@
+//! `cargo xtask proof --deb`: the package of Debian in a clean root, and the program run there.
+//!
+//! The root has nothing but what the package brings and a file of host names: no C library, no
+//! shell. That the program runs there shows that it needs nothing else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process::{self, spelled};
+use crate::{Failed, dist};
+
+/// What is run in the root, and what its output holds; the second words are expected on stderr.
+const RUNS: [(&str, &str); 4] = [
+    ("list", "fink-slow-start"),
+    (
+        "run single-flow --set flow.duration=100ms --out /tmp/runs",
+        "stored in /tmp/runs/single-flow-",
+    ),
+    ("theory --rate 10G --rtt 80ms", "net.ipv4.tcp_rmem="),
+    // The name is in the root's own list of hosts; nothing listens there.
+    ("test here.example -p 1 -t 1", "refused"),
+];
+
+/// Files that the package must bring.
+const FILES: [&str; 4] = [
+    "usr/share/man/man1/gigatcp-why.1.gz",
+    "usr/share/bash-completion/completions/gigatcp",
+    "usr/share/zsh/vendor-completions/_gigatcp",
+    "usr/lib/systemd/system/gigatcp-server.service",
+];
+
+/// Makes the root, installs and runs.
+pub fn run() -> Result<(), Failed> {
+    println!("\n== the package of Debian in a clean root");
+    let package = package()?;
+    let root = process::target().join("clean-root");
+    drop(fs::remove_dir_all(&root));
+    for directory in ["var/lib/dpkg/info", "var/lib/dpkg/updates", "etc", "tmp"] {
+        let made = fs::create_dir_all(root.join(directory));
+        made.map_err(|error| Failed::Usage(format!("cannot make {directory}: {error}")))?;
+    }
+    let written = fs::write(root.join("var/lib/dpkg/status"), "")
+        .and_then(|()| fs::write(root.join("etc/hosts"), "127.0.0.1 localhost here.example\n"));
+    written.map_err(|error| Failed::Usage(format!("cannot make the root: {error}")))?;
+    let mut install = as_root("dpkg");
+    install.arg(format!("--root={}", root.display()));
+    install
+        .args(["--force-not-root", "--install"])
+        .arg(&package);
+    expect(install, "")?;
+    for file in FILES {
+        if !root.join(file).is_file() {
+            println!("MISSING: /{file}");
+            return Err(Failed::Found);
+        }
+    }
+    for (words, expected) in RUNS {
+        let mut command = as_root("chroot");
+        command
+            .arg(&root)
+            .arg("/usr/bin/gigatcp")
+            .args(words.split(' '));
+        expect(command, expected)?;
+    }
+    drop(fs::remove_dir_all(&root));
+    println!("installed, and {} commands ran", RUNS.len());
+    Ok(())
+}
+
+/// The package that `cargo xtask dist` has made.
+fn package() -> Result<PathBuf, Failed> {
+    let entries = fs::read_dir(dist::packages())
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut files = entries.map(|entry| entry.path());
+    let found = files.find(|file| file.extension().is_some_and(|ending| ending == "deb"));
+    found.ok_or_else(|| Failed::Usage("there is no package: run `cargo xtask dist`".into()))
+}
+
+/// A command as root, in a user namespace if need be.
+fn as_root(program: &str) -> Command {
+    if is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", program]);
+    command
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    Path::new("/proc/self")
+        .metadata()
+        .is_ok_and(|about| about.uid() == 0)
+}
+
+/// Runs a command whose output must hold `expected`.
+fn expect(mut command: Command, expected: &str) -> Result<(), Failed> {
+    let output = command.output();
+    let output = output.map_err(|error| process::cannot(&command, &error))?;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let line = spelled(&command);
+    // What is refused is no success, and expected.
+    if said.contains(expected) && (output.status.success() || expected == "refused") {
+        println!("passed: {line}");
+        return Ok(());
+    }
+    println!("FAILED: {line}\n{said}");
+    Err(Failed::Found)
+}
