@@ -161,7 +161,7 @@ impl Packet {
             None => Checksum::new(),
         };
         put_checksum(sum, &mut inner, checksum_at.unwrap_or(2));
-        let mut octets = Vec::new();
+        let mut octets = alloc::vec![0; self.ip.endpoints.header_len()];
         // A packet beyond 64 KiB has no length; it goes out with the length 0
         // that offloaded captures show, and the receiver of it sees that.
         let fits = self.ip.encode(self.ecn, inner.len(), &mut octets).is_ok();

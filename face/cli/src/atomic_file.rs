@@ -178,7 +178,7 @@ fn clear(place: &Path, name: &str) {
         let path = entry.path();
         let is_abandoned = maker.is_some_and(|maker| leftover::is_abandoned(&path, maker));
         if is_abandoned && fs::remove_file(&path).is_ok() {
-            output::say(&format!(
+            output::warn(&format!(
                 "removed {}, which a command that was killed had left half written",
                 path.display()
             ));

@@ -36,7 +36,6 @@ mod ceiling;
 mod client;
 mod connection;
 mod delay;
-mod due;
 #[cfg(target_os = "linux")]
 mod engine;
 mod explain;

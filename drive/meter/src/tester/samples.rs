@@ -5,7 +5,6 @@
 //! memory.
 
 use std::sync::atomic::Ordering;
-use std::time;
 
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::{CardLosses, CoreTimes, HostReading, Reading, WORDS};
@@ -25,7 +24,7 @@ const MAX_KEPT: usize = 16_384;
 const MAX_SENT: usize = 8192;
 
 /// Time between two looks at the host: CPU times of cores have steps of 10 ms.
-const HOST_STEP: time::Duration = time::Duration::from_millis(100);
+const HOST_STEP: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// Counters of a peer's interface that are kept.
 const MAX_COUNTERS: usize = 256;
@@ -93,6 +92,7 @@ pub struct Samples {
 /// Takes readings while a test runs.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
+    sampler: Sampler,
     host_sampler: HostSampler,
     streams: Vec<Thinned<Reading>>,
     host: Thinned<HostReading>,
@@ -112,27 +112,19 @@ impl Recorder {
         }
     }
 
-    /// Looks at all streams, `now` in a test that began at `start`; passes every reading to `each`.
+    /// Looks at all streams, `at` after the start of the test; passes every reading to `each`.
     pub(super) fn look(
         &mut self,
-        (start, now): (time::Instant, time::Instant),
+        at: Instant,
         streams: &[Stream],
-        sampler: &Sampler,
         mut each: impl FnMut(usize, &Reading),
     ) {
-        let since = |moment: time::Instant| {
-            let nanos = moment.saturating_duration_since(start).as_nanos();
-            Instant::from_nanos(nanos as u64)
-        };
-        let at = since(now);
         self.streams.resize_with(streams.len(), Thinned::default);
         let most = MAX_READINGS.min(MAX_KEPT / streams.len().max(1));
         for (index, stream) in streams.iter().enumerate() {
             if let Some(connection) = stream.socket.connection()
-                && let Ok((taken, mut reading)) =
-                    stream.counters.reading.collect(connection, sampler)
+                && let Ok(mut reading) = connection.reading(&self.sampler, at)
             {
-                reading.at = since(taken);
                 // The threads of streams do nothing else but wait for their rate.
                 let idle = stream.counters.idle.load(Ordering::Acquire);
                 match stream.role {

@@ -13,7 +13,6 @@ use socket2::SockRef;
 use super::budget::Budget;
 use super::connection::Connection;
 use super::delay::DelayLog;
-use super::due::DueReading;
 #[cfg(target_os = "linux")]
 use super::engine::EngineStream;
 use super::nuttcp::Link;
@@ -22,7 +21,7 @@ use super::options::{self, Effective, Override};
 use super::outcome::UdpCounts;
 use super::switch::Switch;
 use super::{tcp, udp};
-use crate::{Sampler, View};
+use crate::View;
 
 /// Which way a stream's data goes, from this end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,8 +38,6 @@ pub enum Role {
 pub(super) struct Counters {
     /// Bytes of payload sent or received.
     pub(super) bytes: AtomicU64,
-    /// The reading that the thread takes between two blocks.
-    pub(super) reading: DueReading,
     /// Datagrams sent.
     pub(super) datagrams: AtomicU64,
     /// What a receiver of datagrams knows.
@@ -97,8 +94,6 @@ pub(super) struct Shared {
     pub(super) parameters: Arc<Parameters>,
     pub(super) switch: Arc<Switch>,
     pub(super) budget: Arc<Budget>,
-    /// Takes the readings of sockets.
-    pub(super) sampler: Arc<Sampler>,
     /// Bytes of a write, or of a datagram.
     pub(super) block: usize,
     /// The processor that the streams' threads run on (`-A`); `None`: any.

@@ -44,7 +44,6 @@ fn send(connection: &dyn Connection, counters: &Counters, shared: &Shared) -> io
         {
             break;
         }
-        counters.reading.answer(connection, &shared.sampler);
         blocks += 1;
         let allowed = shared.budget.take(shared.block);
         if allowed == 0 {
@@ -82,7 +81,6 @@ fn receive(connection: &dyn Connection, counters: &Counters, shared: &Shared) ->
     shared.switch.wait();
     let mut buffer = vec![0; shared.block];
     while !shared.switch.is_stopped() {
-        counters.reading.answer(connection, &shared.sampler);
         let read = if shared.parameters.skip_rx_copy {
             connection.discard(shared.block)
         } else {

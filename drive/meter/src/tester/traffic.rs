@@ -95,7 +95,6 @@ impl Traffic {
                 parameters: Arc::new(parameters),
                 switch: Arc::new(Switch::default()),
                 budget: Arc::new(Budget::new(budget)),
-                sampler: Arc::default(),
                 block,
                 processor: None,
                 offload: Offload::default(),
@@ -157,18 +156,18 @@ impl Traffic {
         let Some((start, _)) = self.started_at else {
             return;
         };
+        let since = now.saturating_duration_since(start);
+        let at = gigatcp_units::Instant::from_nanos(since.as_nanos() as u64);
         let (accounts, streams) = (&mut self.accounts, &self.streams);
-        let sampler = &self.shared.sampler;
-        self.recorder
-            .look((start, now), streams, sampler, |index, reading| {
-                if let Some(account) = accounts.get_mut(index) {
-                    let end = match streams[index].role {
-                        Role::Sender => End::Sender,
-                        Role::Receiver => End::Receiver,
-                    };
-                    account.on_reading(end, reading);
-                }
-            });
+        self.recorder.look(at, streams, |index, reading| {
+            if let Some(account) = accounts.get_mut(index) {
+                let end = match streams[index].role {
+                    Role::Sender => End::Sender,
+                    Role::Receiver => End::Receiver,
+                };
+                account.on_reading(end, reading);
+            }
+        });
         self.sample_at = Some(now + stream::spaced(self.sampling));
     }
 
@@ -312,9 +311,6 @@ impl Traffic {
         let Some((start, _)) = self.started_at else {
             return;
         };
-        for stream in &self.streams {
-            stream.counters.reading.withdraw();
-        }
         self.sample(Instant::now());
         self.shared.switch.stop();
         for stream in &self.streams {

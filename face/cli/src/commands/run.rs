@@ -321,7 +321,7 @@ fn begin(
     };
     let folder = interrupt.making(make, Folder::path)?;
     for left in folder.removed() {
-        output::say(&format!(
+        output::warn(&format!(
             "removed {}, which a run that was killed had left half made",
             left.display()
         ));
