@@ -7,7 +7,7 @@
 
 use gigatcp_events::EventMask;
 use gigatcp_tcp::congestion::{self, SlowStart};
-use gigatcp_tcp::profile::{EcnMode, EcnOption, SETTINGS, SettingValue};
+use gigatcp_tcp::profile::{EcnMode, EcnOption, RtoRule, SETTINGS, SettingValue};
 use gigatcp_tcp::{Config, Profile};
 use gigatcp_units::{Bytes, Duration, Rate};
 use gigatcp_wire::{IpVersion, SeqNumber};
@@ -166,6 +166,8 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "paws_tolerance" => time(draw, Duration::ZERO, ms(200)),
         "rto_initial" => time(draw, ms(200), ms(4000)),
         "rto_min" => time(draw, ms(1), ms(1000)),
+        "rto_rule" => SettingValue::Word(draw.pick(&RtoRule::ALL).name()),
+        "rto_tick" => time(draw, ms(1), ms(500)),
         "min_rtt_window" => time(draw, Duration::ZERO, ms(300_000)),
         "rto_max" => time(draw, ms(4000), ms(120_000)),
         "time_wait" => time(draw, Duration::ZERO, ms(120_000)),

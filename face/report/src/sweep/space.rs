@@ -60,7 +60,11 @@ impl SweepReport<'_> {
                 .iter()
                 .map(|factor| self.level(*factor, arm.levels[*factor]));
             let levels = levels.collect::<Vec<_>>().join(", ");
-            let title = format!("{levels}: {} {}", scale.number(*mean), scale.unit);
+            let title = format!(
+                "{levels}: {} {}",
+                scale.number(mean * scale.factor),
+                scale.unit
+            );
             svg.shaded_path(&line, shade.at(*mean), &title);
         }
         for (at, (factor, axis)) in factors.iter().zip(&axes).enumerate() {
