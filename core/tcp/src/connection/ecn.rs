@@ -317,6 +317,10 @@ impl<P: Payload> Connection<P> {
         if self.ecn.receiver.is_always() {
             if self.ecn.makes_room() {
                 fit_always(segment, room, &self.ecn.receiver);
+                // Next to an option for routers there may be no room for it in a small MSS.
+                if segment.options.router_request().is_some() && !self.fits(segment) {
+                    segment.options.accecn = None;
+                }
             }
         } else if has_room && let Some(option) = self.ecn.receiver.option() {
             segment.options.accecn = Some(option);

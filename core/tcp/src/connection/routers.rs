@@ -71,7 +71,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Whether options and data of a segment have room in it: a small MSS leaves too little.
-    fn fits(&self, segment: &Segment<P>) -> bool {
+    pub(super) fn fits(&self, segment: &Segment<P>) -> bool {
         let options = segment.options.wire_len();
         let len = segment.payload.len().min(self.smss as usize);
         let mss = self.mss_of(self.path.current()) as usize;
