@@ -12,6 +12,10 @@ is_allowed = os.geteuid() == 0 and Path("/dev/net/tun").exists() if hasattr(os, 
 pytestmark = pytest.mark.skipif(not is_allowed, reason="network namespaces need root and /dev/net/tun")
 
 
+def delivered(counters: dict) -> int:
+    return sum(hop["delivered_packets"] for hop in counters["forward"].values())
+
+
 def test_programs_meet_over_the_path_and_nowhere_else() -> None:
     try:
         path = gigatcp.emulate(rate="100 Mbit/s", rtt="40 ms").__enter__()
@@ -31,12 +35,17 @@ def test_programs_meet_over_the_path_and_nowhere_else() -> None:
         listener.close()
         done = path.run("client", ["cat", "/proc/net/dev"], capture_output=True, text=True)
         assert "eth0" not in done.stdout
+        # SYN, its ACK and the ACK of the data; counters are published a moment later.
+        until = time.monotonic() + 5
         counters = path.counters
+        while delivered(counters) < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+            counters = path.counters
         path.change(rtt="10 ms")
         with pytest.raises(OSError):
             path.call("server", lambda: socket.create_connection((path.address("client"), 9), timeout=5))
     assert connected >= 0.04
     assert all(hop["dropped_packets"] == 0 for way in counters.values() for hop in way.values())
-    assert sum(hop["delivered_packets"] for hop in counters["forward"].values()) >= 3
+    assert delivered(counters) >= 3
     with pytest.raises(gigatcp.Error, match="has been stopped"):
         path.counters
