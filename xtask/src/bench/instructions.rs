@@ -137,7 +137,7 @@ pub fn run(program: &Path) -> Result<(), Failed> {
 
 /// Counts every operation and prints the tables.
 fn operations() -> Result<(), Failed> {
-    let program = process::build_example("gigatcp-tcp", "instructions", "release")?;
+    let program = process::build_example("gigatcp-tcp", "instructions", process::MEASURE)?;
     println!("instructions per operation of a connection:");
     for operation in &ENGINE {
         per_operation(&program, "engine", operation)?;
