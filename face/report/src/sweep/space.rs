@@ -150,7 +150,7 @@ impl SweepReport<'_> {
             .map(|(column, row)| value(column, row))
             .collect();
         let shade = Axis::new(&all, false, 0.0, 1.0);
-        let (left, top, side) = (110.0, 20.0, 440.0);
+        let (left, top, side) = (110.0, 34.0, 440.0);
         let mut svg = Svg::new(left + side + 40.0, top + side + 60.0);
         let size = side / f64::from(TILES);
         let [across, up] = [&surface.factors[0], &surface.factors[1]];

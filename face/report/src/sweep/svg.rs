@@ -199,7 +199,7 @@ const COLORS: &str = "svg{--ink:#16191d;--soft:#545c66;--rule:#d5dae0;--grid:#e8
 pub(super) const STYLE: &str = "text{font:12px system-ui,\"Segoe UI\",Arial,sans-serif;\
     fill:var(--soft)}text.head{font-weight:600;fill:var(--ink)}text.value{fill:var(--ink);\
     font-size:11px}text.on-dark{fill:#fff}.grid{stroke:var(--grid)}.frame{stroke:var(--rule)}.curve{fill:none;\
-    stroke-width:1.8}.cell{stroke:var(--c0);stroke-width:1.2}.cell:hover{stroke:var(--c1);stroke-opacity:1!important;stroke-width:2.4}.band{opacity:.18}.tile{fill:var(--c0);stroke:none}";
+    stroke-width:1.8}.cell{stroke:var(--c0);stroke-width:1.2}.cell~text{paint-order:stroke;stroke:var(--paper,#fff);stroke-width:3px}.cell:hover{stroke:var(--c1);stroke-opacity:1!important;stroke-width:2.4}.band{opacity:.18}.tile{fill:var(--c0);stroke:none}";
 
 fn points(places: &[(f64, f64)]) -> String {
     let places = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}"));
