@@ -20,6 +20,9 @@ use crate::{Checksum, Payload, PayloadOctets};
 const SMALL_PIECE: usize = 512;
 
 /// A run of bytes in pieces of shared memory.
+///
+/// A segment gathers pieces as long as there are few. A buffer does not: it would have no end
+/// of them, so [`Payload::try_append`] joins nothing.
 #[derive(Clone, Default, Debug)]
 pub struct Octets {
     /// Empty only where there is nothing.
@@ -174,20 +177,6 @@ impl Payload for Octets {
         } else {
             *self = self.split_off(len);
         }
-    }
-
-    /// Only where one of the two is empty: a segment gathers pieces as long as there are
-    /// few, a buffer would have no end of them.
-    #[inline]
-    fn try_append(&mut self, next: Self) -> Result<(), Self> {
-        if next.is_empty() {
-            return Ok(());
-        }
-        if !self.is_empty() {
-            return Err(next);
-        }
-        *self = next;
-        Ok(())
     }
 
     fn concat(pieces: &[Self]) -> Self {

@@ -65,17 +65,6 @@ impl Payload for Bytes {
         bytes::Buf::advance(self, len);
     }
 
-    fn try_append(&mut self, next: Self) -> Result<(), Self> {
-        if next.is_empty() {
-            return Ok(());
-        }
-        if !self.is_empty() {
-            return Err(next);
-        }
-        *self = next;
-        Ok(())
-    }
-
     fn concat(pieces: &[Self]) -> Self {
         match pieces {
             [] => Self::new(),

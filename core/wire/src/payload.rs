@@ -52,11 +52,21 @@ pub trait Payload: Clone + Debug + Default {
     }
 
     /// Appends `next` if that is possible without copying octets; otherwise
-    /// gives it back.
+    /// gives it back. By default only where one of the two is empty.
     ///
     /// # Errors
     /// `next` itself, when the two cannot be joined for free.
-    fn try_append(&mut self, next: Self) -> Result<(), Self>;
+    #[inline]
+    fn try_append(&mut self, next: Self) -> Result<(), Self> {
+        if next.is_empty() {
+            return Ok(());
+        }
+        if !self.is_empty() {
+            return Err(next);
+        }
+        *self = next;
+        Ok(())
+    }
 
     /// Joins pieces into one, copying if it must. Used when one segment spans
     /// several writes of the application.

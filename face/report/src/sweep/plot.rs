@@ -1,8 +1,8 @@
 //! The plots of a sweep: lines with bands, a heat map, distributions.
 
-use gigatcp_design::Amount;
 use gigatcp_design::grid::{Pivot, Pooled};
 use gigatcp_design::statistics::Summary;
+use gigatcp_design::surface::Numeric;
 
 use super::svg::{Axis, Svg};
 use super::{Scale, SweepReport};
@@ -67,19 +67,20 @@ impl SweepReport<'_> {
     fn along(&self) -> Option<Along> {
         let factors = self.varying().into_iter();
         let alongs = factors.map(|factor| {
-            let labels = &self.grid.scales[factor].labels;
-            let read = |label: &String| Amount::read(label).map(|amount| amount.value);
-            let numbers: Option<Vec<f64>> = labels.iter().map(read).collect();
-            let is_number = numbers.is_some();
-            let count = labels.len();
-            let places = numbers.unwrap_or_else(|| (0..count).map(|at| at as f64).collect());
-            let low = places.iter().copied().fold(f64::INFINITY, f64::min);
-            let high = places.iter().copied().fold(0.0, f64::max);
-            Along {
-                factor,
-                is_log: is_number && low > 0.0 && high / low >= 15.0,
-                places,
-                is_number,
+            let scale = &self.grid.scales[factor];
+            match Numeric::of(factor, scale) {
+                Some(numeric) => Along {
+                    factor,
+                    is_log: numeric.is_log,
+                    places: numeric.places,
+                    is_number: true,
+                },
+                None => Along {
+                    factor,
+                    is_log: false,
+                    places: (0..scale.labels.len()).map(|at| at as f64).collect(),
+                    is_number: false,
+                },
             }
         });
         alongs.max_by_key(|along| (along.is_number, along.places.len()))
