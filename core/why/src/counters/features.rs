@@ -50,7 +50,7 @@ features! {
     Answers [0.0, 1.0] "Whether the peer sent data as well."
     AppIdle [0.02, 0.1, 0.3, 0.6] "Share of the slice in which the application says that it had nothing to send."
     CwndFill [0.3, 0.5, 0.8, 0.97] "Flight over cwnd."
-    Queue [0.0, 0.05, 0.15, 0.4, 1.0, 2.0] "RTT above the minimum, over the minimum."
+    Queue [0.0, 0.05, 0.15, 0.4, 1.0, 2.0] "RTT above the minimum, over the minimum or 100 us, whichever is more."
     QueueMs [0.2, 1.0, 3.0, 10.0, 30.0] "RTT above the minimum, ms."
     RateOfPeak [0.3, 0.6, 0.85, 0.95] "Delivery rate over the best of the connection."
     CwndOfBdp [0.5, 0.9, 1.2, 2.0, 4.0] "cwnd over the best delivery rate times minimum RTT."
@@ -88,6 +88,10 @@ features! {
     Arrived [0.2, 0.45, 0.7, 0.9] "Share of the flight that has arrived at the receiver: its ACKs have not arrived."
     ReceiveFill [0.3, 0.7, 0.9] "Rate times the receiver's RTT, over the window that it advertises."
 }
+
+/// What hosts by themselves add to an RTT, seconds: wakeups, interrupts, other processes. On
+/// paths shorter than this an RTT of several minima is no sign of a queue.
+const HOST_DELAY: f64 = 100e-6;
 
 /// Number of features.
 pub const FEATURES: usize = Feature::ALL.len();
@@ -229,7 +233,10 @@ impl Measures {
         let bbr = self.is_model == Some(true);
         [
             (F::CwndFill, slice.cwnd_fill.value()),
-            (F::Queue, over(queue, self.min_rtt)),
+            (
+                F::Queue,
+                over(queue, self.min_rtt.map(|rtt| rtt.max(HOST_DELAY))),
+            ),
             (F::QueueMs, queue.map(|queue| queue * 1e3)),
             (F::RateOfPeak, of_peak),
             (F::CwndOfBdp, over(slice.cwnd.value(), self.bdp())),
