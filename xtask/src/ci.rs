@@ -12,7 +12,7 @@
 use std::time::Instant;
 
 use crate::process::{self, cargo, run_lines, spelled};
-use crate::{Failed, bench, ledger, python, swarm, tidy, tools};
+use crate::{Failed, bench, ledger, python, swarm, targets, tidy, tools};
 
 /// Seeds of the swarm: the same every time, so that a failure is the change's.
 const SEEDS: [&str; 4] = ["--seed", "1", "--count", "500"];
@@ -47,7 +47,7 @@ impl Count {
 type Step = (&'static str, fn() -> Result<Count, Failed>);
 
 /// All steps, the cheap ones first.
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     ("tools", || {
         tools::install();
         Ok(Count::PASSED)
@@ -65,6 +65,7 @@ const STEPS: [Step; 11] = [
             None,
         )
     }),
+    ("targets", || one(targets::bare())),
     ("tests", || {
         let words = ["test", "--no-fail-fast", "--lib", "--bins", "--tests"];
         tests(&[&words[..], &RUST].concat())

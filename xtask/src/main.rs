@@ -51,6 +51,7 @@ mod proof;
 mod python;
 mod record_doc;
 mod swarm;
+mod targets;
 mod tasks;
 mod tidy;
 mod tools;

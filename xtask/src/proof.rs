@@ -6,13 +6,12 @@
 //! network namespaces; `--doctor` does that alone. `--responses` runs the congestion controls alone
 //! for 10^9 packets and more, next to their response functions. Sweeps of the Python module run on
 //! dask and MPI. `--deb` installs the package of Debian in a clean root. First the command line
-//! is checked for other systems; `--targets` does that alone.
+//! is checked for other systems and with the oldest compiler; `--targets` does that alone.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
-use crate::{Failed, grade, installed, process, python, top};
+use crate::{Failed, grade, installed, process, python, targets, top};
 
 /// The gradings of simulated worlds.
 const WORLDS: [&str; 6] = [
@@ -33,13 +32,6 @@ const TESTER: [&str; 2] = [
     "--tester --seeds 201..205 --peer iperf3 --write",
 ];
 
-/// Other systems that the command line builds for.
-const TARGETS: [&str; 3] = [
-    "x86_64-pc-windows-gnu",
-    "x86_64-apple-darwin",
-    "x86_64-unknown-freebsd",
-];
-
 /// Runs all of them; stops at the first that cannot be run.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     let has = |part: &str| words.iter().any(|word| word == part);
@@ -52,7 +44,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     if has("--responses") {
         return responses();
     }
-    targets()?;
+    targets::systems()?;
     if has("--targets") {
         return Ok(());
     }
@@ -75,27 +67,6 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         graded(&format!("--kernels {directory} {text}"))?;
     }
     doctor()
-}
-
-/// Checks the command line for other systems, as far as their `std` is installed.
-fn targets() -> Result<(), Failed> {
-    for target in TARGETS {
-        let asked = Command::new("rustc")
-            .args(["--print", "target-libdir", "--target", target])
-            .output();
-        let output = asked.map_err(|error| Failed::Usage(format!("cannot run rustc: {error}")))?;
-        let directory = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        if !output.status.success() || !Path::new(&directory).is_dir() {
-            println!("skipped: check for {target}, whose std is not installed");
-            continue;
-        }
-        println!("\n== cargo check for {target}");
-        let words = ["check", "--package", "gigatcp-cli", "--target", target];
-        if !process::run(process::cargo(&words))?.success() {
-            return Err(Failed::Found);
-        }
-    }
-    Ok(())
 }
 
 /// The costs that `gigatcp doctor` states and the gain of its first advice, next to tests.

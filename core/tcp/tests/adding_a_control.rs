@@ -263,8 +263,11 @@ impl Pair {
         let timers = self.hosts.iter().map(|host| host.poll_timeout());
         self.now = arrivals.chain(timers).min().expect("there are timers");
         for host in 0..2 {
-            while let Some((at, segment)) = self.wires[host].pop_front_if(|(at, _)| *at <= self.now)
+            while self.wires[host]
+                .front()
+                .is_some_and(|(at, _)| *at <= self.now)
             {
+                let (at, segment) = self.wires[host].pop_front().expect("it was seen");
                 self.hosts[host].handle_segment(self.now, Received { at, segment });
                 self.transmit(host);
             }

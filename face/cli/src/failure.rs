@@ -94,6 +94,7 @@ impl Failure {
     }
 
     /// What the command exits with instead.
+    #[cfg(target_os = "linux")]
     pub(crate) fn status(self, status: u8) -> Self {
         self.with(|words| words.status = status)
     }

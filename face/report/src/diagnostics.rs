@@ -140,9 +140,12 @@ fn annotation<'a>(
 /// `span` limited to `text` and moved to character boundaries, which the renderer requires: the
 /// input is not trusted.
 fn fitting(text: &str, span: &Range<usize>) -> Range<usize> {
-    let start = text.floor_char_boundary(span.start.min(text.len()));
-    let end = text.ceil_char_boundary(span.end.clamp(start, text.len()));
-    start..end
+    let is_boundary = |at: &usize| text.is_char_boundary(*at);
+    let (start, end) = (span.start.min(text.len()), span.end.min(text.len()));
+    // 0 and the length are boundaries.
+    let start = (0..=start).rev().find(is_boundary).unwrap_or(0);
+    let end = (end.max(start)..=text.len()).find(is_boundary);
+    start..end.unwrap_or(text.len())
 }
 
 /// A finding for machines. Lines and columns count from 1, columns in

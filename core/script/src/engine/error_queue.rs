@@ -138,7 +138,10 @@ impl ErrorQueue {
 
     fn on_sent(&mut self, nxt: u64, at: Instant) {
         let (scheduled, sent) = (self.stamps.scheduled, self.stamps.sent);
-        while let Some(end) = self.unsent.pop_front_if(|end| *end <= nxt) {
+        while let Some(&end) = self.unsent.front()
+            && end <= nxt
+        {
+            self.unsent.pop_front();
             for (kind, wanted) in [("SCM_TSTAMP_SCHED", scheduled), ("SCM_TSTAMP_SND", sent)] {
                 if wanted {
                     self.tell(News::Stamp(kind, self.number(end), at));
@@ -148,13 +151,16 @@ impl ErrorQueue {
     }
 
     fn on_acknowledged(&mut self, una: u64, is_closed: bool, at: Instant) {
-        while let Some(end) = self.unacked.pop_front_if(|end| *end <= una) {
+        while let Some(&end) = self.unacked.front()
+            && end <= una
+        {
+            self.unacked.pop_front();
             self.tell(News::Stamp("SCM_TSTAMP_ACK", self.number(end), at));
         }
-        while let Some((number, _)) = self
-            .in_use
-            .pop_front_if(|(_, end)| *end <= una || is_closed)
+        while let Some(&(number, end)) = self.in_use.front()
+            && (end <= una || is_closed)
         {
+            self.in_use.pop_front();
             self.tell(News::Copied(number, number));
         }
     }

@@ -1,0 +1,93 @@
+//! Other systems and older compilers that the code is checked for, as far as they are installed.
+//!
+//! `cargo xtask ci` checks the engine where there is no standard library; `cargo xtask proof
+//! --targets` the command line for other systems, and with the oldest compiler that the
+//! manifest names. rustup brings what is missing: `rustup target add`, `rustup toolchain install`.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::{Failed, process, top};
+
+/// Targets without an operating system, of 32 bits.
+const BARE: [&str; 2] = ["thumbv7em-none-eabihf", "wasm32-unknown-unknown"];
+
+/// Other systems that the command line builds for.
+const SYSTEMS: [&str; 3] = [
+    "x86_64-pc-windows-gnu",
+    "x86_64-apple-darwin",
+    "x86_64-unknown-freebsd",
+];
+
+/// Checks the engine for targets without a standard library.
+pub fn bare() -> Result<(), Failed> {
+    for target in BARE {
+        check("gigatcp", target)?;
+    }
+    Ok(())
+}
+
+/// Checks the command line for other systems, and everything with the oldest compiler.
+pub fn systems() -> Result<(), Failed> {
+    for target in SYSTEMS {
+        check("gigatcp-cli", target)?;
+    }
+    oldest()
+}
+
+/// Checks a package for a target whose `std` or `core` is installed.
+fn check(package: &str, target: &str) -> Result<(), Failed> {
+    let directory = said("rustc", &["--print", "target-libdir", "--target", target]);
+    if !directory.is_some_and(|directory| Path::new(directory.trim()).is_dir()) {
+        println!("skipped: check for {target}; install it: rustup target add {target}");
+        return Ok(());
+    }
+    run(process::cargo(&[
+        "check",
+        "--quiet",
+        "--package",
+        package,
+        "--target",
+        target,
+    ]))
+}
+
+/// Checks libraries and programs with the compiler of `rust-version`.
+fn oldest() -> Result<(), Failed> {
+    let manifest = top().join("Cargo.toml");
+    let manifest = std::fs::read_to_string(&manifest)
+        .map_err(|error| Failed::Usage(format!("{}: {error}", manifest.display())))?;
+    let version = manifest
+        .lines()
+        .find_map(|line| line.strip_prefix("rust-version = "))
+        .map(|version| version.trim_matches('"'))
+        .ok_or_else(|| Failed::Usage("Cargo.toml has no rust-version".into()))?;
+    let words = ["run", version, "rustc", "--version"];
+    if said("rustup", &words).is_none() {
+        println!(
+            "skipped: check with Rust {version}; install it: rustup toolchain install {version}"
+        );
+        return Ok(());
+    }
+    let target = process::target().join("oldest");
+    let mut command = Command::new("rustup");
+    command.args(["run", version, "cargo", "check", "--quiet", "--workspace"]);
+    command.args(["--exclude", "gigatcp-py", "--target-dir"]);
+    command.arg(target).current_dir(top());
+    run(command)
+}
+
+/// What a command prints; `None` if it fails.
+fn said(program: &str, words: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(words).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    output.status.success().then_some(text)
+}
+
+fn run(command: Command) -> Result<(), Failed> {
+    println!("{}", process::spelled(&command));
+    match process::run(command)?.success() {
+        true => Ok(()),
+        false => Err(Failed::Found),
+    }
+}
