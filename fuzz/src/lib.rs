@@ -5,6 +5,7 @@
 //! | [`targets`] | octets in, no panic out: packets, options, scripts, captures, the engine |
 //! | [`captures`] | captures of every form, in memory and in pieces |
 //! | [`fragments`] | fragments that fit, and such that do not |
+//! | [`endpoint`] | two endpoints whose packets are octets; what is read is what was written |
 //! | [`engine`] | an engine driven by arbitrary octets, with what must always hold |
 //! | [`iperf3`] | iperf3's machines: either end, datagrams, credentials |
 //! | [`nuttcp`] | nuttcp's machines: either end, lines, datagrams |
@@ -24,6 +25,7 @@
 #![deny(missing_docs)]
 
 pub mod captures;
+pub mod endpoint;
 pub mod engine;
 pub mod flood;
 pub mod fragments;

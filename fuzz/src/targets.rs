@@ -4,7 +4,7 @@
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{append_packet, decode_packet};
 
-use crate::{captures, engine, fragments, iperf3, nuttcp};
+use crate::{captures, endpoint, engine, fragments, iperf3, nuttcp};
 
 /// A target by name.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const ALL: [Target; 14] = [
+pub const ALL: [Target; 15] = [
     Target {
         name: "packet",
         feed: packet,
@@ -35,6 +35,12 @@ pub const ALL: [Target; 14] = [
         name: "delivery",
         feed: |octets| {
             engine::drive_with_octets(octets);
+        },
+    },
+    Target {
+        name: "endpoint",
+        feed: |octets| {
+            endpoint::drive(octets);
         },
     },
     Target {

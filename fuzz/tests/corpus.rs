@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gigatcp_fuzz::octets::Random;
-use gigatcp_fuzz::{engine, targets};
+use gigatcp_fuzz::{endpoint, engine, targets};
 
 #[test]
 fn every_input_of_the_corpora_is_survived() {
@@ -45,4 +45,16 @@ fn random_choices_deliver_octets_that_are_compared() {
         delivered += engine::drive_with_octets(&octets).delivered;
     }
     assert!(delivered > 10_000, "{delivered} octets");
+}
+
+#[test]
+fn two_endpoints_deliver_what_was_written_whatever_the_path_does_to_packets() {
+    let mut random = Random(11);
+    let mut octets = vec![0; 3000];
+    let mut delivered = 0;
+    for _ in 0..60 {
+        random.fill(&mut octets);
+        delivered += endpoint::drive(&octets);
+    }
+    assert!(delivered > 1_000_000, "{delivered} octets");
 }

@@ -27,7 +27,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         [target, flag, seconds] if flag == "--seconds" => (target.as_str(), seconds.as_str()),
         _ => {
             return Err(Failed::Usage(
-                "usage: cargo xtask fuzz packet|options|engine|delivery|script|capture|pcap|pcapng|text|link\
+                "usage: cargo xtask fuzz packet|options|engine|delivery|endpoint|script|capture|pcap|pcapng|text|link\
                  |flows|fragments|iperf3|nuttcp [--seconds N]".into(),
             ));
         }
