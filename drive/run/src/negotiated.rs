@@ -60,8 +60,8 @@ pub(crate) fn receive_buffer(
             .map(|cause| format!("{cause}; {}", cost(flow, min_rtt, received.window_clamp)))
             .unwrap_or_else(|| {
                 format!(
-                    "what the host grants, less what it keeps for its own bookkeeping, as far as \
-                     16 bits shifted by {shift} can say it"
+                    "the grant less the host's bookkeeping, as a 16-bit window with scale {shift} \
+                     can advertise it"
                 )
             }),
     })
@@ -82,7 +82,7 @@ pub(crate) fn send_buffer(scenario: &Scenario, flow: &Flow, sent: &Info) -> Opti
         effective: sent.send_buffer.to_string(),
         cause: match of_route() {
             Some(cause) => cause,
-            None if flow.send_buffer.is_some() => "what the host grants for what is asked".into(),
+            None if flow.send_buffer.is_some() => "the host's grant for this request".into(),
             None => "the default of the host".into(),
         },
     })
