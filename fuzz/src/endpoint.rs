@@ -192,7 +192,7 @@ impl Network {
         socket.is_over = true;
     }
 
-    /// What the path does to one of its packets.
+    /// Delivers, loses, repeats or changes one of the packets on the path.
     fn packet(&mut self, kind: u32, choices: &mut Octets<'_>) {
         if kind == 15 {
             let length = choices.below(64);
@@ -257,7 +257,7 @@ impl Network {
     }
 
     fn advance(&mut self, time: Duration) {
-        self.now = self.now + time;
+        self.now += time;
         for host in &mut self.hosts {
             if host.endpoint.poll_timeout() <= self.now {
                 host.endpoint.handle_timeout(self.now);

@@ -3,22 +3,23 @@
 //! | file | content |
 //! |---|---|
 //! | `gigatcp` | the program, linked statically (gnu), stripped |
-//! | `gigatcp_*.deb` | with man pages, completions and the systemd unit |
+//! | `gigatcp_*.deb`, `gigatcp-*.rpm` | with man pages, completions and the systemd unit |
+//! | `gigatcp-*.whl` | the Python module and the program: `pip install` brings `gigatcp` |
 //! | `gigatcp.cdx.json` | the libraries in it (CycloneDX) |
 //! | `Containerfile` | an image of the program alone |
 //! | `SHA256SUMS` | checksums of all |
 //!
 //! The paths of this machine are not part of the program, so another checkout gives the same bytes;
 //! `--twice` builds a second time elsewhere and compares. `--program FILE` packs a program that was
-//! built elsewhere. `gigatcp` is built for the machine that
-//! this runs on: musl and other processors need their own `std`. Out of scope: a package for Fedora.
+//! built elsewhere. `gigatcp` is built for the machine that this runs on. Its C library is glibc:
+//! with musl's allocator sweeps would be slower.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::process::{self, cargo, spelled};
-use crate::{Failed, materials, top};
+use crate::{Failed, materials, python, tools, top};
 
 /// The largest program, in bytes.
 const GOAL: u64 = 12_000_000;
@@ -53,6 +54,8 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     )?;
     documents(&packages)?;
     pack(&packages)?;
+    pack_rpm(&packages)?;
+    wheel(&packages)?;
     materials::write(&packages.join("gigatcp.cdx.json"))?;
     sums(&packages)?;
     println!("all in {}", packages.display());
@@ -75,12 +78,15 @@ fn build(target: &Path) -> Result<PathBuf, Failed> {
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
     let mut flags = vec![
         "-Ctarget-feature=+crt-static".to_owned(),
+        // A table of addresses less: a fifteenth of the file.
+        "-Crelocation-model=static".to_owned(),
         remap(&top(), "gigatcp"),
     ];
     flags.extend(home.map(|home| remap(&home, "cargo")));
     flags.push(remap(target, "target"));
     let mut build = cargo(&["build", "--quiet", "--locked", "--profile", "dist"]);
-    build.args(["--package", "gigatcp-cli", "--target", &triple]);
+    build.args(["--package", "gigatcp-cli", "--features", "parquet"]);
+    build.args(["--target", &triple]);
     build.arg("--target-dir").arg(target);
     build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
     succeed(build)?;
@@ -191,12 +197,7 @@ fn pack(packages: &Path) -> Result<(), Failed> {
         .replace("ARCHITECTURE", architecture.trim());
     write(&root.join("DEBIAN/control"), control.as_bytes())?;
     let mut build = Command::new("dpkg-deb");
-    // The time of the last commit, so that the same source gives the same bytes.
-    let time = printed(
-        "git",
-        &["-C", &top().to_string_lossy(), "log", "-1", "--format=%ct"],
-    )?;
-    build.env("SOURCE_DATE_EPOCH", time.trim());
+    build.env("SOURCE_DATE_EPOCH", commit_time()?.trim());
     build
         .args(["--root-owner-group", "--build"])
         .arg(&root)
@@ -204,6 +205,59 @@ fn pack(packages: &Path) -> Result<(), Failed> {
     succeed(build)?;
     drop(fs::remove_dir_all(root));
     Ok(())
+}
+
+/// The version of cargo-generate-rpm.
+const GENERATE_RPM: &str = "0.21.1";
+
+/// The package of Fedora and its relatives; what it holds is in the manifest of the program.
+fn pack_rpm(packages: &Path) -> Result<(), Failed> {
+    let tool = tools::cargo_tool("cargo-generate-rpm", GENERATE_RPM)?;
+    let mut build = Command::new(tool);
+    build.args([
+        "generate-rpm",
+        "--package",
+        "face/cli",
+        "--auto-req",
+        "disabled",
+    ]);
+    build.arg("--output").arg(packages);
+    build.args(["--source-date", commit_time()?.trim()]);
+    build.current_dir(top());
+    succeed(build)
+}
+
+/// The wheel of the Python module, with the program among its scripts.
+fn wheel(packages: &Path) -> Result<(), Failed> {
+    let Some(maturin) = python::maturin() else {
+        println!("skipped: the wheel, without maturin");
+        return Ok(());
+    };
+    // maturin takes what is in a directory of this name along.
+    let scripts = top().join("face/py/gigatcp.data/scripts");
+    create(&scripts)?;
+    copy(&packages.join("gigatcp"), &scripts.join("gigatcp"))?;
+    let mut build = Command::new(maturin);
+    build.args([
+        "build",
+        "--quiet",
+        "--release",
+        "--manifest-path",
+        "face/py/Cargo.toml",
+    ]);
+    build.arg("--out").arg(packages).current_dir(top());
+    let built = succeed(build);
+    drop(fs::remove_dir_all(top().join("face/py/gigatcp.data")));
+    built
+}
+
+/// The time of the last commit, so that the same source gives the same bytes.
+fn commit_time() -> Result<String, Failed> {
+    let top = top();
+    printed(
+        "git",
+        &["-C", &top.to_string_lossy(), "log", "-1", "--format=%ct"],
+    )
 }
 
 /// What the program prints.

@@ -1,7 +1,7 @@
-//! `cargo xtask proof --deb`: the package of Debian in a clean root, and the program run there.
+//! `cargo xtask proof --packages`: each package installed on its own, and the program run there.
 //!
-//! The root has nothing but what the package brings and a file of host names: no C library, no
-//! shell. That the program runs there shows that it needs nothing else.
+//! The root of a system's package has nothing but what the package brings and a file of host names:
+//! no C library, no shell. That the program runs there shows that it needs nothing else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,18 +22,43 @@ const RUNS: [(&str, &str); 4] = [
     ("test here.example -p 1 -t 1", "refused"),
 ];
 
-/// Files that the package must bring.
-const FILES: [&str; 4] = [
+/// Files that both packages must bring.
+const FILES: [&str; 3] = [
     "usr/share/man/man1/gigatcp-why.1.gz",
     "usr/share/bash-completion/completions/gigatcp",
-    "usr/share/zsh/vendor-completions/_gigatcp",
     "usr/lib/systemd/system/gigatcp-server.service",
 ];
 
-/// Makes the root, installs and runs.
+/// Installs each package and runs what it brings.
 pub fn run() -> Result<(), Failed> {
     println!("\n== the package of Debian in a clean root");
-    let package = package()?;
+    in_root("deb", |root, package| {
+        let mut install = as_root("dpkg");
+        install.arg(format!("--root={}", root.display()));
+        install.args(["--force-not-root", "--install"]).arg(package);
+        expect(install, "")
+    })?;
+    println!("\n== the package of Fedora in a clean root");
+    if process::has("rpm") {
+        in_root("rpm", |root, package| {
+            let mut install = as_root("rpm");
+            install.arg("--root").arg(root);
+            install.args(["--install", "--nosignature"]).arg(package);
+            expect(install, "")
+        })?;
+    } else {
+        println!("skipped: `rpm` is not installed");
+    }
+    println!("\n== the wheel in an environment of its own");
+    wheel()
+}
+
+/// Installs the package with this ending in a clean root, and tries it there.
+fn in_root(
+    ending: &str,
+    install: impl FnOnce(&Path, &Path) -> Result<(), Failed>,
+) -> Result<(), Failed> {
+    let package = package(ending)?;
     let root = process::target().join("clean-root");
     drop(fs::remove_dir_all(&root));
     for directory in ["var/lib/dpkg/info", "var/lib/dpkg/updates", "etc", "tmp"] {
@@ -43,12 +68,7 @@ pub fn run() -> Result<(), Failed> {
     let written = fs::write(root.join("var/lib/dpkg/status"), "")
         .and_then(|()| fs::write(root.join("etc/hosts"), "127.0.0.1 localhost here.example\n"));
     written.map_err(|error| Failed::Usage(format!("cannot make the root: {error}")))?;
-    let mut install = as_root("dpkg");
-    install.arg(format!("--root={}", root.display()));
-    install
-        .args(["--force-not-root", "--install"])
-        .arg(&package);
-    expect(install, "")?;
+    install(&root, &package)?;
     for file in FILES {
         if !root.join(file).is_file() {
             println!("MISSING: /{file}");
@@ -68,15 +88,38 @@ pub fn run() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The package that `cargo xtask dist` has made.
-fn package() -> Result<PathBuf, Failed> {
+/// Installs the wheel, and runs the program and the module.
+fn wheel() -> Result<(), Failed> {
+    let wheel = package("whl")?;
+    let environment = process::target().join("clean-environment");
+    drop(fs::remove_dir_all(&environment));
+    let mut make = Command::new("python3");
+    make.args(["-m", "venv"]).arg(&environment);
+    expect(make, "")?;
+    let program = |name: &str| Command::new(environment.join("bin").join(name));
+    let mut install = program("pip");
+    install.args(["install", "--quiet", "--no-deps"]).arg(wheel);
+    expect(install, "")?;
+    let mut list = program("gigatcp");
+    list.arg("list");
+    expect(list, "fink-slow-start")?;
+    let mut python = program("python");
+    python.args(["-c", "import gigatcp; print(gigatcp.Plan)"]);
+    expect(python, "Plan")?;
+    drop(fs::remove_dir_all(&environment));
+    Ok(())
+}
+
+/// The package with this ending that `cargo xtask dist` has made.
+fn package(ending: &str) -> Result<PathBuf, Failed> {
     let entries = fs::read_dir(dist::packages())
         .into_iter()
         .flatten()
         .flatten();
     let mut files = entries.map(|entry| entry.path());
-    let found = files.find(|file| file.extension().is_some_and(|ending| ending == "deb"));
-    found.ok_or_else(|| Failed::Usage("there is no package: run `cargo xtask dist`".into()))
+    let found = files.find(|file| file.extension().is_some_and(|other| other == ending));
+    let missing = || Failed::Usage(format!("there is no .{ending}: run `cargo xtask dist`"));
+    found.ok_or_else(missing)
 }
 
 /// A command as root, in a user namespace if need be.

@@ -5,7 +5,7 @@
 //! without it that part is named as not run. What `gigatcp doctor` states is compared with tests in
 //! network namespaces; `--doctor` does that alone. `--responses` runs the congestion controls alone
 //! for 10^9 packets and more, next to their response functions. Sweeps of the Python module run on
-//! dask and MPI. `--deb` installs the package of Debian in a clean root. First the command line
+//! dask and MPI. `--packages` installs what `dist` made in clean roots. First the command line
 //! is checked for other systems and with the oldest compiler; `--targets` does that alone.
 
 use std::fs;
@@ -38,7 +38,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     if has("--doctor") {
         return doctor();
     }
-    if has("--deb") {
+    if has("--packages") {
         return installed::run();
     }
     if has("--responses") {

@@ -76,6 +76,11 @@ pub fn tested(executors: bool) -> Result<Counts, Failed> {
     Ok(Some((passed, failed.max(u64::from(!status.success())))))
 }
 
+/// maturin of the environment; `None` if there cannot be one, which was then said.
+pub fn maturin() -> Option<PathBuf> {
+    environment(false).map(|python| python.with_file_name("maturin"))
+}
+
 /// The interpreter of the environment, with everything installed; `None` if that cannot be,
 /// which was then said.
 fn environment(executors: bool) -> Option<PathBuf> {

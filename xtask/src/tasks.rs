@@ -195,7 +195,7 @@ pub const TASKS: [Task; 19] = [
     Task {
         name: "proof",
         forms: &[(
-            "[--kernels DIR] [--doctor] [--responses] [--targets] [--deb]",
+            "[--kernels DIR] [--doctor] [--responses] [--targets] [--packages]",
             &[
                 "the gradings that take too long for CI;",
                 "each result is kept in docs/grade*.txt; the Python",
@@ -206,7 +206,7 @@ pub const TASKS: [Task; 19] = [
                 "controls, alone (docs/responses.txt);",
                 "--targets: the command line for other systems,",
                 "and with the oldest compiler;",
-                "--deb: the package of `dist` in a clean root",
+                "--packages: what `dist` made, in clean roots",
             ],
         )],
         run: proof::run,

@@ -49,6 +49,16 @@ function causeLook(name, names) {
   return SPARE_LOOKS[Math.max(0, spare) % SPARE_LOOKS.length];
 }
 
+// The shares of causes in tables, in the colors that graphs give them.
+function paintShares() {
+  const nodes = document.querySelectorAll("[data-cause]");
+  const names = [...new Set([...nodes].map((node) => node.dataset.cause))];
+  for (const node of nodes) {
+    const [color] = causeLook(node.dataset.cause, names);
+    node.style.background = `var(--${color === "rule" ? color : "c" + color})`;
+  }
+}
+
 function causeFill(g, name, names) {
   const [color, pattern] = causeLook(name, names);
   const tile = document.createElement("canvas");

@@ -220,15 +220,25 @@ function* allValues(lines) {
   }
 }
 
+// From zero to the end of the longest line; a logarithm where a line would be a pixel wide.
 function timeAxis(lines, label) {
-  let high = 0;
-  for (const line of lines) {
-    high = Math.max(high, line.t[line.t.length - 1] ?? 0, line.published?.t[line.published.t.length - 1] ?? 0);
-  }
-  return { low: 0, high: (high || 1) * 1.02, unit: SECONDS[0], label };
+  const last = (times) => times?.[times.length - 1] ?? 0;
+  const ends = lines.map((line) => Math.max(last(line.t), last(line.published?.t))).filter((end) => end > 0);
+  const high = Math.max(0, ...ends) || 1;
+  const axis = { low: 0, high: high * 1.02, unit: unitFor(high, SECONDS), label };
+  if (high <= FAR_APART * Math.min(...ends)) return axis;
+  const starts = lines.map((line) => line.t.find((at) => at > 0) ?? high);
+  return { ...axis, low: Math.max(Math.min(...starts), high / 1e5), log: true };
 }
 
 const inSeconds = (rates) => rates && { t: rates.t.map((ms) => ms / 1e3), v: rates.v };
+
+// Fewer points than this are no graph over time: the tables have them.
+const FEWEST_POINTS = 3;
+const isGraph = (line) => line.t.length >= FEWEST_POINTS || line.published?.t.length >= FEWEST_POINTS;
+
+// Rates this many times apart are read on a logarithmic axis.
+const FAR_APART = 20;
 
 // Lines of throughput that are switched on, or only number `only`.
 function throughputLines(only) {
@@ -239,7 +249,7 @@ function throughputLines(only) {
       low: line.throughput.low, high: line.throughput.high,
       published: inSeconds(line.published), claim: line.claim,
     }))
-    .filter((line) => !hiddenLines.has(line.index) && (line.t.length || line.published) && (only === undefined || line.index === only));
+    .filter((line) => !hiddenLines.has(line.index) && isGraph(line) && (only === undefined || line.index === only));
 }
 
 function stateLines(quantity) {
@@ -250,7 +260,7 @@ function stateLines(quantity) {
       t: sums(line.samples[quantity].t, 1e-6),
       v: sums(line.samples[quantity].v, scale),
     }))
-    .filter((line) => !hiddenLines.has(line.index) && line.t.length);
+    .filter((line) => !hiddenLines.has(line.index) && isGraph(line));
 }
 
 // Buttons that switch lines on and off; a double click leaves one alone.

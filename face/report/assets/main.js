@@ -37,6 +37,9 @@ function buildFacets() {
   const lines = throughputLines();
   const log = pressed("throughput-scale");
   frame.replaceChildren();
+  // One series by itself is the graph above.
+  byId("each").hidden = lines.length < 2;
+  if (lines.length < 2) return (facetCharts = []);
   facetCharts = lines.map(({ index }) => {
     const figure = element("figure");
     const caption = element("figcaption", DATA.lines[index].label);
@@ -93,6 +96,21 @@ function drawAll() {
   }
 }
 
+// Sections without anything to draw are not shown; rates far apart begin on a logarithmic axis.
+function arrange() {
+  const lines = throughputLines();
+  byId("graphs").hidden = !lines.length;
+  byId("state").hidden = !["cwnd", "flight", "ssthresh", "rwnd", "srtt"].some((quantity) => stateLines(quantity).length);
+  byId("limits").hidden = !timeline.rows.some((row) => row.length);
+  const tops = lines.map((line) => Math.max(...line.v, ...(line.published?.v ?? []))).filter((top) => top > 0);
+  const areFar = Math.max(...tops) > FAR_APART * Math.min(...tops);
+  byId("throughput-scale").setAttribute("aria-pressed", String(areFar));
+  const short = DATA.lines.filter((_, index) => !lines.some((line) => line.index === index));
+  if (lines.length && short.length) {
+    byId("throughput-note").textContent = `Too short for a graph, with fewer than ${FEWEST_POINTS} intervals: ${short.map((line) => line.label).join(", ")}.`;
+  }
+}
+
 // What the page does not show, it says.
 function notes() {
   const left = DATA.lines_left_out;
@@ -140,7 +158,9 @@ function toggle(id, redraw) {
 }
 
 applyTheme();
+paintShares();
 notes();
+if (throughputChart) arrange();
 if (sequencePlot) startSequence();
 if (queueChart) startQueues();
 drawAll();

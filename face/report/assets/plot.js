@@ -121,6 +121,10 @@ class Plot {
   }
 
   inverse(axis, from, to) {
+    if (axis.log) {
+      const ratio = axis.high / axis.low;
+      return (pixel) => axis.low * ratio ** ((pixel - from) / (to - from));
+    }
     return (pixel) => axis.low + ((pixel - from) / (to - from)) * (axis.high - axis.low);
   }
 
@@ -159,11 +163,12 @@ class Plot {
     g.fillText(this.title(x), right, this.height - 2);
     g.textAlign = "left";
     g.textBaseline = "top";
-    if (y) g.fillText(this.title(y) + (y.log ? ", logarithmic" : ""), 2, 3);
+    if (y) g.fillText(this.title(y), 2, 3);
   }
 
   title(axis) {
-    return axis.unit ? `${axis.label}, ${axis.unit.name}` : axis.label;
+    const unit = axis.unit ? ", " + axis.unit.name : "";
+    return axis.label + unit + (axis.log ? ", logarithmic" : "");
   }
 
   // Runs `draw` with everything outside the frame cut off.

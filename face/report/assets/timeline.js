@@ -14,6 +14,9 @@ class Timeline {
         return { start: start / 1e6, end: end / 1e6, limit };
       });
     });
+    const ends = this.rows.map((row) => row[row.length - 1]?.end ?? 0).filter((end) => end > 0);
+    // Series of very different lengths each have a time axis of their own.
+    this.isOwn = Math.max(...ends) > FAR_APART * Math.min(...ends);
     this.listen();
   }
 
@@ -23,7 +26,9 @@ class Timeline {
     canvas.style.height = height + 42 + "px";
     const high = Math.max(1e-9, ...this.rows.map((row) => row[row.length - 1]?.end ?? 0));
     plot.open();
-    this.frame({ low: 0, high, unit: SECONDS[0], label: DATA.clock });
+    this.frame(this.isOwn
+      ? { low: 0, high: 100, label: "% of the time of each series" }
+      : { low: 0, high, unit: unitFor(high, SECONDS), label: DATA.clock });
     this.fills = DATA.limits.map((name) => causeFill(plot.g, name, DATA.limits));
     this.rows.forEach((row, index) => this.row(index, row));
     if (this.at) this.outline();
@@ -43,12 +48,19 @@ class Timeline {
     return this.plot.top + 24 + 46 * index;
   }
 
+  // Where a time of a row is.
+  position(index, time) {
+    const spans = this.rows[index];
+    return this.plot.x.position(this.isOwn ? (100 * time) / spans[spans.length - 1].end : time);
+  }
+
   row(index, spans) {
-    const { g, x, left, right } = this.plot;
+    const { g, left, right } = this.plot;
     const top = this.rowTop(index), height = 22;
     g.font = "600 12px " + FONT.slice(5);
     g.fillStyle = colours.paper;
-    const label = DATA.lines[index].label;
+    const length = this.isOwn && spans.length ? ", " + withUnit(spans[spans.length - 1].end, SECONDS) : "";
+    const label = DATA.lines[index].label + length;
     g.fillRect(left + 2, top - 18, Math.min(g.measureText(label).width + 6, right - left), 16);
     g.fillStyle = colours.ink;
     g.textAlign = "left";
@@ -56,11 +68,11 @@ class Timeline {
     g.fillText(label, left + 4, top - 3, right - left - 8);
     g.font = FONT;
     for (const span of spans) {
-      const from = x.position(span.start), to = x.position(span.end);
+      const from = this.position(index, span.start), to = this.position(index, span.end);
       g.fillStyle = this.fills[span.limit];
       g.fillRect(from, top, Math.max(to - from, 0.5), height);
     }
-    for (const span of spans) this.spanLabel(span, top, height);
+    for (const span of spans) this.spanLabel(index, span, top, height);
     if (!spans.length) {
       g.fillStyle = colours.soft;
       g.textBaseline = "middle";
@@ -69,9 +81,9 @@ class Timeline {
   }
 
   // The id of the cause on its span, where it fits.
-  spanLabel(span, top, height) {
-    const { g, x } = this.plot;
-    const from = x.position(span.start), to = x.position(span.end);
+  spanLabel(index, span, top, height) {
+    const { g } = this.plot;
+    const from = this.position(index, span.start), to = this.position(index, span.end);
     g.strokeStyle = colours.paper;
     g.lineWidth = 1;
     if (to - from > 3) g.strokeRect(from, top - 0.5, to - from, height + 1);
@@ -88,9 +100,9 @@ class Timeline {
   }
 
   outline() {
-    const { g, x } = this.plot;
+    const { g } = this.plot;
     const span = this.rows[this.at.row][this.at.span];
-    const from = x.position(span.start), to = x.position(span.end);
+    const from = this.position(this.at.row, span.start), to = this.position(this.at.row, span.end);
     g.strokeStyle = colours.ink;
     g.lineWidth = 2.5;
     g.strokeRect(from - 1, this.rowTop(this.at.row) - 2, Math.max(2, to - from) + 2, 26);
@@ -112,8 +124,7 @@ class Timeline {
   find(px, py) {
     const row = this.rows.findIndex((_, index) => py >= this.rowTop(index) - 20 && py < this.rowTop(index) + 26);
     if (row < 0) return null;
-    const { x } = this.plot;
-    const distance = (span) => Math.max(x.position(span.start) - px, px - x.position(span.end), 0);
+    const distance = (span) => Math.max(this.position(row, span.start) - px, px - this.position(row, span.end), 0);
     let best = null, nearestBy = 2;
     this.rows[row].forEach((span, index) => {
       const by = distance(span);

@@ -1,13 +1,18 @@
-//! The answer that heads the page of a test or of a watched connection: cause, share, confidence,
-//! then cost, fix and evidence, as the terminal has them.
+//! The answer that heads a page and a screen.
+//!
+//! Of a test or a watched connection: cause, share, confidence, then cost, fix and evidence, as the
+//! terminal has them. Of a run of a plan: the rate of the flow and its largest limit, of several
+//! flows those of the fastest and the slowest.
 
 use std::fmt::Write;
 
 use gigatcp_record::{CeilingRecord, FlowRecord, WhyRecord, WhyVerdict};
 
-use crate::Report;
+use crate::compare::Row;
 use crate::escape::html;
 use crate::number::rate;
+use crate::table::shares_of_row;
+use crate::{Report, shares};
 
 /// Other connections whose sentences are listed.
 const MAX_OTHERS: usize = 16;
@@ -23,11 +28,69 @@ fn answered<'a>(report: &Report<'a>) -> Vec<(&'a FlowRecord, &'a WhyRecord)> {
     answered
 }
 
-/// The sentence of the connection that moved most; `None` without an answer.
-pub(crate) fn headline<'a>(report: &Report<'a>) -> Option<&'a str> {
-    answered(report)
-        .first()
-        .map(|(_, why)| why.sentence.as_str())
+/// The sentence at the head of the page; `None` without an answer. Of a test it is that of the
+/// connection that moved most.
+pub(crate) fn headline(report: &Report<'_>, rows: &[Row<'_>]) -> Option<String> {
+    if let Some((_, why)) = answered(report).first() {
+        return Some(why.sentence.clone());
+    }
+    let answers: Vec<String> = of_flows(rows)
+        .into_iter()
+        .map(|(label, answer)| match label {
+            Some(label) => format!("{label}: {answer}"),
+            None => answer,
+        })
+        .collect();
+    (!answers.is_empty()).then(|| answers.join(". "))
+}
+
+/// Answers of a run of a plan, each with its label.
+///
+/// Of several flows they are of the fastest and the slowest, if one is at least 5 % faster than the
+/// other.
+pub(crate) fn of_flows(rows: &[Row<'_>]) -> Vec<(Option<String>, String)> {
+    if let [row] = rows {
+        return of_flow(row)
+            .map(|answer| (None, answer))
+            .into_iter()
+            .collect();
+    }
+    let mut known: Vec<_> = rows
+        .iter()
+        .filter_map(|row| Some((median(row)?, row)))
+        .collect();
+    known.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let [slowest, .., fastest] = &known[..] else {
+        return Vec::new();
+    };
+    if fastest.0 < 1.05 * slowest.0 {
+        return Vec::new();
+    }
+    [("Fastest", fastest), ("Slowest", slowest)]
+        .into_iter()
+        .filter_map(|(name, (_, row))| {
+            let answer = format!("{}, {}", row.label, of_flow(row)?);
+            Some((Some(name.to_owned()), answer))
+        })
+        .collect()
+}
+
+/// The rate of a flow and its largest limit; `None` where neither is known.
+fn of_flow(row: &Row<'_>) -> Option<String> {
+    let limits = shares_of_row(row);
+    let limit = limits.first().map(|(cause, share)| {
+        let share = shares::text(*share);
+        format!("{cause} for {share} % of the time")
+    });
+    let rate = median(row).map(|median| rate(median * 1e6));
+    let parts: Vec<String> = rate.into_iter().chain(limit).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The goodput of a flow, Mbit/s: the median of its runs.
+fn median(row: &Row<'_>) -> Option<f64> {
+    let [average, ..] = row.comparisons();
+    average.ours.map(|ours| ours.median)
 }
 
 /// The lines below the sentence, and the sentences of the other connections; empty without an

@@ -42,7 +42,7 @@ pub fn page(report: &Report<'_>) -> String {
     let rows = rows_by_kind(report);
     let mut out = String::with_capacity(1 << 20);
     head(PageKind::Report, &report.run.name, "", &mut out);
-    header(report, &mut out);
+    header(report, &rows, &mut out);
     out.push_str("<main>\n");
     out.push_str(&answer::section(report));
     if !rows.is_empty() {
@@ -166,33 +166,26 @@ pub(crate) fn head(kind: PageKind, title: &str, style: &str, out: &mut String) {
     );
 }
 
-fn header(report: &Report<'_>, out: &mut String) {
+/// The answer, then what it is of. Where the run came from stands at the end of the page.
+fn header(report: &Report<'_>, rows: &[Row<'_>], out: &mut String) {
     let run = report.run;
-    let sentence = answer::headline(report);
-    let _ = write!(
-        out,
-        "<header>\n<div><h1{}>{}</h1>\n<p class=\"title\">{}</p></div>\n\
-         <button type=\"button\" id=\"theme\" hidden>Theme</button>\n<dl class=\"facts\">",
-        sentence.map_or("", |_| " class=\"sentence\""),
-        html(sentence.unwrap_or(&run.name)),
-        html(&run.title),
-    );
-    let facts = [
-        ("Seed", run.seed.to_string()),
-        ("Repeats", run.repeat.to_string()),
-        ("Series", crate::group::groups(run).len().to_string()),
-        ("Plan hash", run.plan_hash.clone()),
-        ("GigaTCP", run.version.clone()),
-        ("Schema", run.schema.clone()),
-    ];
-    let left_out = ["Seed", "Repeats", "Series", "Plan hash"];
-    for (name, value) in facts {
-        if run.is_test() && left_out.contains(&name) {
-            continue;
-        }
-        let _ = write!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", html(&value));
-    }
-    out.push_str("</dl>\n");
+    let sentence = answer::headline(report, rows);
+    let _ = write!(out, "<header>\n<div>");
+    let title = html(&run.title);
+    let _ = match &sentence {
+        Some(sentence) => write!(
+            out,
+            "<p class=\"title\"><b>{}</b>: {title}</p>\n<h1 class=\"sentence\">{}</h1>",
+            html(&run.name),
+            html(sentence)
+        ),
+        None => write!(
+            out,
+            "<h1>{}</h1>\n<p class=\"title\">{title}</p>",
+            html(&run.name)
+        ),
+    };
+    out.push_str("</div>\n<button type=\"button\" id=\"theme\" hidden>Theme</button>\n");
     if let Some(published) = report.published {
         let _ = writeln!(out, "<p class=\"source\">{}</p>", source(&published.source));
     }
@@ -244,7 +237,7 @@ fn charts(rows: &[Row<'_>]) -> String {
 
 fn provenance(report: &Report<'_>) -> String {
     let run = report.run;
-    let mut out = scroll(&tables::provenance(report));
+    let mut out = facts(report) + &scroll(&tables::provenance(report));
     if !run.overrides.is_empty() {
         out.push_str("<p>Overrides, in order:</p><ul>");
         for item in &run.overrides {
@@ -258,6 +251,27 @@ fn provenance(report: &Report<'_>) -> String {
         html(&run.plan)
     );
     out
+}
+
+/// Seed, versions and the like. What only a plan has is left out of tests.
+fn facts(report: &Report<'_>) -> String {
+    let run = report.run;
+    let of_plan = [
+        ("Seed", run.seed.to_string()),
+        ("Repeats", run.repeat.to_string()),
+        ("Series", crate::group::groups(run).len().to_string()),
+        ("Plan hash", run.plan_hash.clone()),
+    ];
+    let of_all = [
+        ("GigaTCP", run.version.clone()),
+        ("Schema", run.schema.clone()),
+    ];
+    let of_plan = of_plan.into_iter().filter(|_| !run.is_test());
+    let mut out = String::from("<dl class=\"facts\">");
+    for (name, value) in of_plan.chain(of_all) {
+        let _ = write!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", html(&value));
+    }
+    out + "</dl>\n"
 }
 
 fn section(out: &mut String, id: &str, title: &str, body: &str) {

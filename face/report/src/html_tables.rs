@@ -14,6 +14,7 @@ use crate::group::{Spread, groups};
 use crate::number::{ABSENT, fixed, grouped, maybe, ratio, seconds};
 use crate::nuttcp::{BYTES_PER_MB, mbps};
 use crate::published::{Extremes, PublishedInterval, PublishedSeries};
+use crate::table::shares_of_row;
 use crate::{applications, hop_columns, hosts, seeds, shares};
 
 /// Rows of one table of intervals; `run.json` has the rest.
@@ -25,38 +26,88 @@ const ALL_INTERVALS: usize = 12_000;
 /// Intervals of a flow that are shown however many flows there are.
 const FEW_INTERVALS: usize = 60;
 
-/// All series: quantities published and ours, with ratios.
+/// All series: quantities published and ours, with ratios, and what limited each.
 pub(crate) fn summary(report: &Report<'_>, rows: &[Row<'_>]) -> String {
-    let compared = rows.iter().any(|row| row.published.is_some());
-    let span = if compared { 3 } else { 1 };
+    let columns = columns(rows);
+    let has_limits = !causes_met(rows).is_empty();
     let mut out =
         String::from("<table class=\"numbers wide\"><thead><tr><th rowspan=\"2\">Series</th>");
-    for quantity in Quantity::ALL {
-        let _ = write!(
-            out,
-            "<th colspan=\"{span}\" class=\"group\">{}</th>",
-            capital(quantity.heading())
-        );
+    for (place, (quantity, is_compared)) in columns.iter().enumerate() {
+        let span = if *is_compared { 3 } else { 1 };
+        let heading = capital(Quantity::ALL[*quantity].heading());
+        let _ = write!(out, "<th colspan=\"{span}\" class=\"group\">{heading}</th>");
+        if place == 0 && has_limits {
+            out.push_str("<th class=\"group\">Limited by</th>");
+        }
     }
     out.push_str("</tr><tr>");
-    for _ in Quantity::ALL {
-        if compared {
-            out.push_str("<th class=\"first\">published</th><th>this run</th><th>ratio</th>");
-        } else {
-            out.push_str("<th class=\"first\">this run</th>");
+    for (place, (_, is_compared)) in columns.iter().enumerate() {
+        out.push_str(match is_compared {
+            true => "<th class=\"first\">published</th><th>this run</th><th>ratio</th>",
+            false => "<th class=\"first\">this run</th>",
+        });
+        if place == 0 && has_limits {
+            out.push_str("<th class=\"first limits\">% of the time</th>");
         }
     }
     out.push_str("</tr></thead><tbody>\n");
     for row in rows {
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", label_cell(row));
-        for comparison in row.comparisons() {
-            out.push_str(&comparison_cells(&comparison, row, compared));
+        let all = row.comparisons();
+        for (place, (quantity, is_compared)) in columns.iter().enumerate() {
+            out.push_str(&comparison_cells(&all[*quantity], row, *is_compared));
+            if place == 0 && has_limits {
+                out.push_str(&limits_cell(row));
+            }
         }
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody></table>\n");
     out.push_str(&summary_notes(report, rows));
     out
+}
+
+/// Quantities that some row has, by place, and whether one was published.
+/// The average is always there.
+fn columns(rows: &[Row<'_>]) -> Vec<(usize, bool)> {
+    let shown = Quantity::ALL.iter().enumerate().filter_map(|(place, one)| {
+        let all = || rows.iter().map(|row| row.comparisons()[place]);
+        let is_compared = all().any(|one| one.published.is_some());
+        // A host without a model of its processors uses none of them.
+        let is_cpu = matches!(one, Quantity::SenderCpu | Quantity::ReceiverCpu);
+        let is_known = all().any(|one| one.ours.is_some_and(|ours| ours.max > 0.0 || !is_cpu));
+        (place == 0 || is_compared || is_known).then_some((place, is_compared))
+    });
+    shown.collect()
+}
+
+/// Least share, in thousandths, whose cause is named on the strip.
+const NAMED: u32 = 350;
+
+/// The shares of the time as a strip of the causes' colors, which the script gives them.
+fn limits_cell(row: &Row<'_>) -> String {
+    let shares = shares_of_row(row);
+    let texts = shares
+        .iter()
+        .map(|(cause, share)| format!("{cause} {} %", shares::text(*share)));
+    let texts: Vec<String> = texts.collect();
+    let mut out = format!(
+        "<td class=\"first limits\"><span class=\"divided\" role=\"img\" aria-label=\"{}\">",
+        html(&texts.join(", "))
+    );
+    for ((cause, share), text) in shares.iter().zip(&texts) {
+        let (cause, width) = (html(cause), f64::from(*share) / 10.0);
+        let name = match *share >= NAMED {
+            true => format!("<b>{cause}</b>"),
+            false => String::new(),
+        };
+        let _ = write!(
+            out,
+            "<i data-cause=\"{cause}\" title=\"{}\" style=\"width:{width:.1}%\">{name}</i>",
+            html(text)
+        );
+    }
+    out + "</span></td>"
 }
 
 fn label_cell(row: &Row<'_>) -> String {
@@ -116,11 +167,15 @@ fn spread_cell(quantity: Quantity, ours: Option<Spread>, repeats: usize) -> Stri
 }
 
 fn summary_notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
-    let mut notes = vec![
-        "To 90 %: end of the first interval at 90 % of the plateau, the median of the intervals \
-         from the fastest growth on; \u{201c}-\u{201d} when it was not reached."
-            .to_owned(),
-    ];
+    let mut notes = Vec::new();
+    let has_time_to_90 = |(place, _): &(usize, bool)| Quantity::ALL[*place] == Quantity::TimeTo90;
+    if columns(rows).iter().any(has_time_to_90) {
+        notes.push(
+            "To 90 %: end of the first interval at 90 % of the plateau, the median of the \
+             intervals from the fastest growth on; \u{201c}-\u{201d} when it was not reached."
+                .to_owned(),
+        );
+    }
     if rows.iter().any(|row| row.published.is_some()) {
         notes.push("Ratio: this run over published.".to_owned());
     }

@@ -13,7 +13,7 @@ use crate::compare::{Quantity, Row, rows_by_kind};
 use crate::escape::terminal;
 use crate::number::ABSENT;
 use crate::table::{grid, largest_shares, said, shares_of_row};
-use crate::{Report, applications, number, shares, table};
+use crate::{Report, answer, applications, table};
 
 /// Most interval lines of a connection.
 const MOST_INTERVALS: usize = 12;
@@ -36,15 +36,14 @@ pub(crate) fn text(report: &Report<'_>) -> String {
         .next()
         .filter(|one| one.flows.len() == 1 && rows.len() == 1 && rows[0].group.runs() == 1);
     if let Some(one) = one {
-        let answer = rows.first().and_then(answer);
-        out += &answer.map_or_else(String::new, |answer| answer + "\n\n");
+        out += &answers(&rows);
         let detail = Detail::Lines(MOST_INTERVALS);
         out += &table::series_without_path(one, report.published_for(one), detail);
         out += &table::notes(report, &rows);
         out += &more(1);
         return out;
     }
-    out += &extremes(&rows);
+    out += &answers(&rows);
     let not_kept = brief::kept(&mut rows);
     if !rows.is_empty() {
         out += &flows(&rows);
@@ -59,42 +58,15 @@ pub(crate) fn text(report: &Report<'_>) -> String {
     out
 }
 
-/// The rate of a flow and its largest limit.
-fn answer(row: &Row<'_>) -> Option<String> {
-    let limits = shares_of_row(row);
-    let limit = limits.first().map(|(cause, share)| {
-        let share = shares::text(*share);
-        format!("{} for {share} % of the time", terminal(cause))
+/// Rate and limit of the fastest and the slowest flow.
+fn answers(rows: &[Row<'_>]) -> String {
+    let answers = answer::of_flows(rows).into_iter();
+    let lines = answers.map(|(label, answer)| {
+        let label = label.map_or_else(String::new, |label| label + ": ");
+        format!("{label}{}\n", terminal(&answer))
     });
-    let rate = median(row).map(|median| number::rate(median * 1e6));
-    let parts: Vec<String> = rate.into_iter().chain(limit).collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-/// The goodput of a flow, Mbit/s: the median of its runs.
-fn median(row: &Row<'_>) -> Option<f64> {
-    let [average, ..] = row.comparisons();
-    average.ours.map(|ours| ours.median)
-}
-
-/// The fastest and the slowest flow, if one is at least 5 % faster than the other.
-fn extremes(rows: &[Row<'_>]) -> String {
-    let mut known: Vec<_> = rows
-        .iter()
-        .filter_map(|row| Some((median(row)?, row)))
-        .collect();
-    known.sort_by(|left, right| left.0.total_cmp(&right.0));
-    let [slowest, .., fastest] = &known[..] else {
-        return String::new();
-    };
-    if fastest.0 < 1.05 * slowest.0 {
-        return String::new();
-    }
-    let line = |name: &str, row: &Row<'_>| {
-        let answer = answer(row).unwrap_or_default();
-        format!("{name}: {}, {answer}\n", terminal(&row.label))
-    };
-    line("Fastest", fastest.1) + &line("Slowest", slowest.1) + "\n"
+    let out: String = lines.collect();
+    if out.is_empty() { out } else { out + "\n" }
 }
 
 /// Where there is more to see.

@@ -437,3 +437,43 @@ fn a_long_run_is_lines_and_not_a_smear_on_a_telephone() {
     let notes = browser.script("return document.getElementById('graphs').textContent");
     assert!(notes.as_str().unwrap().contains("of up to 20"), "{notes}");
 }
+
+#[test]
+fn series_too_short_for_a_graph_are_named_and_very_different_ones_get_axes_that_show_both() {
+    let Some(browser) = browser() else { return };
+    let mut run = sample::run(1);
+    for (index, series) in run.series.iter_mut().enumerate() {
+        let flow = &mut series.flows[0];
+        // The first alone is long enough, and a thousand times slower than the second.
+        flow.intervals.truncate(if index < 2 { 5 } else { 2 });
+        for line in &mut flow.intervals {
+            line.bytes = if index == 0 { 1_000 } else { 1_000_000 };
+        }
+    }
+    let page = |name: &str, run: &gigatcp_record::RunRecord| {
+        let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::write(&file, gigatcp_report::Report::new(run, None).html()).unwrap();
+        browser.open(&file, "");
+    };
+    page("report-short.html", &run);
+    let script = |text: &str| browser.script(&format!("return {text}"));
+    let lines = script("throughputLines().map((line) => DATA.lines[line.index].label)");
+    assert_eq!(
+        lines,
+        serde_json::json!([run.series[0].name, run.series[1].name])
+    );
+    let note = browser.text("throughput-note");
+    assert!(note.contains(&run.series[2].name), "{note}");
+    assert_eq!(script("pressed('throughput-scale')"), true);
+    let painted = script("document.querySelector('[data-cause]').style.background");
+    assert!(painted.as_str().unwrap().starts_with("var(--"), "{painted}");
+
+    run.series
+        .iter_mut()
+        .for_each(|series| series.flows[0].intervals.truncate(2));
+    page("report-shorter.html", &run);
+    assert_eq!(
+        script("document.getElementById('graphs').offsetParent === null"),
+        true
+    );
+}

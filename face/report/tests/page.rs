@@ -240,6 +240,38 @@ fn tables_of_intervals_leave_room_for_one_another() {
 }
 
 #[test]
+fn the_page_of_a_run_begins_with_the_fastest_and_the_slowest_flow() {
+    let mut run = sample::run(1);
+    for (index, series) in run.series.iter_mut().enumerate() {
+        series.flows[0].goodput_bps = (index as f64 + 1.0) * 1e9;
+    }
+    let page = Report::new(&run, None).html();
+    let [first, last] = [&run.series[0].name, &run.series[run.series.len() - 1].name];
+    let fastest = format!(
+        "<h1 class=\"sentence\">Fastest: {last}, {}.00 Gbit/s",
+        run.series.len()
+    );
+    assert!(page.contains(&fastest), "{fastest}");
+    assert!(page.contains(&format!("Slowest: {first}, 1.00 Gbit/s")));
+    assert!(page.find("<dt>Plan hash</dt>") > page.find("<h2>Where it came from"));
+}
+
+#[test]
+fn a_quantity_that_no_series_has_is_no_column() {
+    let mut run = sample::run(1);
+    let heading = "<th colspan=\"1\" class=\"group\">Sender CPU, %</th>";
+    assert!(Report::new(&run, None).html().contains(heading));
+    for series in &mut run.series {
+        series.flows[0].sender_cpu_fraction = 0.0;
+    }
+    let page = Report::new(&run, None).html();
+    assert!(!page.contains(heading));
+    // Published values are shown, whatever this run has.
+    let page = self::page(&run);
+    assert!(page.contains("<th colspan=\"3\" class=\"group\">Sender CPU, %</th>"));
+}
+
+#[test]
 fn the_page_of_a_test_begins_with_its_answer() {
     let mut run = sample::run(1);
     run.plan_hash.clear();

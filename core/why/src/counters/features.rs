@@ -89,7 +89,7 @@ features! {
     ReceiveFill [0.3, 0.7, 0.9] "Rate times the receiver's RTT, over the window that it advertises."
 }
 
-/// What hosts by themselves add to an RTT, seconds: wakeups, interrupts, other processes. On
+/// Seconds that hosts by themselves add to an RTT: wakeups, interrupts, other processes. On
 /// paths shorter than this an RTT of several minima is no sign of a queue.
 const HOST_DELAY: f64 = 100e-6;
 
