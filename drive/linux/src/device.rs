@@ -248,6 +248,36 @@ pub fn read_packet(tun: &impl AsRawFd, into: &mut BytesMut) -> io::Result<usize>
     Ok(len)
 }
 
+/// Reads one packet: its first octets into `head`, what follows behind what `into` holds
+/// already, as far as there is room. Returns the octets of both; no more than `head` has, and
+/// `into` is as it was.
+///
+/// # Errors
+/// [`io::ErrorKind::WouldBlock`] when none waits; else what the device says.
+pub fn read_packet_behind(
+    tun: &impl AsRawFd,
+    head: &mut [u8],
+    into: &mut BytesMut,
+) -> io::Result<usize> {
+    let room = into.spare_capacity_mut();
+    let parts = [
+        libc::iovec {
+            iov_base: head.as_mut_ptr().cast(),
+            iov_len: head.len(),
+        },
+        libc::iovec {
+            iov_base: room.as_mut_ptr().cast(),
+            iov_len: room.len(),
+        },
+    ];
+    // SAFETY: pointers and lengths are those of `head` and of the spare room of `into`.
+    let read = unsafe { libc::readv(tun.as_raw_fd(), parts.as_ptr(), parts.len() as _) };
+    let len = check_size(read)?;
+    // SAFETY: the call has filled `head`, then the first octets of the spare room.
+    unsafe { into.advance_mut(len.saturating_sub(head.len())) };
+    Ok(len)
+}
+
 /// Says which work on packets may be left to us: what the kernel then sends may
 /// be super-segments of up to 64 KiB and lack its checksum.
 ///
@@ -275,6 +305,19 @@ pub struct Offloads {
     /// Segmentation of TCP over IPv4 and IPv6, with and without CWR; needs
     /// checksums, and has them.
     pub segmentation: bool,
+}
+
+impl Offloads {
+    /// All of them.
+    pub const ALL: Self = Self {
+        checksum: true,
+        segmentation: true,
+    };
+    /// None of them: packets are as on a wire.
+    pub const NONE: Self = Self {
+        checksum: false,
+        segmentation: false,
+    };
 }
 
 /// Takes packets the kernel has sent off the device's queue and forgets them:

@@ -20,8 +20,8 @@ use bytes::{Bytes, BytesMut};
 
 /// Octets of a slab.
 const SLAB: usize = 512 * 1024;
-/// The longest packet, with what stands before it.
-const LONGEST: usize = gigatcp_linux::virtio::HEADER_LEN + 65_536;
+/// The longest packet.
+const LONGEST: usize = 65_536;
 /// Payloads shorter than this are copied out.
 pub const LEAST_SHARED: usize = 4096;
 
@@ -92,10 +92,10 @@ impl Slabs {
         &mut self.current
     }
 
-    /// A copy of `octets`, at most a slab of them.
-    pub fn copied(&mut self, octets: &[u8]) -> Bytes {
-        let room = self.room_for(octets.len());
-        room.extend_from_slice(octets);
+    /// A copy of the octets of `parts`, `len` together, at most a slab of them.
+    pub fn copied<'a>(&mut self, len: usize, parts: impl Iterator<Item = &'a [u8]>) -> Bytes {
+        let room = self.room_for(len);
+        parts.for_each(|part| room.extend_from_slice(part));
         room.split().freeze()
     }
 

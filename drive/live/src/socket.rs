@@ -3,7 +3,7 @@
 //! Both hold it under a lock of its own, for as long as one call of the engine
 //! takes: octets are copied, and packets written, without it.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -19,6 +19,7 @@ use gigatcp_wire::{Octets, Payload};
 
 use crate::shared::{Command, Shared, gone, lock, now};
 use crate::slabs::{LEAST_SHARED, Slabs};
+use crate::trouble::Trouble;
 
 /// Pieces of the receive buffer that one call takes without letting go of the
 /// lock.
@@ -28,13 +29,6 @@ const PIECES: usize = 16;
 const MOST_WRITTEN: usize = 256 * 1024;
 /// Slabs that one connection keeps for what it writes.
 const SLABS_KEPT: usize = 4;
-
-/// Why there is no connection, if the engine has none.
-#[derive(Clone, Copy, Debug)]
-pub struct Trouble {
-    pub kind: io::ErrorKind,
-    pub what: &'static str,
-}
 
 /// A connection at one moment, by the machine's monotonic clock.
 #[derive(Clone, Copy, Debug)]
@@ -77,8 +71,10 @@ pub struct Inner {
     writer_waits: bool,
     read_waker: Option<Waker>,
     write_waker: Option<Waker>,
-    read_timeout: Option<Duration>,
-    write_timeout: Option<Duration>,
+    pub read_timeout: Option<Duration>,
+    pub write_timeout: Option<Duration>,
+    /// Calls return instead of waiting.
+    pub is_nonblocking: bool,
 }
 
 /// One connection, shared by the event loop and an application.
@@ -189,8 +185,13 @@ impl Socket {
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let timeout = self.lock().read_timeout;
         self.block(Side::Read, timeout, |socket, guard| {
-            socket.attempt_read(guard, buffer)
+            socket.attempt_read_into(guard, buffer)
         })
+    }
+
+    pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let timeout = self.lock().read_timeout;
+        self.block(Side::Read, timeout, |_, guard| guard.attempt_peek(buffer))
     }
 
     pub fn receive(&self, most: usize) -> io::Result<Bytes> {
@@ -200,10 +201,10 @@ impl Socket {
         })
     }
 
-    pub fn write(&self, octets: &[u8]) -> io::Result<usize> {
+    pub fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let timeout = self.lock().write_timeout;
         self.block(Side::Write, timeout, |socket, guard| {
-            socket.attempt_write(guard, octets)
+            socket.attempt_write(guard, parts)
         })
     }
 
@@ -219,13 +220,30 @@ impl Socket {
     }
 
     pub fn poll_read(&self, waker: &Waker, buffer: &mut [u8]) -> Option<io::Result<usize>> {
-        self.poll(Side::Read, waker, |guard| self.attempt_read(guard, buffer))
+        self.poll(Side::Read, waker, |guard| {
+            self.attempt_read_into(guard, buffer)
+        })
     }
 
-    pub fn poll_write(&self, waker: &Waker, octets: &[u8]) -> Option<io::Result<usize>> {
-        self.poll(Side::Write, waker, |guard| {
-            self.attempt_write(guard, octets)
+    /// Reads up to `most` octets, which `put` is given piece by piece.
+    #[cfg(feature = "tokio")]
+    pub fn poll_read_with(
+        &self,
+        waker: &Waker,
+        most: usize,
+        put: impl FnMut(&[u8]),
+    ) -> Option<io::Result<usize>> {
+        self.poll(Side::Read, waker, |guard| {
+            self.attempt_read(guard, most, put)
         })
+    }
+
+    pub fn poll_peek(&self, waker: &Waker, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+        self.poll(Side::Read, waker, |guard| guard.attempt_peek(buffer))
+    }
+
+    pub fn poll_write(&self, waker: &Waker, parts: &[IoSlice<'_>]) -> Option<io::Result<usize>> {
+        self.poll(Side::Write, waker, |guard| self.attempt_write(guard, parts))
     }
 
     /// Tries until it is done, sleeping in between.
@@ -240,6 +258,9 @@ impl Socket {
         loop {
             guard = match attempt(self, guard) {
                 Attempt::Done(done) => return done,
+                Attempt::Wait(guard) if guard.is_nonblocking => {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
                 Attempt::Wait(guard) => guard,
             };
             let condition = match side {
@@ -290,16 +311,31 @@ impl Socket {
         None
     }
 
+    fn attempt_read_into<'a>(
+        &'a self,
+        guard: MutexGuard<'a, Inner>,
+        buffer: &mut [u8],
+    ) -> Attempt<'a, usize> {
+        let most = buffer.len();
+        let mut rest = buffer;
+        self.attempt_read(guard, most, |octets| {
+            let (front, behind) = std::mem::take(&mut rest).split_at_mut(octets.len());
+            front.copy_from_slice(octets);
+            rest = behind;
+        })
+    }
+
     fn attempt_read<'a>(
         &'a self,
         mut guard: MutexGuard<'a, Inner>,
-        buffer: &mut [u8],
+        most: usize,
+        mut put: impl FnMut(&[u8]),
     ) -> Attempt<'a, usize> {
         let mut filled = 0;
         loop {
             // Taken under the lock, copied without it.
             let mut pieces: [Octets; PIECES] = Default::default();
-            let mut wanted = buffer.len() - filled;
+            let mut wanted = most - filled;
             let mut count = 0;
             let mut says_something = false;
             if let Some(connection) = &mut guard.connection {
@@ -316,7 +352,7 @@ impl Socket {
             }
             if count == 0 {
                 return match filled {
-                    0 if buffer.is_empty() => Attempt::Done(Ok(0)),
+                    0 if most == 0 => Attempt::Done(Ok(0)),
                     0 => guard.nothing_to_read(0),
                     filled => Attempt::Done(Ok(filled)),
                 };
@@ -327,7 +363,7 @@ impl Socket {
                 self.touch(slot);
             }
             for octets in pieces.iter().flat_map(Octets::pieces) {
-                buffer[filled..filled + octets.len()].copy_from_slice(octets);
+                put(octets);
                 filled += octets.len();
             }
             if wanted == 0 || count < PIECES {
@@ -360,31 +396,39 @@ impl Socket {
     fn attempt_write<'a>(
         &'a self,
         guard: MutexGuard<'a, Inner>,
-        octets: &[u8],
+        parts: &[IoSlice<'_>],
     ) -> Attempt<'a, usize> {
+        let len = parts.iter().map(|part| part.len()).sum::<usize>();
         let space = match guard.room() {
             Err(error) => return Attempt::Done(Err(error)),
-            Ok(_) if octets.is_empty() => return Attempt::Done(Ok(0)),
+            Ok(_) if len == 0 => return Attempt::Done(Ok(0)),
             Ok(0) => return guard.no_room(),
             Ok(space) => usize::try_from(space).unwrap_or(usize::MAX),
         };
         drop(guard);
         // Room only grows meanwhile, unless another thread writes as well.
-        let len = octets.len().min(space).min(MOST_WRITTEN);
-        let copied = self.copied(&octets[..len]);
+        let copied = self.copied(parts, len.min(space).min(MOST_WRITTEN));
         self.attempt_send(self.lock(), &copied)
     }
 
-    /// A copy of the application's octets.
-    fn copied(&self, octets: &[u8]) -> Bytes {
-        if octets.len() < LEAST_SHARED {
-            return Bytes::copy_from_slice(octets);
+    /// A copy of the first `len` of the application's octets.
+    fn copied(&self, parts: &[IoSlice<'_>], len: usize) -> Bytes {
+        let mut left = len;
+        let parts = parts.iter().map(|part| {
+            let front = &part[..part.len().min(left)];
+            left -= front.len();
+            front
+        });
+        if len < LEAST_SHARED {
+            let mut octets = Vec::with_capacity(len);
+            parts.for_each(|part| octets.extend_from_slice(part));
+            return octets.into();
         }
         let mut slabs = lock(&self.slabs);
         self.copied.store(true, Ordering::Relaxed);
         slabs
             .get_or_insert_with(|| Slabs::new(SLABS_KEPT))
-            .copied(octets)
+            .copied(len, parts)
     }
 
     /// Whether something was copied into slabs.
@@ -477,17 +521,12 @@ impl Socket {
         *lock(&self.slabs) = None;
     }
 
-    pub fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) {
-        let mut inner = self.lock();
-        inner.read_timeout = read;
-        inner.write_timeout = write;
-    }
-
-    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+    /// Changes a setting of the connection, from which something to send may follow.
+    pub fn set(&self, setting: impl FnOnce(&mut Connection<Octets>)) -> io::Result<()> {
         let mut inner = self.lock();
         inner.check()?;
         if let Some(connection) = &mut inner.connection {
-            connection.set_nagle(!nodelay);
+            setting(connection);
         }
         let slot = inner.slot;
         drop(inner);
@@ -532,10 +571,9 @@ impl Inner {
         if let Some(failure) = self.connection.as_ref().and_then(|held| held.failure()) {
             return Err(error_of(failure));
         }
-        match self.trouble {
-            Some(Trouble { kind, what }) => Err(io::Error::new(kind, what)),
-            None => Ok(()),
-        }
+        self.trouble
+            .clone()
+            .map_or(Ok(()), |trouble| Err(trouble.into()))
     }
 
     /// Whether a reader would not wait.
@@ -583,6 +621,7 @@ impl Inner {
 trait Waiting<'a> {
     fn nothing_to_read<T>(self, none: T) -> Attempt<'a, T>;
     fn no_room(self) -> Attempt<'a, usize>;
+    fn attempt_peek(self, buffer: &mut [u8]) -> Attempt<'a, usize>;
     fn attempt_connect(self) -> Attempt<'a, ()>;
 }
 
@@ -602,6 +641,24 @@ impl<'a> Waiting<'a> for MutexGuard<'a, Inner> {
             connection.set_write_blocked(true);
         }
         Attempt::Wait(self)
+    }
+
+    fn attempt_peek(self, buffer: &mut [u8]) -> Attempt<'a, usize> {
+        let mut filled = 0;
+        let pieces = self.connection.iter().flat_map(|held| held.peek());
+        for octets in pieces.flat_map(Octets::pieces) {
+            let rest = &mut buffer[filled..];
+            let len = octets.len().min(rest.len());
+            rest[..len].copy_from_slice(&octets[..len]);
+            filled += len;
+            if filled == buffer.len() {
+                break;
+            }
+        }
+        if filled == 0 && !buffer.is_empty() {
+            return self.nothing_to_read(0);
+        }
+        Attempt::Done(Ok(filled))
     }
 
     fn attempt_connect(self) -> Attempt<'a, ()> {
