@@ -103,6 +103,37 @@ pub fn set_mtu(control: &OwnedFd, name: &str, mtu: u32) -> io::Result<()> {
     ask(control.as_raw_fd(), libc::SIOCSIFMTU, &mut request)
 }
 
+/// The largest packet of the interface, in octets.
+pub fn mtu(control: &OwnedFd, name: &str) -> io::Result<u32> {
+    let mut request = request_for(name);
+    ask(control.as_raw_fd(), libc::SIOCGIFMTU, &mut request)?;
+    // SAFETY: SIOCGIFMTU has written this member.
+    Ok(unsafe { request.ifr_ifru.ifru_mtu }.cast_unsigned())
+}
+
+/// The address of an Ethernet interface; all zero for loopback, which has frames of this kind.
+///
+/// # Errors
+/// What the kernel says; that it is an interface of another kind.
+pub fn ethernet_address(control: &OwnedFd, name: &str) -> io::Result<[u8; 6]> {
+    let mut request = request_for(name);
+    ask(control.as_raw_fd(), libc::SIOCGIFHWADDR, &mut request)?;
+    // SAFETY: SIOCGIFHWADDR has written this member.
+    let address = unsafe { request.ifr_ifru.ifru_hwaddr };
+    if !matches!(
+        address.sa_family,
+        libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK
+    ) {
+        let what = format!("{name} is no Ethernet interface");
+        return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+    }
+    let mut octets = [0; 6];
+    for (to, from) in octets.iter_mut().zip(address.sa_data) {
+        *to = from as u8;
+    }
+    Ok(octets)
+}
+
 /// Sets how many packets wait for a reader before the interface drops.
 pub fn set_queue(control: &OwnedFd, name: &str, packets: u32) -> io::Result<()> {
     let mut request = request_for(name);
@@ -245,36 +276,6 @@ pub fn read_packet(tun: &impl AsRawFd, into: &mut BytesMut) -> io::Result<usize>
     let len = check_size(read)?;
     // SAFETY: the call has written the first `len` octets of the spare room.
     unsafe { into.advance_mut(len) };
-    Ok(len)
-}
-
-/// Reads one packet: its first octets into `head`, what follows behind what `into` holds
-/// already, as far as there is room. Returns the octets of both; no more than `head` has, and
-/// `into` is as it was.
-///
-/// # Errors
-/// [`io::ErrorKind::WouldBlock`] when none waits; else what the device says.
-pub fn read_packet_behind(
-    tun: &impl AsRawFd,
-    head: &mut [u8],
-    into: &mut BytesMut,
-) -> io::Result<usize> {
-    let room = into.spare_capacity_mut();
-    let parts = [
-        libc::iovec {
-            iov_base: head.as_mut_ptr().cast(),
-            iov_len: head.len(),
-        },
-        libc::iovec {
-            iov_base: room.as_mut_ptr().cast(),
-            iov_len: room.len(),
-        },
-    ];
-    // SAFETY: pointers and lengths are those of `head` and of the spare room of `into`.
-    let read = unsafe { libc::readv(tun.as_raw_fd(), parts.as_ptr(), parts.len() as _) };
-    let len = check_size(read)?;
-    // SAFETY: the call has filled `head`, then the first octets of the spare room.
-    unsafe { into.advance_mut(len.saturating_sub(head.len())) };
     Ok(len)
 }
 

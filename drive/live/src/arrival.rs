@@ -9,12 +9,14 @@
 
 use std::ops::Range;
 
-use gigatcp_linux::virtio::{ChecksumState, VirtioHeader};
+use gigatcp_linux::virtio::ChecksumState;
 use gigatcp_tcp::FourTuple;
 use gigatcp_wire::{
     Checksum, Endpoints, IcmpError, IcmpKind, IpHeader, IpPayload, Octets, Segment, SeqNumber,
     TCP_PROTOCOL, decode_header, verify_checksum,
 };
+
+use crate::device::Received;
 
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
@@ -61,7 +63,8 @@ pub(crate) struct Found {
 }
 
 /// What a packet holds: a segment without its
-/// payload, which stays for the caller to take, or an ICMP error.
+/// payload, which stays for the caller to take, or an ICMP error. Places are among what was
+/// `appended`, where the link's header may stand before it.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "as with `Arrival`")]
 pub(crate) enum Read {
@@ -69,7 +72,8 @@ pub(crate) enum Read {
     Icmp(FourTuple, IcmpError),
 }
 
-pub(crate) fn read(header: VirtioHeader, packet: &[u8]) -> Result<Read, Refusal> {
+pub(crate) fn read(received: &Received, appended: &[u8]) -> Result<Read, Refusal> {
+    let packet = appended.get(received.skip..).ok_or(Refusal::Harmed)?;
     let (ip, carried) = IpHeader::decode(packet).map_err(|_| Refusal::Foreign)?;
     if !carried.header_checksum_is_valid {
         return Err(Refusal::Harmed);
@@ -78,7 +82,7 @@ pub(crate) fn read(header: VirtioHeader, packet: &[u8]) -> Result<Read, Refusal>
         .get(carried.start..carried.start + carried.len)
         .ok_or(Refusal::Harmed)?;
     match (carried.protocol, &ip.endpoints) {
-        (TCP_PROTOCOL, _) => read_segment(header, &ip, carried, inner).map(Read::Segment),
+        (TCP_PROTOCOL, _) => read_segment(received, &ip, carried, inner).map(Read::Segment),
         (ICMP, Endpoints::V4 { .. }) => read_icmp_v4(inner),
         (ICMP_V6, Endpoints::V6 { .. }) => read_icmp_v6(&ip.endpoints, inner),
         _ => Err(Refusal::Foreign),
@@ -86,20 +90,20 @@ pub(crate) fn read(header: VirtioHeader, packet: &[u8]) -> Result<Read, Refusal>
 }
 
 fn read_segment(
-    header: VirtioHeader,
+    received: &Received,
     ip: &IpHeader,
     carried: IpPayload,
     octets: &[u8],
 ) -> Result<Found, Refusal> {
-    let is_summed = header.checksum == ChecksumState::InPacket;
+    let is_summed = received.offload.checksum == ChecksumState::InPacket;
     if is_summed && !verify_checksum(&ip.endpoints, octets) {
         return Err(Refusal::Harmed);
     }
     let decoded = decode_header::<Octets>(octets);
     let (mut segment, header_len) = decoded.map_err(|_| Refusal::Harmed)?;
     segment.ecn = carried.ecn;
-    segment.segment_size = header.segmentation.map_or(0, |cut| cut.size);
-    let start = carried.start;
+    segment.segment_size = received.offload.segmentation.map_or(0, |cut| cut.size);
+    let start = received.skip + carried.start;
     Ok(Found {
         endpoints: ip.endpoints,
         segment,
@@ -158,7 +162,7 @@ fn read_quoted(kind: Option<IcmpKind>, quoted: &[u8]) -> Result<Read, Refusal> {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use gigatcp_linux::virtio::Segmentation;
+    use gigatcp_linux::virtio::{HEADER_LEN, Segmentation, VirtioHeader};
     use gigatcp_wire::{Payload, append_packet};
     use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -189,8 +193,12 @@ mod tests {
         octets
     }
 
-    fn found(header: VirtioHeader, octets: &[u8]) -> Found {
-        match read(header, octets) {
+    fn known(offload: VirtioHeader) -> Received {
+        Received { offload, skip: 0 }
+    }
+
+    fn found(offload: VirtioHeader, octets: &[u8]) -> Found {
+        match read(&known(offload), octets) {
             Ok(Read::Segment(found)) => found,
             _ => panic!("no segment"),
         }
@@ -231,12 +239,15 @@ mod tests {
         assert_eq!(found(unverified, &octets).segment.seq, SeqNumber::new(77));
         let last = octets.len() - 1;
         octets[last] ^= 1;
-        assert!(matches!(read(unverified, &octets), Err(Refusal::Harmed)));
+        assert!(matches!(
+            read(&known(unverified), &octets),
+            Err(Refusal::Harmed)
+        ));
         let verified = VirtioHeader {
             checksum: ChecksumState::Verified,
             segmentation: None,
         };
-        assert!(read(verified, &octets).is_ok());
+        assert!(read(&known(verified), &octets).is_ok());
     }
 
     #[test]
@@ -271,10 +282,9 @@ mod tests {
                 octets[at] = random.next_u32() as u8;
             }
             octets.truncate(random.next_u32() as usize % 220);
-            if let Some((header, packet)) = octets.split_first_chunk()
-                && let Ok(header) = VirtioHeader::decode(header)
-            {
-                let _ = read(header, packet);
+            if let Some(Ok(offload)) = octets.first_chunk().map(VirtioHeader::decode) {
+                let skip = HEADER_LEN;
+                let _ = read(&Received { offload, skip }, &octets);
             }
         }
     }

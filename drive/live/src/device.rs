@@ -5,12 +5,15 @@
 //! | [`Wire::open_tun`] | a TUN device: this machine's kernel on the other side |
 //! | [`Wire::pair`] | two ends in one process, without privileges |
 //! | [`Wire::over`] | any descriptor that passes packets as a TUN device does |
+//! | [`PacketSocket`] | addresses of a stack on an Ethernet interface (`AF_PACKET`) |
 //! | your own | four functions of [`Device`] |
 //!
 //! A device carries IP packets. What it may leave undone, or do in place of the stack, are
 //! [`Offloads`]: super-segments of up to 64 KiB and unfinished checksums. A
 //! [`VirtioHeader`] with each packet says which of it applies; the default: nothing.
 
+mod ethernet;
+mod neighbors;
 mod tun;
 mod wire;
 
@@ -22,6 +25,7 @@ use bytes::{BufMut, BytesMut};
 use gigatcp_linux::virtio::{HEADER_LEN, VirtioHeader};
 use gigatcp_wire::{Octets, Payload};
 
+pub use ethernet::{PacketSocket, PacketSocketConfig};
 pub use gigatcp_linux::device::Offloads;
 pub use tun::TunConfig;
 pub use wire::Wire;
@@ -43,7 +47,7 @@ pub(crate) const MAX_PARTS: usize = 3;
 /// use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 ///
 /// use gigatcp_live::bytes::BytesMut;
-/// use gigatcp_live::{Device, EventFd, Interface, Options, Packet, Sent, Stack, VirtioHeader};
+/// use gigatcp_live::{Device, EventFd, Interface, Options, Packet, Received, Sent, Stack};
 ///
 /// struct Channel {
 ///     interface: Interface,
@@ -60,12 +64,12 @@ pub(crate) const MAX_PARTS: usize = 3;
 ///         self.arrived.1.as_fd()
 ///     }
 ///
-///     fn receive(&mut self, into: &mut BytesMut) -> io::Result<Option<VirtioHeader>> {
+///     fn receive(&mut self, into: &mut BytesMut) -> io::Result<Option<Received>> {
 ///         // Cleared before the look: a packet that arrives after it sets it again.
 ///         self.arrived.1.clear();
 ///         Ok(self.arrived.0.try_recv().ok().map(|packet| {
 ///             into.extend_from_slice(&packet);
-///             VirtioHeader::default()
+///             Received::default()
 ///         }))
 ///     }
 ///
@@ -118,13 +122,13 @@ pub trait Device: Send {
     /// which is always writable: it drops what finds no room ([`Sent::Refused`]).
     fn readiness(&self) -> BorrowedFd<'_>;
 
-    /// Appends the next packet to `into`, which has room for 65,536 octets, and returns what
-    /// is known about it; `None` if no packet waits. It never blocks, and leaves what `into`
-    /// holds already.
+    /// Appends the next packet to `into`, which has room for 65,600 octets more, and returns
+    /// what is known about it; `None` if no packet waits. It never blocks, and leaves what
+    /// `into` holds already.
     ///
     /// # Errors
     /// The device is gone: the stack ends.
-    fn receive(&mut self, into: &mut BytesMut) -> io::Result<Option<VirtioHeader>>;
+    fn receive(&mut self, into: &mut BytesMut) -> io::Result<Option<Received>>;
 
     /// Sends up to [`MAX_BATCH`] packets in order, without blocking. Appends to `sent` what
     /// became of each; those without an entry found no room, and are offered again.
@@ -137,6 +141,15 @@ pub trait Device: Send {
     fn count(&self, counters: &mut DeviceCounters) {
         let _ = counters;
     }
+}
+
+/// What is known about a packet that was received; by default nothing but that it is one.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Received {
+    /// What was left to the stack.
+    pub offload: VirtioHeader,
+    /// Octets in front of the IP packet among those appended, such as the link's header.
+    pub skip: usize,
 }
 
 /// What became of a packet that a stack sent.

@@ -2,8 +2,9 @@
 //! in virtual time, with the machine's clock, a TUN device and real octets.
 //!
 //! A [`Stack`] drives any number of connections on a [`Device`] from one thread; a [`Stream`]
-//! is one of them for threads, an [`AsyncStream`] for tasks. A device is a TUN device, a
-//! pair in memory ([`Wire::pair`], which needs no privileges) or one of your own.
+//! is one of them for threads, an [`AsyncStream`] for tasks. A device is a TUN device, an
+//! address on an Ethernet interface ([`PacketSocket`]), a pair in memory ([`Wire::pair`], which
+//! needs no privileges) or one of your own.
 //!
 //! Behind a TUN device is the machine's kernel. A [`Namespace`] keeps both away from the
 //! machine's own network and leaves nothing behind:
@@ -85,7 +86,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `device.rs`, `device/` | what a device is; TUN, a pair in memory |
+//! | `device.rs`, `device/` | what a device is; TUN, a pair in memory, `AF_PACKET` |
 //! | `link.rs` | segments as packets: super-segments in and out, checksums left to others |
 //! | `arrival.rs` | a packet of the device as a segment or an ICMP error |
 //! | `join.rs` | which packets become one super-segment on arrival |
@@ -128,7 +129,8 @@ mod trouble;
 pub use asynchronous::{AsyncListener, AsyncReadHalf, AsyncStream, AsyncWriteHalf};
 pub use bytes;
 pub use device::{
-    Device, DeviceCounters, Interface, MAX_BATCH, Offloads, Packet, Sent, TunConfig, Wire,
+    Device, DeviceCounters, Interface, MAX_BATCH, Offloads, Packet, PacketSocket,
+    PacketSocketConfig, Received, Sent, TunConfig, Wire,
 };
 pub use engine::StackCounters;
 pub use gigatcp_linux::poll::EventFd;

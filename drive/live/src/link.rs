@@ -117,14 +117,14 @@ impl Link {
                 None => return Ok(None),
             },
         };
-        let header = match self.device.receive(room) {
+        let received = match self.device.receive(room) {
             Ok(None) => return Ok(None),
-            Ok(Some(header)) => header,
+            Ok(Some(received)) => received,
             Err(error) => return Err(self.gone(error)),
         };
         self.counters.reads += 1;
-        let packet = self.slabs.packet().get(held..).unwrap_or_default();
-        Ok(Some(arrival::read(header, packet)))
+        let appended = self.slabs.packet().get(held..).unwrap_or_default();
+        Ok(Some(arrival::read(&received, appended)))
     }
 
     /// The segment `found`, joined with what lies waiting behind it where that is

@@ -20,8 +20,8 @@ use bytes::{Bytes, BytesMut};
 
 /// Octets of a slab.
 const SLAB: usize = 512 * 1024;
-/// The longest packet.
-const LONGEST: usize = 65_536;
+/// The longest packet, with what stands before it.
+const LONGEST: usize = 65_600;
 /// Payloads shorter than this are copied out.
 pub const LEAST_SHARED: usize = 4096;
 

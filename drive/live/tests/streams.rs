@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use gigatcp_events::State;
 use gigatcp_live::bytes::BytesMut;
 use gigatcp_live::{
-    Device, Interface, KeepAlive, Offloads, Options, Packet, Sent, Stack, Stream, VirtioHeader,
-    Wire,
+    Device, Interface, KeepAlive, Offloads, Options, Packet, Received, Sent, Stack, Stream,
+    VirtioHeader, Wire,
 };
 
 mod common;
@@ -240,7 +240,7 @@ impl Device for Lossy {
         self.wire.readiness()
     }
 
-    fn receive(&mut self, into: &mut BytesMut) -> io::Result<Option<VirtioHeader>> {
+    fn receive(&mut self, into: &mut BytesMut) -> io::Result<Option<Received>> {
         self.wire.receive(into)
     }
 

@@ -17,7 +17,7 @@ use gigatcp_linux::virtio::{HEADER_LEN, VirtioHeader};
 use gigatcp_linux::{device, packets, written};
 use gigatcp_wire::Octets;
 
-use super::{Device, DeviceCounters, Interface, MAX_PARTS, Packet, Sent};
+use super::{Device, DeviceCounters, Interface, MAX_PARTS, Packet, Received, Sent};
 
 /// Packets that are written one by one after the device was full: of some that
 /// are written together, those behind one that finds no room may find it, and
@@ -151,16 +151,18 @@ impl Device for Wire {
         self.descriptor.as_fd()
     }
 
-    fn receive(&mut self, into: &mut BytesMut) -> io::Result<Option<VirtioHeader>> {
+    fn receive(&mut self, into: &mut BytesMut) -> io::Result<Option<Received>> {
         let before = into.len();
         loop {
-            let mut header = [0; HEADER_LEN];
-            match device::read_packet_behind(&self.descriptor, &mut header, into) {
+            match device::read_packet(&self.descriptor, into) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(..HEADER_LEN) => self.harmed += 1,
-                Ok(_) => match VirtioHeader::decode(&header) {
-                    Ok(header) => return Ok(Some(header)),
-                    Err(_) => self.foreign += 1,
+                Ok(_) => match into[before..].first_chunk().map(VirtioHeader::decode) {
+                    Some(Ok(offload)) => {
+                        let skip = HEADER_LEN;
+                        return Ok(Some(Received { offload, skip }));
+                    }
+                    Some(Err(_)) => self.foreign += 1,
+                    None => self.harmed += 1,
                 },
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -11,7 +11,7 @@ use gigatcp_linux::{device, packets};
 use gigatcp_wire::SeqNumber;
 
 use super::*;
-use crate::device::Wire;
+use crate::device::{Received, Wire};
 
 const ENDPOINTS: Endpoints = Endpoints::V4 {
     src: Ipv4Addr::new(10, 0, 0, 1),
@@ -45,10 +45,12 @@ fn segment(number: u32) -> Segment<Octets> {
 fn arrived(far: &OwnedFd) -> Vec<u32> {
     let mut found = Vec::new();
     let mut packet = BytesMut::with_capacity(4096);
-    let mut header = [0; HEADER_LEN];
-    while device::read_packet_behind(far, &mut header, &mut packet).is_ok() {
-        let header = VirtioHeader::decode(&header).unwrap();
-        let Ok(Read::Segment(Found { segment, .. })) = arrival::read(header, &packet) else {
+    while device::read_packet(far, &mut packet).is_ok() {
+        let received = Received {
+            skip: HEADER_LEN,
+            ..Received::default()
+        };
+        let Ok(Read::Segment(Found { segment, .. })) = arrival::read(&received, &packet) else {
             panic!("a segment");
         };
         found.push(segment.seq.as_u32());
