@@ -23,9 +23,10 @@ pub fn open(name: &str) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Opens one on the Ethernet interface `name` of the calling thread's namespace, for frames in
-/// both directions, each behind a [`VirtioHeader`](crate::virtio::VirtioHeader). It never waits,
-/// and hears everything that arrives at the interface, multicast included.
+/// Opens one on an Ethernet interface of the calling thread's namespace, for both directions.
+///
+/// Each frame is behind a [`VirtioHeader`](crate::virtio::VirtioHeader). Calls do not wait.
+/// Everything that arrives at the interface is received, multicast included.
 ///
 /// # Errors
 /// What the kernel says: no such interface, no privilege.

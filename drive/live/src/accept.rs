@@ -50,13 +50,13 @@ impl Acceptor {
         }
     }
 
-    /// How many connections an application waits for.
+    /// Returns the number of connections that an application waits for.
     pub fn wanted(&self) -> usize {
         let queue = lock(&self.queue);
         queue.calls.saturating_sub(queue.ready.len())
     }
 
-    /// One that was wanted.
+    /// Hands over a connection that was wanted.
     pub fn give(&self, socket: Arc<Socket>) {
         let mut queue = lock(&self.queue);
         queue.ready.push_back(socket);

@@ -21,7 +21,7 @@ use crate::device::Received;
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
 
-/// What a packet is.
+/// A packet, by its meaning for the engine.
 #[derive(Debug)]
 #[allow(
     clippy::large_enum_variant,
@@ -62,7 +62,7 @@ pub(crate) struct Found {
     pub payload: Range<usize>,
 }
 
-/// What a packet holds: a segment without its
+/// A packet that was read: a segment without its
 /// payload, which stays for the caller to take, or an ICMP error. Places are among what was
 /// `appended`, where the link's header may stand before it.
 #[derive(Debug)]

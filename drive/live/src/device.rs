@@ -112,26 +112,28 @@ pub(crate) const MAX_PARTS: usize = 3;
 /// # }
 /// ```
 pub trait Device: Send {
-    /// Returns addresses, MTU and offloads. They are asked for once.
+    /// Returns addresses, MTU and offloads. It is called once.
     fn interface(&self) -> Interface;
 
-    /// Returns what the stack sleeps on: readable while [`Device::receive`] has a packet.
+    /// Returns the descriptor that the stack sleeps on: readable while [`Device::receive`] has a packet.
     ///
     /// It is also waited for to become writable after a packet found no room
     /// ([`Sent::Full`]). A device without a descriptor uses an [`EventFd`](crate::EventFd),
     /// which is always writable: it drops what finds no room ([`Sent::Refused`]).
     fn readiness(&self) -> BorrowedFd<'_>;
 
-    /// Appends the next packet to `into`, which has room for 65,600 octets more, and returns
-    /// what is known about it; `None` if no packet waits. It never blocks, and leaves what
-    /// `into` holds already.
+    /// Appends the next packet to `into`, without blocking; `None` if no packet waits.
+    ///
+    /// There is room for 65,600 octets. What `into` holds already stays there.
     ///
     /// # Errors
     /// The device is gone: the stack ends.
     fn receive(&mut self, into: &mut BytesMut) -> io::Result<Option<Received>>;
 
-    /// Sends up to [`MAX_BATCH`] packets in order, without blocking. Appends to `sent` what
-    /// became of each; those without an entry found no room, and are offered again.
+    /// Sends up to [`MAX_BATCH`] packets in order, without blocking.
+    ///
+    /// The result of each is appended to `sent`; packets without an entry found no room, and
+    /// are offered again.
     ///
     /// # Errors
     /// The device is gone: the stack ends.
@@ -143,16 +145,16 @@ pub trait Device: Send {
     }
 }
 
-/// What is known about a packet that was received; by default nothing but that it is one.
+/// Metadata of a packet that was received; the default: a packet without offloads.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Received {
-    /// What was left to the stack.
+    /// Work that is left to the stack.
     pub offload: VirtioHeader,
     /// Octets in front of the IP packet among those appended, such as the link's header.
     pub skip: usize,
 }
 
-/// What became of a packet that a stack sent.
+/// The result of sending a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
     /// The device has taken it.
@@ -163,7 +165,7 @@ pub enum Sent {
     Refused,
 }
 
-/// What a stack knows about its network: its own addresses, and what packets may be.
+/// A stack's addresses, and the limits of its packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {
     /// Name of the device, for errors.
@@ -172,7 +174,7 @@ pub struct Interface {
     pub addresses: Vec<IpAddr>,
     /// Largest IP packet in octets, on a wire.
     pub mtu: u16,
-    /// What the device does in place of the stack.
+    /// Work that the device does in place of the stack.
     pub offloads: Offloads,
     /// Time to live of every packet (RFC 9293 MUST-49); hop limit in IPv6.
     pub ttl: u8,
@@ -214,7 +216,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Returns what is left to the device; nothing without [`Offloads`].
+    /// Returns the work that is left to the device; none without [`Offloads`].
     #[must_use]
     pub fn offload(&self) -> VirtioHeader {
         let header = self.headers.first_chunk();

@@ -42,7 +42,7 @@ pub struct Link {
     headers: Vec<u8>,
     /// Pieces being written, and where in `headers` those of each end.
     pieces: Vec<(Segment<Octets>, usize)>,
-    /// What became of packets.
+    /// Results of sending `pieces`, or the one packet.
     sent: Vec<Sent>,
     counters: DeviceCounters,
 }
@@ -65,7 +65,7 @@ impl Link {
         &self.interface
     }
 
-    /// What is to be waited for.
+    /// The descriptor to wait for.
     pub fn readiness(&self) -> BorrowedFd<'_> {
         self.device.readiness()
     }
@@ -107,7 +107,7 @@ impl Link {
         }
     }
 
-    /// What the next packet is, if one waits. It is read behind the `held` octets
+    /// Reads the next packet, if one waits. It is put behind the `held` octets
     /// that are kept of what was read before, as long as there is room.
     fn read_behind(&mut self, held: usize) -> io::Result<Option<Result<Read, Refusal>>> {
         let room = match held {
@@ -127,8 +127,7 @@ impl Link {
         Ok(Some(arrival::read(&received, appended)))
     }
 
-    /// The segment `found`, joined with what lies waiting behind it where that is
-    /// one with it ([`crate::join`]).
+    /// Joins the segment `found` with those waiting behind it ([`crate::join`]).
     fn join(&mut self, found: Found) -> Arrival {
         let mut joined = Joined::new(&found);
         if !joined.may_grow() {
@@ -311,7 +310,7 @@ impl Link {
         io::Error::new(io::ErrorKind::NotConnected, gone)
     }
 
-    /// What stands before the packet of `segment`.
+    /// The header in front of the packet of `segment`.
     fn header_for(&self, endpoints: &Endpoints, segment: &Segment<Octets>) -> VirtioHeader {
         let Offloads {
             checksum,

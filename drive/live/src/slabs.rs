@@ -32,7 +32,7 @@ pub struct Slabs {
     current: BytesMut,
     /// Full ones, the oldest first.
     used: VecDeque<BytesMut>,
-    /// How many of them are kept to be used again.
+    /// Number of them that are kept to be used again.
     kept: usize,
     /// Slabs allocated since the beginning.
     allocated: u64,

@@ -54,7 +54,7 @@ pub struct Measured {
     pub failure: Option<Failure>,
 }
 
-/// What the lock guards.
+/// The state that the lock guards.
 #[derive(Debug, Default)]
 pub struct Inner {
     pub connection: Option<Box<Connection<Octets>>>,
@@ -92,13 +92,13 @@ pub struct Socket {
     copied: AtomicBool,
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 enum Attempt<'a, T> {
     Done(io::Result<T>),
     Wait(MutexGuard<'a, Inner>),
 }
 
-/// Which side of a connection.
+/// A direction of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Side {
     Read,

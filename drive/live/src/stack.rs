@@ -20,13 +20,13 @@ use crate::shared::{Command, Shared, gone};
 use crate::socket::Socket;
 use crate::stream::{Listener, Stream};
 
-/// How often [`Stack::settle`] looks.
+/// Interval at which [`Stack::settle`] looks.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// How long a call blocks before it checks whether to continue.
+/// Time for which a call blocks before it checks whether to continue.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
 
-/// How the thread of a stack gets a processor.
+/// CPU and priority of a stack's thread.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Scheduling {
     /// The only one that it may use, by its number.
@@ -147,8 +147,7 @@ impl Stack {
         Ok(stream)
     }
 
-    /// Listens at an address of the device, or with the unspecified address at
-    /// all of its family.
+    /// Listens at an address of the stack; the unspecified address: at all of its family.
     ///
     /// # Errors
     /// When the address is not the device's, the port is zero or taken.
@@ -219,7 +218,7 @@ impl Stack {
     }
 }
 
-/// What `attempt` makes of the first address with which it succeeds.
+/// Tries addresses in order; returns the first success, or the last error.
 fn each_address<T>(
     addresses: impl ToSocketAddrs,
     mut attempt: impl FnMut(SocketAddr) -> io::Result<T>,

@@ -208,8 +208,10 @@ impl Stream {
         })
     }
 
-    /// Sets how long written octets may stay unacknowledged before the connection is aborted
-    /// (`TCP_USER_TIMEOUT`); `None`: as many retransmissions as the profile has.
+    /// Sets the user timeout (`TCP_USER_TIMEOUT`); `None`: none.
+    ///
+    /// The connection is aborted when written octets stay unacknowledged for longer; without
+    /// it, after the profile's number of retransmissions.
     ///
     /// # Errors
     /// When the connection has failed.
@@ -400,8 +402,7 @@ impl Listener {
         accepted(self.acceptor.call()?.wait(Some(longest))?)
     }
 
-    /// Returns one connection after the other, until the stack has ended and the error that
-    /// says so was returned.
+    /// Returns one connection after the other; the last item is the error that ends the stack.
     pub fn incoming(&self) -> impl Iterator<Item = io::Result<Stream>> + '_ {
         let mut is_over = false;
         std::iter::from_fn(move || {

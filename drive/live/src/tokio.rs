@@ -1,4 +1,4 @@
-//! tokio's traits for streams (feature `tokio`). Nothing of its runtime is used: they work on
+//! tokio's traits for streams (feature `tokio`). No part of its runtime is used: they work on
 //! either scheduler, without its network driver.
 
 use std::io::{self, IoSlice};

@@ -41,7 +41,7 @@ impl Trouble {
         }
     }
 
-    /// What ended a stack; no error if it was stopped.
+    /// The reason why a stack has ended; without an error it was stopped.
     pub fn of_end(done: &io::Result<()>) -> Self {
         let Err(error) = done else {
             return Self::new(io::ErrorKind::NotConnected, "the stack has ended");

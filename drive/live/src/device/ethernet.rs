@@ -107,7 +107,7 @@ impl PacketSocket {
         })
     }
 
-    /// Sends a frame of our own. One that is lost is asked for, or asked, again.
+    /// Sends a question or an answer. If it is lost, the question is repeated.
     fn send_frame(&mut self, frame: &[u8]) {
         let header = VirtioHeader::default().encode();
         let parts = [IoSlice::new(&header), IoSlice::new(frame)];

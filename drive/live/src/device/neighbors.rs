@@ -1,4 +1,4 @@
-//! Which station of an Ethernet has which address: ARP (RFC 826) and Neighbor Discovery
+//! The stations of an Ethernet by their IP addresses: ARP (RFC 826) and Neighbor Discovery
 //! (RFC 4861 sections 7.1 and 7.2).
 //!
 //! Requests for our addresses are answered; addresses that packets are sent to are resolved,
@@ -27,7 +27,7 @@ const BROADCAST: Mac = [0xff; 6];
 /// Operations of ARP.
 const REQUEST: u8 = 1;
 const REPLY: u8 = 2;
-/// What an ARP packet of IPv4 over Ethernet begins with, up to the operation.
+/// The start of an ARP packet of IPv4 over Ethernet, up to the operation.
 const ARP_START: [u8; 7] = [0, 1, 8, 0, 6, 4, 0];
 
 const ICMP_V6: u8 = 58;
@@ -41,21 +41,21 @@ const SOLICITED: u8 = 0x40;
 const OVERRIDE: u8 = 0x20;
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-/// How long an answer is used before the question is asked again.
+/// Age of an answer at which the question is repeated.
 const FRESH: Duration = Duration::from_secs(30);
 /// The shortest time between two questions about a neighbor that does not answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Neighbors that are known at most: each costs memory, and any station can claim to be many.
 const MOST: usize = 1024;
 
-/// What is known about an address.
+/// The station of an address.
 #[derive(Debug)]
 struct Entry {
     mac: Option<Mac>,
     asked_at: Option<Instant>,
 }
 
-/// What a frame was.
+/// A frame, by its meaning for the stack.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Frame {
     /// An IP packet for the stack.

@@ -27,7 +27,7 @@ pub struct TunConfig {
     pub name: String,
     /// Its largest packet in octets, on a wire.
     pub mtu: u16,
-    /// What kernel and engine leave to each other.
+    /// Work that kernel and engine leave to each other.
     pub offloads: Offloads,
     /// Addresses of the kernel's side and the bits of their networks.
     pub kernel: Vec<(IpAddr, u8)>,

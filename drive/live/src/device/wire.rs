@@ -211,7 +211,7 @@ fn gather<'a>(packet: &Packet<'a>, parts: &mut [IoSlice<'a>]) -> usize {
     count
 }
 
-/// What became of a packet; an error where that is the device's end.
+/// The result of a write; an error if the device is gone.
 fn sent(written: io::Result<usize>) -> io::Result<Sent> {
     match written {
         Ok(_) => Ok(Sent::Taken),
