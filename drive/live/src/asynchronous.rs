@@ -18,6 +18,22 @@ use crate::stack::Stack;
 use crate::stream::{Listener, Stream, accepted};
 
 /// A [`Stream`] for tasks.
+///
+/// ```
+/// use std::future::poll_fn;
+/// use std::pin::Pin;
+///
+/// use futures_io::{AsyncRead, AsyncWrite};
+/// use gigatcp_live::{Options, Stack};
+///
+/// async fn ask(stack: &Stack, server: std::net::SocketAddr) -> std::io::Result<usize> {
+///     let mut stream = stack.connect_async(server, &Options::default()).await?;
+///     stream.as_stream().set_nodelay(true)?;
+///     poll_fn(|cx| Pin::new(&mut stream).poll_write(cx, b"what?")).await?;
+///     let mut answer = [0; 100];
+///     poll_fn(|cx| Pin::new(&mut stream).poll_read(cx, &mut answer)).await
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct AsyncStream {
     stream: Stream,

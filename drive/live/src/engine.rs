@@ -159,7 +159,7 @@ impl Engine {
         self.priority = priority;
         let done = self.turns();
         let trouble = Trouble::of_end(&done);
-        for command in self.shared.end() {
+        for command in self.shared.end(&trouble) {
             refuse(command, &trouble);
         }
         for slot in self.slots.drain(..).flatten() {

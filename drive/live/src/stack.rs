@@ -40,6 +40,30 @@ pub struct Scheduling {
 /// A TCP of its own on a device. When it is dropped its connections are reset
 /// and the device is gone; [`Stack::settle`] first waits for those that still
 /// have something to deliver.
+///
+/// ```
+/// use std::io::Write;
+/// use std::time::Duration;
+///
+/// use gigatcp_live::{Interface, Options, Stack, Wire};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let [near, far] = Wire::pair(
+///     Interface::new(["10.0.0.1".parse()?]),
+///     Interface::new(["10.0.0.2".parse()?]),
+/// )?;
+/// let (client, server) = (Stack::start(near)?, Stack::start(far)?);
+/// let listener = server.listen("10.0.0.2:80", &Options::default())?;
+/// client.connect("10.0.0.2:80", &Options::default())?.write_all(b"hello")?;
+/// // The stream was dropped; what was written is delivered anyway.
+/// let (accepted, _) = listener.accept()?;
+/// assert_eq!(accepted.receive(100)?, "hello");
+/// drop(accepted);
+/// assert!(client.settle(Duration::from_secs(5))?);
+/// assert!(client.counters()?.device.writes > 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Stack {
     shared: Arc<Shared>,

@@ -360,14 +360,28 @@ impl Drop for WriteHalf {
 
 /// Listens until it is dropped.
 ///
-/// ```no_run
-/// # fn main() -> std::io::Result<()> {
-/// # let stack: gigatcp_live::Stack = todo!();
-/// let listener = stack.listen("10.0.0.2:7", &gigatcp_live::Options::default())?;
-/// for stream in listener.incoming() {
-///     let stream = stream?;
-///     std::thread::spawn(move || std::io::copy(&mut &stream, &mut &stream));
-/// }
+/// ```
+/// # use std::io::{Read, Write};
+/// # use gigatcp_live::{Interface, Options, Stack, Wire};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let [near, far] = Wire::pair(
+/// #     Interface::new(["10.0.0.1".parse()?]),
+/// #     Interface::new(["10.0.0.2".parse()?]),
+/// # )?;
+/// # let (client, server) = (Stack::start(near)?, Stack::start(far)?);
+/// let listener = server.listen("10.0.0.2:7", &Options::default())?;
+/// std::thread::spawn(move || {
+///     for stream in listener.incoming() {
+///         let stream = stream?;
+///         std::thread::spawn(move || std::io::copy(&mut &stream, &mut &stream));
+///     }
+///     std::io::Result::Ok(())
+/// });
+/// # for _ in 0..3 {
+/// #     let mut stream = client.connect("10.0.0.2:7", &Options::default())?;
+/// #     stream.write_all(b"echo")?;
+/// #     stream.read_exact(&mut [0; 4])?;
+/// # }
 /// # Ok(())
 /// # }
 /// ```

@@ -199,30 +199,6 @@ fn a_listener_yields_connections_until_its_stack_has_ended() {
     });
 }
 
-#[test]
-fn a_stream_says_which_device_is_gone_and_why() {
-    let stacks = stacks(Offloads::ALL);
-    let (ours, theirs) = connection(&stacks);
-    let [client, server] = stacks;
-    // Its streams are aborted; then the wire of the other is gone.
-    server.stop().unwrap();
-    drop(theirs);
-    let error = loop {
-        match client.connect("10.0.0.2:80", &reno()) {
-            Err(error) if error.kind() == ErrorKind::NotConnected => break error,
-            _ => thread::sleep(Duration::from_millis(1)),
-        }
-    };
-    drop(ours);
-    let cause = error.source().map(ToString::to_string);
-    if let Some(cause) = cause {
-        assert!(cause.starts_with("the device giga0 is gone: "), "{cause}");
-    }
-    let ended = client.stop().unwrap_err();
-    let cause = ended.source().expect("what the kernel said");
-    assert!(cause.downcast_ref::<io::Error>().is_some(), "{cause}");
-}
-
 /// A device of one's own: another one, of whose packets only every n-th is lost.
 struct Lossy {
     wire: Wire,
@@ -290,6 +266,31 @@ fn a_device_of_ones_own_may_lose_packets_and_no_octet_is_missing() {
     carry(&ours, &theirs, &octets, || ours.shutdown(Shutdown::Write));
     let counters = stacks[0].counters().unwrap().device;
     assert!(counters.refused > 0 && counters.writes > counters.refused);
+}
+
+#[test]
+fn a_stream_says_which_device_is_gone_and_why() {
+    let (stacks, every) = lossy_stacks();
+    let (ours, _theirs) = connection(&stacks);
+    let [client, server] = stacks;
+    // Its resets are lost; then its end of the wire is closed.
+    every.store(1, Ordering::Relaxed);
+    let waiting = thread::scope(|scope| {
+        let reading = scope.spawn(|| (&ours).read(&mut [0; 9]).unwrap_err());
+        thread::sleep(Duration::from_millis(20));
+        server.stop().unwrap();
+        reading.join().unwrap()
+    });
+    let late = client.connect("10.0.0.2:80", &reno()).unwrap_err();
+    for error in [waiting, late] {
+        assert_eq!(error.kind(), ErrorKind::NotConnected);
+        assert_eq!(error.to_string(), "the device of the stack is gone");
+        let device = error.source().expect("the device");
+        let said = device.to_string();
+        assert!(said.starts_with("the device giga0 is gone: "), "{said}");
+        let cause = device.source().expect("what the kernel said");
+        assert!(cause.downcast_ref::<io::Error>().is_some(), "{cause}");
+    }
 }
 
 #[test]

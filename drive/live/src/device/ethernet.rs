@@ -5,7 +5,9 @@
 //! neighbors found, by [`super::neighbors`]. Segmentation and checksums are left to the
 //! interface, or to the kernel in front of it (`PACKET_VNET_HDR`).
 //!
-//! Requires `CAP_NET_RAW`. Frames for the stack also reach the kernel, which ignores them unless it
+//! Requires `CAP_NET_RAW`. Every frame that the interface receives is read, those of the kernel's
+//! connections too: an interface of the stack's own (`macvlan`, one end of a `veth` pair) costs
+//! less. Frames for the stack also reach the kernel, which ignores them unless it
 //! forwards (`net.ipv4.ip_forward`). An interface that belongs to a wireless station or a
 //! cloud's network usually passes no address but its own.
 //!

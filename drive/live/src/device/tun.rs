@@ -20,7 +20,23 @@ use gigatcp_linux::{Namespace, SetupError, Step, interface, steering};
 
 use super::{Interface, Wire};
 
-/// Settings of a TUN device that is to be made.
+/// Settings of a TUN device that is to be made ([`Wire::open_tun`]).
+///
+/// ```no_run
+/// use gigatcp_live::{Namespace, Stack, TunConfig, Wire};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let config = TunConfig {
+///     mtu: 9000,
+///     kernel: vec![("10.0.0.1".parse()?, 24)],
+///     engine: vec!["10.0.0.2".parse()?],
+///     ..TunConfig::default()
+/// };
+/// let namespace = Namespace::new()?;
+/// let stack = Stack::start(Wire::open_tun(&namespace, &config)?)?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TunConfig {
     /// Its name, at most 15 octets.
