@@ -60,8 +60,11 @@ impl Acceptor {
     pub fn give(&self, socket: Arc<Socket>) {
         let mut queue = lock(&self.queue);
         queue.ready.push_back(socket);
-        queue.wakers.drain(..).for_each(Waker::wake);
+        let wakers = std::mem::take(&mut queue.wakers);
         self.came.notify_one();
+        // A task may end with its waker, and its call with the task: not under the lock.
+        drop(queue);
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Ends the queue: releases connections that were not accepted, and wakes all callers.
@@ -71,8 +74,10 @@ impl Acceptor {
         for socket in queue.ready.drain(..) {
             socket.release();
         }
-        queue.wakers.drain(..).for_each(Waker::wake);
+        let wakers = std::mem::take(&mut queue.wakers);
         self.came.notify_all();
+        drop(queue);
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Begins a call: from now on one more connection is wanted.

@@ -444,8 +444,9 @@ impl Engine {
             input,
             (!is_blocked).then_some(&mut self.burst),
         );
-        slot.socket.notify(&mut inner);
+        let wakers = slot.socket.notify(&mut inner);
         drop(inner);
+        wakers.wake();
         slot.is_old = state == State::TimeWait;
         if slot.socket.has_copied() && !slot.is_copying {
             slot.is_copying = true;

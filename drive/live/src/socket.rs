@@ -92,6 +92,18 @@ pub struct Socket {
     copied: AtomicBool,
 }
 
+/// Tasks that can continue.
+#[derive(Default, Debug)]
+#[must_use]
+pub struct Wakers(Option<Waker>, Option<Waker>);
+
+impl Wakers {
+    #[inline]
+    pub fn wake(self) {
+        self.0.into_iter().chain(self.1).for_each(Waker::wake);
+    }
+}
+
 /// The result of an attempt.
 enum Attempt<'a, T> {
     Done(io::Result<T>),
@@ -137,24 +149,23 @@ impl Socket {
         }
     }
 
-    /// Wakes the waiting readers and writers that can continue.
-    pub fn notify(&self, inner: &mut Inner) {
+    /// Wakes the waiting threads that can continue. Tasks are woken by the caller, without the
+    /// lock: a task may end with its waker, and let go of the connection.
+    pub fn notify(&self, inner: &mut Inner) -> Wakers {
+        let mut wakers = Wakers::default();
         if (inner.reader_waits || inner.read_waker.is_some()) && inner.may_read_now() {
             if std::mem::take(&mut inner.reader_waits) {
                 self.readable.notify_all();
             }
-            if let Some(waker) = inner.read_waker.take() {
-                waker.wake();
-            }
+            wakers.0 = inner.read_waker.take();
         }
         if (inner.writer_waits || inner.write_waker.is_some()) && inner.may_write_now() {
             if std::mem::take(&mut inner.writer_waits) {
                 self.writable.notify_all();
             }
-            if let Some(waker) = inner.write_waker.take() {
-                waker.wake();
-            }
+            wakers.1 = inner.write_waker.take();
         }
+        wakers
     }
 
     /// There will be no connection, or no more of it.
@@ -162,7 +173,9 @@ impl Socket {
         let mut inner = self.lock();
         inner.trouble.get_or_insert(trouble);
         inner.slot = None;
-        self.notify(&mut inner);
+        let wakers = self.notify(&mut inner);
+        drop(inner);
+        wakers.wake();
     }
 
     /// Waits until there is a connection.
@@ -304,9 +317,13 @@ impl Socket {
             Side::Read => &mut guard.read_waker,
             Side::Write => &mut guard.write_waker,
         };
-        match place {
-            Some(waiting) if waiting.will_wake(waker) => {}
-            _ => *place = Some(waker.clone()),
+        if place
+            .as_ref()
+            .is_none_or(|waiting| !waiting.will_wake(waker))
+        {
+            let before = place.replace(waker.clone());
+            drop(guard);
+            drop(before);
         }
         None
     }
@@ -482,9 +499,10 @@ impl Socket {
         {
             connection.close(now());
         }
-        self.notify(&mut inner);
+        let wakers = self.notify(&mut inner);
         let slot = inner.slot;
         drop(inner);
+        wakers.wake();
         self.touch(slot);
         Ok(())
     }
@@ -494,9 +512,10 @@ impl Socket {
         if let Some(connection) = &mut inner.connection {
             connection.abort(now());
         }
-        self.notify(&mut inner);
+        let wakers = self.notify(&mut inner);
         let slot = inner.slot;
         drop(inner);
+        wakers.wake();
         self.touch(slot);
     }
 

@@ -2,19 +2,22 @@
 //! No privileges are needed.
 
 use std::error::Error;
+use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use gigatcp_events::State;
 use gigatcp_live::bytes::BytesMut;
 use gigatcp_live::{
-    Device, Interface, KeepAlive, Offloads, Options, Packet, Received, Sent, Stack, Stream,
-    VirtioHeader, Wire,
+    AsyncListener, AsyncStream, Device, Interface, KeepAlive, Offloads, Options, Packet, Received,
+    Sent, Stack, Stream, VirtioHeader, Wire,
 };
 
 mod common;
@@ -266,6 +269,51 @@ fn a_device_of_ones_own_may_lose_packets_and_no_octet_is_missing() {
     carry(&ours, &theirs, &octets, || ours.shutdown(Shutdown::Write));
     let counters = stacks[0].counters().unwrap().device;
     assert!(counters.refused > 0 && counters.writes > counters.refused);
+}
+
+/// A task that nothing but its waker holds.
+struct Task(Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>);
+
+impl Wake for Task {
+    /// There is no executor any more.
+    fn wake(self: Arc<Self>) {}
+}
+
+/// Polls it once, and leaves it.
+fn begin(task: impl Future<Output = ()> + Send + 'static) {
+    let task = Arc::new(Task(Mutex::new(Some(Box::pin(task)))));
+    let waker = Waker::from(Arc::clone(&task));
+    let mut place = task.0.lock().unwrap();
+    let future = place.as_mut().unwrap().as_mut();
+    assert!(future.poll(&mut Context::from_waker(&waker)).is_pending());
+}
+
+#[test]
+fn a_task_that_ends_with_its_waker_lets_go_of_its_stream() {
+    let stacks = stacks(Offloads::ALL);
+    let (ours, theirs) = connection(&stacks);
+    let ours = AsyncStream::from(ours);
+    begin(async move {
+        let _ = ours.peek(&mut [0; 9]).await;
+    });
+    let listener = AsyncListener::from(stacks[1].listen("10.0.0.2:81", &reno()).unwrap());
+    begin(async move {
+        let _ = listener.accept().await;
+    });
+    // What arrives wakes both.
+    (&theirs).write_all(b"unread").unwrap();
+    let _third = stacks[0].connect("10.0.0.2:81", &reno()).unwrap();
+    theirs
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .unwrap();
+    let error = (&theirs).read(&mut [0; 9]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    let refused = |_| {
+        let again = stacks[0].connect("10.0.0.2:81", &reno());
+        thread::sleep(Duration::from_millis(1));
+        again.is_err()
+    };
+    assert!((0..5_000).any(refused), "the listener is gone");
 }
 
 #[test]
