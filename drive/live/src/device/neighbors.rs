@@ -150,10 +150,17 @@ impl Neighbors {
     fn learn(&mut self, address: IpAddr, mac: Option<Mac>) {
         if let Some(entry) = self.known.get_mut(&address) {
             entry.mac = mac.or(entry.mac);
-        } else if self.known.len() < MOST {
-            let asked_at = None;
-            self.known.insert(address, Entry { mac, asked_at });
+            return;
         }
+        if self.known.len() >= MOST {
+            // Those that only asked for us make room first.
+            self.known.retain(|_, entry| entry.asked_at.is_some());
+        }
+        if self.known.len() >= MOST {
+            self.known.pop_first();
+        }
+        let asked_at = None;
+        self.known.insert(address, Entry { mac, asked_at });
     }
 
     fn handle_arp(&mut self, body: &[u8]) -> Frame {
@@ -383,6 +390,32 @@ mod tests {
         assert_eq!(one.next_hop(THEIRS[0].0), Some(THEIRS[0].0));
         assert_eq!(one.next_hop(THEIRS[1].0), Some(THEIRS[1].0));
         assert_eq!(one.next_hop(Ipv6Addr::LOCALHOST.into()), None);
+    }
+
+    #[test]
+    fn a_station_that_claims_to_be_thousands_keeps_no_neighbor_from_being_found() {
+        let [mut one, mut other] = pair();
+        for host in 0..3_000_u16 {
+            let [high, low] = host.to_be_bytes();
+            let mut claim = other.arp(
+                REQUEST,
+                (BROADCAST, [0; 6]),
+                Ipv4Addr::new(10, 0, high + 1, low),
+                Ipv4Addr::new(10, 0, 0, 2),
+            );
+            assert!(matches!(one.handle(&claim), Frame::Question(_)));
+            // For another host it teaches nothing.
+            claim[41] = 9;
+            assert!(matches!(one.handle(&claim), Frame::Answer(_)));
+            assert!(one.known.len() <= MOST);
+        }
+        let (theirs, _) = THEIRS[0];
+        let question = one.poll_question(Instant::now(), theirs).unwrap();
+        let Frame::Question(answer) = other.handle(&question) else {
+            panic!("it is for the other");
+        };
+        assert_eq!(one.handle(&answer), Frame::Answer(theirs));
+        assert!(one.header_for(theirs).is_some());
     }
 
     #[test]
