@@ -153,7 +153,7 @@ impl Neighbors {
             return;
         }
         if self.known.len() >= MOST {
-            // Those that only asked for us make room first.
+            // Stations that we never asked about make room first.
             self.known.retain(|_, entry| entry.asked_at.is_some());
         }
         if self.known.len() >= MOST {
