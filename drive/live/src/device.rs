@@ -199,21 +199,20 @@ impl Interface {
 pub struct Packet<'a> {
     /// The encoded [`VirtioHeader`], then the headers of IP and TCP.
     headers: &'a [u8],
-    payload: Option<&'a Octets>,
+    payload: &'a Octets,
 }
+
+static NO_PAYLOAD: Octets = Octets::new();
 
 impl<'a> Packet<'a> {
     /// Fills a list that is overwritten.
     pub(crate) const EMPTY: Self = Self {
         headers: &[0; HEADER_LEN],
-        payload: None,
+        payload: &NO_PAYLOAD,
     };
 
     pub(crate) const fn new(headers: &'a [u8], payload: &'a Octets) -> Self {
-        Self {
-            headers,
-            payload: Some(payload),
-        }
+        Self { headers, payload }
     }
 
     /// Returns the work that is left to the device; none without [`Offloads`].
@@ -229,20 +228,19 @@ impl<'a> Packet<'a> {
     /// Returns the parts of the IP packet: its headers, then its payload.
     pub fn parts(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let headers = &self.headers[HEADER_LEN..];
-        std::iter::once(headers).chain(self.payload.into_iter().flat_map(Octets::pieces))
+        std::iter::once(headers).chain(self.payload.pieces())
     }
 
     /// Returns the parts with an encoded [`VirtioHeader`] in front of the first.
     pub fn parts_behind_virtio(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let payload = self.payload.into_iter().flat_map(Octets::pieces);
-        std::iter::once(self.headers).chain(payload)
+        std::iter::once(self.headers).chain(self.payload.pieces())
     }
 
     /// Returns the octets of the IP packet.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "no packet is empty")]
     pub fn len(&self) -> usize {
-        self.headers.len() - HEADER_LEN + self.payload.map_or(0, Payload::len)
+        self.headers.len() - HEADER_LEN + self.payload.len()
     }
 
     /// Copies the IP packet.

@@ -247,6 +247,11 @@ impl Link {
             }
         }
         self.send_pieces()?;
+        if self.sent.len() == self.pieces.len() && self.sent.iter().all(|s| *s == Sent::Taken) {
+            self.counters.writes += self.sent.len() as u64;
+            self.pieces.clear();
+            return Ok(rest);
+        }
         let all_sent = self
             .sent
             .iter()

@@ -19,7 +19,7 @@ use gigatcp_wire::{Octets, Payload};
 
 use crate::shared::{Command, Shared, gone, lock, now};
 use crate::slabs::{LEAST_SHARED, Slabs};
-use crate::trouble::Trouble;
+use crate::trouble::{self, Trouble};
 
 /// Pieces of the receive buffer that one call takes without letting go of the
 /// lock.
@@ -588,7 +588,7 @@ impl Inner {
     /// Why nothing can be done with it.
     fn check(&self) -> io::Result<()> {
         if let Some(failure) = self.connection.as_ref().and_then(|held| held.failure()) {
-            return Err(error_of(failure));
+            return Err(trouble::of_failure(failure));
         }
         self.trouble
             .clone()
@@ -689,16 +689,4 @@ impl<'a> Waiting<'a> for MutexGuard<'a, Inner> {
             Some(_) => Attempt::Done(Ok(())),
         }
     }
-}
-
-/// The error of a connection that has failed.
-fn error_of(failure: Failure) -> io::Error {
-    let kind = match failure {
-        Failure::Refused => io::ErrorKind::ConnectionRefused,
-        Failure::Reset => io::ErrorKind::ConnectionReset,
-        Failure::TimedOut => io::ErrorKind::TimedOut,
-        Failure::Aborted => io::ErrorKind::ConnectionAborted,
-        Failure::Unreachable => io::ErrorKind::HostUnreachable,
-    };
-    io::Error::new(kind, failure)
 }

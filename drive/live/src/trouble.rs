@@ -5,6 +5,8 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use gigatcp_tcp::Failure;
+
 /// A device that is no more.
 #[derive(Clone, Debug)]
 pub struct DeviceGone {
@@ -73,4 +75,16 @@ impl From<Trouble> for io::Error {
     fn from(trouble: Trouble) -> Self {
         Self::new(trouble.kind, trouble)
     }
+}
+
+/// The error of a connection that has failed.
+pub fn of_failure(failure: Failure) -> io::Error {
+    let kind = match failure {
+        Failure::Refused => io::ErrorKind::ConnectionRefused,
+        Failure::Reset => io::ErrorKind::ConnectionReset,
+        Failure::TimedOut => io::ErrorKind::TimedOut,
+        Failure::Aborted => io::ErrorKind::ConnectionAborted,
+        Failure::Unreachable => io::ErrorKind::HostUnreachable,
+    };
+    io::Error::new(kind, failure)
 }
