@@ -123,6 +123,11 @@ impl<P: Payload> ReceiveBuffer<P> {
         Some(piece)
     }
 
+    /// Returns the pieces that wait to be read, in order.
+    pub fn ready(&self) -> impl Iterator<Item = &P> {
+        self.ready.iter()
+    }
+
     /// Gives back everything beyond holes; says how many octets that were.
     pub fn drop_held(&mut self) -> u64 {
         let octets = self.held.total();

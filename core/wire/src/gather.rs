@@ -39,6 +39,15 @@ impl Octets {
     /// The most pieces that are gathered: more of them are copied together.
     pub const MAX_PIECES: usize = 16;
 
+    /// Returns an empty run.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            head: Bytes::new(),
+            more: None,
+        }
+    }
+
     /// Returns the pieces in order, one for nearly all payloads.
     #[inline]
     pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {

@@ -74,7 +74,10 @@ impl End {
     /// What the kernel says.
     pub fn set_patience(&self, longest: Duration) -> io::Result<()> {
         match self {
-            Self::Engine(stream) => stream.set_timeouts(Some(longest), Some(longest)),
+            Self::Engine(stream) => {
+                stream.set_read_timeout(Some(longest))?;
+                stream.set_write_timeout(Some(longest))?;
+            }
             Self::Kernel(stream) => {
                 stream.set_read_timeout(Some(longest))?;
                 stream.set_write_timeout(Some(longest))?;

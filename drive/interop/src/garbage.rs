@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use gigatcp_linux::Namespace;
-use gigatcp_live::{DeviceConfig, Offloads, Options, Stack, StackCounters};
+use gigatcp_live::{Offloads, Options, Stack, StackCounters, TunConfig};
 
 use crate::end::End;
 use crate::octets::Source;
@@ -55,14 +55,14 @@ pub struct Survived {
 /// What did not hold, or what is missing to try it.
 pub fn survive(seed: u64, offloads: bool, longest: Duration) -> Result<Survived, Trouble> {
     let namespace = Namespace::new().map_err(Trouble::Setup)?;
-    let config = DeviceConfig {
+    let config = TunConfig {
         offloads: Offloads {
             checksum: offloads,
             segmentation: offloads,
         },
         kernel: vec![(KERNEL[0], 24), (KERNEL[1], 64)],
         engine: ENGINE.to_vec(),
-        ..DeviceConfig::default()
+        ..TunConfig::default()
     };
     let (device, relay) =
         Relay::start(&namespace, &config, PacketCorruptor::new(seed)).map_err(Trouble::Setup)?;
@@ -167,7 +167,7 @@ impl Site<'_> {
             let listener = self.stack.listen(at, &options)?;
             let connect = || TcpStream::connect_timeout(&at, waits);
             let theirs = self.namespace.run(connect).map_err(io::Error::other)??;
-            let ours = listener.accept_timeout(waits)?;
+            let (ours, _) = listener.accept_timeout(waits)?;
             [End::Engine(ours), End::Kernel(theirs)]
         };
         ends.iter().try_for_each(|end| end.set_patience(waits))?;

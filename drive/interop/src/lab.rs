@@ -15,7 +15,7 @@ use std::{io, thread};
 
 use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, EmulatorError, NAME, Side, Snapshot};
 use gigatcp_linux::{Namespace, SetupError, Step, device, interface, settings, socket};
-use gigatcp_live::{Device, DeviceConfig, Offloads, Scheduling, Stack};
+use gigatcp_live::{Offloads, Scheduling, Stack, TunConfig, Wire};
 use gigatcp_path::HopConfig;
 
 /// The engine's address.
@@ -91,14 +91,14 @@ impl Lab {
             checksum: config.offloads,
             segmentation: config.offloads,
         };
-        let device = DeviceConfig {
+        let device = TunConfig {
             mtu: config.mtu,
             offloads,
             kernel: vec![(ROUTER_V4.into(), BITS_V4), (ROUTER_V6.into(), BITS_V6)],
             engine: vec![ENGINE_V4.into(), ENGINE_V6.into()],
-            ..DeviceConfig::default()
+            ..TunConfig::default()
         };
-        let device = Device::open(emulator.namespace(Side::Client), &device)?;
+        let device = Wire::open_tun(emulator.namespace(Side::Client), &device)?;
         // Where the path has a processor to itself, something is measured.
         let scheduling = Scheduling {
             processor: None,

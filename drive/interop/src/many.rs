@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use futures_io::{AsyncRead, AsyncWrite};
 use gigatcp_linux::{Namespace, process};
-use gigatcp_live::{AsyncStream, Device, DeviceConfig, Options, Stack, Stream};
+use gigatcp_live::{AsyncStream, Options, Stack, Stream, TunConfig, Wire};
 use gigatcp_path::HopConfig;
 use gigatcp_units::{Bytes, Duration as Span, Rate};
 
@@ -58,18 +58,23 @@ pub fn idle(connections: usize) -> Result<Idle, Trouble> {
     let said = |error: io::Error| Trouble::Failed(error.to_string());
     process::allow_descriptors(connections as u64 + OTHERS).map_err(said)?;
     let (kernel, engine) = (Ipv4Addr::new(10, 87, 0, 1), Ipv4Addr::new(10, 87, 0, 2));
-    let config = DeviceConfig {
+    let config = TunConfig {
         kernel: vec![(IpAddr::V4(kernel), 24)],
         engine: vec![engine.into()],
-        ..DeviceConfig::default()
+        ..TunConfig::default()
     };
     let namespace = Namespace::new().map_err(Trouble::Setup)?;
-    let device = Device::open(&namespace, &config).map_err(Trouble::Setup)?;
+    let device = Wire::open_tun(&namespace, &config).map_err(Trouble::Setup)?;
     let stack = Stack::start(device).map_err(said)?;
     let at = SocketAddr::from((engine, PORT));
     let listener = stack.listen(at, &Options::default()).map_err(said)?;
     let pairs = || -> io::Result<Vec<(TcpStream, Stream)>> {
-        let open = |_| Ok((TcpStream::connect(at)?, listener.accept_timeout(PATIENCE)?));
+        let open = |_| {
+            Ok((
+                TcpStream::connect(at)?,
+                listener.accept_timeout(PATIENCE)?.0,
+            ))
+        };
         (0..connections).map(open).collect()
     };
     let (before, slabs) = (memory(), kernel_memory());

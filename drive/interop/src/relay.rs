@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use gigatcp_linux::poll::{self, Interest};
 use gigatcp_linux::{Namespace, SetupError, Step, packets};
-use gigatcp_live::{Device, DeviceConfig};
+use gigatcp_live::{TunConfig, Wire};
 
 /// The longest packet, with its header for offloads.
 const LONGEST: usize = 10 + 65_536;
@@ -55,11 +55,11 @@ impl Relay {
     /// [`SetupError`]: what failed, and what is missing.
     pub fn start(
         namespace: &Namespace,
-        config: &DeviceConfig,
+        config: &TunConfig,
         packet_corruptor: impl Meddle + 'static,
-    ) -> Result<(Device, Self), SetupError> {
+    ) -> Result<(Wire, Self), SetupError> {
         let failed = |cause| SetupError::new(Step::Device, cause);
-        let device = Device::open(namespace, config)?;
+        let device = Wire::open_tun(namespace, config)?;
         let kernel = device.as_fd().try_clone_to_owned().map_err(failed)?;
         drop(device);
         let [ours, engine] = packets::pair().map_err(failed)?;
@@ -74,7 +74,7 @@ impl Relay {
             stop,
             thread: Some(thread),
         };
-        Ok((Device::over(ours, config), relay))
+        Ok((Wire::over(ours, config.interface()), relay))
     }
 }
 

@@ -482,7 +482,7 @@ impl Worker<'_> {
                 Door::Engine(listener, at) => {
                     let theirs = self.lab.kernel_connects(*at, kernel, PATIENCE)?;
                     [
-                        End::Engine(listener.accept_timeout(PATIENCE)?),
+                        End::Engine(listener.accept_timeout(PATIENCE)?.0),
                         End::Kernel(theirs),
                     ]
                 }

@@ -115,7 +115,7 @@ fn open(lab: &Lab, case: &Case) -> io::Result<[End; 2]> {
             let at: SocketAddr = (Lab::engine_address(case.is_v6), PORT).into();
             let listener = lab.stack.listen(at, &options)?;
             let theirs = lab.kernel_connects(at, control, PATIENCE)?;
-            [End::Engine(listener.accept()?), End::Kernel(theirs)]
+            [End::Engine(listener.accept()?.0), End::Kernel(theirs)]
         }
     };
     ends.iter().try_for_each(|end| end.set_patience(PATIENCE))?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gigatcp_interop::{Meddle, Relay, Source, Trouble, Way, digest, survive};
 use gigatcp_linux::{Namespace, SetupError};
-use gigatcp_live::{DeviceConfig, Options, Stack};
+use gigatcp_live::{Options, Stack, TunConfig};
 
 /// What was made, or loudly nothing.
 fn unless_missing<T>(made: Result<T, SetupError>) -> Option<T> {
@@ -69,10 +69,10 @@ fn a_device_whose_queue_is_full_delays_and_loses_nothing() {
     let Some(namespace) = unless_missing(Namespace::new()) else {
         return;
     };
-    let config = DeviceConfig {
+    let config = TunConfig {
         kernel: vec![(kernel, 24)],
         engine: vec![Ipv4Addr::new(10, 86, 0, 2).into()],
-        ..DeviceConfig::default()
+        ..TunConfig::default()
     };
     let Some((device, relay)) = unless_missing(Relay::start(&namespace, &config, Slow)) else {
         return;

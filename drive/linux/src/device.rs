@@ -103,6 +103,37 @@ pub fn set_mtu(control: &OwnedFd, name: &str, mtu: u32) -> io::Result<()> {
     ask(control.as_raw_fd(), libc::SIOCSIFMTU, &mut request)
 }
 
+/// The largest packet of the interface, in octets.
+pub fn mtu(control: &OwnedFd, name: &str) -> io::Result<u32> {
+    let mut request = request_for(name);
+    ask(control.as_raw_fd(), libc::SIOCGIFMTU, &mut request)?;
+    // SAFETY: SIOCGIFMTU has written this member.
+    Ok(unsafe { request.ifr_ifru.ifru_mtu }.cast_unsigned())
+}
+
+/// The address of an Ethernet interface; all zero for loopback, which has frames of this kind.
+///
+/// # Errors
+/// What the kernel says; that it is an interface of another kind.
+pub fn ethernet_address(control: &OwnedFd, name: &str) -> io::Result<[u8; 6]> {
+    let mut request = request_for(name);
+    ask(control.as_raw_fd(), libc::SIOCGIFHWADDR, &mut request)?;
+    // SAFETY: SIOCGIFHWADDR has written this member.
+    let address = unsafe { request.ifr_ifru.ifru_hwaddr };
+    if !matches!(
+        address.sa_family,
+        libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK
+    ) {
+        let what = format!("{name} is no Ethernet interface");
+        return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+    }
+    let mut octets = [0; 6];
+    for (to, from) in octets.iter_mut().zip(address.sa_data) {
+        *to = from as u8;
+    }
+    Ok(octets)
+}
+
 /// Sets how many packets wait for a reader before the interface drops.
 pub fn set_queue(control: &OwnedFd, name: &str, packets: u32) -> io::Result<()> {
     let mut request = request_for(name);
@@ -275,6 +306,19 @@ pub struct Offloads {
     /// Segmentation of TCP over IPv4 and IPv6, with and without CWR; needs
     /// checksums, and has them.
     pub segmentation: bool,
+}
+
+impl Offloads {
+    /// All of them.
+    pub const ALL: Self = Self {
+        checksum: true,
+        segmentation: true,
+    };
+    /// None of them: packets are as on a wire.
+    pub const NONE: Self = Self {
+        checksum: false,
+        segmentation: false,
+    };
 }
 
 /// Takes packets the kernel has sent off the device's queue and forgets them:

@@ -1,5 +1,5 @@
-//! A packet socket: sends IP packets out of an interface as they are, whatever
-//! is in them.
+//! Packet sockets: IP packets out of an interface as they are, whatever is in them; Ethernet
+//! frames in both directions.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -17,6 +17,39 @@ pub fn open(name: &str) -> io::Result<OwnedFd> {
     // nothing.
     let socket = unsafe { own(libc::socket(libc::AF_PACKET, kind, 0)) }?;
     let address = address(index, 0);
+    let length = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: pointer and length are those of `address`.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+    Ok(socket)
+}
+
+/// Opens one on an Ethernet interface of the calling thread's namespace, for both directions.
+///
+/// Each frame is behind a [`VirtioHeader`](crate::virtio::VirtioHeader). Calls do not wait.
+/// Everything that arrives at the interface is received, multicast included.
+///
+/// # Errors
+/// What the kernel says: no such interface, no privilege.
+pub fn open_ethernet(name: &str) -> io::Result<OwnedFd> {
+    /// `linux/if_packet.h`; libc lacks it.
+    const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+    let index = device::index(&device::control_socket(libc::AF_INET)?, name)?;
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: plain integers; the descriptor is a new one. Protocol 0: it hears
+    // nothing yet.
+    let socket = unsafe { own(libc::socket(libc::AF_PACKET, kind, 0)) }?;
+    let set = |option, value: &[u8]| {
+        crate::socket::set_option(socket.as_raw_fd(), libc::SOL_PACKET, option, value)
+    };
+    let yes = 1_i32.to_ne_bytes();
+    set(libc::PACKET_VNET_HDR, &yes)?;
+    set(PACKET_IGNORE_OUTGOING, &yes)?;
+    // struct packet_mreq: interface, type, length of an address, address.
+    let mut groups = index.to_ne_bytes().to_vec();
+    groups.extend((libc::PACKET_MR_ALLMULTI as u16).to_ne_bytes());
+    groups.extend([0; 10]);
+    set(libc::PACKET_ADD_MEMBERSHIP, &groups)?;
+    let address = address(index, libc::ETH_P_ALL as u16);
     let length = size_of_val(&address) as libc::socklen_t;
     // SAFETY: pointer and length are those of `address`.
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;

@@ -25,7 +25,7 @@ impl Written {
 
 /// Whether the device, or the other end of a wire, is no more, rather than down,
 /// short of memory, or of another opinion about a packet.
-fn is_gone(error: &io::Error) -> bool {
+pub fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(

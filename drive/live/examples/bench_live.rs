@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use gigatcp_linux::{SetupError, device, interface, process, socket};
 use gigatcp_live::{
-    Device, DeviceConfig, Namespace, Offloads, Options, Scheduling, Stack, Step, make_pair,
+    Namespace, Offloads, Options, Scheduling, Stack, Step, TunConfig, Wire, make_pair,
 };
 
 /// Octets of one call of an application.
@@ -227,14 +227,14 @@ fn measure_engine(way: Way, setting: Setting, window: Duration) -> Result<Figure
         checksum: setting.offloads,
         segmentation: setting.offloads,
     };
-    let config = DeviceConfig {
+    let config = TunConfig {
         mtu: setting.mtu,
         offloads,
         kernel: vec![(KERNEL, 24)],
         engine: vec![OTHER],
-        ..DeviceConfig::default()
+        ..TunConfig::default()
     };
-    let stack = Stack::start_with(Device::open(&namespace, &config)?, ON_THE_FIRST)?;
+    let stack = Stack::start_with(Wire::open_tun(&namespace, &config)?, ON_THE_FIRST)?;
     let listener = namespace.run(|| listen(KERNEL))??;
     let options = Options::default().with_congestion(CONGESTION)?;
     let ours = stack.connect((KERNEL, PORT), &options)?;

@@ -1,7 +1,7 @@
 //! Connections on their way from a listener to an application.
 //!
 //! They wait in the engine's own accept queue, whose limit is what holds against
-//! floods; one comes over here for each call of accept.
+//! floods; one comes over here for each call of accept in progress.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,16 +10,18 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use crate::shared::{Command, Shared, gone, lock};
+use crate::shared::{Command, Shared, lock};
 use crate::socket::Socket;
+use crate::trouble::Trouble;
 
 #[derive(Debug, Default)]
 struct Queue {
     ready: VecDeque<Arc<Socket>>,
-    /// Calls of accept that have requested a connection and not got one.
-    wanted: usize,
+    /// Calls of accept in progress.
+    calls: usize,
     wakers: Vec<Waker>,
-    is_over: bool,
+    /// Why there will be no more.
+    end: Option<Trouble>,
 }
 
 /// Queue of accepted connections of a listener.
@@ -29,6 +31,13 @@ pub struct Acceptor {
     pub at: SocketAddr,
     queue: Mutex<Queue>,
     came: Condvar,
+}
+
+/// A call of accept. One that is given up, or whose task is dropped, takes nothing along: a
+/// connection that came for it waits for the next.
+#[derive(Debug)]
+pub struct Call<'a> {
+    acceptor: &'a Acceptor,
 }
 
 impl Acceptor {
@@ -41,89 +50,90 @@ impl Acceptor {
         }
     }
 
-    /// How many connections an application waits for.
+    /// Returns the number of connections that an application waits for.
     pub fn wanted(&self) -> usize {
         let queue = lock(&self.queue);
-        queue.wanted.saturating_sub(queue.ready.len())
+        queue.calls.saturating_sub(queue.ready.len())
     }
 
-    /// One that was wanted.
+    /// Hands over a connection that was wanted.
     pub fn give(&self, socket: Arc<Socket>) {
         let mut queue = lock(&self.queue);
         queue.ready.push_back(socket);
-        queue.wakers.drain(..).for_each(Waker::wake);
+        let wakers = std::mem::take(&mut queue.wakers);
         self.came.notify_one();
+        // A task may end with its waker, and its call with the task: not under the lock.
+        drop(queue);
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Ends the queue: releases connections that were not accepted, and wakes all callers.
-    pub fn end(&self) {
+    pub fn end(&self, trouble: &Trouble) {
         let mut queue = lock(&self.queue);
-        queue.is_over = true;
+        queue.end = Some(trouble.clone());
         for socket in queue.ready.drain(..) {
             socket.release();
         }
-        queue.wakers.drain(..).for_each(Waker::wake);
+        let wakers = std::mem::take(&mut queue.wakers);
         self.came.notify_all();
+        drop(queue);
+        wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// Begins a call: from now on one more connection is wanted.
+    pub fn call(&self) -> io::Result<Call<'_>> {
+        lock(&self.queue).calls += 1;
+        let call = Call { acceptor: self };
+        self.shared.send(Command::Accept { at: self.at })?;
+        Ok(call)
+    }
+}
+
+impl Call<'_> {
     /// Waits for the next connection, at most for `longest`; `None`: unlimited.
-    pub fn accept(&self, longest: Option<Duration>) -> io::Result<Arc<Socket>> {
-        self.want()?;
+    pub fn wait(self, longest: Option<Duration>) -> io::Result<Arc<Socket>> {
         let deadline = longest.map(|longest| Instant::now() + longest);
-        let mut queue = lock(&self.queue);
+        let mut queue = lock(&self.acceptor.queue);
         loop {
-            if let Some(socket) = queue.ready.pop_front() {
-                queue.wanted = queue.wanted.saturating_sub(1);
-                return Ok(socket);
+            if let Some(done) = queue.take() {
+                return done;
             }
-            if queue.is_over {
-                return Err(gone());
-            }
+            let came = &self.acceptor.came;
             let Some(deadline) = deadline else {
-                let waited = self.came.wait(queue);
+                let waited = came.wait(queue);
                 queue = waited.unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                // A connection that still arrives waits for the next call.
-                queue.wanted = queue.wanted.saturating_sub(1);
+                drop(queue);
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            let waited = self.came.wait_timeout(queue, left);
+            let waited = came.wait_timeout(queue, left);
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Requests one connection per task, whatever the number of polls. What a dropped task had
-    /// requested waits for the next.
-    pub fn poll_accept(
-        &self,
-        waker: &Waker,
-        has_asked: &mut bool,
-    ) -> Option<io::Result<Arc<Socket>>> {
-        if !std::mem::replace(has_asked, true)
-            && let Err(error) = self.want()
-        {
-            return Some(Err(error));
+    /// Returns the next connection, or registers the waker.
+    pub fn poll(&self, waker: &Waker) -> Option<io::Result<Arc<Socket>>> {
+        let mut queue = lock(&self.acceptor.queue);
+        let done = queue.take();
+        if done.is_none() && !queue.wakers.iter().any(|other| other.will_wake(waker)) {
+            queue.wakers.push(waker.clone());
         }
-        let mut queue = lock(&self.queue);
-        if let Some(socket) = queue.ready.pop_front() {
-            queue.wanted = queue.wanted.saturating_sub(1);
-            *has_asked = false;
-            return Some(Ok(socket));
-        }
-        if queue.is_over {
-            return Some(Err(gone()));
-        }
-        queue.wakers.push(waker.clone());
-        None
+        done
     }
+}
 
-    fn want(&self) -> io::Result<()> {
-        let mut queue = lock(&self.queue);
-        queue.wanted += 1;
-        drop(queue);
-        self.shared.send(Command::Accept { at: self.at })
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        lock(&self.acceptor.queue).calls -= 1;
+    }
+}
+
+impl Queue {
+    fn take(&mut self) -> Option<io::Result<Arc<Socket>>> {
+        let next = self.ready.pop_front().map(Ok);
+        next.or_else(|| Some(Err(self.end.clone()?.into())))
     }
 }

@@ -9,17 +9,19 @@
 
 use std::ops::Range;
 
-use gigatcp_linux::virtio::{ChecksumState, HEADER_LEN, VirtioHeader};
+use gigatcp_linux::virtio::ChecksumState;
 use gigatcp_tcp::FourTuple;
 use gigatcp_wire::{
     Checksum, Endpoints, IcmpError, IcmpKind, IpHeader, IpPayload, Octets, Segment, SeqNumber,
     TCP_PROTOCOL, decode_header, verify_checksum,
 };
 
+use crate::device::Received;
+
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
 
-/// What a packet is.
+/// A packet, by its meaning for the engine.
 #[derive(Debug)]
 #[allow(
     clippy::large_enum_variant,
@@ -60,8 +62,9 @@ pub(crate) struct Found {
     pub payload: Range<usize>,
 }
 
-/// What `octets` hold, a [`VirtioHeader`] and a packet: a segment without its
-/// payload, which stays for the caller to take, or an ICMP error.
+/// A packet that was read: a segment without its
+/// payload, which stays for the caller to take, or an ICMP error. Places are among what was
+/// `appended`, where the link's header may stand before it.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "as with `Arrival`")]
 pub(crate) enum Read {
@@ -69,9 +72,8 @@ pub(crate) enum Read {
     Icmp(FourTuple, IcmpError),
 }
 
-pub(crate) fn read(octets: &[u8]) -> Result<Read, Refusal> {
-    let (header, packet) = octets.split_first_chunk().ok_or(Refusal::Harmed)?;
-    let header = VirtioHeader::decode(header).map_err(|_| Refusal::Foreign)?;
+pub(crate) fn read(received: &Received, appended: &[u8]) -> Result<Read, Refusal> {
+    let packet = appended.get(received.skip..).ok_or(Refusal::Harmed)?;
     let (ip, carried) = IpHeader::decode(packet).map_err(|_| Refusal::Foreign)?;
     if !carried.header_checksum_is_valid {
         return Err(Refusal::Harmed);
@@ -80,7 +82,7 @@ pub(crate) fn read(octets: &[u8]) -> Result<Read, Refusal> {
         .get(carried.start..carried.start + carried.len)
         .ok_or(Refusal::Harmed)?;
     match (carried.protocol, &ip.endpoints) {
-        (TCP_PROTOCOL, _) => read_segment(header, &ip, carried, inner).map(Read::Segment),
+        (TCP_PROTOCOL, _) => read_segment(received, &ip, carried, inner).map(Read::Segment),
         (ICMP, Endpoints::V4 { .. }) => read_icmp_v4(inner),
         (ICMP_V6, Endpoints::V6 { .. }) => read_icmp_v6(&ip.endpoints, inner),
         _ => Err(Refusal::Foreign),
@@ -88,20 +90,20 @@ pub(crate) fn read(octets: &[u8]) -> Result<Read, Refusal> {
 }
 
 fn read_segment(
-    header: VirtioHeader,
+    received: &Received,
     ip: &IpHeader,
     carried: IpPayload,
     octets: &[u8],
 ) -> Result<Found, Refusal> {
-    let is_summed = header.checksum == ChecksumState::InPacket;
+    let is_summed = received.offload.checksum == ChecksumState::InPacket;
     if is_summed && !verify_checksum(&ip.endpoints, octets) {
         return Err(Refusal::Harmed);
     }
     let decoded = decode_header::<Octets>(octets);
     let (mut segment, header_len) = decoded.map_err(|_| Refusal::Harmed)?;
     segment.ecn = carried.ecn;
-    segment.segment_size = header.segmentation.map_or(0, |cut| cut.size);
-    let start = HEADER_LEN + carried.start;
+    segment.segment_size = received.offload.segmentation.map_or(0, |cut| cut.size);
+    let start = received.skip + carried.start;
     Ok(Found {
         endpoints: ip.endpoints,
         segment,
@@ -160,7 +162,7 @@ fn read_quoted(kind: Option<IcmpKind>, quoted: &[u8]) -> Result<Read, Refusal> {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use gigatcp_linux::virtio::Segmentation;
+    use gigatcp_linux::virtio::{HEADER_LEN, Segmentation, VirtioHeader};
     use gigatcp_wire::{Payload, append_packet};
     use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -178,7 +180,7 @@ mod tests {
         }
     }
 
-    fn packet(endpoints: Endpoints, header: VirtioHeader) -> Vec<u8> {
+    fn packet(endpoints: Endpoints) -> Vec<u8> {
         let segment = Segment::<Octets> {
             src_port: 1,
             dst_port: 2,
@@ -186,13 +188,17 @@ mod tests {
             payload: Bytes::from(vec![9; 3000]).into(),
             ..Segment::default()
         };
-        let mut octets = header.encode().to_vec();
+        let mut octets = Vec::new();
         append_packet(&IpHeader::new(endpoints), &segment, &mut octets).unwrap();
         octets
     }
 
-    fn found(octets: &[u8]) -> Found {
-        match read(octets) {
+    fn known(offload: VirtioHeader) -> Received {
+        Received { offload, skip: 0 }
+    }
+
+    fn found(offload: VirtioHeader, octets: &[u8]) -> Found {
+        match read(&known(offload), octets) {
             Ok(Read::Segment(found)) => found,
             _ => panic!("no segment"),
         }
@@ -213,11 +219,11 @@ mod tests {
                     has_ecn: false,
                 }),
             };
-            let mut octets = packet(endpoints, header);
+            let mut octets = packet(endpoints);
             // Nobody has summed it yet.
             let field = octets.len() - 3000 - 4;
             octets[field] ^= 0xff;
-            let mut found = found(&octets);
+            let mut found = found(header, &octets);
             assert_eq!(found.endpoints, endpoints);
             assert_eq!(octets[found.payload.clone()], [9; 3000]);
             found.segment.payload = Bytes::copy_from_slice(&octets[found.payload]).into();
@@ -228,24 +234,27 @@ mod tests {
 
     #[test]
     fn a_wrong_checksum_is_harm_unless_it_was_verified() {
-        let mut octets = packet(v4(), VirtioHeader::default());
-        assert_eq!(found(&octets).segment.seq, SeqNumber::new(77));
+        let unverified = VirtioHeader::default();
+        let mut octets = packet(v4());
+        assert_eq!(found(unverified, &octets).segment.seq, SeqNumber::new(77));
         let last = octets.len() - 1;
         octets[last] ^= 1;
-        assert!(matches!(read(&octets), Err(Refusal::Harmed)));
+        assert!(matches!(
+            read(&known(unverified), &octets),
+            Err(Refusal::Harmed)
+        ));
         let verified = VirtioHeader {
             checksum: ChecksumState::Verified,
             segmentation: None,
         };
-        octets[..HEADER_LEN].copy_from_slice(&verified.encode());
-        assert!(read(&octets).is_ok());
+        assert!(read(&known(verified), &octets).is_ok());
     }
 
     #[test]
     fn an_error_names_the_connection_that_it_quotes() {
-        let quoted = packet(v4(), VirtioHeader::default());
+        let quoted = packet(v4());
         let mut message = vec![3, 4, 0, 0, 0, 0, 5, 0];
-        message.extend(&quoted[HEADER_LEN..HEADER_LEN + 28]);
+        message.extend(&quoted[..28]);
         let mut sum = Checksum::new();
         sum.add_octets(&message);
         message[2..4].copy_from_slice(&sum.finish().to_be_bytes());
@@ -264,10 +273,8 @@ mod tests {
     fn octets_of_any_kind_are_read_or_refused() {
         use rand_core::{Rng, SeedableRng};
         let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(1);
-        let whole = [
-            packet(v4(), VirtioHeader::default()),
-            packet(v6(), VirtioHeader::default()),
-        ];
+        let whole = [v4(), v6()]
+            .map(|endpoints| [&VirtioHeader::default().encode()[..], &packet(endpoints)].concat());
         for round in 0..200_000 {
             let mut octets = whole[round % 2][..200].to_vec();
             for _ in 0..random.next_u32() % 6 {
@@ -275,7 +282,10 @@ mod tests {
                 octets[at] = random.next_u32() as u8;
             }
             octets.truncate(random.next_u32() as usize % 220);
-            let _ = read(&octets);
+            if let Some(Ok(offload)) = octets.first_chunk().map(VirtioHeader::decode) {
+                let skip = HEADER_LEN;
+                let _ = read(&Received { offload, skip }, &octets);
+            }
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Streams and listeners that do not wait: `futures_io::AsyncRead` and
-//! `AsyncWrite`, for any executor. No reactor is needed: the event loop wakes
-//! tasks itself.
+//! Streams and listeners that do not wait, for any executor: `futures_io`'s traits, and with
+//! the feature `tokio` those of tokio. No reactor is needed, no thread per stream and no
+//! polling: the event loop wakes tasks itself.
 //!
-//! `futures-io` because it is the traits and nothing else; for tokio,
-//! `tokio_util::compat` turns one into the other.
+//! A future that is dropped takes nothing along: neither octets, nor a connection that came
+//! for a call of accept. Each direction of a connection wakes one task, the last that waited.
 
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,9 +15,25 @@ use futures_io::{AsyncRead, AsyncWrite};
 
 use crate::options::Options;
 use crate::stack::Stack;
-use crate::stream::{Listener, Stream};
+use crate::stream::{Listener, Stream, accepted};
 
 /// A [`Stream`] for tasks.
+///
+/// ```
+/// use std::future::poll_fn;
+/// use std::pin::Pin;
+///
+/// use futures_io::{AsyncRead, AsyncWrite};
+/// use gigatcp_live::{Options, Stack};
+///
+/// async fn ask(stack: &Stack, server: std::net::SocketAddr) -> std::io::Result<usize> {
+///     let mut stream = stack.connect_async(server, &Options::default()).await?;
+///     stream.as_stream().set_nodelay(true)?;
+///     poll_fn(|cx| Pin::new(&mut stream).poll_write(cx, b"what?")).await?;
+///     let mut answer = [0; 100];
+///     poll_fn(|cx| Pin::new(&mut stream).poll_read(cx, &mut answer)).await
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct AsyncStream {
     stream: Stream,
@@ -30,16 +46,123 @@ impl From<Stream> for AsyncStream {
 }
 
 impl AsyncStream {
-    /// The same connection for threads.
+    /// Returns the same connection for threads, with its settings and measurements.
     #[must_use]
     pub fn as_stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// Copies what the next read returns, and leaves it.
+    ///
+    /// # Errors
+    /// As a read: the connection failed.
+    pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let socket = self.stream.socket();
+        poll_fn(|context| ready(socket.poll_peek(context.waker(), buffer))).await
+    }
+
+    /// Splits it into a half that reads and one that writes, for two tasks.
+    ///
+    /// Dropping the [`AsyncWriteHalf`] ends that direction: the peer reads to the end of what
+    /// was written. Dropping the [`AsyncReadHalf`] alone does nothing. When both are gone the
+    /// connection is closed, as a dropped [`Stream`] is.
+    #[must_use]
+    pub fn into_split(self) -> (AsyncReadHalf, AsyncWriteHalf) {
+        let read = AsyncReadHalf {
+            stream: self.clone(),
+        };
+        (read, AsyncWriteHalf { stream: self })
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn poll_read_with(
+        &self,
+        context: &Context<'_>,
+        most: usize,
+        put: impl FnMut(&[u8]),
+    ) -> Poll<io::Result<usize>> {
+        let socket = self.stream.socket();
+        ready(socket.poll_read_with(context.waker(), most, put))
+    }
+
+    pub(crate) fn poll_send(
+        &self,
+        context: &Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        ready(self.stream.socket().poll_write(context.waker(), parts))
+    }
+}
+
+/// The half of an [`AsyncStream`] that reads ([`AsyncStream::into_split`]).
+#[derive(Debug)]
+pub struct AsyncReadHalf {
+    pub(crate) stream: AsyncStream,
+}
+
+/// The half of an [`AsyncStream`] that writes; dropping it ends that direction.
+#[derive(Debug)]
+pub struct AsyncWriteHalf {
+    pub(crate) stream: AsyncStream,
+}
+
+impl AsyncReadHalf {
+    /// Returns the connection, with its settings and measurements.
+    #[must_use]
+    pub fn as_stream(&self) -> &Stream {
+        &self.stream.stream
+    }
+}
+
+impl AsyncWriteHalf {
+    /// Returns the connection, with its settings and measurements.
+    #[must_use]
+    pub fn as_stream(&self) -> &Stream {
+        &self.stream.stream
+    }
+}
+
+impl Drop for AsyncWriteHalf {
+    fn drop(&mut self) {
+        // A connection that has failed is over in both directions.
+        let _ = self.as_stream().shutdown(Shutdown::Write);
+    }
+}
+
+/// A [`Listener`] for tasks.
+#[derive(Debug)]
+pub struct AsyncListener {
+    listener: Listener,
+}
+
+impl From<Listener> for AsyncListener {
+    fn from(listener: Listener) -> Self {
+        Self { listener }
+    }
+}
+
+impl AsyncListener {
+    /// Waits for the next connection; returns it and the peer's address.
+    ///
+    /// # Errors
+    /// When the stack has ended.
+    pub async fn accept(&self) -> io::Result<(AsyncStream, SocketAddr)> {
+        let call = self.listener.acceptor().call()?;
+        let socket = poll_fn(|context| ready(call.poll(context.waker()))).await?;
+        let (stream, peer) = accepted(socket)?;
+        Ok((stream.into(), peer))
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.listener.local_addr()
     }
 }
 
 impl Stack {
     /// Opens a connection; ready when it is established. Dropping the future
-    /// ends the attempt.
+    /// ends the attempt. A host name is the caller's to resolve: that waits.
     ///
     /// # Errors
     /// As [`Stack::connect`].
@@ -51,22 +174,6 @@ impl Stack {
         let stream = self.begin_connect(remote.into(), options)?;
         poll_fn(|context| ready(stream.socket().poll_connected(context.waker()))).await?;
         Ok(stream.into())
-    }
-}
-
-impl Listener {
-    /// The next connection.
-    ///
-    /// # Errors
-    /// When the stack has ended.
-    pub async fn accept_async(&self) -> io::Result<AsyncStream> {
-        let mut has_asked = false;
-        let accept = |context: &mut Context<'_>| {
-            ready(self.acceptor().poll_accept(context.waker(), &mut has_asked))
-        };
-        let mut accept = accept;
-        let socket = poll_fn(move |context| accept(context)).await?;
-        Ok(Stream::new(socket).into())
     }
 }
 
@@ -86,7 +193,15 @@ impl AsyncWrite for AsyncStream {
         context: &mut Context<'_>,
         octets: &[u8],
     ) -> Poll<io::Result<usize>> {
-        ready(self.stream.socket().poll_write(context.waker(), octets))
+        self.poll_send(context, &[IoSlice::new(octets)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_send(context, parts)
     }
 
     /// Nothing is held here: what was written leaves by itself.
@@ -96,6 +211,42 @@ impl AsyncWrite for AsyncStream {
 
     fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(self.stream.shutdown(Shutdown::Write))
+    }
+}
+
+impl AsyncRead for AsyncReadHalf {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for AsyncWriteHalf {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        octets: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.stream.poll_send(context, &[IoSlice::new(octets)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.stream.poll_send(context, parts)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.as_stream().shutdown(Shutdown::Write))
     }
 }
 

@@ -1,100 +1,258 @@
-//! A TUN device with offloads, as the engine's network card.
+//! A stack's network device: packets in, packets out, and a descriptor to wait for.
 //!
-//! With segmentation offload one read gives a super-segment of up to 64 KiB,
-//! just as the kernel would have handed it to hardware, and one write sends
-//! one; the checksum of what stays on the machine is never computed. Without,
-//! packets pass one by one and super-segments of the engine are cut here, each
-//! piece summed.
+//! | device | what |
+//! |---|---|
+//! | [`Wire::open_tun`] | a TUN device: this machine's kernel on the other side |
+//! | [`Wire::pair`] | two ends in one process, without privileges |
+//! | [`Wire::over`] | any descriptor that passes packets as a TUN device does |
+//! | [`PacketSocket`] | addresses of a stack on an Ethernet interface (`AF_PACKET`) |
+//! | your own | four functions of [`Device`] |
 //!
-//! The device has two sides. On one is the kernel of a namespace, with the
-//! addresses [`DeviceConfig::kernel`]; on the other, behind a route, is the
-//! engine with [`DeviceConfig::engine`].
-//!
-//! What one packet costs: a system call each way (the pieces of a super-segment
-//! share one, [`gigatcp_linux::batch`]), one copy between kernel and
-//! user, and no other copy: a payload is written from where the application's
-//! octets lie, and read into memory that the receive buffer shares
-//! ([`crate::slabs`]). A system call reads one packet because the driver gives no
-//! more; single ones that follow each other are joined ([`crate::join`]).
-//!
-//! Without segmentation offload the kernel works on what is written in a thread
-//! of its own, which may join adjacent packets ([`gigatcp_linux::steering`]).
-//!
-//! Out of scope: several queues, UDP, Ethernet frames (TAP). One queue
-//! is one thread.
+//! A device carries IP packets. What it may leave undone, or do in place of the stack, are
+//! [`Offloads`]: super-segments of up to 64 KiB and unfinished checksums. A
+//! [`VirtioHeader`] with each packet says which of it applies; the default: nothing.
 
-use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, IoSlice, Write};
+mod ethernet;
+mod neighbors;
+mod tun;
+mod wire;
+
+use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 
-use gigatcp_linux::batch::{self, BatchWriter};
-use gigatcp_linux::device::Reception;
-use gigatcp_linux::virtio::{ChecksumState, Segmentation, VirtioHeader};
-use gigatcp_linux::written::Written;
-use gigatcp_linux::{Namespace, SetupError, Step, device, interface, steering};
-use gigatcp_wire::{ChecksumFill, Endpoints, Flags, IpHeader, Octets, Segment, encode_headers};
+use bytes::{BufMut, BytesMut};
+use gigatcp_linux::virtio::{HEADER_LEN, VirtioHeader};
+use gigatcp_wire::{Octets, Payload};
 
+pub use ethernet::{PacketSocket, PacketSocketConfig};
 pub use gigatcp_linux::device::Offloads;
+pub use tun::TunConfig;
+pub use wire::Wire;
 
-use crate::arrival::{self, Arrival, Found, Read, Refusal};
-use crate::join::Joined;
-use crate::slabs::Slabs;
+/// The most packets of one call of [`Device::send`].
+pub const MAX_BATCH: usize = gigatcp_linux::batch::MOST;
 
-/// Where the checksum stands in a TCP header.
-const CHECKSUM_OFFSET: u16 = 16;
+/// Most parts of a packet in a batch, its headers included; one alone may have more.
+pub(crate) const MAX_PARTS: usize = 3;
 
-/// Packets that are written one by one after the device was full: of some that
-/// are written together, those behind one that finds no room may find it, and
-/// overtake. One alone waits, and all behind it.
-const CAREFUL: u32 = 10_000;
+/// A network device for [`Stack::start`](crate::Stack::start).
+///
+/// A device of your own, here two queues and a descriptor that says when one has packets:
+///
+/// ```
+/// use std::io;
+/// use std::os::fd::{AsFd, BorrowedFd};
+/// use std::sync::Arc;
+/// use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+///
+/// use gigatcp_live::bytes::BytesMut;
+/// use gigatcp_live::{Device, EventFd, Interface, Options, Packet, Received, Sent, Stack};
+///
+/// struct Channel {
+///     interface: Interface,
+///     out: (SyncSender<Vec<u8>>, Arc<EventFd>),
+///     arrived: (Receiver<Vec<u8>>, Arc<EventFd>),
+/// }
+///
+/// impl Device for Channel {
+///     fn interface(&self) -> Interface {
+///         self.interface.clone()
+///     }
+///
+///     fn readiness(&self) -> BorrowedFd<'_> {
+///         self.arrived.1.as_fd()
+///     }
+///
+///     fn receive(&mut self, into: &mut BytesMut) -> io::Result<Option<Received>> {
+///         // Cleared before the look: a packet that arrives after it sets it again.
+///         self.arrived.1.clear();
+///         Ok(self.arrived.0.try_recv().ok().map(|packet| {
+///             into.extend_from_slice(&packet);
+///             Received::default()
+///         }))
+///     }
+///
+///     fn send(&mut self, packets: &[Packet<'_>], sent: &mut Vec<Sent>) -> io::Result<()> {
+///         for packet in packets {
+///             // A queue that is full drops, as those of networks do.
+///             sent.push(match self.out.0.try_send(packet.to_vec()) {
+///                 Ok(()) => Sent::Taken,
+///                 Err(_) => Sent::Refused,
+///             });
+///         }
+///         self.out.1.wake();
+///         Ok(())
+///     }
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let queue = || -> io::Result<_> {
+///     let (put, take) = sync_channel(1_000);
+///     let ready = Arc::new(EventFd::new()?);
+///     Ok(((put, Arc::clone(&ready)), (take, ready)))
+/// };
+/// let (to_server, at_server) = queue()?;
+/// let (to_client, at_client) = queue()?;
+/// let client = Stack::start(Channel {
+///     interface: Interface::new(["10.0.0.1".parse()?]),
+///     out: to_server,
+///     arrived: at_client,
+/// })?;
+/// let server = Stack::start(Channel {
+///     interface: Interface::new(["10.0.0.2".parse()?]),
+///     out: to_client,
+///     arrived: at_server,
+/// })?;
+/// let listener = server.listen("10.0.0.2:80", &Options::default())?;
+/// let stream = client.connect("10.0.0.2:80", &Options::default())?;
+/// let (accepted, from) = listener.accept()?;
+/// assert_eq!(from, stream.local_addr()?);
+/// # Ok(())
+/// # }
+/// ```
+pub trait Device: Send {
+    /// Returns addresses, MTU and offloads. It is called once.
+    fn interface(&self) -> Interface;
 
-/// Parts of a packet that is written together with others: headers, and a payload of two
-/// pieces. One of more is so short that it is copied.
-const PARTS: usize = 3;
+    /// Returns the descriptor that the stack sleeps on: readable while [`Device::receive`] has a packet.
+    ///
+    /// It is also waited for to become writable after a packet found no room
+    /// ([`Sent::Full`]). A device without a descriptor uses an [`EventFd`](crate::EventFd),
+    /// which is always writable: it drops what finds no room ([`Sent::Refused`]).
+    fn readiness(&self) -> BorrowedFd<'_>;
 
-/// Slabs that wait to be used again.
-const SLABS_KEPT: usize = 8;
+    /// Appends the next packet to `into`, without blocking; `None` if no packet waits.
+    ///
+    /// There is room for 65,600 octets. What `into` holds already stays there.
+    ///
+    /// # Errors
+    /// The device is gone: the stack ends.
+    fn receive(&mut self, into: &mut BytesMut) -> io::Result<Option<Received>>;
 
-/// A device to be made.
+    /// Sends up to [`MAX_BATCH`] packets in order, without blocking.
+    ///
+    /// The result of each is appended to `sent`; packets without an entry found no room, and
+    /// are offered again.
+    ///
+    /// # Errors
+    /// The device is gone: the stack ends.
+    fn send(&mut self, packets: &[Packet<'_>], sent: &mut Vec<Sent>) -> io::Result<()>;
+
+    /// Adds what the device itself counts to the stack's counters; by default nothing.
+    fn count(&self, counters: &mut DeviceCounters) {
+        let _ = counters;
+    }
+}
+
+/// Metadata of a packet that was received; the default: a packet without offloads.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Received {
+    /// Work that is left to the stack.
+    pub offload: VirtioHeader,
+    /// Octets in front of the IP packet among those appended, such as the link's header.
+    pub skip: usize,
+}
+
+/// The result of sending a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sent {
+    /// The device has taken it.
+    Taken,
+    /// There is no room; it is offered again when [`Device::readiness`] is writable.
+    Full,
+    /// It is lost.
+    Refused,
+}
+
+/// A stack's addresses, and the limits of its packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DeviceConfig {
-    /// Its name, at most 15 octets.
+pub struct Interface {
+    /// Name of the device, for errors.
     pub name: String,
-    /// Its largest packet in octets, on a wire.
+    /// Addresses of the stack.
+    pub addresses: Vec<IpAddr>,
+    /// Largest IP packet in octets, on a wire.
     pub mtu: u16,
-    /// What kernel and engine leave to each other.
+    /// Work that the device does in place of the stack.
     pub offloads: Offloads,
-    /// Addresses of the kernel's side and the bits of their networks.
-    pub kernel: Vec<(IpAddr, u8)>,
-    /// Addresses of the engine, which the kernel reaches through the device.
-    pub engine: Vec<IpAddr>,
-    /// Packets that wait for a reader before the device drops.
-    pub queue: u32,
     /// Time to live of every packet (RFC 9293 MUST-49); hop limit in IPv6.
     pub ttl: u8,
 }
 
-impl Default for DeviceConfig {
-    /// All offloads, MTU 1500, no addresses.
-    fn default() -> Self {
+impl Interface {
+    /// An MTU of 1500, no offloads, a TTL of 64.
+    #[must_use]
+    pub fn new(addresses: impl Into<Vec<IpAddr>>) -> Self {
         Self {
             name: "giga0".into(),
+            addresses: addresses.into(),
             mtu: 1500,
-            offloads: Offloads {
-                checksum: true,
-                segmentation: true,
-            },
-            kernel: Vec::new(),
-            engine: Vec::new(),
-            queue: 10_000,
+            offloads: Offloads::NONE,
             ttl: 64,
         }
     }
 }
 
-/// What passed, and what did not.
+/// A packet to be sent, in parts that lie apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// The encoded [`VirtioHeader`], then the headers of IP and TCP.
+    headers: &'a [u8],
+    payload: &'a Octets,
+}
+
+static NO_PAYLOAD: Octets = Octets::new();
+
+impl<'a> Packet<'a> {
+    /// Fills a list that is overwritten.
+    pub(crate) const EMPTY: Self = Self {
+        headers: &[0; HEADER_LEN],
+        payload: &NO_PAYLOAD,
+    };
+
+    pub(crate) const fn new(headers: &'a [u8], payload: &'a Octets) -> Self {
+        Self { headers, payload }
+    }
+
+    /// Returns the work that is left to the device; none without [`Offloads`].
+    #[must_use]
+    pub fn offload(&self) -> VirtioHeader {
+        let header = self.headers.first_chunk();
+        header.map_or_else(VirtioHeader::default, |header| {
+            // It is the stack's own.
+            VirtioHeader::decode(header).unwrap_or_default()
+        })
+    }
+
+    /// Returns the parts of the IP packet: its headers, then its payload.
+    pub fn parts(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let headers = &self.headers[HEADER_LEN..];
+        std::iter::once(headers).chain(self.payload.pieces())
+    }
+
+    /// Returns the parts with an encoded [`VirtioHeader`] in front of the first.
+    pub fn parts_behind_virtio(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        std::iter::once(self.headers).chain(self.payload.pieces())
+    }
+
+    /// Returns the octets of the IP packet.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty, reason = "no packet is empty")]
+    pub fn len(&self) -> usize {
+        self.headers.len() - HEADER_LEN + self.payload.len()
+    }
+
+    /// Copies the IP packet.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut octets = Vec::with_capacity(self.len());
+        self.parts().for_each(|part| octets.put_slice(part));
+        octets
+    }
+}
+
+/// Packets of a device, by what became of them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct DeviceCounters {
@@ -106,7 +264,7 @@ pub struct DeviceCounters {
     pub foreign: u64,
     /// Packets read whose checksum, length or options were wrong.
     pub harmed: u64,
-    /// Packets that the kernel would not take; for the engine they are lost.
+    /// Packets that the device would not take; for the engine they are lost.
     pub refused: u64,
     /// Slabs of half a megabyte allocated for what was read.
     pub slabs: u64,
@@ -116,429 +274,3 @@ pub struct DeviceCounters {
     /// Why none may, where segments are cut here and that would be faster.
     pub one_by_one: Option<io::ErrorKind>,
 }
-
-/// A TUN device, or an end of a wire, that the engine reads and writes.
-#[derive(Debug)]
-pub struct Device {
-    tun: File,
-    config: DeviceConfig,
-    slabs: Slabs,
-    /// The packet that was read last, where it did not join those before it. Its
-    /// octets are in the slab.
-    ahead: Option<Result<Read, Refusal>>,
-    /// The headers of the packets being written.
-    headers: Vec<u8>,
-    /// Pieces being written, and where in `headers` those of each end.
-    pieces: Vec<(Segment<Octets>, usize)>,
-    writer: BatchWriter,
-    /// Packets to be written before any go together again.
-    one_by_one: u32,
-    counters: DeviceCounters,
-    /// Of what was written, which is not in `counters`.
-    written: Written,
-}
-
-impl Device {
-    /// Makes the device in a namespace, addresses and routes included, and
-    /// brings it up. It is gone when this value is.
-    ///
-    /// # Errors
-    /// [`SetupError`]: the step that failed, and what is missing.
-    pub fn open(namespace: &Namespace, config: &DeviceConfig) -> Result<Self, SetupError> {
-        namespace.run(|| Self::open_here(config))?
-    }
-
-    /// The same in the namespace of the calling thread.
-    ///
-    /// # Errors
-    /// [`SetupError`]: the step that failed, and what is missing.
-    pub fn open_here(config: &DeviceConfig) -> Result<Self, SetupError> {
-        let about = |step, cause| SetupError::about(step, config.name.as_str(), cause);
-        if config.name.is_empty() || config.name.len() > 15 {
-            let cause = io::Error::new(io::ErrorKind::InvalidInput, "a name has 1 to 15 octets");
-            return Err(about(Step::Device, cause));
-        }
-        let tun = device::open_tun().map_err(|cause| SetupError::new(Step::OpenTun, cause))?;
-        let reception = if config.offloads.segmentation {
-            Reception::AtOnce
-        } else {
-            Reception::Queued
-        };
-        device::make_tun(&tun, &config.name, reception)
-            .map_err(|cause| about(Step::Device, cause))?;
-        device::set_offloads(&tun, config.offloads)
-            .map_err(|cause| about(Step::Offloads, cause))?;
-        interface::keep_quiet(&config.name);
-        furnish(config).map_err(|cause| about(Step::Addresses, cause))?;
-        if reception == Reception::Queued {
-            // Best effort: without it, the device is slower.
-            let _ = steering::receive_elsewhere(&config.name);
-        }
-        let mut device = Self::over(tun, config);
-        if !config.offloads.segmentation {
-            device.writer = BatchWriter::new();
-        }
-        Ok(device)
-    }
-
-    /// The engine's end of `descriptor`: one that gives and takes a packet with
-    /// its [`VirtioHeader`] in each call and never waits, such as a TUN device
-    /// that was made elsewhere or one of [`gigatcp_linux::packets::pair`].
-    /// The other end is responsible for addresses, routes and the size of packets; of `config` the
-    /// engine's addresses, MTU and offloads are used.
-    #[must_use]
-    pub fn over(descriptor: OwnedFd, config: &DeviceConfig) -> Self {
-        Self {
-            tun: descriptor.into(),
-            config: config.clone(),
-            slabs: Slabs::new(SLABS_KEPT),
-            ahead: None,
-            headers: Vec::with_capacity(128),
-            pieces: Vec::new(),
-            writer: BatchWriter::one_by_one(),
-            one_by_one: 0,
-            counters: DeviceCounters::default(),
-            written: Written::default(),
-        }
-    }
-
-    /// How it was made.
-    #[must_use]
-    pub fn config(&self) -> &DeviceConfig {
-        &self.config
-    }
-
-    /// What passed, and what did not.
-    #[must_use]
-    pub fn counters(&self) -> DeviceCounters {
-        DeviceCounters {
-            slabs: self.slabs.allocated(),
-            writes: self.written.taken,
-            refused: self.written.refused,
-            batched: self.writer.batched(),
-            one_by_one: self.writer.refusal().map(io::Error::kind),
-            ..self.counters
-        }
-    }
-
-    /// The next packet for the engine, if one waits. What is none is counted
-    /// and left out.
-    ///
-    /// # Errors
-    /// What the device says, for instance that it is gone.
-    pub fn read(&mut self) -> io::Result<Option<Arrival>> {
-        loop {
-            let packet = match self.ahead.take() {
-                None => self.read_behind(0)?,
-                ahead => ahead,
-            };
-            match packet {
-                None => return Ok(None),
-                Some(Ok(Read::Segment(found))) => return Ok(Some(self.join(found))),
-                Some(Ok(Read::Icmp(tuple, error))) => {
-                    return Ok(Some(Arrival::Icmp { tuple, error }));
-                }
-                Some(Err(Refusal::Foreign)) => self.counters.foreign += 1,
-                Some(Err(Refusal::Harmed)) => self.counters.harmed += 1,
-            }
-        }
-    }
-
-    /// What the next packet is, if one waits. It is read behind the `held` octets
-    /// that are kept of what was read before, as long as there is room.
-    fn read_behind(&mut self, held: usize) -> io::Result<Option<Result<Read, Refusal>>> {
-        loop {
-            let room = match held {
-                0 => self.slabs.room(),
-                _ => match self.slabs.room_behind(held) {
-                    Some(room) => room,
-                    None => return Ok(None),
-                },
-            };
-            match device::read_packet(&self.tun, room) {
-                Ok(0) => return Err(self.gone(&io::ErrorKind::UnexpectedEof.into())),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(self.gone(&error)),
-            }
-            self.counters.reads += 1;
-            return Ok(Some(arrival::read(&self.slabs.packet()[held..])));
-        }
-    }
-
-    /// The segment `found`, joined with what lies waiting behind it where that is
-    /// one with it ([`crate::join`]).
-    fn join(&mut self, found: Found) -> Arrival {
-        let mut joined = Joined::new(&found);
-        if !joined.may_grow() {
-            let payload = self.slabs.keep(found.payload).into();
-            return Arrival::Segment {
-                endpoints: found.endpoints,
-                segment: Segment {
-                    payload,
-                    ..found.segment
-                },
-            };
-        }
-        self.slabs.gather(found.payload, 0);
-        while joined.may_grow() {
-            let held = joined.len;
-            match self.read_behind(held) {
-                Ok(Some(Ok(Read::Segment(next)))) if joined.try_grow(&next) => {
-                    let payload = held + next.payload.start..held + next.payload.end;
-                    self.slabs.gather(payload, held);
-                }
-                Ok(Some(other)) => {
-                    self.ahead = Some(other);
-                    break;
-                }
-                // An error comes again when nothing is left to hand over.
-                Ok(None) | Err(_) => break,
-            }
-        }
-        let payload = self.slabs.keep_front(joined.len).into();
-        Arrival::Segment {
-            endpoints: joined.endpoints,
-            segment: Segment {
-                payload,
-                ..joined.segment
-            },
-        }
-    }
-
-    /// Sends a segment between `endpoints`, in pieces where the device does not
-    /// cut. What it has no room for is appended to `left`, in its order; what the
-    /// kernel refuses is lost, as on any wire, and counted.
-    ///
-    /// # Errors
-    /// That the device is gone.
-    pub fn write(
-        &mut self,
-        endpoints: Endpoints,
-        mut segment: Segment<Octets>,
-        left: &mut VecDeque<(Endpoints, Segment<Octets>)>,
-    ) -> io::Result<()> {
-        let goes_whole = self.config.offloads.segmentation && !is_cut_here(&segment);
-        let mut pieces = if goes_whole {
-            1
-        } else {
-            segment.wire_segments()
-        };
-        let before = left.len();
-        while pieces > 1 && left.len() == before {
-            if self.writer.is_batching() && self.one_by_one == 0 {
-                let count = pieces.min(batch::MOST);
-                let rest = self.write_pieces(endpoints, segment, count, left)?;
-                let Some(rest) = rest else { return Ok(()) };
-                segment = rest;
-                pieces -= count;
-            } else {
-                let front = segment.split_front(1);
-                if !self.write_packet(endpoints, &front)? {
-                    left.push_back((endpoints, front));
-                }
-                pieces -= 1;
-            }
-        }
-        if left.len() > before || !self.write_packet(endpoints, &segment)? {
-            left.push_back((endpoints, segment));
-        }
-        Ok(())
-    }
-
-    fn write_packet(
-        &mut self,
-        endpoints: Endpoints,
-        segment: &Segment<Octets>,
-    ) -> io::Result<bool> {
-        self.headers.clear();
-        if !self.put_headers(endpoints, segment) {
-            return Ok(true);
-        }
-        let mut parts = [IoSlice::new(&[]); 1 + Octets::MAX_PIECES];
-        let gathered = gather(&self.headers, &segment.payload, &mut parts);
-        let written = loop {
-            match (&self.tun).write_vectored(gathered) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                written => break written,
-            }
-        };
-        if is_full(&written) {
-            self.one_by_one = CAREFUL;
-            return Ok(false);
-        }
-        self.one_by_one = self.one_by_one.saturating_sub(1);
-        match self.written.count(written) {
-            Some(gone) => Err(self.gone(&gone)),
-            None => Ok(true),
-        }
-    }
-
-    /// Cuts `count` pieces off the front of `segment` and sends them in one call
-    /// ([`gigatcp_linux::batch`]); what remains of it, if anything does.
-    fn write_pieces(
-        &mut self,
-        endpoints: Endpoints,
-        segment: Segment<Octets>,
-        count: usize,
-        left: &mut VecDeque<(Endpoints, Segment<Octets>)>,
-    ) -> io::Result<Option<Segment<Octets>>> {
-        self.headers.clear();
-        self.pieces.clear();
-        let is_all = count == segment.wire_segments();
-        let mut rest = Some(segment);
-        for number in 1..=count {
-            let is_last = is_all && number == count;
-            let front = |rest: &mut Segment<Octets>| rest.split_front(1);
-            let piece = if is_last {
-                rest.take()
-            } else {
-                rest.as_mut().map(front)
-            };
-            let Some(mut piece) = piece else { continue };
-            if piece.payload.pieces().nth(PARTS - 1).is_some() {
-                piece.payload = piece.payload.into_bytes().into();
-            }
-            if self.put_headers(endpoints, &piece) {
-                self.pieces.push((piece, self.headers.len()));
-            }
-        }
-        let mut parts = [[IoSlice::new(&[]); PARTS]; batch::MOST];
-        let mut start = 0;
-        for (parts, (piece, end)) in parts.iter_mut().zip(&self.pieces) {
-            gather(&self.headers[start..*end], &piece.payload, parts);
-            start = *end;
-        }
-        let parts = &parts[..self.pieces.len()];
-        let (mut gone, mut number) = (None, 0);
-        let tally = &mut self.written;
-        self.writer.write(self.tun.as_fd(), parts, |written| {
-            if is_full(&written) {
-                left.push_back((endpoints, self.pieces[number].0.clone()));
-                self.one_by_one = CAREFUL;
-            } else if let Some(error) = tally.count(written) {
-                gone = Some(error);
-            }
-            number += 1;
-        });
-        self.pieces.clear();
-        match gone {
-            Some(gone) => Err(self.gone(&gone)),
-            None => Ok(rest),
-        }
-    }
-
-    /// Appends what stands before the payload of `segment`; says whether there can
-    /// be such.
-    fn put_headers(&mut self, endpoints: Endpoints, segment: &Segment<Octets>) -> bool {
-        let header = self.header_for(&endpoints, segment);
-        let fill = match header.checksum {
-            ChecksumState::Partial { .. } => ChecksumFill::PseudoHeader,
-            _ => ChecksumFill::Whole,
-        };
-        let before = self.headers.len();
-        self.headers.extend_from_slice(&header.encode());
-        let mut ip = IpHeader::new(endpoints);
-        ip.ttl = self.config.ttl;
-        let start = self.headers.len();
-        let len = endpoints.header_len() + segment.header_len();
-        self.headers.resize(start + len, 0);
-        let is_put = encode_headers(&ip, segment, fill, &mut self.headers[start..]).is_ok();
-        if !is_put {
-            // Larger than IP counts: the engine's own limit forbids it, so it
-            // is its fault and not a reason to stop.
-            debug_assert!(false, "a segment that no packet holds");
-            self.headers.truncate(before);
-            self.written.refused += 1;
-        }
-        is_put
-    }
-
-    /// That the device is no more, in words.
-    fn gone(&self, cause: &io::Error) -> io::Error {
-        let what = format!("the device {} is gone: {cause}", self.config.name);
-        io::Error::new(io::ErrorKind::NotConnected, what)
-    }
-
-    /// What stands before the packet of `segment`.
-    fn header_for(&self, endpoints: &Endpoints, segment: &Segment<Octets>) -> VirtioHeader {
-        let Offloads {
-            checksum,
-            segmentation,
-        } = self.config.offloads;
-        let ip_len = endpoints.header_len() as u16;
-        let cut = Segmentation {
-            is_v6: matches!(endpoints, Endpoints::V6 { .. }),
-            size: segment.segment_size,
-            header_len: ip_len + segment.header_len() as u16,
-            has_ecn: segment.flags.contains(Flags::CWR) && !segment.ace,
-        };
-        let partial = ChecksumState::Partial {
-            start: ip_len,
-            offset: CHECKSUM_OFFSET,
-        };
-        VirtioHeader {
-            checksum: if checksum || segmentation {
-                partial
-            } else {
-                ChecksumState::InPacket
-            },
-            segmentation: (segment.wire_segments() > 1).then_some(cut),
-        }
-    }
-}
-
-impl AsFd for Device {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.tun.as_fd()
-    }
-}
-
-/// Lists headers and pieces of a payload in `parts`, as many as there are.
-fn gather<'a, 'b>(
-    headers: &'a [u8],
-    payload: &'a Octets,
-    parts: &'b mut [IoSlice<'a>],
-) -> &'b [IoSlice<'a>] {
-    let mut count = 0;
-    let pieces = core::iter::once(headers).chain(payload.pieces());
-    for (part, piece) in parts.iter_mut().zip(pieces) {
-        *part = IoSlice::new(piece);
-        count += 1;
-    }
-    &parts[..count]
-}
-
-fn is_full(written: &io::Result<usize>) -> bool {
-    matches!(written, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
-}
-
-/// Segmentation offload would copy what belongs to one piece to all: the urgent
-/// pointer, which counts from each piece's own number. And it gives CWR to the
-/// first alone, where AE, CWR and ECE are a counter that each piece carries
-/// (RFC 9768 section 3.3.4).
-fn is_cut_here(segment: &Segment<Octets>) -> bool {
-    segment.flags.contains(Flags::URG) || (segment.ace && segment.flags.contains(Flags::CWR))
-}
-
-/// Size, addresses and routes of the interface; then it goes up.
-fn furnish(config: &DeviceConfig) -> io::Result<()> {
-    let control = device::control_socket(libc::AF_INET)?;
-    let name = &config.name;
-    device::set_mtu(&control, name, u32::from(config.mtu))?;
-    // Best effort: a user namespace may not. Then 500 packets wait.
-    let _ = device::set_queue(&control, name, config.queue);
-    device::bring_up(&control, name)?;
-    for (address, prefix) in &config.kernel {
-        interface::assign(&control, name, *address, *prefix)?;
-    }
-    for address in &config.engine {
-        let bits = if address.is_ipv4() { 32 } else { 128 };
-        interface::route(&control, name, *address, bits)?;
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests;

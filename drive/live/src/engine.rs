@@ -37,9 +37,11 @@ use gigatcp_wire::{Endpoints, IcmpError, Octets, Segment};
 use crate::accept::Acceptor;
 use crate::arrival::Arrival;
 use crate::device::{Device, DeviceCounters};
+use crate::link::Link;
 use crate::precedence::RealtimePriority;
 use crate::shared::{Command, Shared, now};
-use crate::socket::{Inner, Socket, Trouble};
+use crate::socket::{Inner, Socket};
+use crate::trouble::Trouble;
 
 /// Packets that are read before timers and commands have their turn.
 const BATCH: u64 = 128;
@@ -103,7 +105,7 @@ enum Input {
 /// The event loop's state: device, connections, listeners, timers.
 #[derive(Debug)]
 pub struct Engine {
-    device: Device,
+    device: Link,
     shared: Arc<Shared>,
     /// Connections by name, listeners, ports.
     demux: Demux<Octets>,
@@ -130,9 +132,9 @@ pub struct Engine {
 }
 
 impl Engine {
-    pub fn new(device: Device, shared: Arc<Shared>, secret: [u8; 16]) -> Self {
+    pub fn new(device: Box<dyn Device>, shared: Arc<Shared>, secret: [u8; 16]) -> Self {
         Self {
-            device,
+            device: Link::new(device),
             shared,
             demux: Demux::new(Secret::new(secret)),
             slots: Vec::new(),
@@ -156,21 +158,15 @@ impl Engine {
     pub fn run(mut self, priority: RealtimePriority) -> io::Result<()> {
         self.priority = priority;
         let done = self.turns();
-        let trouble = Trouble {
-            kind: io::ErrorKind::NotConnected,
-            what: match done {
-                Ok(()) => "the stack has ended",
-                Err(_) => "the device of the stack is gone",
-            },
-        };
-        for command in self.shared.end() {
-            refuse(command, trouble);
+        let trouble = Trouble::of_end(&done);
+        for command in self.shared.end(&trouble) {
+            refuse(command, &trouble);
         }
         for slot in self.slots.drain(..).flatten() {
-            slot.socket.give_up(trouble);
+            slot.socket.give_up(trouble.clone());
         }
         for acceptor in self.acceptors.values() {
-            acceptor.end();
+            acceptor.end(&trouble);
         }
         done
     }
@@ -195,11 +191,11 @@ impl Engine {
             self.grant(command)?;
         }
         self.commands = commands;
-        let until = self.device.counters().reads + BATCH;
+        let until = self.device.reads() + BATCH;
         let mut is_busy = false;
         while let Some(arrival) = self.device.read()? {
             self.handle(arrival)?;
-            is_busy = self.device.counters().reads >= until;
+            is_busy = self.device.reads() >= until;
             if is_busy {
                 break;
             }
@@ -229,7 +225,7 @@ impl Engine {
             write: false,
         };
         let asked = [
-            (self.device.as_fd(), of_device),
+            (self.device.readiness(), of_device),
             (self.shared.event_fd.as_fd(), of_event_fd),
         ];
         let [_, event_fd] = poll::wait(asked, longest)?;
@@ -299,7 +295,10 @@ impl Engine {
             Command::Unlisten { at } => {
                 self.demux.unlisten(at);
                 if let Some(acceptor) = self.acceptors.remove(&at) {
-                    acceptor.end();
+                    acceptor.end(&Trouble::new(
+                        io::ErrorKind::NotConnected,
+                        "nothing listens",
+                    ));
                 }
             }
             Command::Count { answer } => {
@@ -354,7 +353,7 @@ impl Engine {
     }
 
     fn handle_segment(&mut self, endpoints: Endpoints, segment: Segment<Octets>) -> io::Result<()> {
-        if !self.device.config().engine.contains(&endpoints.dst()) {
+        if !self.device.interface().addresses.contains(&endpoints.dst()) {
             self.counters.strangers += 1;
             return Ok(());
         }
@@ -445,8 +444,9 @@ impl Engine {
             input,
             (!is_blocked).then_some(&mut self.burst),
         );
-        slot.socket.notify(&mut inner);
+        let wakers = slot.socket.notify(&mut inner);
         drop(inner);
+        wakers.wake();
         slot.is_old = state == State::TimeWait;
         if slot.socket.has_copied() && !slot.is_copying {
             slot.is_copying = true;
@@ -485,10 +485,10 @@ impl Engine {
 }
 
 /// Answers a command that will not be carried out any more.
-fn refuse(command: Command, trouble: Trouble) {
+fn refuse(command: Command, trouble: &Trouble) {
     match command {
-        Command::Open { socket, .. } => socket.give_up(trouble),
-        Command::Listen { acceptor, .. } => acceptor.end(),
+        Command::Open { socket, .. } => socket.give_up(trouble.clone()),
+        Command::Listen { acceptor, .. } => acceptor.end(trouble),
         // An answer that is dropped is an answer.
         _ => {}
     }

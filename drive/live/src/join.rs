@@ -95,7 +95,8 @@ mod tests {
     use gigatcp_wire::{Ecn, IpHeader, SeqNumber, WireWindow, append_packet};
 
     use crate::arrival::Arrival;
-    use crate::device::{Device, DeviceConfig};
+    use crate::device::{Interface, Wire};
+    use crate::link::Link;
 
     fn packet(seq: u32, len: usize, change: impl FnOnce(&mut Segment<Octets>)) -> Vec<u8> {
         let mut segment = Segment::<Octets> {
@@ -124,7 +125,7 @@ mod tests {
     fn read(packets: impl IntoIterator<Item = Vec<u8>>) -> Vec<Segment<Octets>> {
         let [ours, theirs] = packets::pair().unwrap();
         packets::widen(&theirs, 8 << 20);
-        let mut device = Device::over(ours, &DeviceConfig::default());
+        let mut device = Link::new(Box::new(Wire::over(ours, Interface::new([]))));
         let mut wire = std::fs::File::from(theirs);
         for packet in packets {
             wire.write_all(&packet).unwrap();

@@ -1,28 +1,30 @@
 //! The engine on a real network: the very [`gigatcp_tcp::Connection`] that runs
 //! in virtual time, with the machine's clock, a TUN device and real octets.
 //!
-//! A [`Device`] has the machine's kernel on one side and the engine on the
-//! other; [`Namespace`]s keep both away from the machine's own network and leave
-//! nothing behind. A [`Stack`] drives any number of connections on a device from
-//! one thread; a [`Stream`] is one of them for threads, an [`AsyncStream`] for
-//! tasks.
+//! A [`Stack`] drives any number of connections on a [`Device`] from one thread; a [`Stream`]
+//! is one of them for threads, an [`AsyncStream`] for tasks. A device is a TUN device, an
+//! address on an Ethernet interface ([`PacketSocket`]), a pair in memory ([`Wire::pair`], which
+//! needs no privileges) or one of your own.
+//!
+//! Behind a TUN device is the machine's kernel. A [`Namespace`] keeps both away from the
+//! machine's own network and leaves nothing behind:
 //!
 //! ```no_run
 //! use std::io::{Read, Write};
 //! use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener};
 //!
-//! use gigatcp_live::{Device, DeviceConfig, Namespace, Options, Stack};
+//! use gigatcp_live::{Namespace, Options, Stack, TunConfig, Wire};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let kernel = IpAddr::from(Ipv4Addr::new(10, 0, 0, 1));
 //!     let engine = IpAddr::from(Ipv4Addr::new(10, 0, 0, 2));
 //!     let namespace = Namespace::new()?;
-//!     let device = Device::open(
+//!     let device = Wire::open_tun(
 //!         &namespace,
-//!         &DeviceConfig {
+//!         &TunConfig {
 //!             kernel: vec![(kernel, 24)],
 //!             engine: vec![engine],
-//!             ..DeviceConfig::default()
+//!             ..TunConfig::default()
 //!         },
 //!     )?;
 //!     let stack = Stack::start(device)?;
@@ -46,27 +48,46 @@
 //! }
 //! ```
 //!
-//! The same for tasks, with any executor (`AsyncStream` is a
-//! `futures_io::AsyncRead` and `AsyncWrite`):
+//! Tasks of any executor use the traits of `futures_io`, or with the feature `tokio` those of
+//! tokio:
 //!
-//! ```no_run
-//! # use gigatcp_live::{AsyncStream, Options, Stack};
-//! use std::future::poll_fn;
-//! use std::pin::Pin;
+//! ```
+//! # #[cfg(feature = "tokio")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use gigatcp_live::{AsyncListener, Interface, Options, Stack, Wire};
+//! use tokio::io::{AsyncReadExt, AsyncWriteExt};
 //!
-//! use futures_io::{AsyncRead, AsyncWrite};
+//! let [near, far] = Wire::pair(
+//!     Interface::new(["10.0.0.1".parse()?]),
+//!     Interface::new(["10.0.0.2".parse()?]),
+//! )?;
+//! let (client, server) = (Stack::start(near)?, Stack::start(far)?);
+//! let options = Options::default();
+//! let listener = AsyncListener::from(server.listen("10.0.0.2:7", &options)?);
+//! let at = listener.local_addr();
 //!
-//! async fn ask(stack: &Stack, server: std::net::SocketAddr) -> std::io::Result<usize> {
-//!     let mut stream = stack.connect_async(server, &Options::default()).await?;
-//!     poll_fn(|cx| Pin::new(&mut stream).poll_write(cx, b"what?")).await?;
-//!     let mut answer = [0; 100];
-//!     poll_fn(|cx| Pin::new(&mut stream).poll_read(cx, &mut answer)).await
-//! }
+//! let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+//! runtime.spawn(async move {
+//!     let (mut stream, _) = listener.accept().await?;
+//!     stream.write_all(b"hello").await
+//! });
+//! let greeting = runtime.block_on(async {
+//!     let mut stream = client.connect_async(at, &options).await?;
+//!     let mut greeting = String::new();
+//!     stream.read_to_string(&mut greeting).await?;
+//!     std::io::Result::Ok(greeting)
+//! })?;
+//! assert_eq!(greeting, "hello");
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "tokio"))]
+//! # fn main() {}
 //! ```
 //!
 //! | file | what |
 //! |---|---|
-//! | `device.rs` | the TUN device: super-segments in and out, checksums left to others |
+//! | `device.rs`, `device/` | what a device is; TUN, a pair in memory, `AF_PACKET` |
+//! | `link.rs` | segments as packets: super-segments in and out, checksums left to others |
 //! | `arrival.rs` | a packet of the device as a segment or an ICMP error |
 //! | `join.rs` | which packets become one super-segment on arrival |
 //! | `slabs.rs` | memory that packets are read into, used again |
@@ -76,13 +97,12 @@
 //! | `shared.rs` | command queue between application threads and the event loop |
 //! | `stack.rs` | the thread, and what applications ask of it |
 //! | `stream.rs`, `asynchronous.rs` | streams and listeners for threads, for tasks |
+//! | `tokio.rs` | tokio's traits (feature `tokio`) |
+//! | `trouble.rs` | why calls fail |
 //! | `options.rs` | what an application may choose: a profile and more |
 //!
-//! A device can also be one end of a wire that no kernel sees
-//! ([`Device::over`]), with an emulated path or another engine at the other.
-//!
 //! Out of scope: a path between the two ends (the device is a wire
-//! without delay or loss), urgent data, authentication, several queues, talking
+//! without delay or loss; [`Wire::over`] takes an end of an emulated one), urgent data, authentication, several queues, talking
 //! to oneself. `unsafe` code: all of it is in `gigatcp-linux`.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
@@ -94,6 +114,7 @@ mod asynchronous;
 mod device;
 mod engine;
 mod join;
+mod link;
 mod options;
 mod precedence;
 mod shared;
@@ -101,14 +122,22 @@ mod slabs;
 mod socket;
 mod stack;
 mod stream;
+#[cfg(feature = "tokio")]
+mod tokio;
+mod trouble;
 
-pub use arrival::{Arrival, Refusal};
-pub use asynchronous::AsyncStream;
-pub use device::{Device, DeviceConfig, DeviceCounters, Offloads};
+pub use asynchronous::{AsyncListener, AsyncReadHalf, AsyncStream, AsyncWriteHalf};
+pub use bytes;
+pub use device::{
+    Device, DeviceCounters, Interface, MAX_BATCH, Offloads, Packet, PacketSocket,
+    PacketSocketConfig, Received, Sent, TunConfig, Wire,
+};
 pub use engine::StackCounters;
+pub use gigatcp_linux::poll::EventFd;
+pub use gigatcp_linux::virtio::{ChecksumState, Segmentation, VirtioHeader};
 pub use gigatcp_linux::{Namespace, SetupError, Step, make_pair};
 pub use gigatcp_wire::Octets;
 pub use options::Options;
 pub use socket::Measured;
 pub use stack::{Scheduling, Stack};
-pub use stream::{Listener, Stream};
+pub use stream::{KeepAlive, Listener, ReadHalf, Stream, WriteHalf};

@@ -9,7 +9,22 @@ use gigatcp_tcp::profile::{Profile, SettingValue};
 use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
 
-/// What a connection is opened or accepted with.
+/// Settings that a connection is opened or accepted with.
+///
+/// ```
+/// use gigatcp_live::Options;
+/// use gigatcp_tcp::Profile;
+/// use gigatcp_units::Bytes;
+///
+/// # fn main() -> std::io::Result<()> {
+/// let options = Options {
+///     receive_buffer: Some(Bytes::new(1 << 20)),
+///     ..Options::of_profile(Profile::LINUX_6).with_congestion("bbr")?
+/// };
+/// assert_eq!(options.congestion.name, "bbr");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Switches and constants.

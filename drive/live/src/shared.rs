@@ -16,6 +16,7 @@ use crate::accept::Acceptor;
 use crate::engine::StackCounters;
 use crate::options::Options;
 use crate::socket::Socket;
+use crate::trouble::Trouble;
 
 /// What an application wants of the event loop.
 #[derive(Debug)]
@@ -49,8 +50,8 @@ struct CommandQueue {
     waiting: VecDeque<Command>,
     /// The event loop sleeps, or is about to.
     is_asleep: bool,
-    /// There is no event loop any more.
-    is_over: bool,
+    /// Why there is no event loop any more.
+    end: Option<Trouble>,
 }
 
 /// The command queue and the `eventfd` that wakes the event loop.
@@ -71,8 +72,8 @@ impl Shared {
     /// Queues a command; fails if the event loop has ended.
     pub fn send(&self, command: Command) -> io::Result<()> {
         let mut commands = lock(&self.commands);
-        if commands.is_over {
-            return Err(gone());
+        if let Some(trouble) = &commands.end {
+            return Err(trouble.clone().into());
         }
         commands.waiting.push_back(command);
         // One ring is enough: it is awake until it finds nothing more.
@@ -101,9 +102,9 @@ impl Shared {
     }
 
     /// The event loop ends; gives what it will not do any more.
-    pub fn end(&self) -> VecDeque<Command> {
+    pub fn end(&self, trouble: &Trouble) -> VecDeque<Command> {
         let mut commands = lock(&self.commands);
-        commands.is_over = true;
+        commands.end = Some(trouble.clone());
         std::mem::take(&mut commands.waiting)
     }
 }

@@ -21,7 +21,7 @@ use bytes::{Bytes, BytesMut};
 /// Octets of a slab.
 const SLAB: usize = 512 * 1024;
 /// The longest packet, with what stands before it.
-const LONGEST: usize = gigatcp_linux::virtio::HEADER_LEN + 65_536;
+const LONGEST: usize = 65_600;
 /// Payloads shorter than this are copied out.
 pub const LEAST_SHARED: usize = 4096;
 
@@ -32,7 +32,7 @@ pub struct Slabs {
     current: BytesMut,
     /// Full ones, the oldest first.
     used: VecDeque<BytesMut>,
-    /// How many of them are kept to be used again.
+    /// Number of them that are kept to be used again.
     kept: usize,
     /// Slabs allocated since the beginning.
     allocated: u64,
@@ -92,10 +92,10 @@ impl Slabs {
         &mut self.current
     }
 
-    /// A copy of `octets`, at most a slab of them.
-    pub fn copied(&mut self, octets: &[u8]) -> Bytes {
-        let room = self.room_for(octets.len());
-        room.extend_from_slice(octets);
+    /// A copy of the octets of `parts`, `len` together, at most a slab of them.
+    pub fn copied<'a>(&mut self, len: usize, parts: impl Iterator<Item = &'a [u8]>) -> Bytes {
+        let room = self.room_for(len);
+        parts.for_each(|part| room.extend_from_slice(part));
         room.split().freeze()
     }
 

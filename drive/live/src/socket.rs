@@ -3,7 +3,7 @@
 //! Both hold it under a lock of its own, for as long as one call of the engine
 //! takes: octets are copied, and packets written, without it.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -19,6 +19,7 @@ use gigatcp_wire::{Octets, Payload};
 
 use crate::shared::{Command, Shared, gone, lock, now};
 use crate::slabs::{LEAST_SHARED, Slabs};
+use crate::trouble::{self, Trouble};
 
 /// Pieces of the receive buffer that one call takes without letting go of the
 /// lock.
@@ -28,13 +29,6 @@ const PIECES: usize = 16;
 const MOST_WRITTEN: usize = 256 * 1024;
 /// Slabs that one connection keeps for what it writes.
 const SLABS_KEPT: usize = 4;
-
-/// Why there is no connection, if the engine has none.
-#[derive(Clone, Copy, Debug)]
-pub struct Trouble {
-    pub kind: io::ErrorKind,
-    pub what: &'static str,
-}
 
 /// A connection at one moment, by the machine's monotonic clock.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +54,7 @@ pub struct Measured {
     pub failure: Option<Failure>,
 }
 
-/// What the lock guards.
+/// The state that the lock guards.
 #[derive(Debug, Default)]
 pub struct Inner {
     pub connection: Option<Box<Connection<Octets>>>,
@@ -77,8 +71,10 @@ pub struct Inner {
     writer_waits: bool,
     read_waker: Option<Waker>,
     write_waker: Option<Waker>,
-    read_timeout: Option<Duration>,
-    write_timeout: Option<Duration>,
+    pub read_timeout: Option<Duration>,
+    pub write_timeout: Option<Duration>,
+    /// Calls return instead of waiting.
+    pub is_nonblocking: bool,
 }
 
 /// One connection, shared by the event loop and an application.
@@ -96,13 +92,25 @@ pub struct Socket {
     copied: AtomicBool,
 }
 
-/// What came of an attempt.
+/// Tasks that can continue.
+#[derive(Default, Debug)]
+#[must_use]
+pub struct Wakers(Option<Waker>, Option<Waker>);
+
+impl Wakers {
+    #[inline]
+    pub fn wake(self) {
+        self.0.into_iter().chain(self.1).for_each(Waker::wake);
+    }
+}
+
+/// The result of an attempt.
 enum Attempt<'a, T> {
     Done(io::Result<T>),
     Wait(MutexGuard<'a, Inner>),
 }
 
-/// Which side of a connection.
+/// A direction of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Side {
     Read,
@@ -141,24 +149,23 @@ impl Socket {
         }
     }
 
-    /// Wakes the waiting readers and writers that can continue.
-    pub fn notify(&self, inner: &mut Inner) {
+    /// Wakes the waiting threads that can continue. Tasks are woken by the caller, without the
+    /// lock: a task may end with its waker, and let go of the connection.
+    pub fn notify(&self, inner: &mut Inner) -> Wakers {
+        let mut wakers = Wakers::default();
         if (inner.reader_waits || inner.read_waker.is_some()) && inner.may_read_now() {
             if std::mem::take(&mut inner.reader_waits) {
                 self.readable.notify_all();
             }
-            if let Some(waker) = inner.read_waker.take() {
-                waker.wake();
-            }
+            wakers.0 = inner.read_waker.take();
         }
         if (inner.writer_waits || inner.write_waker.is_some()) && inner.may_write_now() {
             if std::mem::take(&mut inner.writer_waits) {
                 self.writable.notify_all();
             }
-            if let Some(waker) = inner.write_waker.take() {
-                waker.wake();
-            }
+            wakers.1 = inner.write_waker.take();
         }
+        wakers
     }
 
     /// There will be no connection, or no more of it.
@@ -166,7 +173,9 @@ impl Socket {
         let mut inner = self.lock();
         inner.trouble.get_or_insert(trouble);
         inner.slot = None;
-        self.notify(&mut inner);
+        let wakers = self.notify(&mut inner);
+        drop(inner);
+        wakers.wake();
     }
 
     /// Waits until there is a connection.
@@ -189,8 +198,13 @@ impl Socket {
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let timeout = self.lock().read_timeout;
         self.block(Side::Read, timeout, |socket, guard| {
-            socket.attempt_read(guard, buffer)
+            socket.attempt_read_into(guard, buffer)
         })
+    }
+
+    pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let timeout = self.lock().read_timeout;
+        self.block(Side::Read, timeout, |_, guard| guard.attempt_peek(buffer))
     }
 
     pub fn receive(&self, most: usize) -> io::Result<Bytes> {
@@ -200,10 +214,10 @@ impl Socket {
         })
     }
 
-    pub fn write(&self, octets: &[u8]) -> io::Result<usize> {
+    pub fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let timeout = self.lock().write_timeout;
         self.block(Side::Write, timeout, |socket, guard| {
-            socket.attempt_write(guard, octets)
+            socket.attempt_write(guard, parts)
         })
     }
 
@@ -219,13 +233,30 @@ impl Socket {
     }
 
     pub fn poll_read(&self, waker: &Waker, buffer: &mut [u8]) -> Option<io::Result<usize>> {
-        self.poll(Side::Read, waker, |guard| self.attempt_read(guard, buffer))
+        self.poll(Side::Read, waker, |guard| {
+            self.attempt_read_into(guard, buffer)
+        })
     }
 
-    pub fn poll_write(&self, waker: &Waker, octets: &[u8]) -> Option<io::Result<usize>> {
-        self.poll(Side::Write, waker, |guard| {
-            self.attempt_write(guard, octets)
+    /// Reads up to `most` octets, which `put` is given piece by piece.
+    #[cfg(feature = "tokio")]
+    pub fn poll_read_with(
+        &self,
+        waker: &Waker,
+        most: usize,
+        put: impl FnMut(&[u8]),
+    ) -> Option<io::Result<usize>> {
+        self.poll(Side::Read, waker, |guard| {
+            self.attempt_read(guard, most, put)
         })
+    }
+
+    pub fn poll_peek(&self, waker: &Waker, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+        self.poll(Side::Read, waker, |guard| guard.attempt_peek(buffer))
+    }
+
+    pub fn poll_write(&self, waker: &Waker, parts: &[IoSlice<'_>]) -> Option<io::Result<usize>> {
+        self.poll(Side::Write, waker, |guard| self.attempt_write(guard, parts))
     }
 
     /// Tries until it is done, sleeping in between.
@@ -240,6 +271,9 @@ impl Socket {
         loop {
             guard = match attempt(self, guard) {
                 Attempt::Done(done) => return done,
+                Attempt::Wait(guard) if guard.is_nonblocking => {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
                 Attempt::Wait(guard) => guard,
             };
             let condition = match side {
@@ -283,23 +317,42 @@ impl Socket {
             Side::Read => &mut guard.read_waker,
             Side::Write => &mut guard.write_waker,
         };
-        match place {
-            Some(waiting) if waiting.will_wake(waker) => {}
-            _ => *place = Some(waker.clone()),
+        if place
+            .as_ref()
+            .is_none_or(|waiting| !waiting.will_wake(waker))
+        {
+            let before = place.replace(waker.clone());
+            drop(guard);
+            drop(before);
         }
         None
+    }
+
+    fn attempt_read_into<'a>(
+        &'a self,
+        guard: MutexGuard<'a, Inner>,
+        buffer: &mut [u8],
+    ) -> Attempt<'a, usize> {
+        let most = buffer.len();
+        let mut rest = buffer;
+        self.attempt_read(guard, most, |octets| {
+            let (front, behind) = std::mem::take(&mut rest).split_at_mut(octets.len());
+            front.copy_from_slice(octets);
+            rest = behind;
+        })
     }
 
     fn attempt_read<'a>(
         &'a self,
         mut guard: MutexGuard<'a, Inner>,
-        buffer: &mut [u8],
+        most: usize,
+        mut put: impl FnMut(&[u8]),
     ) -> Attempt<'a, usize> {
         let mut filled = 0;
         loop {
             // Taken under the lock, copied without it.
             let mut pieces: [Octets; PIECES] = Default::default();
-            let mut wanted = buffer.len() - filled;
+            let mut wanted = most - filled;
             let mut count = 0;
             let mut says_something = false;
             if let Some(connection) = &mut guard.connection {
@@ -316,7 +369,7 @@ impl Socket {
             }
             if count == 0 {
                 return match filled {
-                    0 if buffer.is_empty() => Attempt::Done(Ok(0)),
+                    0 if most == 0 => Attempt::Done(Ok(0)),
                     0 => guard.nothing_to_read(0),
                     filled => Attempt::Done(Ok(filled)),
                 };
@@ -327,7 +380,7 @@ impl Socket {
                 self.touch(slot);
             }
             for octets in pieces.iter().flat_map(Octets::pieces) {
-                buffer[filled..filled + octets.len()].copy_from_slice(octets);
+                put(octets);
                 filled += octets.len();
             }
             if wanted == 0 || count < PIECES {
@@ -360,31 +413,39 @@ impl Socket {
     fn attempt_write<'a>(
         &'a self,
         guard: MutexGuard<'a, Inner>,
-        octets: &[u8],
+        parts: &[IoSlice<'_>],
     ) -> Attempt<'a, usize> {
+        let len = parts.iter().map(|part| part.len()).sum::<usize>();
         let space = match guard.room() {
             Err(error) => return Attempt::Done(Err(error)),
-            Ok(_) if octets.is_empty() => return Attempt::Done(Ok(0)),
+            Ok(_) if len == 0 => return Attempt::Done(Ok(0)),
             Ok(0) => return guard.no_room(),
             Ok(space) => usize::try_from(space).unwrap_or(usize::MAX),
         };
         drop(guard);
         // Room only grows meanwhile, unless another thread writes as well.
-        let len = octets.len().min(space).min(MOST_WRITTEN);
-        let copied = self.copied(&octets[..len]);
+        let copied = self.copied(parts, len.min(space).min(MOST_WRITTEN));
         self.attempt_send(self.lock(), &copied)
     }
 
-    /// A copy of the application's octets.
-    fn copied(&self, octets: &[u8]) -> Bytes {
-        if octets.len() < LEAST_SHARED {
-            return Bytes::copy_from_slice(octets);
+    /// A copy of the first `len` of the application's octets.
+    fn copied(&self, parts: &[IoSlice<'_>], len: usize) -> Bytes {
+        let mut left = len;
+        let parts = parts.iter().map(|part| {
+            let front = &part[..part.len().min(left)];
+            left -= front.len();
+            front
+        });
+        if len < LEAST_SHARED {
+            let mut octets = Vec::with_capacity(len);
+            parts.for_each(|part| octets.extend_from_slice(part));
+            return octets.into();
         }
         let mut slabs = lock(&self.slabs);
         self.copied.store(true, Ordering::Relaxed);
         slabs
             .get_or_insert_with(|| Slabs::new(SLABS_KEPT))
-            .copied(octets)
+            .copied(len, parts)
     }
 
     /// Whether something was copied into slabs.
@@ -438,9 +499,10 @@ impl Socket {
         {
             connection.close(now());
         }
-        self.notify(&mut inner);
+        let wakers = self.notify(&mut inner);
         let slot = inner.slot;
         drop(inner);
+        wakers.wake();
         self.touch(slot);
         Ok(())
     }
@@ -450,9 +512,10 @@ impl Socket {
         if let Some(connection) = &mut inner.connection {
             connection.abort(now());
         }
-        self.notify(&mut inner);
+        let wakers = self.notify(&mut inner);
         let slot = inner.slot;
         drop(inner);
+        wakers.wake();
         self.touch(slot);
     }
 
@@ -477,17 +540,12 @@ impl Socket {
         *lock(&self.slabs) = None;
     }
 
-    pub fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) {
-        let mut inner = self.lock();
-        inner.read_timeout = read;
-        inner.write_timeout = write;
-    }
-
-    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+    /// Changes a setting of the connection, from which something to send may follow.
+    pub fn set(&self, setting: impl FnOnce(&mut Connection<Octets>)) -> io::Result<()> {
         let mut inner = self.lock();
         inner.check()?;
         if let Some(connection) = &mut inner.connection {
-            connection.set_nagle(!nodelay);
+            setting(connection);
         }
         let slot = inner.slot;
         drop(inner);
@@ -530,12 +588,11 @@ impl Inner {
     /// Why nothing can be done with it.
     fn check(&self) -> io::Result<()> {
         if let Some(failure) = self.connection.as_ref().and_then(|held| held.failure()) {
-            return Err(error_of(failure));
+            return Err(trouble::of_failure(failure));
         }
-        match self.trouble {
-            Some(Trouble { kind, what }) => Err(io::Error::new(kind, what)),
-            None => Ok(()),
-        }
+        self.trouble
+            .clone()
+            .map_or(Ok(()), |trouble| Err(trouble.into()))
     }
 
     /// Whether a reader would not wait.
@@ -583,6 +640,7 @@ impl Inner {
 trait Waiting<'a> {
     fn nothing_to_read<T>(self, none: T) -> Attempt<'a, T>;
     fn no_room(self) -> Attempt<'a, usize>;
+    fn attempt_peek(self, buffer: &mut [u8]) -> Attempt<'a, usize>;
     fn attempt_connect(self) -> Attempt<'a, ()>;
 }
 
@@ -604,6 +662,24 @@ impl<'a> Waiting<'a> for MutexGuard<'a, Inner> {
         Attempt::Wait(self)
     }
 
+    fn attempt_peek(self, buffer: &mut [u8]) -> Attempt<'a, usize> {
+        let mut filled = 0;
+        let pieces = self.connection.iter().flat_map(|held| held.peek());
+        for octets in pieces.flat_map(Octets::pieces) {
+            let rest = &mut buffer[filled..];
+            let len = octets.len().min(rest.len());
+            rest[..len].copy_from_slice(&octets[..len]);
+            filled += len;
+            if filled == buffer.len() {
+                break;
+            }
+        }
+        if filled == 0 && !buffer.is_empty() {
+            return self.nothing_to_read(0);
+        }
+        Attempt::Done(Ok(filled))
+    }
+
     fn attempt_connect(self) -> Attempt<'a, ()> {
         if let Err(error) = self.check() {
             return Attempt::Done(Err(error));
@@ -613,16 +689,4 @@ impl<'a> Waiting<'a> for MutexGuard<'a, Inner> {
             Some(_) => Attempt::Done(Ok(())),
         }
     }
-}
-
-/// The error of a connection that has failed.
-fn error_of(failure: Failure) -> io::Error {
-    let kind = match failure {
-        Failure::Refused => io::ErrorKind::ConnectionRefused,
-        Failure::Reset => io::ErrorKind::ConnectionReset,
-        Failure::TimedOut => io::ErrorKind::TimedOut,
-        Failure::Aborted => io::ErrorKind::ConnectionAborted,
-        Failure::Unreachable => io::ErrorKind::HostUnreachable,
-    };
-    io::Error::new(kind, failure)
 }

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
@@ -20,13 +20,13 @@ use crate::shared::{Command, Shared, gone};
 use crate::socket::Socket;
 use crate::stream::{Listener, Stream};
 
-/// How often [`Stack::settle`] looks.
+/// Interval at which [`Stack::settle`] looks.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// How long a call blocks before it checks whether to continue.
+/// Time for which a call blocks before it checks whether to continue.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
 
-/// How the thread of a stack gets a processor.
+/// CPU and priority of a stack's thread.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Scheduling {
     /// The only one that it may use, by its number.
@@ -40,6 +40,30 @@ pub struct Scheduling {
 /// A TCP of its own on a device. When it is dropped its connections are reset
 /// and the device is gone; [`Stack::settle`] first waits for those that still
 /// have something to deliver.
+///
+/// ```
+/// use std::io::Write;
+/// use std::time::Duration;
+///
+/// use gigatcp_live::{Interface, Options, Stack, Wire};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let [near, far] = Wire::pair(
+///     Interface::new(["10.0.0.1".parse()?]),
+///     Interface::new(["10.0.0.2".parse()?]),
+/// )?;
+/// let (client, server) = (Stack::start(near)?, Stack::start(far)?);
+/// let listener = server.listen("10.0.0.2:80", &Options::default())?;
+/// client.connect("10.0.0.2:80", &Options::default())?.write_all(b"hello")?;
+/// // The stream was dropped; what was written is delivered anyway.
+/// let (accepted, _) = listener.accept()?;
+/// assert_eq!(accepted.receive(100)?, "hello");
+/// drop(accepted);
+/// assert!(client.settle(Duration::from_secs(5))?);
+/// assert!(client.counters()?.device.writes > 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Stack {
     shared: Arc<Shared>,
@@ -51,19 +75,19 @@ impl Stack {
     ///
     /// # Errors
     /// When there is no thread, no descriptor or no randomness to be had.
-    pub fn start(device: Device) -> io::Result<Self> {
+    pub fn start(device: impl Device + 'static) -> io::Result<Self> {
         Self::start_with(device, Scheduling::default())
     }
 
-    /// The same, and how its thread gets a processor.
+    /// Starts a thread that gets a processor as `scheduling` says.
     ///
     /// # Errors
     /// As [`Stack::start`]; also when there is no such processor.
-    pub fn start_with(device: Device, scheduling: Scheduling) -> io::Result<Self> {
+    pub fn start_with(device: impl Device + 'static, scheduling: Scheduling) -> io::Result<Self> {
         let mut secret = [0; 16];
         File::open("/dev/urandom")?.read_exact(&mut secret)?;
         let shared = Arc::new(Shared::new()?);
-        let engine = Engine::new(device, Arc::clone(&shared), secret);
+        let engine = Engine::new(Box::new(device), Arc::clone(&shared), secret);
         let (answer, pinned) = sync_channel(1);
         let named = thread::Builder::new().name("gigatcp".into());
         let thread = named.spawn(move || {
@@ -84,18 +108,21 @@ impl Stack {
         Ok(stack)
     }
 
-    /// Opens a connection and waits until it is established.
+    /// Opens a connection and waits until it is established. A host name is resolved by this
+    /// machine, and its addresses are tried in their order.
     ///
     /// # Errors
-    /// What kept it from being: refused, unreachable, no answer, no address or
-    /// port of ours.
-    pub fn connect(&self, remote: impl Into<SocketAddr>, options: &Options) -> io::Result<Stream> {
-        let stream = self.begin_connect(remote.into(), options)?;
-        stream.socket().wait_connected(None)?;
-        Ok(stream)
+    /// What kept it from being, with the last address: refused, unreachable, no answer, no
+    /// address or port of ours; or the name has no address.
+    pub fn connect(&self, remote: impl ToSocketAddrs, options: &Options) -> io::Result<Stream> {
+        each_address(remote, |remote| {
+            let stream = self.begin_connect(remote, options)?;
+            stream.socket().wait_connected(None)?;
+            Ok(stream)
+        })
     }
 
-    /// The same, and gives up after `timeout`.
+    /// Opens a connection, and gives up after `timeout`.
     ///
     /// # Errors
     /// As [`Stack::connect`], and [`io::ErrorKind::TimedOut`].
@@ -144,13 +171,16 @@ impl Stack {
         Ok(stream)
     }
 
-    /// Listens at an address of the device, or with the unspecified address at
-    /// all of its family.
+    /// Listens at an address of the stack; the unspecified address: at all of its family.
     ///
     /// # Errors
     /// When the address is not the device's, the port is zero or taken.
-    pub fn listen(&self, at: impl Into<SocketAddr>, options: &Options) -> io::Result<Listener> {
-        let acceptor = Arc::new(Acceptor::new(Arc::clone(&self.shared), at.into()));
+    pub fn listen(&self, at: impl ToSocketAddrs, options: &Options) -> io::Result<Listener> {
+        each_address(at, |at| self.listen_at(at, options))
+    }
+
+    fn listen_at(&self, at: SocketAddr, options: &Options) -> io::Result<Listener> {
+        let acceptor = Arc::new(Acceptor::new(Arc::clone(&self.shared), at));
         let (answer, done) = sync_channel(1);
         self.shared.send(Command::Listen {
             acceptor: Arc::clone(&acceptor),
@@ -210,6 +240,22 @@ impl Stack {
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
+}
+
+/// Tries addresses in order; returns the first success, or the last error.
+fn each_address<T>(
+    addresses: impl ToSocketAddrs,
+    mut attempt: impl FnMut(SocketAddr) -> io::Result<T>,
+) -> io::Result<T> {
+    let none = || io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
+    let mut done = Err(none());
+    for address in addresses.to_socket_addrs()? {
+        done = attempt(address);
+        if done.is_ok() {
+            break;
+        }
+    }
+    done
 }
 
 impl Drop for Stack {

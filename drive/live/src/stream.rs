@@ -3,7 +3,7 @@
 //! Beyond it are [`Stream::send`] and [`Stream::receive`], which pass shared
 //! memory in and out without copying it.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use gigatcp_tcp::connection::Info;
 
 use crate::accept::Acceptor;
-use crate::shared::{Command, Shared, gone};
+use crate::shared::{Command, Shared, gone, now};
 use crate::socket::{Measured, Socket};
 
 /// The application's hold on a socket: the last one to let go closes it.
@@ -30,9 +30,62 @@ impl Drop for Hold {
 /// A connection. Clones are the same connection; it is closed when the last is
 /// dropped, in good order where everything that arrived was read and with a
 /// reset where it was not.
+///
+/// ```
+/// use std::io::{Read, Write};
+/// use std::net::Shutdown;
+///
+/// # use gigatcp_live::{Interface, Options, Stack, Wire};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let [near, far] = Wire::pair(
+/// #     Interface::new(["10.0.0.1".parse()?]),
+/// #     Interface::new(["10.0.0.2".parse()?]),
+/// # )?;
+/// # let (client, server) = (Stack::start(near)?, Stack::start(far)?);
+/// # let listener = server.listen("10.0.0.2:7", &Options::default())?;
+/// # std::thread::spawn(move || {
+/// #     let (stream, _) = listener.accept()?;
+/// #     std::io::copy(&mut &stream, &mut &stream)
+/// # });
+/// let mut stream = client.connect("10.0.0.2:7", &Options::default())?;
+/// stream.set_nodelay(true)?;
+/// stream.write_all(b"hello")?;
+/// stream.shutdown(Shutdown::Write)?;
+/// let mut echo = String::new();
+/// stream.read_to_string(&mut echo)?;
+/// assert_eq!(echo, "hello");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// An error has the kind that one of `std::net::TcpStream` has; [`io::Error::get_ref`] is a
+/// [`Failure`](gigatcp_tcp::Failure) if the connection itself failed, and
+/// [`source`](std::error::Error::source) what ended the device if that is gone.
 #[derive(Clone, Debug)]
 pub struct Stream {
     hold: Arc<Hold>,
+}
+
+/// Keep-alives of a connection (RFC 9293 section 3.8.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeepAlive {
+    /// Silence before the first probe.
+    pub time: Duration,
+    /// From one probe to the next.
+    pub interval: Duration,
+    /// Probes without an answer after which the connection is aborted; two at least (MUST-29).
+    pub probes: u32,
+}
+
+impl Default for KeepAlive {
+    /// Two hours (MUST-28), then 9 probes at intervals of 75 s, as on Linux.
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(7_200),
+            interval: Duration::from_secs(75),
+            probes: 9,
+        }
+    }
 }
 
 impl Stream {
@@ -44,6 +97,27 @@ impl Stream {
 
     pub(crate) fn socket(&self) -> &Socket {
         &self.hold.socket
+    }
+
+    /// Returns another handle of the same connection, as [`Clone`] does.
+    ///
+    /// # Errors
+    /// None: it is fallible as in `std::net`.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(self.clone())
+    }
+
+    /// Splits it into a half that reads and one that writes, for two threads.
+    ///
+    /// Dropping the [`WriteHalf`] ends that direction: the peer reads to the end of what was
+    /// written. Dropping the [`ReadHalf`] alone does nothing. When both are gone the connection
+    /// is closed, as a dropped [`Stream`] is.
+    #[must_use]
+    pub fn into_split(self) -> (ReadHalf, WriteHalf) {
+        let read = ReadHalf {
+            stream: self.clone(),
+        };
+        (read, WriteHalf { stream: self })
     }
 
     /// Writes octets without copying them; returns how many were taken.
@@ -63,6 +137,14 @@ impl Stream {
         self.socket().receive(most)
     }
 
+    /// Copies what the next read returns, and leaves it. Waits as a read does.
+    ///
+    /// # Errors
+    /// As `read`: the connection failed.
+    pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket().peek(buffer)
+    }
+
     /// Closes one or both directions: the peer reads to the end of what was
     /// written; what still arrives for us is thrown away.
     ///
@@ -79,9 +161,28 @@ impl Stream {
         self.socket().abort();
     }
 
-    /// Sets the time limit of reads and writes; `None`: unlimited.
-    pub fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) {
-        self.socket().set_timeouts(read, write);
+    /// Sets the time limit of a read; `None`: unlimited. A read that exceeds it fails with
+    /// [`io::ErrorKind::TimedOut`].
+    ///
+    /// # Errors
+    /// A limit of zero.
+    pub fn set_read_timeout(&self, longest: Option<Duration>) -> io::Result<()> {
+        self.socket().lock().read_timeout = checked(longest)?;
+        Ok(())
+    }
+
+    /// Sets the time limit of a write; `None`: unlimited.
+    ///
+    /// # Errors
+    /// A limit of zero.
+    pub fn set_write_timeout(&self, longest: Option<Duration>) -> io::Result<()> {
+        self.socket().lock().write_timeout = checked(longest)?;
+        Ok(())
+    }
+
+    /// Sets whether calls that would wait fail with [`io::ErrorKind::WouldBlock`] instead.
+    pub fn set_nonblocking(&self, nonblocking: bool) {
+        self.socket().lock().is_nonblocking = nonblocking;
     }
 
     /// Whether short segments leave at once (RFC 9293 MUST-17).
@@ -89,7 +190,34 @@ impl Stream {
     /// # Errors
     /// When the connection has failed.
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
-        self.socket().set_nodelay(nodelay)
+        self.socket().set(|held| held.set_nagle(!nodelay))
+    }
+
+    /// Sets keep-alives; `None`: none.
+    ///
+    /// # Errors
+    /// When the connection has failed.
+    pub fn set_keepalive(&self, keepalive: Option<KeepAlive>) -> io::Result<()> {
+        self.socket().set(|held| {
+            let at = now();
+            if let Some(wanted) = keepalive {
+                let (time, interval) = (wanted.time.into(), wanted.interval.into());
+                held.set_keepalive_times(at, time, interval, wanted.probes);
+            }
+            held.set_keepalive(at, keepalive.is_some());
+        })
+    }
+
+    /// Sets the user timeout (`TCP_USER_TIMEOUT`); `None`: none.
+    ///
+    /// The connection is aborted when written octets stay unacknowledged for longer; without
+    /// it, after the profile's number of retransmissions.
+    ///
+    /// # Errors
+    /// When the connection has failed.
+    pub fn set_user_timeout(&self, longest: Option<Duration>) -> io::Result<()> {
+        let longest = longest.unwrap_or_default().into();
+        self.socket().set(|held| held.set_user_timeout(longest))
     }
 
     /// A moment's view, in the words of `tcp_info`; absent while the connection
@@ -123,6 +251,16 @@ impl Stream {
     }
 }
 
+fn checked(longest: Option<Duration>) -> io::Result<Option<Duration>> {
+    match longest {
+        Some(Duration::ZERO) => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "a time limit of zero",
+        )),
+        longest => Ok(longest),
+    }
+}
+
 impl Read for &Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.socket().read(buffer)
@@ -131,7 +269,12 @@ impl Read for &Stream {
 
 impl Write for &Stream {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        self.socket().write(octets)
+        self.socket().write(&[IoSlice::new(octets)])
+    }
+
+    /// All parts are copied once, into memory that segments share.
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.socket().write(parts)
     }
 
     /// Nothing is held here: what was written leaves by itself.
@@ -151,12 +294,97 @@ impl Write for Stream {
         (&*self).write(octets)
     }
 
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        (&*self).write_vectored(parts)
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
+/// The half of a [`Stream`] that reads ([`Stream::into_split`]).
+#[derive(Debug)]
+pub struct ReadHalf {
+    stream: Stream,
+}
+
+impl ReadHalf {
+    /// Returns the connection.
+    #[must_use]
+    pub fn as_stream(&self) -> &Stream {
+        &self.stream
+    }
+}
+
+impl Read for ReadHalf {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.read(buffer)
+    }
+}
+
+/// The half of a [`Stream`] that writes; dropping it ends that direction.
+#[derive(Debug)]
+pub struct WriteHalf {
+    stream: Stream,
+}
+
+impl WriteHalf {
+    /// Returns the connection.
+    #[must_use]
+    pub fn as_stream(&self) -> &Stream {
+        &self.stream
+    }
+}
+
+impl Write for WriteHalf {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.stream.write(octets)
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.stream.write_vectored(parts)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for WriteHalf {
+    fn drop(&mut self) {
+        // A connection that has failed is over in both directions.
+        let _ = self.stream.shutdown(Shutdown::Write);
+    }
+}
+
 /// Listens until it is dropped.
+///
+/// ```
+/// # use std::io::{Read, Write};
+/// # use gigatcp_live::{Interface, Options, Stack, Wire};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let [near, far] = Wire::pair(
+/// #     Interface::new(["10.0.0.1".parse()?]),
+/// #     Interface::new(["10.0.0.2".parse()?]),
+/// # )?;
+/// # let (client, server) = (Stack::start(near)?, Stack::start(far)?);
+/// let listener = server.listen("10.0.0.2:7", &Options::default())?;
+/// std::thread::spawn(move || {
+///     for stream in listener.incoming() {
+///         let stream = stream?;
+///         std::thread::spawn(move || std::io::copy(&mut &stream, &mut &stream));
+///     }
+///     std::io::Result::Ok(())
+/// });
+/// # for _ in 0..3 {
+/// #     let mut stream = client.connect("10.0.0.2:7", &Options::default())?;
+/// #     stream.write_all(b"echo")?;
+/// #     stream.read_exact(&mut [0; 4])?;
+/// # }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Listener {
     acceptor: Arc<Acceptor>,
@@ -172,20 +400,30 @@ impl Listener {
         &self.acceptor
     }
 
-    /// Waits for the next connection.
+    /// Waits for the next connection; returns it and the peer's address.
     ///
     /// # Errors
     /// When the stack has ended.
-    pub fn accept(&self) -> io::Result<Stream> {
-        self.acceptor.accept(None).map(Stream::new)
+    pub fn accept(&self) -> io::Result<(Stream, SocketAddr)> {
+        accepted(self.acceptor.call()?.wait(None)?)
     }
 
-    /// The same, and gives up after `longest`.
+    /// Waits for the next connection, and gives up after `longest`.
     ///
     /// # Errors
     /// As [`Listener::accept`], and [`io::ErrorKind::TimedOut`].
-    pub fn accept_timeout(&self, longest: Duration) -> io::Result<Stream> {
-        self.acceptor.accept(Some(longest)).map(Stream::new)
+    pub fn accept_timeout(&self, longest: Duration) -> io::Result<(Stream, SocketAddr)> {
+        accepted(self.acceptor.call()?.wait(Some(longest))?)
+    }
+
+    /// Returns one connection after the other; the last item is the error that ends the stack.
+    pub fn incoming(&self) -> impl Iterator<Item = io::Result<Stream>> + '_ {
+        let mut is_over = false;
+        std::iter::from_fn(move || {
+            let next = (!is_over).then(|| self.accept())?;
+            is_over = next.is_err();
+            Some(next.map(|(stream, _)| stream))
+        })
     }
 
     /// Where it listens.
@@ -193,6 +431,12 @@ impl Listener {
     pub fn local_addr(&self) -> SocketAddr {
         self.acceptor.at
     }
+}
+
+/// A connection as an application gets it.
+pub(crate) fn accepted(socket: Arc<Socket>) -> io::Result<(Stream, SocketAddr)> {
+    let (_, peer) = socket.addresses()?;
+    Ok((Stream::new(socket), peer))
 }
 
 impl Drop for Listener {

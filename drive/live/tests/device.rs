@@ -14,7 +14,7 @@ use common::{ALL, ENGINE_V4, ENGINE_V6, KERNEL_V4, KERNEL_V6, NO, Site};
 use common::{carry, device_config, digest, digest_of, on_device, options, random, say, site};
 use gigatcp_linux::virtio::{HEADER_LEN, VirtioHeader};
 use gigatcp_linux::{device, interface, packets};
-use gigatcp_live::{Device, DeviceConfig, Namespace, Offloads, Stack, Stream};
+use gigatcp_live::{Namespace, Offloads, Stack, Stream, TunConfig, Wire};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Checksum, Endpoints, Flags, IpHeader, Segment, SeqNumber};
 use gigatcp_wire::{append_packet, decode_packet};
@@ -83,7 +83,7 @@ fn an_interface_that_is_deleted_ends_every_wait_with_words() {
 #[test]
 fn a_device_whose_other_end_is_closed_ends_every_wait_with_words() {
     let [ours, theirs] = packets::pair().unwrap();
-    let stack = Stack::start(Device::over(ours, &device_config(1500, NO))).unwrap();
+    let stack = Stack::start(Wire::over(ours, device_config(1500, NO).interface())).unwrap();
     everybody_learns(stack, KERNEL_V4, move || drop(theirs), Vec::new());
 }
 
@@ -156,7 +156,7 @@ fn a_namespace_that_nobody_holds_stays_as_long_as_the_engine_has_a_device_in_it(
 
 #[test]
 fn a_queue_of_two_packets_before_the_engine_loses_packets_and_no_octets() {
-    let short = DeviceConfig {
+    let short = TunConfig {
         queue: 2,
         ..device_config(1500, NO)
     };
@@ -190,13 +190,13 @@ fn dropped_by(namespace: &Namespace) -> u64 {
 }
 
 /// The other end of a device, by hand.
-struct Wire(File);
+struct Peer(File);
 
-impl Wire {
+impl Peer {
     /// A stack, and its wire.
     fn new() -> (Stack, Self) {
         let [ours, theirs] = packets::pair().unwrap();
-        let stack = Stack::start(Device::over(ours, &device_config(1500, NO))).unwrap();
+        let stack = Stack::start(Wire::over(ours, device_config(1500, NO).interface())).unwrap();
         (stack, Self(theirs.into()))
     }
 
@@ -272,7 +272,7 @@ fn port_unreachable(from: IpAddr, to: IpAddr, quoted: &[u8]) -> Vec<u8> {
 fn an_error_about_a_syn_ack_reaches_the_listener_and_one_about_another_does_not() {
     for (from, to) in [(KERNEL_V4, ENGINE_V4), (KERNEL_V6, ENGINE_V6)] {
         for (is_about_it, port) in [(true, 1_000), (false, 1_001)] {
-            let (stack, wire) = Wire::new();
+            let (stack, wire) = Peer::new();
             let _listener = stack.listen((to, 81), &options("reno")).unwrap();
             let syn = Segment {
                 src_port: port,

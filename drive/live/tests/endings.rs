@@ -199,7 +199,8 @@ fn a_reader_that_pauses_closes_the_window_and_opens_it_again() {
 fn waiting_ends_when_its_time_is_over() {
     let Some(site) = site(1500, ALL) else { return };
     let (ours, _theirs) = pair(&site);
-    ours.set_timeouts(Some(Duration::from_millis(20)), None);
+    ours.set_read_timeout(Some(Duration::from_millis(20)))
+        .unwrap();
     let began = Instant::now();
     let error = (&ours).read(&mut [0; 9]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);

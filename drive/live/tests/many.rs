@@ -16,7 +16,7 @@ use std::time::Duration;
 use common::{ALL, ENGINE_V4, ENGINE_V6, KERNEL_V4, digest, digest_of, options, random, site};
 use futures_io::{AsyncRead, AsyncWrite};
 use gigatcp_linux::settings;
-use gigatcp_live::{AsyncStream, Options};
+use gigatcp_live::{AsyncListener, AsyncStream, Options};
 
 #[test]
 fn hundreds_of_connections_keep_their_octets_apart() {
@@ -29,7 +29,7 @@ fn hundreds_of_connections_keep_their_octets_apart() {
     thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..connections {
-                let stream = listener.accept().unwrap();
+                let (stream, _) = listener.accept().unwrap();
                 scope.spawn(move || {
                     std::io::copy(&mut &stream, &mut &stream).unwrap();
                 });
@@ -82,7 +82,7 @@ fn more_openings_than_the_backlog_holds_are_answered_with_cookies() {
     });
     assert!(site.stack.counters().unwrap().cookies > 0);
     for _ in 0..connections {
-        (&listener.accept().unwrap()).write_all(b"here").unwrap();
+        (&listener.accept().unwrap().0).write_all(b"here").unwrap();
     }
     for mut stream in streams {
         let mut answer = String::new();
@@ -125,7 +125,8 @@ fn a_port_is_used_again_while_the_old_connection_is_in_time_wait() {
         let stream = site
             .kernel_connects((ENGINE_V4, 5001).into(), "reno")
             .unwrap();
-        let accepted = listener.accept().unwrap();
+        let (accepted, peer) = listener.accept().unwrap();
+        assert_eq!(accepted.peer_addr().unwrap(), peer);
         assert_eq!(accepted.peer_addr().unwrap().port(), 4_444, "round {round}");
         // The engine closes first, so TIME-WAIT is its.
         accepted.shutdown(Shutdown::Write).unwrap();
@@ -212,7 +213,8 @@ fn tasks_transfer_what_threads_do() {
             site.kernel_connects((ENGINE_V4, 81).into(), "reno")
                 .unwrap()
         });
-        let mut stream = run(listener.accept_async()).unwrap();
+        let listener = AsyncListener::from(listener);
+        let (mut stream, _) = run(listener.accept()).unwrap();
         let peer = dialling.join().unwrap();
         let octets = &octets[..100_000];
         scope.spawn(move || run(write_all(&mut stream, octets)));

@@ -49,7 +49,7 @@ fn kernel_opens(mtu: u16, offloads: Offloads, engine: IpAddr, congestion: &str) 
     let peer = site
         .kernel_connects((engine, 5001).into(), congestion)
         .unwrap();
-    let stream = listener.accept().unwrap();
+    let (stream, _) = listener.accept().unwrap();
     carry_both_ways(&stream, &peer, [&ours, &theirs]);
     drop((stream, peer));
     assert!(site.stack.settle(Duration::from_secs(5)).unwrap());

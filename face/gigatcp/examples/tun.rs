@@ -7,22 +7,22 @@ use std::error::Error;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 
-use gigatcp::live::{Device, DeviceConfig, Namespace, Options, Stack};
+use gigatcp::live::{Namespace, Options, Stack, TunConfig, Wire};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let kernel = IpAddr::from(Ipv4Addr::new(10, 0, 0, 1));
     let engine = IpAddr::from(Ipv4Addr::new(10, 0, 0, 2));
     let namespace = Namespace::new()?;
-    let config = DeviceConfig {
+    let config = TunConfig {
         kernel: vec![(kernel, 24)],
         engine: vec![engine],
-        ..DeviceConfig::default()
+        ..TunConfig::default()
     };
-    let stack = Stack::start(Device::open(&namespace, &config)?)?;
+    let stack = Stack::start(Wire::open_tun(&namespace, &config)?)?;
     let at = SocketAddr::new(engine, 8080);
     let listener = stack.listen(at, &Options::default())?;
     let server = std::thread::spawn(move || -> std::io::Result<()> {
-        let mut stream = listener.accept()?;
+        let (mut stream, _) = listener.accept()?;
         let mut line = [0; 64];
         let len = stream.read(&mut line)?;
         stream.write_all(b"the engine has read: ")?;

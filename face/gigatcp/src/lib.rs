@@ -11,7 +11,7 @@
 //! | [`Config`], [`Profile`] | how they behave: every mechanism is a switch |
 //! | [`congestion`] | the controls, and the interface for one of yours |
 //! | [`wire`] | packets as bytes: [`wire::encode_packet`], [`wire::decode_packet`] |
-//! | `live` | streams for threads and tasks on a TUN device (feature `live`) |
+//! | `live` | streams for threads and tasks, on a TUN device, an Ethernet, a pair in memory or a device of your own (feature `live`; with tokio's traits: feature `tokio`) |
 //!
 //! Two hosts and a network without delay or loss:
 //!

@@ -103,6 +103,11 @@ impl<P: Payload> Connection<P> {
         Some(piece)
     }
 
+    /// Returns what can be read, in its pieces, and leaves it (`MSG_PEEK`).
+    pub fn peek(&self) -> impl Iterator<Item = &P> {
+        self.receive_buffer.ready()
+    }
+
     /// RECEIVE into the caller's memory: returns how many octets of `buffer` were
     /// filled. `Ok(0)` is the end of the stream: the peer has closed, and everything
     /// it sent was read (or `buffer` is empty).

@@ -16,7 +16,8 @@ use super::{Engine, Input, Slot};
 use crate::accept::Acceptor;
 use crate::options::Options;
 use crate::shared::now;
-use crate::socket::{Inner, Socket, Trouble};
+use crate::socket::{Inner, Socket};
+use crate::trouble::Trouble;
 
 impl Engine {
     pub(super) fn open(
@@ -25,8 +26,8 @@ impl Engine {
         remote: SocketAddr,
         options: &Options,
     ) -> Result<u32, Trouble> {
-        let no = |kind, what| Err(Trouble { kind, what });
-        let ours = &self.device.config().engine;
+        let no = |kind, what| Err(Trouble::new(kind, what));
+        let ours = &self.device.interface().addresses;
         let of_family = |address: &&IpAddr| address.is_ipv4() == remote.is_ipv4();
         let local = match options.local_address {
             Some(address) if ours.contains(&address) => Some(address),
@@ -60,7 +61,7 @@ impl Engine {
             let what = "the port is taken, or all are";
             return no(io::ErrorKind::AddrInUse, what);
         };
-        let template = options.config(tuple.ip(), self.device.config().mtu);
+        let template = options.config(tuple.ip(), self.device.interface().mtu);
         let config = self.demux.isn().identify(at, &tuple, &template);
         let config = predecessor.map_or(config.clone(), |before| before.followed_by(&config));
         let connection = Box::new(Connection::connect(at, &config));
@@ -111,7 +112,7 @@ impl Engine {
 
     pub(super) fn listen(&mut self, acceptor: Arc<Acceptor>, options: &Options) -> io::Result<()> {
         let at = acceptor.at;
-        let ours = &self.device.config().engine;
+        let ours = &self.device.interface().addresses;
         if !at.ip().is_unspecified() && !ours.contains(&at.ip()) {
             return Err(io::ErrorKind::AddrNotAvailable.into());
         }
@@ -121,7 +122,7 @@ impl Engine {
             IpVersion::V6
         };
         let config = ListenerConfig {
-            template: options.config(ip, self.device.config().mtu),
+            template: options.config(ip, self.device.interface().mtu),
             // The demultiplexer's own takes its place.
             secret: Secret::new([0; 16]),
             backlog: options.backlog,

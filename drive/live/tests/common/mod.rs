@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, Tc
 use std::os::fd::AsRawFd;
 use std::thread;
 
-use gigatcp_live::{Device, DeviceConfig, Namespace, Offloads, Options, SetupError, Stack, Stream};
+use gigatcp_live::{Namespace, Offloads, Options, SetupError, Stack, Stream, TunConfig, Wire};
 use rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 
@@ -17,14 +17,8 @@ pub const ENGINE_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
 pub const KERNEL_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1));
 pub const ENGINE_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2));
 
-pub const ALL: Offloads = Offloads {
-    checksum: true,
-    segmentation: true,
-};
-pub const NO: Offloads = Offloads {
-    checksum: false,
-    segmentation: false,
-};
+pub const ALL: Offloads = Offloads::ALL;
+pub const NO: Offloads = Offloads::NONE;
 
 /// A namespace and the stack on its device.
 pub struct Site {
@@ -38,7 +32,7 @@ pub fn site(mtu: u16, offloads: Offloads) -> Option<Site> {
 }
 
 /// The same on a device of one's own.
-pub fn on_device(config: &DeviceConfig) -> Option<Site> {
+pub fn on_device(config: &TunConfig) -> Option<Site> {
     match try_site(config) {
         Ok(site) => Some(site),
         Err(error) if error.is_missing_privilege() => {
@@ -51,19 +45,19 @@ pub fn on_device(config: &DeviceConfig) -> Option<Site> {
 }
 
 /// The device of a site.
-pub fn device_config(mtu: u16, offloads: Offloads) -> DeviceConfig {
-    DeviceConfig {
+pub fn device_config(mtu: u16, offloads: Offloads) -> TunConfig {
+    TunConfig {
         mtu,
         offloads,
         kernel: vec![(KERNEL_V4, 24), (KERNEL_V6, 64)],
         engine: vec![ENGINE_V4, ENGINE_V6],
-        ..DeviceConfig::default()
+        ..TunConfig::default()
     }
 }
 
-fn try_site(config: &DeviceConfig) -> Result<Site, SetupError> {
+fn try_site(config: &TunConfig) -> Result<Site, SetupError> {
     let namespace = Namespace::new()?;
-    let device = Device::open(&namespace, config)?;
+    let device = Wire::open_tun(&namespace, config)?;
     let stack = Stack::start(device).unwrap();
     Ok(Site { namespace, stack })
 }

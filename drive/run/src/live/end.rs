@@ -194,8 +194,7 @@ impl End {
     pub(super) fn set_patience(&self, longest: Span) -> io::Result<()> {
         match self {
             Self::Engine(stream) => {
-                stream.set_timeouts(None, Some(longest));
-                Ok(())
+                stream.set_write_timeout(Some(longest.max(Span::from_millis(1))))
             }
             Self::Kernel(stream, _) => {
                 stream.set_write_timeout(Some(longest.max(Span::from_millis(1))))
@@ -337,7 +336,7 @@ fn accept(listener: &Listener, goes_on: impl Fn() -> bool) -> io::Result<Option<
     while goes_on() {
         match listener.accept_timeout(PATIENCE) {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
-            accepted => return accepted.map(Some),
+            accepted => return accepted.map(|(stream, _)| Some(stream)),
         }
     }
     Ok(None)

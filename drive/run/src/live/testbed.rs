@@ -11,7 +11,7 @@ use gigatcp_emulate::Watch;
 use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, EmulatorError, End, Side, Snapshot};
 use gigatcp_linux::settings::write;
 use gigatcp_linux::{SetupError, Step, first_threshold};
-use gigatcp_live::{Device, DeviceConfig, Scheduling, Stack as Engine};
+use gigatcp_live::{Interface, Offloads, Scheduling, Stack as Engine, Wire};
 use gigatcp_plan::{Host, Scenario, Stack};
 use gigatcp_tcp::IpVersion;
 use gigatcp_units::Duration;
@@ -79,7 +79,7 @@ impl Testbed {
             let host = host(scenario, side);
             match emulator.take_wire(side) {
                 Some(wire) => {
-                    let device = Device::over(wire, &device(side, host));
+                    let device = Wire::over(wire, interface(side, host));
                     let engine = Engine::start_with(device, AS_A_KERNEL);
                     let place = &mut engines[usize::from(side == Side::Server)];
                     *place = Some(engine.map_err(LiveError::Engine)?);
@@ -142,12 +142,12 @@ fn mtu(host: &Host) -> u16 {
     u16::try_from(host.mtu).unwrap_or(u16::MAX)
 }
 
-fn device(side: Side, host: &Host) -> DeviceConfig {
+fn interface(side: Side, host: &Host) -> Interface {
     let Addresses { v4, v6 } = Addresses::of(side);
-    DeviceConfig {
+    Interface {
         mtu: mtu(host),
-        engine: vec![IpAddr::V4(v4), IpAddr::V6(v6)],
-        ..DeviceConfig::default()
+        offloads: Offloads::ALL,
+        ..Interface::new([IpAddr::V4(v4), IpAddr::V6(v6)])
     }
 }
 

@@ -1,5 +1,7 @@
 //! The examples that need no privileges run; what they assert holds.
 
+#[path = "../../examples/async_echo.rs"]
+mod async_echo;
 #[path = "../../examples/custom_control.rs"]
 mod custom_control;
 #[path = "../../examples/echo.rs"]
@@ -22,6 +24,11 @@ fn three_controls_cross_a_lossy_path() {
 #[test]
 fn two_hundred_clients_get_their_echo() {
     echo::main();
+}
+
+#[test]
+fn fifty_tasks_get_their_echo() {
+    async_echo::main();
 }
 
 #[test]

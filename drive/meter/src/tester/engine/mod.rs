@@ -24,7 +24,7 @@ use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, UdpSocket};
 
 use gigatcp_linux::{SetupError, Step, settings};
-use gigatcp_live::{Device, DeviceConfig, Options, Scheduling, Stack, Stream};
+use gigatcp_live::{Options, Scheduling, Stack, Stream, TunConfig, Wire};
 use gigatcp_protocol::iperf3::{Direction, Parameters, Transport};
 use gigatcp_units::{Bytes, Instant, Rate};
 use gigatcp_why::counters::Reading;
@@ -41,7 +41,7 @@ const MIN_MSS: u32 = 88;
 #[derive(Debug)]
 pub struct Engine {
     stack: Stack,
-    config: DeviceConfig,
+    config: TunConfig,
 }
 
 impl Engine {
@@ -56,9 +56,9 @@ impl Engine {
     /// # Errors
     /// [`SetupError`]: the step that failed, and what is missing.
     pub fn open(number: u32) -> Result<Self, SetupError> {
-        let mut config = DeviceConfig {
+        let mut config = TunConfig {
             name: format!("giga{number}"),
-            ..DeviceConfig::default()
+            ..TunConfig::default()
         };
         // A network of four addresses for each of 16384 engines.
         let place = Ipv4Addr::new(10, 85, 0, 0).to_bits() + (number % 16_384) * 4;
@@ -72,7 +72,7 @@ impl Engine {
             config.kernel.push((v6(1), 126));
             config.engine.push(v6(2));
         }
-        let device = Device::open_here(&config)?;
+        let device = Wire::open_tun_here(&config)?;
         // A pause of more than a millisecond is one that pacing does not make good.
         let scheduling = Scheduling {
             is_first: true,

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
 
 use bytes::{Bytes, BytesMut};
-use gigatcp_linux::packets;
+use gigatcp_linux::batch::BatchWriter;
+use gigatcp_linux::virtio::HEADER_LEN;
+use gigatcp_linux::{device, packets};
 use gigatcp_wire::SeqNumber;
 
 use super::*;
+use crate::device::{Received, Wire};
 
 const ENDPOINTS: Endpoints = Endpoints::V4 {
     src: Ipv4Addr::new(10, 0, 0, 1),
@@ -18,21 +22,12 @@ const SIZE: u16 = 1000;
 /// Pieces of a segment: more than one call writes.
 const PIECES: u32 = 64;
 
-/// A device that is a wire and cuts segments, and its other end.
-fn device(writer: BatchWriter) -> (Device, OwnedFd) {
-    let config = DeviceConfig {
-        offloads: Offloads {
-            checksum: false,
-            segmentation: false,
-        },
-        ..DeviceConfig::default()
-    };
+/// A link that cuts segments, whether its device writes several together, and the other end.
+fn link(writer: BatchWriter) -> (Link, bool, OwnedFd) {
     let [near, far] = packets::pair().unwrap();
-    let device = Device {
-        writer,
-        ..Device::over(near, &config)
-    };
-    (device, far)
+    let wire = Wire::over(near, Interface::new([])).with_writer(writer);
+    let is_batching = wire.is_batching();
+    (Link::new(Box::new(wire)), is_batching, far)
 }
 
 fn segment(number: u32) -> Segment<Octets> {
@@ -51,7 +46,11 @@ fn arrived(far: &OwnedFd) -> Vec<u32> {
     let mut found = Vec::new();
     let mut packet = BytesMut::with_capacity(4096);
     while device::read_packet(far, &mut packet).is_ok() {
-        let Ok(Read::Segment(Found { segment, .. })) = arrival::read(&packet) else {
+        let received = Received {
+            skip: HEADER_LEN,
+            ..Received::default()
+        };
+        let Ok(Read::Segment(Found { segment, .. })) = arrival::read(&received, &packet) else {
             panic!("a segment");
         };
         found.push(segment.seq.as_u32());
@@ -63,33 +62,30 @@ fn arrived(far: &OwnedFd) -> Vec<u32> {
 #[test]
 fn what_a_full_device_does_not_take_is_left_and_nothing_is_there_twice() {
     for writer in [BatchWriter::new(), BatchWriter::one_by_one()] {
-        let (mut device, far) = device(writer);
+        let (mut link, is_batching, far) = link(writer);
         let mut left = VecDeque::new();
         let mut numbers = 0;
         while left.is_empty() {
-            device
-                .write(ENDPOINTS, segment(numbers), &mut left)
-                .unwrap();
+            link.write(ENDPOINTS, segment(numbers), &mut left).unwrap();
             numbers += 1;
         }
         let mut found = arrived(&far);
-        assert_eq!(found.len() as u64, device.counters().writes);
+        assert_eq!(found.len() as u64, link.counters().writes);
         assert!(found.is_sorted());
-        let is_batching = device.writer.is_batching();
-        assert_eq!(device.counters().batched > 0, is_batching);
-        let before = device.counters().batched;
+        assert_eq!(link.counters().batched > 0, is_batching);
+        let before = link.counters().batched;
         while let Some((endpoints, segment)) = left.pop_front() {
             let mut again = VecDeque::new();
-            device.write(endpoints, segment, &mut again).unwrap();
+            link.write(endpoints, segment, &mut again).unwrap();
             assert!(again.is_empty());
             found.extend(arrived(&far));
         }
         // One by one, for a while.
-        assert_eq!(device.counters().batched, before);
+        assert_eq!(link.counters().batched, before);
         let expected = (0..numbers * PIECES).map(|piece| piece * u32::from(SIZE));
         assert_eq!(found.len(), expected.len());
         assert!(BTreeSet::from_iter(found).into_iter().eq(expected));
-        assert_eq!(device.counters().refused, 0);
+        assert_eq!(link.counters().refused, 0);
     }
 }
 
@@ -98,17 +94,16 @@ fn packets_leave_with_the_time_to_live_that_was_asked_for() {
     // RFC 9293 MUST-49.
     for ttl in [64, 3] {
         let [near, far] = packets::pair().unwrap();
-        let config = DeviceConfig {
+        let interface = Interface {
             ttl,
-            ..DeviceConfig::default()
+            ..Interface::new([])
         };
-        let mut device = Device::over(near, &config);
+        let mut link = Link::new(Box::new(Wire::over(near, interface)));
         let segment = Segment {
             flags: Flags::ACK,
             ..Segment::default()
         };
-        device
-            .write(ENDPOINTS, segment, &mut VecDeque::new())
+        link.write(ENDPOINTS, segment, &mut VecDeque::new())
             .unwrap();
         let mut packet = BytesMut::with_capacity(4096);
         device::read_packet(&far, &mut packet).unwrap();
