@@ -217,3 +217,25 @@ fn three_factors_have_parallel_coordinates_and_numbers_a_response_surface() {
             .all(|plot| plot.name != "parallel")
     );
 }
+
+#[test]
+fn a_surface_below_zero_is_drawn_at_zero_and_no_caption_depends_on_the_color_scheme() {
+    let mut grid = wide_grid();
+    for arm in &mut grid.arms {
+        let is_corner = arm.levels[..2] == [Some(0), Some(0)];
+        arm.values = vec![if is_corner { 90e6 } else { 0.0 }];
+    }
+    let plots = report(&grid).plots();
+    let surface = plots.iter().find(|plot| plot.name == "surface").unwrap();
+    assert!(
+        surface.caption.contains("faint 0 to solid") && surface.caption.contains("below zero ("),
+        "{}",
+        surface.caption
+    );
+    assert!(!surface.file.contains(": -"));
+    for plot in &plots {
+        for word in ["light", "dark"] {
+            assert!(!plot.caption.contains(word), "{}", plot.caption);
+        }
+    }
+}

@@ -313,7 +313,7 @@ impl SweepReport<'_> {
             means.iter().copied().fold(0.0, f64::max),
         );
         let caption = format!(
-            "{}: means, light {} to dark {} {}.",
+            "{}: means, faint {} to solid {} {}.",
             self.grid.metric,
             scale.number(range.0),
             scale.number(range.1),
@@ -340,7 +340,7 @@ impl SweepReport<'_> {
             let class = if share < 0.55 {
                 "value"
             } else {
-                "value on-dark"
+                "value on-solid"
             };
             let number = scale.number(summary.mean);
             svg.text(middle.0, middle.1, "middle", class, &number);

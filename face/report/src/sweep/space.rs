@@ -78,7 +78,7 @@ impl SweepReport<'_> {
             svg.text(at + 6.0, value.at(tick) + 4.0, "start", "", &plain(tick));
         }
         let mut caption = format!(
-            "Each line is a cell: its levels and its mean {}, dark where it is large.",
+            "Each line is a cell: its levels and its mean {}, faint where it is small.",
             self.grid.metric
         );
         if left_out > 0 {
@@ -145,10 +145,13 @@ impl SweepReport<'_> {
             (at[0], at[1]) = (coded(column), coded(row));
             surface.at(&at)
         };
-        let all: Vec<f64> = (0..TILES)
+        let fitted: Vec<f64> = (0..TILES)
             .flat_map(|row| (0..TILES).map(move |column| (column, row)))
             .map(|(column, row)| value(column, row))
             .collect();
+        // No column of cells has values below zero.
+        let below = fitted.iter().filter(|value| **value < 0.0).count();
+        let all: Vec<f64> = fitted.iter().map(|value| value.max(0.0)).collect();
         let shade = Axis::new(&all, false, 0.0, 1.0);
         let (left, top, side) = (110.0, 34.0, 440.0);
         let mut svg = Svg::new(left + side + 40.0, top + side + 60.0);
@@ -182,14 +185,27 @@ impl SweepReport<'_> {
             2 => String::new(),
             more => format!(" Of {} other factors the middle is shown.", more - 2),
         };
+        let clamped = match below {
+            0 => String::new(),
+            _ => format!(
+                " Where the quadratic is below zero ({:.0} % of the plot), zero is shown.",
+                100.0 * below as f64 / fitted.len() as f64
+            ),
+        };
+        let of = match surface.is_log {
+            true => ["the logarithm of ", "logarithms of the "],
+            false => ["", ""],
+        };
         let caption = format!(
-            "Quadratic response surface of {}: light {} to dark {} {}. It explains {:.0} % of the \
-             variance of the means (R², {} degrees of freedom are left).{rest}",
+            "Quadratic response surface of {}{}: faint {} to solid {} {}. It explains {:.0} % of \
+             the variance of the {}means (R², {} degrees of freedom are left).{clamped}{rest}",
+            of[0],
             self.grid.metric,
             scale.number(ends.0),
             scale.number(ends.1),
             scale.unit,
             100.0 * surface.r_squared,
+            of[1],
             surface.degrees_of_freedom
         );
         Some(plot("surface", caption, &svg))

@@ -125,7 +125,7 @@ impl Svg {
         );
     }
 
-    /// A line through places, darker by a share, with a text that appears over it.
+    /// A line through places, more solid by a share, with a text that appears over it.
     pub(super) fn shaded_path(&mut self, places: &[(f64, f64)], share: f64, title: &str) {
         let (points, title) = (points(places), html(title));
         let _ = write!(
@@ -156,7 +156,7 @@ impl Svg {
         );
     }
 
-    /// A rectangle with a share of the darkest color, and a text that appears over it.
+    /// A rectangle with a share of the most solid color, and a text that appears over it.
     pub(super) fn tile(&mut self, (x, y): (f64, f64), (w, h): (f64, f64), share: f64, title: &str) {
         let title = html(title);
         let _ = write!(
@@ -198,7 +198,7 @@ const COLORS: &str = "svg{--ink:#16191d;--soft:#545c66;--rule:#d5dae0;--grid:#e8
 /// How plots look.
 pub(super) const STYLE: &str = "text{font:12px system-ui,\"Segoe UI\",Arial,sans-serif;\
     fill:var(--soft)}text.head{font-weight:600;fill:var(--ink)}text.value{fill:var(--ink);\
-    font-size:11px}text.on-dark{fill:#fff}.grid{stroke:var(--grid)}.frame{stroke:var(--rule)}.curve{fill:none;\
+    font-size:11px}text.on-solid{fill:var(--paper,#fff)}.grid{stroke:var(--grid)}.frame{stroke:var(--rule)}.curve{fill:none;\
     stroke-width:1.8}.cell{stroke:var(--c0);stroke-width:1.2}.cell~text{paint-order:stroke;stroke:var(--paper,#fff);stroke-width:3px}.cell:hover{stroke:var(--c1);stroke-opacity:1!important;stroke-width:2.4}.band{opacity:.18}.tile{fill:var(--c0);stroke:none}";
 
 fn points(places: &[(f64, f64)]) -> String {
