@@ -89,6 +89,9 @@ impl Cell {
     }
 }
 
+/// BDPs that are remembered: a path may differ in every cell.
+const MAX_BDPS: usize = 4_096;
+
 /// BDPs by series and changes of the path.
 type Bdps = BTreeMap<(usize, Vec<String>), Option<Bytes>>;
 
@@ -365,6 +368,9 @@ impl Space {
         let all = cell.overrides();
         let changes: Vec<String> = all.iter().filter(of_path).cloned().collect();
         let mut known = memory.bdp.borrow_mut();
+        if known.len() >= MAX_BDPS {
+            known.clear();
+        }
         let known = known.entry((cell.series, changes.clone()));
         let bdp = *known.or_insert_with(|| {
             let series = self.template.cell(cell.series, &changes, files).ok()?;

@@ -247,44 +247,45 @@ pub(crate) fn row(
     }
 }
 
-/// A round of repetitions; the next one depends on what came out of it.
-pub struct Round(Work);
+/// A round of repetitions, handed out a few at a time; the next one depends on what came out
+/// of it.
+pub struct Round {
+    work: Work,
+    place: u64,
+}
 
 impl Round {
     /// The first round.
     #[must_use]
     pub fn first(job: &Job<'_>) -> Self {
-        Self(Work::of(job))
+        Self::of(Work::of(job))
     }
 
-    /// Returns what of it is not in the store, in the order in which it is to run: number of
-    /// the cell and repetition.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn pending(&self, job: &Job<'_>) -> Result<Vec<(u64, u32)>, StoreError> {
-        let pending = Mutex::new(Vec::new());
-        let one_thread = Job {
-            threads: 1,
-            addresses: job.addresses.clone(),
-            ..*job
-        };
-        let stop = AtomicBool::new(false);
-        each_place(
-            &one_thread,
-            &self.0,
-            &stop,
-            &|addresses, cell, repetition| {
-                let plan = addresses.plan(job.space, cell);
-                let seed = job.question.seed_of(repetition);
-                if !job.store.has(addresses.with_seed(plan, seed), job.detail) {
-                    let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
-                    pending.push((cell.number, repetition));
-                }
-                Ok(())
-            },
-        )?;
-        Ok(pending.into_inner().unwrap_or_else(PoisonError::into_inner))
+    const fn of(work: Work) -> Self {
+        Self { work, place: 0 }
+    }
+
+    /// Returns up to `most` of the repetitions that are not in the store and were not handed
+    /// out, in the order in which they are to run: number of the cell and repetition. None
+    /// are left if there are fewer.
+    pub fn pending(&mut self, job: &Job<'_>, most: usize, progress: &Progress) -> Vec<(u64, u32)> {
+        let (memory, mut addresses) = (Memory::default(), job.addresses.clone());
+        let count = job.space.count();
+        let mut pending = Vec::new();
+        while pending.len() < most && self.place < self.work.len(count) {
+            let (number, repetition) = self.work.at(self.place, count);
+            self.place += 1;
+            let Some(cell) = job.space.cell(number, job.files, &memory) else {
+                continue;
+            };
+            let plan = addresses.plan(job.space, &cell);
+            let seed = job.question.seed_of(repetition);
+            match job.store.has(addresses.with_seed(plan, seed), job.detail) {
+                true => _ = progress.known.fetch_add(1, Ordering::Relaxed),
+                false => pending.push((number, repetition)),
+            }
+        }
+        pending
     }
 
     /// Returns the next round, after this one has run; `None` if cells need no more.
@@ -292,8 +293,8 @@ impl Round {
     /// # Errors
     /// When the store cannot be read.
     pub fn next(&self, job: &Job<'_>) -> Result<Option<Self>, StoreError> {
-        let next = unsettled(job, &self.0)?;
-        Ok((!next.is_empty()).then_some(Self(Work::Listed(next))))
+        let next = unsettled(job, &self.work)?;
+        Ok((!next.is_empty()).then(|| Self::of(Work::Listed(next))))
     }
 }
 

@@ -384,9 +384,12 @@ fn rows_of_a_worker_are_those_of_the_sweep_and_a_changed_one_is_not_taken() {
     run(here.path(), &asked, 2);
     let sweep = Sweep::open(elsewhere.path(), asked.clone()).unwrap();
     let job = sweep.job(1);
-    let first = Round::first(&job);
-    let units = first.pending(&job).unwrap();
+    let (mut first, progress) = (Round::first(&job), Progress::default());
+    let mut units = first.pending(&job, 7, &progress);
+    assert_eq!(units.len(), 7);
+    units.extend(first.pending(&job, 100, &progress));
     assert_eq!(units.len(), 24);
+    assert!(first.pending(&job, 1, &progress).is_empty());
     assert!(Worker::new(asked.clone(), "another").is_err());
     let worker = Worker::new(asked.clone(), "test").unwrap();
     sweep.begin().unwrap();
@@ -400,7 +403,9 @@ fn rows_of_a_worker_are_those_of_the_sweep_and_a_changed_one_is_not_taken() {
         assert_eq!(sweep.store().absorb(&rows).unwrap() as usize, bundle.len());
     }
     sweep.store().finish().unwrap();
-    assert!(first.pending(&job).unwrap().is_empty());
+    let mut again = Round::first(&job);
+    assert!(again.pending(&job, 1, &progress).is_empty());
+    assert_eq!(progress.known.load(Ordering::Relaxed), 24);
     assert!(first.next(&job).unwrap().is_none());
     assert_eq!(sweep.write_tables().unwrap(), 0);
     assert_eq!(
