@@ -40,7 +40,7 @@ pub struct Surface {
     pub r_squared: f64,
     /// Cells beyond the number of coefficients.
     pub degrees_of_freedom: usize,
-    /// Whether the logarithms of the means were fitted; `r_squared` is then of them.
+    /// True if the logarithms of the means were fitted; `r_squared` is then of them.
     pub is_log: bool,
     coefficients: Vec<f64>,
 }
@@ -186,7 +186,7 @@ fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64) {
     })
 }
 
-/// Whether logarithms describe values between these extremes better.
+/// True if logarithms describe values between these extremes better.
 fn spans_decades(low: f64, high: f64) -> bool {
     low > 0.0 && high / low >= LOG_RATIO
 }
@@ -265,6 +265,7 @@ mod tests {
         for a in 0..3_u32 {
             for b in 0..4_u32 {
                 arms.push(Arm {
+                    cell: arms.len() as u64,
                     levels: vec![Some(a), Some(b)],
                     values: vec![value(f64::from(a) - 1.0, f64::from(b) * 2.0 / 3.0 - 1.0)],
                     failures: 0,

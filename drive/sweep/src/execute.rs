@@ -5,6 +5,11 @@
 //! other; within one the order is random unless the question says otherwise. Where an
 //! interval is to become narrow, cells are repeated in rounds, and how often depends on
 //! their own values alone.
+//!
+//! What a cell costs beyond its world, in CPU time (`examples/scale.rs`, two cores): 3969 cells
+//! of 10 ms took 40.5 s as a sweep and 41.1 s world by world, no difference within the noise of
+//! the measurement; 99,856 cells that do next to nothing took 66 us each at most, with their
+//! worlds, their rows and the index: 0.7 % of a cell of 10 ms.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -165,6 +170,7 @@ fn each_place(
             let Some(cell) = job.space.cell(number, job.files, &memory) else {
                 continue;
             };
+            let cell = job.space.in_batch(&cell, job.question.batch_of(repetition));
             if let Err(error) = visit(&mut addresses, &cell, repetition) {
                 stop.store(true, Ordering::Relaxed);
                 let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
@@ -247,8 +253,9 @@ pub(crate) fn row(
     }
 }
 
-/// A round of repetitions, handed out a few at a time; the next one depends on what came out
-/// of it.
+/// A round of repetitions, handed out a few at a time.
+///
+/// The next round depends on what came out of it.
 pub struct Round {
     work: Work,
     place: u64,
@@ -278,6 +285,7 @@ impl Round {
             let Some(cell) = job.space.cell(number, job.files, &memory) else {
                 continue;
             };
+            let cell = job.space.in_batch(&cell, job.question.batch_of(repetition));
             let plan = addresses.plan(job.space, &cell);
             let seed = job.question.seed_of(repetition);
             match job.store.has(addresses.with_seed(plan, seed), job.detail) {
@@ -325,14 +333,17 @@ fn unsettled(job: &Job<'_>, last: &Work) -> Result<Vec<(u64, u32)>, StoreError> 
         let Some(cell) = job.space.cell(number, job.files, &memory) else {
             continue;
         };
-        let plan = addresses.plan(job.space, &cell);
-        let value = |repetition: u32| -> Result<f64, StoreError> {
+        let mut value = |repetition: u32| -> Result<f64, StoreError> {
+            let cell = job.space.in_batch(&cell, job.question.batch_of(repetition));
+            let plan = addresses.plan(job.space, &cell);
             let address = addresses.with_seed(plan, job.question.seed_of(repetition));
             let row = job.store.row(address)?;
             let value = row.and_then(|row| metric(&row, job.metric));
             Ok(value.unwrap_or(f64::NAN))
         };
-        let values = (0..count).map(value).collect::<Result<Vec<f64>, _>>()?;
+        let values = (0..count)
+            .map(&mut value)
+            .collect::<Result<Vec<f64>, _>>()?;
         if let Some(more) = job.question.next(&values) {
             next.extend((count..more).map(|repetition| (number, repetition)));
         }

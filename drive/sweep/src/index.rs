@@ -1,4 +1,4 @@
-//! Where rows are: 16 bytes for each, by the address of its cell.
+//! The index of rows: 16 bytes for each, by the address of its cell.
 //!
 //! Of the 128 bits of an address 76 are compared: 12 choose a shard, 64 are in it. In a store
 //! of a million rows the probability that any two agree in them is 1e-11, and a row says its
@@ -19,7 +19,7 @@ const SEGMENT_BITS: u32 = 18;
 /// Segments at most.
 pub(crate) const MAX_SEGMENTS: usize = 1 << SEGMENT_BITS;
 
-/// Where a row is, and what is kept of it.
+/// The place of a row, and what is kept of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) segment: u32,
@@ -77,7 +77,7 @@ impl Index {
         self.rows
     }
 
-    /// Where the row of an address is.
+    /// Returns the place of the row of an address.
     pub(crate) fn find(&self, address: Address) -> Option<Place> {
         let (shard, key) = split(address);
         let shard = &self.shards[shard];

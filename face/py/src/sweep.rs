@@ -29,11 +29,11 @@ pub struct Sweep {
     done: Progress,
 }
 
-/// How far an executor is.
+/// The progress of an executor.
 #[derive(Default)]
 struct Rounds {
     round: Option<Round>,
-    /// Whether there is a segment for its rows.
+    /// True once there is a segment for its rows.
     has_begun: bool,
 }
 
@@ -61,7 +61,7 @@ fn unwritable(error: &StoreError) -> PyErr {
 #[pymethods]
 impl Sweep {
     #[new]
-    #[pyo3(signature = (plan, version, out, *, over, exclude, ablate, design, order, repeat, batches, metric, until, most, seed, series, keep))]
+    #[pyo3(signature = (plan, version, out, *, over, exclude, ablate, design, order, repeat, batches, draw, metric, until, most, seed, series, keep))]
     #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
     fn new(
         plan: &Bound<'_, PyAny>,
@@ -74,6 +74,7 @@ impl Sweep {
         order: Option<String>,
         repeat: Option<u32>,
         batches: Option<u32>,
+        draw: Vec<String>,
         metric: Option<String>,
         until: Option<f64>,
         most: Option<u32>,
@@ -99,6 +100,7 @@ impl Sweep {
             order,
             repeat,
             batches,
+            draw,
             metric,
             until,
             most,

@@ -143,7 +143,16 @@ def native(small: Plan, out: Path, repeat: int = REPEAT) -> Any:
     none = dict.fromkeys(["design", "order", "batches", "metric", "until", "most", "seed", "series"])
     over = [f"{key}={','.join(levels)}" for key, levels in OVER.items()]
     return gigatcp._native.Sweep(
-        small, _sweep.version(), out, over=over, exclude=[], ablate=[], keep=[], repeat=repeat, **none
+        small,
+        _sweep.version(),
+        out,
+        over=over,
+        exclude=[],
+        ablate=[],
+        draw=[],
+        keep=[],
+        repeat=repeat,
+        **none,
     )
 
 

@@ -301,6 +301,7 @@ class Sweep:
         order: str | None,
         repeat: int | None,
         batches: int | None,
+        draw: list[str],
         metric: str | None,
         until: float | None,
         most: int | None,

@@ -5,7 +5,7 @@ use gigatcp_design::surface::{Numeric, Surface};
 
 use super::SweepReport;
 use super::plot::{Plot, plain, plot};
-use super::svg::{Axis, Svg};
+use super::svg::{Axis, Mark, Svg};
 
 /// Lines of parallel coordinates at most.
 const MAX_LINES: usize = 1_000;
@@ -65,7 +65,8 @@ impl SweepReport<'_> {
                 scale.number(mean * scale.factor),
                 scale.unit
             );
-            svg.shaded_path(&line, shade.at(*mean), &title);
+            let (title, cells) = (title.as_str(), (arm.cell, 1));
+            svg.shaded_path(&line, shade.at(*mean), Mark { title, cells });
         }
         for (at, (factor, axis)) in factors.iter().zip(&axes).enumerate() {
             self.upright(&mut svg, *factor, axis, (x(at), top, bottom), at % 2);
@@ -173,7 +174,9 @@ impl SweepReport<'_> {
                 scale.number(*mean),
                 scale.unit
             );
-            svg.tile(corner, (size + 0.3, size + 0.3), shade.at(*mean), &title);
+            let (title, cells) = (title.as_str(), (0, 0));
+            let mark = Mark { title, cells };
+            svg.tile(corner, (size + 0.3, size + 0.3), shade.at(*mean), mark);
         }
         self.surface_labels(&mut svg, [across, up], (left, top, side));
         let ends = all
