@@ -29,6 +29,8 @@ pub struct Scale {
 /// The values of a cell.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Arm {
+    /// Its number.
+    pub cell: u64,
     /// The level of each factor; `None` if it does not vary.
     pub levels: Vec<Option<u32>>,
     /// One value for each repetition; not a number where it failed or did not run.
@@ -55,6 +57,8 @@ pub struct Pivot {
 pub struct Pooled {
     /// Their summary; None without values.
     pub summary: Option<Summary>,
+    /// The first cell, and how many there are.
+    pub cells: (u64, usize),
     /// Repetitions that failed.
     pub failures: u32,
 }
@@ -78,19 +82,23 @@ impl Grid {
     #[must_use]
     pub fn pivot(&self, rows: &[usize], column: Option<usize>) -> Pivot {
         type Place = (Vec<Option<u32>>, Option<u32>);
-        let mut pools: BTreeMap<Place, (Vec<f64>, u32)> = BTreeMap::new();
+        let mut pools: BTreeMap<Place, (Vec<f64>, Pooled)> = BTreeMap::new();
         for arm in &self.arms {
             let row = rows.iter().map(|number| arm.levels[*number]).collect();
             let place = (row, column.and_then(|number| arm.levels[number]));
-            let pool = pools.entry(place).or_default();
-            pool.0.extend(&arm.values);
-            pool.1 += arm.failures;
+            let (values, pooled) = pools.entry(place).or_default();
+            values.extend(&arm.values);
+            if pooled.cells.1 == 0 {
+                pooled.cells.0 = arm.cell;
+            }
+            pooled.cells.1 += 1;
+            pooled.failures += arm.failures;
         }
         let mut columns: Vec<Option<u32>> = pools.keys().map(|(_, column)| *column).collect();
         columns.sort_unstable();
         columns.dedup();
         let mut cells: Vec<(Vec<Option<u32>>, Vec<Pooled>)> = Vec::new();
-        for ((row, column), (values, failures)) in pools {
+        for ((row, column), (values, pooled)) in pools {
             if cells.last().is_none_or(|(last, _)| *last != row) {
                 cells.push((row, alloc::vec![Pooled::default(); columns.len()]));
             }
@@ -98,7 +106,7 @@ impl Grid {
             if let (Some((_, row)), Ok(at)) = (cells.last_mut(), at) {
                 row[at] = Pooled {
                     summary: Summary::of(&values),
-                    failures,
+                    ..pooled
                 };
             }
         }

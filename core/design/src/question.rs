@@ -41,6 +41,8 @@ pub struct Question {
     pub repeat: u32,
     /// Batches.
     pub batches: u32,
+    /// Draws of a batch, as axes.
+    pub draw: Vec<String>,
     /// The column that tables and `until` are about.
     pub metric: String,
     /// Half width of the interval to reach, as a share of the mean.
@@ -84,6 +86,7 @@ impl Question {
                 None => repeat,
             },
             batches: typed.batches.or(own.batches).unwrap_or(1),
+            draw: either(&typed.draw, &own.draw),
             metric: text(&typed.metric, &own.metric, "goodput_bps"),
             until,
             most: typed.most.or(own.most).unwrap_or(MOST_REPETITIONS),
@@ -108,6 +111,12 @@ impl Question {
         let is_enough = summary.count > 1 && summary.relative() <= width;
         let more = count.saturating_add((count / 4).max(1)).min(self.most);
         (!is_enough && more > count).then_some(more)
+    }
+
+    /// The batch of a repetition.
+    #[must_use]
+    pub const fn batch_of(&self, repetition: u32) -> u32 {
+        repetition / self.repeat
     }
 
     /// The seed of a repetition: the same in every cell, so that cells meet the same losses.

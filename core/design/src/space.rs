@@ -3,9 +3,10 @@
 //! A cell is a level of each factor. Factors are the axes, the series of the plan where it
 //! has several (varying slowest), and what is left out in an ablation. A factor with `when`
 //! varies only where its condition holds; elsewhere it has no level, and only the first of
-//! its numbers is a cell. Combinations that are left out are no cells either.
+//! its numbers is a cell. Combinations that are left out are no cells either. What a batch
+//! draws ([`Space::in_batch`]) is added to the changes of every cell in it.
 
-use alloc::borrow::ToOwned;
+use alloc::borrow::{Cow, ToOwned};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -17,12 +18,16 @@ use gigatcp_plan::axis::{Amount, Axis, Condition, Setting};
 use gigatcp_plan::keys::lookup;
 use gigatcp_plan::{Diagnostics, Files, Series, Template};
 use gigatcp_units::Bytes;
+use gigatcp_units::random::Stream;
 
 use crate::question::{Design, Question, Refused};
 use crate::sampling;
 
 /// Most numbers of cells.
 pub const MOST_CELLS: u64 = 100_000_000;
+
+/// The purpose of the random streams of batches.
+const DRAW: u64 = 0x6472_6177;
 
 /// What varies: a name, and levels that each set some keys.
 #[derive(Clone, Debug)]
@@ -59,6 +64,9 @@ pub struct Space {
     series: Vec<usize>,
     factors: Vec<Factor>,
     exclude: Vec<Vec<Condition>>,
+    /// Draws of batches, and their seed.
+    draws: Vec<Axis>,
+    seed: u64,
     points: Points,
     count: u64,
 }
@@ -88,6 +96,9 @@ impl Cell {
             .collect()
     }
 }
+
+/// BDPs that are remembered: a path may differ in every cell.
+const MAX_BDPS: usize = 4_096;
 
 /// BDPs by series and changes of the path.
 type Bdps = BTreeMap<(usize, Vec<String>), Option<Bytes>>;
@@ -126,12 +137,20 @@ impl Space {
         if !question.ablate.is_empty() {
             factors.push(of_ablation(&question.ablate)?);
         }
-        check_overlap(&template, &factors)?;
+        let draws = question.draw.iter().map(|text| of_batches(text, question));
+        let draws = draws.collect::<Result<Vec<_>, _>>()?;
+        let drawn = draws.iter().map(of_axis);
+        check_overlap(
+            &template,
+            &factors.iter().cloned().chain(drawn).collect::<Vec<_>>(),
+        )?;
         let mut space = Self {
             template,
             series,
             factors,
             exclude,
+            draws,
+            seed: question.seed,
             points: Points::All,
             count: 0,
         };
@@ -314,6 +333,46 @@ impl Space {
         (!is_excluded).then_some(cell)
     }
 
+    /// Returns the keys that batches draw.
+    pub fn draws(&self) -> impl Iterator<Item = &str> {
+        self.draws
+            .iter()
+            .flat_map(|axis| &axis.keys)
+            .map(String::as_str)
+    }
+
+    /// Returns what a batch draws, the same in all cells: keys and values.
+    pub fn drawn(&self, batch: u32) -> impl Iterator<Item = (String, String)> {
+        self.draws.iter().flat_map(move |axis| {
+            let name = format!("batch-{batch}-{}", axis.name());
+            let share = Stream::new(self.seed, &name, DRAW).uniform();
+            let values = match &axis.span {
+                Some(span) => vec![span.at(share); axis.keys.len()],
+                None => {
+                    let count = axis.levels.len();
+                    let level = ((share * count as f64) as usize).min(count - 1);
+                    let values = axis.levels[level].values.iter();
+                    values
+                        .filter_map(Setting::as_text)
+                        .map(ToOwned::to_owned)
+                        .collect()
+                }
+            };
+            axis.keys.iter().cloned().zip(values)
+        })
+    }
+
+    /// Returns a cell as it is in a batch.
+    #[must_use]
+    pub fn in_batch<'a>(&self, cell: &'a Cell, batch: u32) -> Cow<'a, Cell> {
+        if self.draws.is_empty() {
+            return Cow::Borrowed(cell);
+        }
+        let mut cell = cell.clone();
+        cell.changes.extend(self.drawn(batch));
+        Cow::Owned(cell)
+    }
+
     /// Returns the series that a cell runs.
     ///
     /// # Errors
@@ -365,12 +424,34 @@ impl Space {
         let all = cell.overrides();
         let changes: Vec<String> = all.iter().filter(of_path).cloned().collect();
         let mut known = memory.bdp.borrow_mut();
+        if known.len() >= MAX_BDPS {
+            known.clear();
+        }
         let known = known.entry((cell.series, changes.clone()));
         let bdp = *known.or_insert_with(|| {
             let series = self.template.cell(cell.series, &changes, files).ok()?;
             series.scenario.bdp()
         });
         Some(format!("{} B", bdp?.as_u64()))
+    }
+}
+
+/// Reads a draw of batches: an axis that depends on nothing.
+fn of_batches(text: &str, question: &Question) -> Result<Axis, Refused> {
+    let axis = Axis::read(text).map_err(|misread| Refused::misread(text, misread))?;
+    let settings = axis.levels.iter().flat_map(|level| &level.values);
+    let is_free = axis.when.is_empty() && settings.clone().all(|one| one.as_text().is_some());
+    let wrong = |why: &str, hint: &str| Err(Refused::new(text, 0..text.len(), why, hint));
+    match is_free {
+        false => wrong(
+            "what a batch draws depends on no other key",
+            "KEY=FROM..TO, or values as they are written",
+        ),
+        true if question.batches < 2 => wrong(
+            "one batch draws once, and nothing varies",
+            "more batches, as in `--batches 10`",
+        ),
+        true => Ok(axis),
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Box and Wilson, "On the Experimental Attainment of Optimum Conditions", 1951. A factor is
 //! coded from -1 to 1 between its extremes, by its logarithm where they differ 15 times and
-//! more. The fit is of the means of cells; failures do not count.
+//! more. The fit is of the means of cells; failures do not count. Means that are positive and
+//! differ as much are fitted by their logarithms: a quadratic between 1 and 100 goes below zero.
 
 use alloc::vec::Vec;
 
@@ -14,7 +15,7 @@ use crate::statistics::Summary;
 /// Factors of a surface at most: 28 coefficients.
 const MAX_FACTORS: usize = 6;
 
-/// Ratio of the extremes of a factor from which on its logarithm is used.
+/// Ratio of the extremes of a factor or of the means from which on logarithms are used.
 const LOG_RATIO: f64 = 15.0;
 
 /// A factor with numbers for levels.
@@ -39,6 +40,8 @@ pub struct Surface {
     pub r_squared: f64,
     /// Cells beyond the number of coefficients.
     pub degrees_of_freedom: usize,
+    /// True if the logarithms of the means were fitted; `r_squared` is then of them.
+    pub is_log: bool,
     coefficients: Vec<f64>,
 }
 
@@ -49,11 +52,10 @@ impl Numeric {
         let read = |label: &alloc::string::String| Amount::read(label).map(|one| one.value);
         let places: Option<Vec<f64>> = scale.labels.iter().map(read).collect();
         let places = places?;
-        let low = places.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (low, high) = extremes(places.iter().copied());
         (low < high).then_some(Self {
             factor,
-            is_log: low > 0.0 && high / low >= LOG_RATIO,
+            is_log: spans_decades(low, high),
             places,
             low,
             high,
@@ -105,6 +107,13 @@ impl Surface {
                 points.push((terms(&coded), summary.mean));
             }
         }
+        let (low, high) = extremes(points.iter().map(|point| point.1));
+        let is_log = spans_decades(low, high);
+        if is_log {
+            for (_, value) in &mut points {
+                *value = libm::log(*value);
+            }
+        }
         let count = terms(&alloc::vec![0.0; factors.len()]).len();
         let degrees_of_freedom = points.len().checked_sub(count + 1)? + 1;
         let coefficients = least_squares(&points, count)?;
@@ -120,6 +129,7 @@ impl Surface {
             factors,
             r_squared,
             degrees_of_freedom,
+            is_log,
             coefficients,
         };
         surface.sort();
@@ -129,19 +139,21 @@ impl Surface {
     /// The value at coded places of the factors, in their order here.
     #[must_use]
     pub fn at(&self, coded: &[f64]) -> f64 {
-        dot(&terms(coded), &self.coefficients)
+        let fitted = dot(&terms(coded), &self.coefficients);
+        match self.is_log {
+            true => libm::exp(fitted),
+            false => fitted,
+        }
     }
 
     /// How far the surface moves along one factor with the others in their middle.
     #[must_use]
     pub fn range(&self, number: usize) -> f64 {
         let mut coded = alloc::vec![0.0; self.factors.len()];
-        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for step in 0..=20 {
+        let (low, high) = extremes((0..=20).map(|step| {
             coded[number] = f64::from(step) / 10.0 - 1.0;
-            let value = self.at(&coded);
-            (low, high) = (low.min(value), high.max(value));
-        }
+            self.at(&coded)
+        }));
         high - low
     }
 
@@ -165,6 +177,18 @@ impl Surface {
         self.coefficients = sorted;
         self.factors = order.iter().map(|one| self.factors[*one].clone()).collect();
     }
+}
+
+/// The smallest and the largest value.
+fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(value), high.max(value))
+    })
+}
+
+/// True if logarithms describe values between these extremes better.
+fn spans_decades(low: f64, high: f64) -> bool {
+    low > 0.0 && high / low >= LOG_RATIO
 }
 
 /// 1, all factors, then all products of two, squares included.
@@ -241,6 +265,7 @@ mod tests {
         for a in 0..3_u32 {
             for b in 0..4_u32 {
                 arms.push(Arm {
+                    cell: arms.len() as u64,
                     levels: vec![Some(a), Some(b)],
                     values: vec![value(f64::from(a) - 1.0, f64::from(b) * 2.0 / 3.0 - 1.0)],
                     failures: 0,
@@ -269,6 +294,14 @@ mod tests {
             assert!((surface.at(&[b, a]) - value(a, b)).abs() < 1e-9);
         }
         assert!((surface.factors[0].place(0.0) - 31.622_776_6).abs() < 1e-6);
+    }
+
+    #[test]
+    fn means_that_span_decades_are_fitted_by_their_logarithms_and_stay_above_zero() {
+        let value = |a: f64, b: f64| libm::exp(3.0 * a + 2.0 * b);
+        let surface = Surface::fit(&grid(value)).unwrap();
+        assert!(surface.is_log && (surface.r_squared - 1.0).abs() < 1e-12);
+        assert!((surface.at(&[-0.5, 0.25]) / value(-0.5, 0.25) - 1.0).abs() < 1e-9);
     }
 
     /// numpy's `lstsq` on the same points leaves 0.675 of 2.6667.

@@ -313,3 +313,43 @@ fn what_changes_a_run_changes_its_address() {
     let different: BTreeSet<u128> = all.iter().copied().collect();
     assert_eq!((all.len(), different.len()), (8000, 8000));
 }
+
+#[test]
+fn a_batch_draws_once_for_all_cells_and_only_from_its_range_or_list() {
+    let sweep = Sweep {
+        draw: texts(&[
+            "path.rtt=10 ms..30 ms",
+            "flow.congestion_control=cubic,reno",
+        ]),
+        batches: Some(200),
+        ..asked(&["flow.window=1 MB,2 MB"])
+    };
+    let space = space_of(PLAN, &sweep).unwrap();
+    let cells = cells(&space);
+    let (mut rtts, mut renos) = (Vec::new(), 0);
+    for batch in 0..200 {
+        let [a, b] = [&cells[0], &cells[1]].map(|cell| space.in_batch(cell, batch).overrides());
+        assert_eq!(a[1..], b[1..], "both cells meet one batch");
+        assert_eq!(a[1..], space.in_batch(&cells[0], batch).overrides()[1..]);
+        let rtt = a[1].strip_prefix("path.rtt=").unwrap().strip_suffix(" ms");
+        rtts.push(rtt.unwrap().parse::<f64>().unwrap());
+        renos += usize::from(a[2] == "flow.congestion_control=reno");
+    }
+    let mean = rtts.iter().sum::<f64>() / 200.0;
+    // Uniform over 20 ms: 0.41 ms of deviation of the mean; 200 coins: 7.
+    assert!((18.5..21.5).contains(&mean), "{mean}");
+    assert!(rtts.iter().all(|rtt| (10.0..=30.0).contains(rtt)));
+    assert!((75..125).contains(&renos), "{renos}");
+
+    let refused = |draw: &str, batches| {
+        let sweep = Sweep {
+            draw: texts(&[draw]),
+            batches: Some(batches),
+            ..asked(&["flow.window=1 MB,2 MB"])
+        };
+        space_of(PLAN, &sweep).unwrap_err().misread.why
+    };
+    assert!(refused("path.rtt=10 ms..30 ms", 1).contains("nothing varies"));
+    assert!(refused("path.rtt=flow.window", 2).contains("no other key"));
+    assert!(refused("flow.window=1 MB..2 MB", 2).contains("is set by"));
+}

@@ -77,6 +77,7 @@ fn scale(name: &str, labels: &[&str]) -> Scale {
 
 fn arm(levels: &[u32], values: &[f64]) -> Arm {
     Arm {
+        cell: 0,
         levels: levels.iter().map(|level| Some(*level)).collect(),
         values: values.to_vec(),
         failures: 0,

@@ -70,6 +70,17 @@ pub enum Setting {
     Computed(Expression),
 }
 
+impl Setting {
+    /// The value as it is written; `None` if it is computed.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Computed(_) => None,
+        }
+    }
+}
+
 impl Axis {
     /// Reads an axis, as in `path.rtt=10 ms,20 ms`.
     ///

@@ -56,6 +56,8 @@ pub struct Sweep {
     pub repeat: Option<u32>,
     /// Batches of repetitions.
     pub batches: Option<u32>,
+    /// Draws of a batch, as axes.
+    pub draw: Vec<String>,
     /// Column that tables and `until` are about.
     pub metric: Option<String>,
     /// Half width of the confidence interval to reach, as a share of the mean.

@@ -1,12 +1,14 @@
 //! The operations of a connection and of the wire, each in a function of its own: what
 //! `cargo xtask bench --instructions` counts under callgrind.
 //!
-//!     cargo run --release -p gigatcp-tcp --example instructions -- engine|wire COUNT
+//!     cargo run --release -p gigatcp-tcp --example instructions -- engine|plain|wire COUNT
 //!
 //! `engine`: two connections over a path of 1 Gbit/s and 2 ms in virtual time, CUBIC in
 //! congestion avoidance, segments of 1448 bytes with timestamps, one ACK for two segments, until
 //! COUNT segments have been received. The transfer runs twice. The first run notes which
 //! calls of `poll_transmit` had nothing to send, so that the second can count those apart.
+//!
+//! `plain`: the same without timestamps, segments of 1460 bytes.
 //!
 //! `wire`: COUNT data packets of 1500 bytes are encoded and decoded, with the TCP checksum and
 //! in the form that offload takes; and as many bytes copied and summed alone.
@@ -128,9 +130,12 @@ const DELAY: Duration = Duration::from_millis(1);
 /// 1514 bytes at 1 Gbit/s.
 const PER_SEGMENT: Duration = Duration::from_nanos(12_112);
 
-fn config(local_port: u16, remote_port: u16) -> Config {
+fn config(has_timestamps: bool, local_port: u16, remote_port: u16) -> Config {
     Config {
-        profile: Profile::MODERN.with(|profile| profile.segments.segmentation_offload = false),
+        profile: Profile::MODERN.with(|profile| {
+            profile.segments.segmentation_offload = false;
+            profile.options.timestamps = has_timestamps;
+        }),
         local_port,
         remote_port,
         iss: SeqNumber::new(u32::MAX - 1000),
@@ -162,15 +167,16 @@ struct Pair {
 
 impl Pair {
     /// An open connection, and what the polls of an earlier run had to send.
-    fn open(polls: Option<VecDeque<bool>>) -> Self {
+    fn open(has_timestamps: bool, polls: Option<VecDeque<bool>>) -> Self {
         let now = Instant::ZERO;
-        let mut sender = Connection::connect(now, &config(1, 2));
+        let mut sender = Connection::connect(now, &config(has_timestamps, 1, 2));
         let syn = sender.poll_transmit(now).expect("a SYN");
         let syn = Received {
             at: now,
             segment: syn,
         };
-        let receiver = Connection::accept(now, &config(2, 1), &syn).expect("a SYN opens");
+        let config = config(has_timestamps, 2, 1);
+        let receiver = Connection::accept(now, &config, &syn).expect("a SYN opens");
         Self {
             now,
             sender,
@@ -263,8 +269,8 @@ impl Pair {
     }
 }
 
-fn engine(count: u64) {
-    let rehearsal = Pair::open(None).run(count);
+fn engine(has_timestamps: bool, count: u64) {
+    let rehearsal = Pair::open(has_timestamps, None).run(count);
     let Counts {
         data_received,
         data_read,
@@ -273,7 +279,9 @@ fn engine(count: u64) {
         ack_processed,
         ack_sent,
         nothing_sent,
-    } = Pair::open(Some(rehearsal.polls)).run(count).counts;
+    } = Pair::open(has_timestamps, Some(rehearsal.polls))
+        .run(count)
+        .counts;
     println!("data_received {}", 2 * data_received);
     println!("data_read {}", 2 * data_read);
     println!("data_written {}", 2 * data_written);
@@ -321,8 +329,9 @@ fn wire(count: u64) {
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["engine", count] => engine(count.parse().expect("a count")),
+        ["engine", count] => engine(true, count.parse().expect("a count")),
+        ["plain", count] => engine(false, count.parse().expect("a count")),
         ["wire", count] => wire(count.parse().expect("a count")),
-        _ => panic!("usage: instructions engine|wire COUNT"),
+        _ => panic!("usage: instructions engine|plain|wire COUNT"),
     }
 }

@@ -48,6 +48,9 @@ pub struct Asked {
     pub repeat: u32,
     /// Batches.
     pub batches: u32,
+    /// Draws of each batch, as axes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub draw: Vec<String>,
     /// The column that tables are about.
     pub metric: String,
     /// Half width of the interval to reach, as a share of the mean.
@@ -115,6 +118,7 @@ impl Asked {
             seed: question.seed,
             repeat: question.repeat,
             batches: question.batches,
+            draw: question.draw.clone(),
             metric: question.metric.clone(),
             until: question.until,
             most: question.most,
@@ -135,6 +139,7 @@ impl Asked {
             seed: self.seed,
             repeat: self.repeat,
             batches: self.batches,
+            draw: self.draw.clone(),
             metric: self.metric.clone(),
             until: self.until,
             most: self.most,

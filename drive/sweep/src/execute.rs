@@ -5,6 +5,11 @@
 //! other; within one the order is random unless the question says otherwise. Where an
 //! interval is to become narrow, cells are repeated in rounds, and how often depends on
 //! their own values alone.
+//!
+//! What a cell costs beyond its world, in CPU time (`examples/scale.rs`, two cores): 3969 cells
+//! of 10 ms took 40.5 s as a sweep and 41.1 s world by world, no difference within the noise of
+//! the measurement; 99,856 cells that do next to nothing took 66 us each at most, with their
+//! worlds, their rows and the index: 0.7 % of a cell of 10 ms.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -165,6 +170,7 @@ fn each_place(
             let Some(cell) = job.space.cell(number, job.files, &memory) else {
                 continue;
             };
+            let cell = job.space.in_batch(&cell, job.question.batch_of(repetition));
             if let Err(error) = visit(&mut addresses, &cell, repetition) {
                 stop.store(true, Ordering::Relaxed);
                 let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
@@ -247,44 +253,47 @@ pub(crate) fn row(
     }
 }
 
-/// A round of repetitions; the next one depends on what came out of it.
-pub struct Round(Work);
+/// A round of repetitions, handed out a few at a time.
+///
+/// The next round depends on what came out of it.
+pub struct Round {
+    work: Work,
+    place: u64,
+}
 
 impl Round {
     /// The first round.
     #[must_use]
     pub fn first(job: &Job<'_>) -> Self {
-        Self(Work::of(job))
+        Self::of(Work::of(job))
     }
 
-    /// Returns what of it is not in the store, in the order in which it is to run: number of
-    /// the cell and repetition.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn pending(&self, job: &Job<'_>) -> Result<Vec<(u64, u32)>, StoreError> {
-        let pending = Mutex::new(Vec::new());
-        let one_thread = Job {
-            threads: 1,
-            addresses: job.addresses.clone(),
-            ..*job
-        };
-        let stop = AtomicBool::new(false);
-        each_place(
-            &one_thread,
-            &self.0,
-            &stop,
-            &|addresses, cell, repetition| {
-                let plan = addresses.plan(job.space, cell);
-                let seed = job.question.seed_of(repetition);
-                if !job.store.has(addresses.with_seed(plan, seed), job.detail) {
-                    let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
-                    pending.push((cell.number, repetition));
-                }
-                Ok(())
-            },
-        )?;
-        Ok(pending.into_inner().unwrap_or_else(PoisonError::into_inner))
+    const fn of(work: Work) -> Self {
+        Self { work, place: 0 }
+    }
+
+    /// Returns up to `most` of the repetitions that are not in the store and were not handed
+    /// out, in the order in which they are to run: number of the cell and repetition. None
+    /// are left if there are fewer.
+    pub fn pending(&mut self, job: &Job<'_>, most: usize, progress: &Progress) -> Vec<(u64, u32)> {
+        let (memory, mut addresses) = (Memory::default(), job.addresses.clone());
+        let count = job.space.count();
+        let mut pending = Vec::new();
+        while pending.len() < most && self.place < self.work.len(count) {
+            let (number, repetition) = self.work.at(self.place, count);
+            self.place += 1;
+            let Some(cell) = job.space.cell(number, job.files, &memory) else {
+                continue;
+            };
+            let cell = job.space.in_batch(&cell, job.question.batch_of(repetition));
+            let plan = addresses.plan(job.space, &cell);
+            let seed = job.question.seed_of(repetition);
+            match job.store.has(addresses.with_seed(plan, seed), job.detail) {
+                true => _ = progress.known.fetch_add(1, Ordering::Relaxed),
+                false => pending.push((number, repetition)),
+            }
+        }
+        pending
     }
 
     /// Returns the next round, after this one has run; `None` if cells need no more.
@@ -292,8 +301,8 @@ impl Round {
     /// # Errors
     /// When the store cannot be read.
     pub fn next(&self, job: &Job<'_>) -> Result<Option<Self>, StoreError> {
-        let next = unsettled(job, &self.0)?;
-        Ok((!next.is_empty()).then_some(Self(Work::Listed(next))))
+        let next = unsettled(job, &self.work)?;
+        Ok((!next.is_empty()).then(|| Self::of(Work::Listed(next))))
     }
 }
 
@@ -324,14 +333,17 @@ fn unsettled(job: &Job<'_>, last: &Work) -> Result<Vec<(u64, u32)>, StoreError> 
         let Some(cell) = job.space.cell(number, job.files, &memory) else {
             continue;
         };
-        let plan = addresses.plan(job.space, &cell);
-        let value = |repetition: u32| -> Result<f64, StoreError> {
+        let mut value = |repetition: u32| -> Result<f64, StoreError> {
+            let cell = job.space.in_batch(&cell, job.question.batch_of(repetition));
+            let plan = addresses.plan(job.space, &cell);
             let address = addresses.with_seed(plan, job.question.seed_of(repetition));
             let row = job.store.row(address)?;
             let value = row.and_then(|row| metric(&row, job.metric));
             Ok(value.unwrap_or(f64::NAN))
         };
-        let values = (0..count).map(value).collect::<Result<Vec<f64>, _>>()?;
+        let values = (0..count)
+            .map(&mut value)
+            .collect::<Result<Vec<f64>, _>>()?;
         if let Some(more) = job.question.next(&values) {
             next.extend((count..more).map(|repetition| (number, repetition)));
         }

@@ -22,6 +22,7 @@
 pub mod arrow;
 pub mod asked;
 pub mod execute;
+mod index;
 #[cfg(feature = "parquet")]
 mod parquet;
 pub mod results;

@@ -58,16 +58,18 @@ impl Results<'_> {
             let Some(cell) = self.space.cell(number, self.files, &memory) else {
                 continue;
             };
-            let plan = addresses.plan(self.space, &cell);
             let (mut from, mut to) = (0, self.question.first());
             let mut values = Vec::new();
             while from < to {
                 for repetition in from..to {
                     let seed = self.question.seed_of(repetition);
+                    let batch = self.question.batch_of(repetition);
+                    let cell = self.space.in_batch(&cell, batch);
+                    let plan = addresses.plan(self.space, &cell);
                     let one = Repetition {
                         cell: &cell,
                         number: repetition,
-                        batch: repetition / self.question.repeat,
+                        batch,
                         seed,
                         address: addresses.with_seed(plan, seed),
                     };
@@ -104,15 +106,16 @@ impl Results<'_> {
         let mut grid = Grid {
             metric: column.name.to_owned(),
             scales: scales.collect(),
-            arms: Vec::new(),
+            arms: Vec::with_capacity(self.store.len().min(self.space.count() as usize)),
         };
         let mut last = None;
         let missing = self.each(|one, row| -> Result<(), StoreError> {
             if last != Some(one.cell.number) {
                 last = Some(one.cell.number);
                 grid.arms.push(Arm {
+                    cell: one.cell.number,
                     levels: one.cell.levels.clone(),
-                    values: Vec::new(),
+                    values: Vec::with_capacity(self.question.first() as usize),
                     failures: 0,
                 });
             }

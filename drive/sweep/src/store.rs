@@ -12,7 +12,6 @@
 //! cell runs again. Nothing that is stored is ever changed. Lines reach the disk within
 //! [`SYNC`]: that is what a power cut can lose in addition to running cells.
 
-use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -21,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use gigatcp_design::address::{Address, digest};
 
+use crate::index::{Index, MAX_SEGMENTS, Place};
 use crate::rows::{CellRow, Detail};
 
 /// First words of a segment; the number is that of the schema.
@@ -86,36 +86,31 @@ pub struct Flaws {
     pub cut: u64,
 }
 
-/// Where a row is.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    segment: u32,
-    length: u32,
-    offset: u64,
-    detail: u8,
-}
-
 /// Rows by address.
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
-    index: RwLock<Index>,
+    held: RwLock<Held>,
     flaws: Flaws,
     writer: Mutex<Option<Writer>>,
 }
 
+/// The segments that there are, and where in them each row is.
 #[derive(Debug, Default)]
-struct Index {
+struct Held {
     segments: Vec<Arc<(PathBuf, File)>>,
-    places: HashMap<Address, Place>,
+    index: Index,
 }
 
-impl Index {
-    /// The same cell with the same detail has the same row: the first is kept.
-    fn put(&mut self, address: Address, place: Place) {
-        let known = self.places.entry(address).or_insert(place);
-        if known.detail & place.detail != place.detail {
-            *known = place;
+impl Held {
+    /// The number of the next segment.
+    fn next(&self, path: &Path) -> Result<u32, StoreError> {
+        match self.segments.len() {
+            count if count < MAX_SEGMENTS => Ok(count as u32),
+            _ => Err(StoreError::Row {
+                path: path.to_owned(),
+                why: format!("{MAX_SEGMENTS} segments are the most"),
+            }),
         }
     }
 }
@@ -137,7 +132,7 @@ impl Store {
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let mut store = Self {
             directory: directory.to_owned(),
-            index: RwLock::default(),
+            held: RwLock::default(),
             flaws: Flaws::default(),
             writer: Mutex::new(None),
         };
@@ -165,8 +160,8 @@ impl Store {
     fn read_segment(&mut self, path: PathBuf) -> Result<(), StoreError> {
         let file = File::open(&path).map_err(io_error("open", &path))?;
         let mut reader = BufReader::with_capacity(1 << 20, &file);
-        let index = self.index.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let segment = index.segments.len() as u32;
+        let held = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let segment = held.next(&path)?;
         let (mut offset, mut line) = (0_u64, Vec::new());
         loop {
             line.clear();
@@ -184,17 +179,16 @@ impl Store {
             } else if let Some((address, detail)) = whole(&line) {
                 let place = Place {
                     segment,
-                    length: line.len() as u32,
                     offset,
                     detail,
                 };
-                index.put(address, place);
+                held.index.put(address, place);
             } else {
                 self.flaws.corrupt.push((path.clone(), offset));
             }
             offset += length as u64;
         }
-        index.segments.push(Arc::new((path, file)));
+        held.segments.push(Arc::new((path, file)));
         Ok(())
     }
 
@@ -204,8 +198,8 @@ impl Store {
         &self.flaws
     }
 
-    fn index(&self) -> std::sync::RwLockReadGuard<'_, Index> {
-        self.index.read().unwrap_or_else(PoisonError::into_inner)
+    fn held(&self) -> std::sync::RwLockReadGuard<'_, Held> {
+        self.held.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn writer(&self) -> MutexGuard<'_, Option<Writer>> {
@@ -215,7 +209,7 @@ impl Store {
     /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.index().places.len()
+        self.held().index.len()
     }
 
     /// Whether there are no rows.
@@ -227,8 +221,7 @@ impl Store {
     /// Whether there is a row with this detail.
     #[must_use]
     pub fn has(&self, address: Address, detail: Detail) -> bool {
-        let index = self.index();
-        let place = index.places.get(&address);
+        let place = self.held().index.find(address);
         place.is_some_and(|place| detail.is_in(place.detail))
     }
 
@@ -237,21 +230,26 @@ impl Store {
     /// # Errors
     /// When it cannot be read.
     pub fn row(&self, address: Address) -> Result<Option<CellRow>, StoreError> {
-        let index = self.index();
-        let Some(place) = index.places.get(&address).copied() else {
+        let held = self.held();
+        let Some(place) = held.index.find(address) else {
             return Ok(None);
         };
-        let segment = Arc::clone(&index.segments[place.segment as usize]);
-        drop(index);
+        let segment = Arc::clone(&held.segments[place.segment as usize]);
+        drop(held);
         let (path, file) = &*segment;
-        let mut line = vec![0; place.length as usize];
-        let read = read_at(file, &mut line, place.offset);
-        read.map_err(io_error("read", path))?;
-        let row = serde_json::from_slice(&line[PREFIX..]);
-        row.map(Some).map_err(|error| StoreError::Row {
+        let line = line_at(file, place.offset).map_err(io_error("read", path))?;
+        let unreadable = |why: String| StoreError::Row {
             path: path.clone(),
-            why: error.to_string(),
-        })
+            why,
+        };
+        match whole(&line) {
+            Some((own, _)) if own == address => {
+                let row = serde_json::from_slice(&line[PREFIX..]);
+                row.map(Some).map_err(|error| unreadable(error.to_string()))
+            }
+            Some(_) => Ok(None),
+            None => Err(unreadable("its checksum is wrong".to_owned())),
+        }
     }
 
     /// Makes a segment for rows to come.
@@ -261,7 +259,7 @@ impl Store {
     pub fn begin(&self) -> Result<(), StoreError> {
         let directory = &self.directory;
         fs::create_dir_all(directory).map_err(io_error("create the directory", directory))?;
-        let mut number = self.index().segments.len();
+        let mut number = self.held().segments.len();
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
         let (path, mut file) = loop {
@@ -276,11 +274,12 @@ impl Store {
         let written = file.write_all(header.as_bytes());
         written.map_err(io_error("write", &path))?;
         let segment = Arc::new((path, file));
-        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
-        index.segments.push(Arc::clone(&segment));
+        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        let number = held.next(&segment.0)?;
+        held.segments.push(Arc::clone(&segment));
         *self.writer() = Some(Writer {
             segment,
-            number: index.segments.len() as u32 - 1,
+            number,
             offset: header.len() as u64,
             synced: Instant::now(),
         });
@@ -337,13 +336,12 @@ impl Store {
         written.and(synced).map_err(io_error("write", path))?;
         let place = Place {
             segment: writer.number,
-            length: line.len() as u32 - 1,
             offset: writer.offset,
             detail,
         };
         writer.offset += line.len() as u64;
-        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
-        index.put(address, place);
+        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        held.index.put(address, place);
         Ok(())
     }
 
@@ -401,13 +399,39 @@ fn whole(line: &[u8]) -> Option<(Address, u8)> {
         return None;
     }
     let address = u128::from_str_radix(hex(17..49)?, 16).ok()?;
-    let detail = line.get(50)?.checked_sub(b'0')?;
+    let detail = line.get(50)?.checked_sub(b'0').filter(|digit| *digit < 4)?;
     Some((address, detail))
 }
-/// Fills a buffer from a place of a file, which several threads may read.
+
+/// Reads the line at a place of a file, which several threads may read, without its end.
+fn line_at(file: &File, offset: u64) -> io::Result<Vec<u8>> {
+    let (mut line, mut length) = (vec![0; 1024], 0);
+    loop {
+        let read = match read_at(file, &mut line[length..], offset + length as u64) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        let end = line[length..length + read]
+            .iter()
+            .position(|byte| *byte == b'\n');
+        if let Some(end) = end {
+            line.truncate(length + end);
+            return Ok(line);
+        }
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        length += read;
+        if length == line.len() {
+            line.resize(2 * length, 0);
+        }
+    }
+}
+
+/// Reads some bytes at a place of a file.
 #[cfg(unix)]
-fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, bytes, offset)
 }
 
 /// Writes at a place of a file.
@@ -416,16 +440,10 @@ fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
 }
 
-/// Fills a buffer from a place of a file, which several threads may read.
+/// Reads some bytes at a place of a file.
 #[cfg(windows)]
-fn read_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match std::os::windows::fs::FileExt::seek_read(file, bytes, offset)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            read => (bytes, offset) = (&mut bytes[read..], offset + read as u64),
-        }
-    }
-    Ok(())
+fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, bytes, offset)
 }
 
 /// Writes at a place of a file.

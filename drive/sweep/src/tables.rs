@@ -153,7 +153,13 @@ impl Results<'_> {
             meaning: "level of the factor; empty where it does not vary",
             kind: Kind::Text,
         });
-        let keys = KEYS.into_iter().chain(factors);
+        let drawn = self.space.draws().map(|key| Field {
+            name: key.to_owned().into(),
+            unit: "",
+            meaning: "value that the batch drew",
+            kind: Kind::Text,
+        });
+        let keys = KEYS.into_iter().chain(factors).chain(drawn);
         keys.chain(table.columns()).collect()
     }
 
@@ -261,7 +267,9 @@ fn keys(results: &Results<'_>, one: &Repetition<'_>) -> Vec<Value> {
         Some(level) => Value::Text(factor.levels[*level as usize].label.clone()),
         None => Value::Missing,
     });
-    numbers.chain(labels).collect()
+    let drawn = results.space.drawn(one.batch);
+    let drawn = drawn.map(|(_, value)| Value::Text(value));
+    numbers.chain(labels).chain(drawn).collect()
 }
 
 fn file_name(table: &str) -> String {

@@ -55,6 +55,8 @@ impl Worker {
             let Some(cell) = self.space.cell(*number, &self.asked, &memory) else {
                 continue;
             };
+            let batch = self.question.batch_of(*repetition);
+            let cell = self.space.in_batch(&cell, batch);
             let seed = self.question.seed_of(*repetition);
             let plan = addresses.plan(&self.space, &cell);
             let seeded = (*repetition, seed);

@@ -384,9 +384,12 @@ fn rows_of_a_worker_are_those_of_the_sweep_and_a_changed_one_is_not_taken() {
     run(here.path(), &asked, 2);
     let sweep = Sweep::open(elsewhere.path(), asked.clone()).unwrap();
     let job = sweep.job(1);
-    let first = Round::first(&job);
-    let units = first.pending(&job).unwrap();
+    let (mut first, progress) = (Round::first(&job), Progress::default());
+    let mut units = first.pending(&job, 7, &progress);
+    assert_eq!(units.len(), 7);
+    units.extend(first.pending(&job, 100, &progress));
     assert_eq!(units.len(), 24);
+    assert!(first.pending(&job, 1, &progress).is_empty());
     assert!(Worker::new(asked.clone(), "another").is_err());
     let worker = Worker::new(asked.clone(), "test").unwrap();
     sweep.begin().unwrap();
@@ -400,9 +403,44 @@ fn rows_of_a_worker_are_those_of_the_sweep_and_a_changed_one_is_not_taken() {
         assert_eq!(sweep.store().absorb(&rows).unwrap() as usize, bundle.len());
     }
     sweep.store().finish().unwrap();
-    assert!(first.pending(&job).unwrap().is_empty());
+    let mut again = Round::first(&job);
+    assert!(again.pending(&job, 1, &progress).is_empty());
+    assert_eq!(progress.known.load(Ordering::Relaxed), 24);
     assert!(first.next(&job).unwrap().is_none());
     assert_eq!(sweep.write_tables().unwrap(), 0);
+    assert_eq!(
+        tables(elsewhere.path(), &asked),
+        tables(here.path(), &asked)
+    );
+}
+
+#[test]
+fn what_a_batch_draws_is_the_same_in_all_its_cells_and_wherever_they_run() {
+    let [here, elsewhere] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let asked = asked(PLAN, &["flow.bytes=20 kB,40 kB"], |section| {
+        section.draw = vec!["path.rtt=1 ms..9 ms".to_owned()];
+        section.batches = Some(3);
+        section.repeat = Some(2);
+    });
+    assert_eq!(run(here.path(), &asked, 2), (0, 12, 0));
+    assert_eq!(run(here.path(), &asked, 1), (12, 0, 0));
+    let hashes = hashes(here.path(), &asked);
+    let rtts: Vec<&String> = hashes.iter().map(|(changes, ..)| &changes[1]).collect();
+    assert_eq!(rtts[..6], rtts[6..], "one draw for both cells");
+    assert!(rtts[0] == rtts[1] && rtts[1] != rtts[2] && rtts[3] != rtts[4]);
+    for (overrides, seed, hash) in &hashes {
+        let mut job = gigatcp_run::Job::of(parse("p", PLAN.as_bytes(), overrides).unwrap());
+        job.seed = *seed;
+        assert_eq!(&job.records().unwrap()[0].event_hash, hash);
+    }
+    let sweep = Sweep::open(elsewhere.path(), asked.clone()).unwrap();
+    let units = Round::first(&sweep.job(1)).pending(&sweep.job(1), 100, &Progress::default());
+    sweep.begin().unwrap();
+    let worker = Worker::new(asked.clone(), "test").unwrap();
+    let rows = worker.run(&units, &AtomicBool::new(false));
+    assert_eq!(sweep.store().absorb(&rows).unwrap(), 12);
+    sweep.store().finish().unwrap();
+    sweep.write_tables().unwrap();
     assert_eq!(
         tables(elsewhere.path(), &asked),
         tables(here.path(), &asked)

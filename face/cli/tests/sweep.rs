@@ -95,6 +95,27 @@ fn a_command_of_the_page_runs_its_cell_alone() {
     let run: serde_json::Value = serde_json::from_str(&run).unwrap();
     let goodput = &run["series"][0]["flows"][0]["goodput_bps"];
     assert_eq!(goodput, &json["cells"][0]["values"][0]);
+
+    let show = |words: &[&str]| {
+        gigatcp(
+            directory.path(),
+            &[&["show", "runs/short-sweep"], words].concat(),
+        )
+    };
+    assert!(page.contains(" --cell \""), "a mark has a command");
+    let (status, run, said) = show(&["--cell", "1", "--json"]);
+    assert_eq!(status, 0, "{said}");
+    let run: serde_json::Value = serde_json::from_str(&run).unwrap();
+    let goodput = &run["series"][0]["flows"][0]["goodput_bps"];
+    assert_eq!(goodput, &json["cells"][1]["values"][0]);
+    let (status, _, said) = show(&["--cell", "2"]);
+    assert_eq!(status, 2);
+    assert!(
+        said.contains("no cell 2") && said.contains("from 0 to 1"),
+        "{said}"
+    );
+    assert_eq!(show(&["--svg", "figures"]).0, 0);
+    assert!(directory.path().join("figures/lines.svg").exists());
 }
 
 #[test]
@@ -170,15 +191,15 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    // Once a row is stored, the first lines of the program have long run.
+    let rows = directory.path().join("runs/short-sweep/cells/000000.rows");
+    let is_begun = || std::fs::metadata(&rows).is_ok_and(|about| about.len() > 100);
+    while !is_begun() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let id = child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &id])
-            .status()
-            .unwrap()
-            .success()
-    );
+    let killed = Command::new("kill").args(["-INT", &id]).status();
+    assert!(killed.unwrap().success());
     let status = child.wait().unwrap();
     // A fast machine may have been through.
     assert!([Some(130), Some(0)].contains(&status.code()), "{status}");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gigatcp_design::address::digest;
 use gigatcp_design::question::Design;
@@ -25,8 +25,16 @@ use crate::wait::released;
 #[pyclass(frozen, module = "gigatcp")]
 pub struct Sweep {
     stored: Stored,
-    round: Mutex<Option<Round>>,
+    rounds: Mutex<Rounds>,
     done: Progress,
+}
+
+/// The progress of an executor.
+#[derive(Default)]
+struct Rounds {
+    round: Option<Round>,
+    /// True once there is a segment for its rows.
+    has_begun: bool,
 }
 
 fn refused(py: Python<'_>, refused: Refused) -> PyErr {
@@ -53,7 +61,7 @@ fn unwritable(error: &StoreError) -> PyErr {
 #[pymethods]
 impl Sweep {
     #[new]
-    #[pyo3(signature = (plan, version, out, *, over, exclude, ablate, design, order, repeat, batches, metric, until, most, seed, series, keep))]
+    #[pyo3(signature = (plan, version, out, *, over, exclude, ablate, design, order, repeat, batches, draw, metric, until, most, seed, series, keep))]
     #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
     fn new(
         plan: &Bound<'_, PyAny>,
@@ -66,6 +74,7 @@ impl Sweep {
         order: Option<String>,
         repeat: Option<u32>,
         batches: Option<u32>,
+        draw: Vec<String>,
         metric: Option<String>,
         until: Option<f64>,
         most: Option<u32>,
@@ -91,6 +100,7 @@ impl Sweep {
             order,
             repeat,
             batches,
+            draw,
             metric,
             until,
             most,
@@ -110,7 +120,7 @@ impl Sweep {
         let stored = Stored::open(&base, asked).map_err(|error| unreadable(py, error))?;
         Ok(Self {
             stored,
-            round: Mutex::new(None),
+            rounds: Mutex::default(),
             done: Progress::default(),
         })
     }
@@ -129,15 +139,17 @@ impl Sweep {
         serde_json::to_string(self.stored.asked()).unwrap_or_default()
     }
 
-    /// Begins to take rows from workers.
-    fn begin(&self) -> PyResult<()> {
-        self.stored.begin().map_err(|error| unwritable(&error))
+    /// Returns up to `most` repetitions to run next, number of the cell and repetition; none
+    /// when those of this round are handed out.
+    fn pending(&self, py: Python<'_>, most: usize) -> PyResult<Vec<(u64, u32)>> {
+        let next = released(py, &Vec::new(), |_| self.hand_out(most))?;
+        next.map_err(|error| unwritable(&error))
     }
 
-    /// Returns what is to run next: number of the cell and repetition; empty when all is done.
-    fn pending(&self, py: Python<'_>) -> PyResult<Vec<(u64, u32)>> {
-        let next = released(py, &Vec::new(), |_| self.next_round())?;
-        next.map_err(|error| unwritable(&error))
+    /// Begins the next round, once all rows of the last are there; false if none is needed.
+    fn advance(&self, py: Python<'_>) -> PyResult<bool> {
+        let has_next = released(py, &Vec::new(), |_| self.next_round())?;
+        has_next.map_err(|error| unwritable(&error))
     }
 
     /// Stores the rows that a worker made, and returns how many they are.
@@ -210,24 +222,32 @@ impl Sweep {
 }
 
 impl Sweep {
-    /// The repetitions of the next round that has any to run.
-    fn next_round(&self) -> Result<Vec<(u64, u32)>, StoreError> {
-        let job = self.stored.job(1);
-        let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            let next = match round.take() {
-                None => Some(Round::first(&job)),
-                Some(last) => last.next(&job)?,
-            };
-            let Some(next) = next else {
-                return Ok(Vec::new());
-            };
-            let pending = next.pending(&job)?;
-            *round = Some(next);
-            if !pending.is_empty() {
-                return Ok(pending);
-            }
+    /// Repetitions of this round; the first ones begin a segment for their rows.
+    fn hand_out(&self, most: usize) -> Result<Vec<(u64, u32)>, StoreError> {
+        let mut rounds = self.rounds();
+        let Some(round) = &mut rounds.round else {
+            return Ok(Vec::new());
+        };
+        let pending = round.pending(&self.stored.job(1), most, &self.done);
+        if !pending.is_empty() && !rounds.has_begun {
+            self.stored.begin()?;
+            rounds.has_begun = true;
         }
+        Ok(pending)
+    }
+
+    fn next_round(&self) -> Result<bool, StoreError> {
+        let job = self.stored.job(1);
+        let mut rounds = self.rounds();
+        rounds.round = match rounds.round.take() {
+            None => Some(Round::first(&job)),
+            Some(last) => last.next(&job)?,
+        };
+        Ok(rounds.round.is_some())
+    }
+
+    fn rounds(&self) -> MutexGuard<'_, Rounds> {
+        self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

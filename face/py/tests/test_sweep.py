@@ -143,7 +143,16 @@ def native(small: Plan, out: Path, repeat: int = REPEAT) -> Any:
     none = dict.fromkeys(["design", "order", "batches", "metric", "until", "most", "seed", "series"])
     over = [f"{key}={','.join(levels)}" for key, levels in OVER.items()]
     return gigatcp._native.Sweep(
-        small, _sweep.version(), out, over=over, exclude=[], ablate=[], keep=[], repeat=repeat, **none
+        small,
+        _sweep.version(),
+        out,
+        over=over,
+        exclude=[],
+        ablate=[],
+        draw=[],
+        keep=[],
+        repeat=repeat,
+        **none,
     )
 
 
@@ -210,10 +219,10 @@ def test_a_worker_of_another_build_is_refused(small: Plan, tmp_path: Path) -> No
 
 def test_a_row_that_was_spoilt_on_its_way_is_not_stored(small: Plan, tmp_path: Path) -> None:
     sweep = native(small, tmp_path)
-    units = sweep.pending()[:2]
+    assert sweep.advance()
+    units = sweep.pending(2)
     rows = gigatcp._native.run_bundle(sweep.question, _sweep.version(), units)
     first, second = rows.splitlines(keepends=True)
-    sweep.begin()
     assert sweep.absorb(first + second.replace('"packets":', '"packetz":')) == 1
     assert sweep.absorb(second[:-1]) == 0
     sweep.finish()

@@ -39,6 +39,8 @@ pub struct SweepReport<'a> {
     pub missing: u64,
     /// Repetitions of a batch, and batches.
     pub batches: (u32, u32),
+    /// Draws of each batch; empty if there are none.
+    pub draws: &'a [String],
 }
 
 /// Which table to print.
@@ -363,7 +365,10 @@ impl SweepReport<'_> {
             return String::new();
         }
         let scale = self.scale();
-        let mut text = format!("\n{batches} batches: standard deviation within and between\n");
+        let mut text = format!(
+            "\n{batches} batches of {repeat}: mean of the batches, standard deviation within \
+             and between, and the share of the variance that is between\n"
+        );
         let mut lines = Vec::new();
         for arm in &self.grid.arms {
             let values: Vec<&[f64]> = arm.values.chunks(repeat as usize).collect();
@@ -375,9 +380,26 @@ impl SweepReport<'_> {
             let name = labels.collect::<Vec<_>>().join(", ");
             let within = format!("within {}", scale.number(found.within.sqrt()));
             let between = format!("between {}", scale.number(found.between.sqrt()));
-            lines.push(vec![name, within, between, probability(found.p)]);
+            let share = percent(found.between / (found.between + found.within));
+            // Runs of a batch are not independent of one another: the interval is over batches.
+            let means: Vec<f64> = values
+                .iter()
+                .filter_map(|batch| statistics::mean(batch))
+                .collect();
+            let mean = Summary::of(&means).map_or(String::new(), |one| with_interval(&one, scale));
+            lines.push(vec![
+                name,
+                mean,
+                within,
+                between,
+                share,
+                probability(found.p),
+            ]);
         }
         text.push_str(&aligned(&lines[..lines.len().min(MOST_ROWS)], 1));
+        let draws = self.draws.iter().enumerate().take(MOST_ROWS);
+        let draws = draws.map(|(batch, drawn)| vec![format!("batch {batch}"), drawn.clone()]);
+        text.push_str(&aligned(&draws.collect::<Vec<_>>(), 2));
         text
     }
 }

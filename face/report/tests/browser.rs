@@ -13,9 +13,11 @@ use std::sync::LazyLock;
 
 use connection::eventful;
 use driver::Browser;
+use gigatcp_design::grid;
 use gigatcp_report::graph::{
     Graph, GraphBuilder, PAGE_BUDGET, Page, Plotted, Point, Said, Span, What,
 };
+use gigatcp_report::sweep::{SweepReport, View as SweepView};
 use serde_json::Value;
 
 fn browser() -> Option<Browser> {
@@ -475,5 +477,73 @@ fn series_too_short_for_a_graph_are_named_and_very_different_ones_get_axes_that_
     assert_eq!(
         script("document.getElementById('graphs').offsetParent === null"),
         true
+    );
+}
+
+/// The page of a sweep over three RTTs and two controls.
+fn sweep_page() -> PathBuf {
+    let scale = |name: &str, labels: &[&str]| grid::Scale {
+        name: name.into(),
+        labels: labels.iter().map(|label| (*label).into()).collect(),
+    };
+    let arms = (0..6_u32).map(|cell| grid::Arm {
+        cell: cell.into(),
+        levels: vec![Some(cell / 2), Some(cell % 2)],
+        values: vec![f64::from(90 - 10 * cell) * 1e6],
+        failures: 0,
+    });
+    let grid = grid::Grid {
+        metric: "goodput_bps".into(),
+        scales: vec![
+            scale("path.rtt", &["10 ms", "20 ms", "40 ms"]),
+            scale("flow.congestion_control", &["cubic", "reno"]),
+        ],
+        arms: arms.collect(),
+    };
+    let report = SweepReport {
+        name: "two",
+        title: "Two controls",
+        grid: &grid,
+        unit: "bit/s",
+        meaning: "goodput",
+        missing: 0,
+        batches: (1, 1),
+        draws: &[],
+    };
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("sweep.html");
+    let one = "gigatcp show runs/two --cell";
+    fs::write(&file, report.page(&SweepView::default(), "", one, &[])).unwrap();
+    file
+}
+
+#[test]
+fn a_mark_of_a_sweep_gives_the_command_of_its_cell_by_mouse_and_by_keys() {
+    let Some(browser) = browser() else { return };
+    browser.open(&sweep_page(), "");
+    let place = browser.script(
+        "const box = document.querySelector('circle[data-cell=\"3\"]').getBoundingClientRect(); \
+         return [box.x + box.width / 2, box.y + box.height / 2]",
+    );
+    browser.click(place[0].as_f64().unwrap(), place[1].as_f64().unwrap());
+    let said = browser.text("cell");
+    assert!(
+        said.contains("60.00 Mbit/s") && said.contains("gigatcp show runs/two --cell 3"),
+        "{said}"
+    );
+    // Each plot is one stop of Tab; End and Left walk its tiles, row by row.
+    let stops = browser
+        .script("return [...document.querySelectorAll('figure svg')].map((plot) => plot.tabIndex)");
+    assert_eq!(stops, serde_json::json!([0, 0]));
+    browser.script("document.querySelector('#heat svg').focus()");
+    for (key, cell) in [("\u{e010}", 5), ("\u{e012}", 3), ("\u{e011}", 0)] {
+        browser.keys(key);
+        let said = browser.text("cell");
+        assert!(said.contains(&format!("runs/two --cell {cell}")), "{said}");
+    }
+    browser.script("document.querySelector('#cell button').click()");
+    let selected = browser.script("return getSelection().toString()");
+    assert_eq!(
+        selected,
+        serde_json::json!("gigatcp show runs/two --cell 0")
     );
 }

@@ -20,6 +20,7 @@ fn grid() -> Grid {
             let base = 90.0 - loss - 10.0 * f64::from(control);
             let values = (0..4).map(|seed| (base + f64::from(seed)) * 1e6);
             arms.push(Arm {
+                cell: arms.len() as u64,
                 levels: vec![Some(rtt), Some(control)],
                 values: values.collect(),
                 failures: 0,
@@ -45,6 +46,7 @@ fn report(grid: &Grid) -> SweepReport<'_> {
         meaning: "sum of the goodput of all flows",
         missing: 0,
         batches: (4, 1),
+        draws: &[],
     }
 }
 
@@ -152,15 +154,24 @@ fn plots_show_every_mean_and_a_page_needs_no_network() {
             );
         }
         assert!(plot.file.starts_with("<svg xmlns=") && plot.file.ends_with("</svg>\n"));
+        assert!(!plot.file.contains("var("), "{}", plot.name);
     }
     let cell = CellLine {
+        number: 0,
         name: "path.rtt 10 ms".to_owned(),
         command: "gigatcp run two --set 'path.rtt=10 ms'".to_owned(),
     };
-    let page = report.page(&View::default(), "gigatcp sweep two.toml", &[cell]);
+    let one = "gigatcp show runs/two --cell";
+    let page = report.page(&View::default(), "gigatcp sweep two.toml", one, &[cell]);
     assert!(page.contains("&lt;reno&gt;") && !page.contains("<reno>"));
     assert!(!page.contains("http://") && !page.contains("https://"));
     assert!(page.contains("gigatcp run two --set &#39;path.rtt=10 ms&#39;"));
+    assert!(page.contains("data-command=\"gigatcp show runs/two --cell \""));
+    // Every mean is a dot and a tile, and each of them a cell.
+    for cell in 0..6 {
+        let mark = format!("data-cell=\"{cell}\" data-cells=\"1\"");
+        assert_eq!(page.matches(&mark).count(), 2, "{mark}");
+    }
 }
 
 /// Goodput of 3 RTTs, 3 rates and 2 controls: a quadratic in RTT and rate.
@@ -171,6 +182,7 @@ fn wide_grid() -> Grid {
             for control in 0..2 {
                 let value = 50.0 + 20.0 * a - 5.0 * b + 3.0 * a * b;
                 arms.push(Arm {
+                    cell: arms.len() as u64,
                     levels: vec![Some(rtt), Some(rate), Some(control)],
                     values: vec![value * 1e6],
                     failures: 0,
@@ -216,4 +228,51 @@ fn three_factors_have_parallel_coordinates_and_numbers_a_response_surface() {
             .iter()
             .all(|plot| plot.name != "parallel")
     );
+}
+
+#[test]
+fn a_surface_below_zero_is_drawn_at_zero_and_no_caption_depends_on_the_color_scheme() {
+    let mut grid = wide_grid();
+    for arm in &mut grid.arms {
+        let is_corner = arm.levels[..2] == [Some(0), Some(0)];
+        arm.values = vec![if is_corner { 90e6 } else { 0.0 }];
+    }
+    let plots = report(&grid).plots();
+    let surface = plots.iter().find(|plot| plot.name == "surface").unwrap();
+    assert!(
+        surface.caption.contains("faint 0 to solid") && surface.caption.contains("below zero ("),
+        "{}",
+        surface.caption
+    );
+    assert!(!surface.file.contains(": -"));
+    for plot in &plots {
+        for word in ["light", "dark"] {
+            assert!(!plot.caption.contains(word), "{}", plot.caption);
+        }
+    }
+}
+
+#[test]
+fn batches_have_their_variances_and_what_each_drew() {
+    let mut grid = grid();
+    grid.arms.truncate(1);
+    // Two batches of two: within 2, between (200 - 2) / 2.
+    grid.arms[0].values = [100.0, 102.0, 114.0, 116.0]
+        .map(|value| value * 1e6)
+        .to_vec();
+    let draws = ["k=1 us", "k=2 us"].map(str::to_owned);
+    let report = SweepReport {
+        batches: (2, 2),
+        draws: &draws,
+        ..report(&grid)
+    };
+    let text = report.text(&View::default());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in [
+        "2 batches of 2: mean of the batches, standard deviation within and between",
+        "108.0 ± 88.9 within 1.414 between 9.849 98.0 % p 0.010",
+        "batch 0 k=1 us batch 1 k=2 us",
+    ] {
+        assert!(text.contains(said), "{said} is not in\n{text}");
+    }
 }

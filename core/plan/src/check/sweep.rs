@@ -14,6 +14,7 @@ pub(super) fn sweep(plan: &Reader) -> Option<Sweep> {
     let value = plan.value("sweep")?;
     let reader = Reader::of_value(&keys::SWEEP, value, plan.findings())?;
     check(&reader, "over", |text| Axis::read(text).map(|_| ()));
+    check(&reader, "draw", |text| Axis::read(text).map(|_| ()));
     check(&reader, "exclude", |text| {
         Condition::read_all(text, 0).map(|_| ())
     });
@@ -25,6 +26,7 @@ pub(super) fn sweep(plan: &Reader) -> Option<Sweep> {
         order: order(&reader).map(Into::into),
         repeat: reader.count("repeat"),
         batches: reader.count("batches"),
+        draw: reader.texts("draw"),
         metric: reader.text("metric"),
         until: reader.probability("until").map(|share| share.as_f64()),
         most: reader.count("most"),

@@ -557,6 +557,8 @@ pub const SWEEP: KeyTable = KeyTable {
             Kind::OneOf(&["random", "written"]), Is("random, by the seed");
         repeat = "20", "repetitions of each cell; repetition k has the same seed in every cell":
             Kind::Whole(1, 1_000_000), Is("the plan's");
+        draw = r#"["sender.cpu.per_packet_sent = 148 us..161 us"]"#, "what each batch draws once, the same in all cells (needs batches): KEY=FROM..TO, or one of KEY=LEVELS":
+            Kind::Texts, Is("none");
         batches = "5", "batches of repetitions, each with seeds of its own":
             Kind::Whole(1, 10_000), Is("1");
         metric = r#""goodput_bps""#, "column of cells that tables and `until` are about":

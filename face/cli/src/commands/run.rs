@@ -130,6 +130,32 @@ pub(crate) struct Arguments {
     jobs: Option<usize>,
 }
 
+impl Arguments {
+    /// One run of a plan with changes, as if it had been typed.
+    pub(crate) fn of_cell(
+        plan: PathBuf,
+        (series, overrides): (Vec<String>, Vec<String>),
+        seed: u64,
+        json: bool,
+    ) -> Self {
+        Self {
+            plan,
+            overrides,
+            series,
+            seed: Some(seed),
+            repeat: Some(1),
+            on: On::Virtual,
+            capture: false,
+            why: false,
+            verbose: false,
+            all: false,
+            json,
+            out: PathBuf::from("runs"),
+            jobs: None,
+        }
+    }
+}
+
 /// What a plan runs on.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum On {

@@ -1,8 +1,9 @@
-//! `gigatcp show`: tables, effects and plots of a sweep that was stored.
+//! `gigatcp show`: tables, effects and plots of a sweep that was stored; one of its cells.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use gigatcp_design::Cell;
 use gigatcp_design::grid::Grid;
 use gigatcp_design::space::Memory;
 use gigatcp_report::sweep::SweepReport;
@@ -11,7 +12,7 @@ use gigatcp_sweep::Sweep;
 use serde::Serialize;
 
 use super::run::quoted;
-use super::{Outcome, sweep};
+use super::{Outcome, run as alone, sweep};
 use crate::failure::Failure;
 use crate::{nearest, output};
 
@@ -24,17 +25,25 @@ Show a stored sweep: tables by any axis, effects, plots.
 
 SWEEP is the directory of a plan's sweeps, as in runs/my-sweep, of which the newest question is \
 shown, or the directory of one question in it. Values of axes that are not in the table are pooled. \
-Nothing is run.
+Nothing is run but the cell that `--cell` names.
 
 Behind the table stands what share of the variance of all values each axis explains, each pair of \
 axes together, and repetitions; with the probability of a share this large by chance, and for axes \
-of two levels the effect with its 95 % confidence interval.",
+of two levels the effect with its 95 % confidence interval.
+
+--cell N runs cell N from the plan and seed that the sweep stored, as `gigatcp run` does, and makes its \
+page in runs/. The page of `--plot` shows the number of each cell.
+
+Plots are SVG without style sheets around them. `rsvg-convert --zoom 3 lines.svg > lines.png` makes a PNG for a \
+paper, `rsvg-convert -f pdf` a PDF.",
     after_help = "\
 Examples:
   gigatcp show runs/my-sweep
   gigatcp show runs/my-sweep --by path.rtt --columns flow.congestion_control
   gigatcp show runs/my-sweep --metric retransmitted_segments --compare flow.congestion_control
   gigatcp show runs/my-sweep --plot
+  gigatcp show runs/my-sweep --svg figures
+  gigatcp show runs/my-sweep --cell 17
   gigatcp show runs/my-sweep --json | jq '.cells[].values'"
 )]
 pub(crate) struct Arguments {
@@ -62,11 +71,23 @@ pub(crate) struct Arguments {
     #[arg(long)]
     plot: bool,
 
+    /// Write the plots as SVG into this directory
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+
+    /// Run this cell alone and make its page
+    #[arg(long, value_name = "N")]
+    cell: Option<u64>,
+
+    /// Repetition of the cell [default: 0]
+    #[arg(long, value_name = "K", requires = "cell")]
+    repetition: Option<u32>,
+
     /// Print all rows
     #[arg(long)]
     all: bool,
 
-    /// Print the values as JSON instead of tables
+    /// Print the values as JSON instead of tables; of a cell its run.json
     #[arg(long)]
     json: bool,
 }
@@ -84,6 +105,8 @@ pub(crate) struct View {
     pub(crate) compare: Option<String>,
     /// Whether a page is written.
     pub(crate) plot: bool,
+    /// Directory of the plots as files.
+    pub(crate) svg: Option<PathBuf>,
     /// Whether all rows are printed.
     pub(crate) all: bool,
     /// Whether values are printed as JSON.
@@ -105,12 +128,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     })?;
     let sweep = Sweep::stored(&directory).map_err(sweep::unreadable)?;
     say_flaws(&sweep);
+    if let Some(number) = arguments.cell {
+        return run_cell(&sweep, number, arguments);
+    }
     let view = View {
         metric: arguments.metric.clone(),
         by: arguments.by.clone(),
         columns: arguments.columns.clone(),
         compare: arguments.compare.clone(),
         plot: arguments.plot,
+        svg: arguments.svg.clone(),
         all: arguments.all,
         json: arguments.json,
     };
@@ -133,6 +160,16 @@ pub(crate) fn show(sweep: &Sweep, view: &View, command: &str) -> Result<(), Fail
     if view.json {
         return output::print_json(&json(&grid, column.unit));
     }
+    let batches = match sweep.space().draws().next() {
+        Some(_) => 0..asked.batches,
+        None => 0..0,
+    };
+    let draws = batches.map(|batch| {
+        let drawn = sweep.space().drawn(batch);
+        let drawn = drawn.map(|(key, value)| format!("{key}={value}"));
+        drawn.collect::<Vec<_>>().join("  ")
+    });
+    let draws: Vec<String> = draws.collect();
     let report = SweepReport {
         name: &asked.name,
         title: &asked.title,
@@ -141,6 +178,7 @@ pub(crate) fn show(sweep: &Sweep, view: &View, command: &str) -> Result<(), Fail
         meaning: column.meaning,
         missing,
         batches: (asked.repeat, asked.batches),
+        draws: &draws,
     };
     let rows = view.by.iter().map(|name| factor(&grid, name));
     let table = gigatcp_report::sweep::View {
@@ -161,23 +199,28 @@ pub(crate) fn show(sweep: &Sweep, view: &View, command: &str) -> Result<(), Fail
     let directory = sweep.directory();
     if view.plot {
         let page = directory.join("sweep.html");
-        let plots = report.plots();
-        let files = plots.iter().map(|plot| {
-            (
-                directory.join(format!("{}.svg", plot.name)),
-                plot.file.clone(),
-            )
-        });
-        let html = report.page(&table, command, &cells(sweep));
-        let files = files.chain([(page.clone(), html)]);
-        for (path, text) in files {
-            let written = fs::write(&path, text);
-            written.map_err(|error| Failure::io(&format!("write {}", path.display()), &error))?;
-        }
+        let one = format!(
+            "gigatcp show {} --cell",
+            quoted(&directory.to_string_lossy())
+        );
+        write(&page, &report.page(&table, command, &one, &cells(sweep)))?;
         text.push_str(&format!("\npage in {}", page.display()));
+    }
+    let plots = view.plot.then_some(directory).into_iter();
+    for directory in plots.chain(view.svg.as_deref()) {
+        let made = fs::create_dir_all(directory);
+        made.map_err(|error| Failure::io(&format!("create {}", directory.display()), &error))?;
+        for plot in report.plots() {
+            write(&directory.join(format!("{}.svg", plot.name)), &plot.file)?;
+        }
     }
     text.push_str(&format!("\nstored in {}", directory.display()));
     output::print(&text)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let written = fs::write(path, text);
+    written.map_err(|error| Failure::io(&format!("write {}", path.display()), &error))
 }
 
 /// The factor of a name.
@@ -206,6 +249,7 @@ struct Json<'a> {
 
 #[derive(Serialize)]
 struct JsonCell<'a> {
+    cell: u64,
     levels: Vec<Option<&'a str>>,
     values: Vec<Option<f64>>,
     failures: u32,
@@ -220,6 +264,7 @@ fn json<'a>(grid: &'a Grid, unit: &'a str) -> Json<'a> {
             .iter()
             .map(|value| value.is_finite().then_some(*value));
         JsonCell {
+            cell: arm.cell,
             levels: levels.collect(),
             values: values.collect(),
             failures: arm.failures,
@@ -238,7 +283,42 @@ fn json<'a>(grid: &'a Grid, unit: &'a str) -> Json<'a> {
     }
 }
 
-/// How cells are run alone.
+/// The plan, series, and changes of a cell in a batch.
+fn parts(sweep: &Sweep, cell: &Cell) -> (PathBuf, Vec<String>, Vec<String>) {
+    let (asked, space) = (sweep.asked(), sweep.space());
+    let changes = asked.overrides.iter().cloned().chain(cell.overrides());
+    let series = match space.series().len() > 1 || !asked.series.is_empty() {
+        true => vec![space.template().plan().series[cell.series].name.clone()],
+        false => vec![],
+    };
+    let plan = sweep.directory().join(gigatcp_sweep::asked::PLAN);
+    (plan, series, changes.collect())
+}
+
+/// Runs a repetition of a cell as `gigatcp run` does.
+fn run_cell(sweep: &Sweep, number: u64, arguments: &Arguments) -> Result<Outcome, Failure> {
+    let (asked, space) = (sweep.asked(), sweep.space());
+    let known = (number < space.count()).then(|| space.cell(number, asked, &Memory::default()));
+    let Some(cell) = known.flatten() else {
+        let last = space.count().saturating_sub(1);
+        return Err(Failure::new(format!("the sweep has no cell {number}"))
+            .effect("nothing was run")
+            .hint(format!(
+                "a number from 0 to {last} that is not excluded; the page of `--plot` shows them"
+            )));
+    };
+    if asked.version != sweep::version()? {
+        output::warn("another build of this program ran the sweep: what comes out may differ");
+    }
+    let (question, repetition) = (asked.question(), arguments.repetition.unwrap_or(0));
+    let cell = space.in_batch(&cell, question.batch_of(repetition));
+    let (plan, series, changes) = parts(sweep, &cell);
+    let seed = question.seed_of(repetition);
+    let cell = alone::Arguments::of_cell(plan, (series, changes), seed, arguments.json);
+    alone::run(&cell)
+}
+
+/// Returns the list of the first cells.
 fn cells(sweep: &Sweep) -> Vec<CellLine> {
     let (asked, space, memory) = (sweep.asked(), sweep.space(), Memory::default());
     let cells = (0..space.count()).filter_map(|number| space.cell(number, asked, &memory));
@@ -251,22 +331,19 @@ fn cells(sweep: &Sweep) -> Vec<CellLine> {
                 let label = &factor.levels[(*level)? as usize].label;
                 Some(format!("{} {label}", factor.name))
             });
-        let changes = asked.overrides.iter().cloned().chain(cell.overrides());
-        let changes: String = changes
-            .map(|change| format!(" --set {}", quoted(&change)))
-            .collect();
-        let series = match space.series().len() > 1 || !asked.series.is_empty() {
-            true => format!(
-                " --series {}",
-                space.template().plan().series[cell.series].name
-            ),
-            false => String::new(),
+        let (plan, series, changes) = parts(sweep, &space.in_batch(&cell, 0));
+        let option = |name: &str, values: &[String]| {
+            let values = values
+                .iter()
+                .map(|value| format!(" --{name} {}", quoted(value)));
+            values.collect::<String>()
         };
-        let plan = sweep.directory().join(gigatcp_sweep::asked::PLAN);
-        let plan = quoted(&plan.to_string_lossy());
+        let [plan, seed] = [quoted(&plan.to_string_lossy()), asked.seed.to_string()];
+        let (series, changes) = (option("series", &series), option("set", &changes));
         CellLine {
+            number: cell.number,
             name: labels.collect::<Vec<_>>().join(", "),
-            command: format!("gigatcp run {plan}{series}{changes} --seed {}", asked.seed),
+            command: format!("gigatcp run {plan}{series}{changes} --seed {seed}"),
         }
     });
     lines.collect()

@@ -3,6 +3,8 @@
 //! What was run before is not run again. The question is checked before anything runs, and
 //! every cell is on disk before the first line of a table is printed.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -23,6 +25,9 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::plan_file::PlanFile;
 use crate::{complete, nearest, output, values};
+
+/// Cells whose table is printed unasked: tables and effects hold every value in memory.
+const MOST_SHOWN: u64 = 100_000;
 
 /// What can be typed.
 #[derive(clap::Args, Debug)]
@@ -88,6 +93,11 @@ pub(crate) struct Arguments {
     /// Repetitions of each cell
     #[arg(long, value_name = "N", value_parser = values::repeat, allow_hyphen_values = true)]
     repeat: Option<u32>,
+
+    /// A draw of each batch, the same in all cells: KEY=FROM..TO, or one of KEY=LEVELS. May be
+    /// repeated
+    #[arg(long, value_name = "KEY=LEVELS")]
+    draw: Vec<String>,
 
     /// Batches of repetitions, each with seeds of its own; shows the variance within and between
     #[arg(long, value_name = "N", value_parser = values::repeat, allow_hyphen_values = true)]
@@ -184,7 +194,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         ..show::View::default()
     };
     // What the cells gave is shown even if tables cannot be written.
-    let shown = show::show(&sweep, &view, &command());
+    let shown = match sweep.space().count() {
+        count if count > MOST_SHOWN && !view.all && !view.plot => too_many(&sweep, count),
+        _ => show::show(&sweep, &view, &command()),
+    };
     written?;
     if !tables::IS_PARQUET {
         output::say("tables are compressed CSV: this program was built without Parquet");
@@ -193,6 +206,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Some(signal) if !is_complete => Ok(Outcome::Interrupted(signal)),
         _ => shown.map(|()| Outcome::Done),
     }
+}
+
+/// Says where the rows of a large sweep are.
+fn too_many(sweep: &Sweep, count: u64) -> Result<(), Failure> {
+    let directory = sweep.directory().display();
+    let cells = output::counted(count, "cell");
+    output::print(&format!(
+        "{cells}: `gigatcp show {directory} --by KEY` pools them by an axis\nstored in {directory}"
+    ))
 }
 
 /// What was typed, in the terms of a plan's `[sweep]`.
@@ -205,6 +227,7 @@ fn section(arguments: &Arguments) -> Result<Section, Failure> {
         order: arguments.order.clone(),
         repeat: arguments.repeat,
         batches: arguments.batches,
+        draw: arguments.draw.clone(),
         metric: arguments.metric.clone(),
         until: None,
         most: arguments.most,
@@ -236,11 +259,20 @@ pub(crate) fn column(name: &str) -> Result<&'static Column<CellRow>, Failure> {
 }
 
 /// Version and fingerprint of this program: results of another build are others.
-fn version() -> Result<String, Failure> {
-    let program = std::env::current_exe().and_then(std::fs::read);
-    let program = program.map_err(|error| Failure::io("read this program", &error))?;
-    let hash = digest(&program, 0x7072_6f67) as u64;
+pub(crate) fn version() -> Result<String, Failure> {
+    let hash = std::env::current_exe().and_then(File::open).and_then(hash);
+    let hash = hash.map_err(|error| Failure::io("read this program", &error))?;
     Ok(format!("{}-{hash:016x}", env!("CARGO_PKG_VERSION")))
+}
+
+/// The fingerprint of a file, a megabyte at a time.
+fn hash(mut file: File) -> io::Result<u64> {
+    let (mut chunk, mut hash) = (Vec::new(), 0x7072_6f67);
+    while (&mut file).take(1 << 20).read_to_end(&mut chunk)? > 0 {
+        hash = digest(&chunk, hash) as u64;
+        chunk.clear();
+    }
+    Ok(hash)
 }
 
 fn command() -> String {

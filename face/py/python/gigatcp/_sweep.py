@@ -125,6 +125,7 @@ def sweep(
     design: str | None = None,
     order: str | None = None,
     batches: int | None = None,
+    draw: Sequence[str] = (),
     metric: str | None = None,
     until: float | None = None,
     most: int | None = None,
@@ -152,6 +153,7 @@ def sweep(
         order=order,
         repeat=repeat,
         batches=batches,
+        draw=list(draw),
         metric=metric,
         until=until,
         most=most,
@@ -246,14 +248,10 @@ def run_on(
     """Runs what has no row through an executor."""
     result = SweepResult(native, True, 0, 0)
     pool = _Pool(executor)
-    is_first = True
     try:
-        while units := native.pending():
-            if is_first:
-                native.begin()
-                is_first = False
+        while native.advance():
             left_out = len(result.left_out)
-            _Round(native, pool, task, result).run(units)
+            _Round(native, pool, task, result).run()
             if len(result.left_out) > left_out:
                 # What a later round wants may depend on rows that are not there.
                 break
@@ -266,7 +264,7 @@ def run_on(
             f"{len(result.left_out)} cells were left out: each lost {TRIES} workers",
             stacklevel=3,
         )
-    result.known = len(result.cells) - result.ran
+    result.known = native.counts[0]
     return result
 
 
@@ -287,17 +285,14 @@ class _Round:
         self._seconds = 0.0
         self._done = 0
 
-    def run(self, units: list[Unit]) -> None:
-        place = 0
+    def run(self) -> None:
         try:
             while True:
                 while len(self._flying) < 2 * self._pool.width():
                     if self._again:
                         self._submit(self._again.popleft())
-                    elif place < len(units):
-                        size = self._size()
-                        self._submit(_Bundle(units[place : place + size]))
-                        place += size
+                    elif units := self._native.pending(self._size()):
+                        self._submit(_Bundle(units))
                     else:
                         break
                 if not self._flying:

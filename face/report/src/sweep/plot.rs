@@ -4,7 +4,7 @@ use gigatcp_design::grid::{Pivot, Pooled};
 use gigatcp_design::statistics::Summary;
 use gigatcp_design::surface::Numeric;
 
-use super::svg::{Axis, Svg};
+use super::svg::{Axis, Mark, Svg};
 use super::{Scale, SweepReport};
 
 /// Panels of small multiples at most.
@@ -171,23 +171,27 @@ impl SweepReport<'_> {
         let color = level.unwrap_or(0) as usize;
         let points = cells.iter().filter_map(|(place, cell)| {
             let at = x.at(along.places[(*place)? as usize]);
-            Some((at, *place, cell.summary?))
+            Some((at, *place, cell.summary?, cell.cells))
         });
-        let mut points: Vec<(f64, Option<u32>, Summary)> = points.collect();
+        let mut points: Vec<_> = points.collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let at = |value: f64| y.at(value / scale.factor);
-        let upper = points.iter().map(|(x, _, one)| (*x, at(ends(one).1)));
-        let lower = points.iter().rev().map(|(x, _, one)| (*x, at(ends(one).0)));
+        let upper = points.iter().map(|(x, _, one, _)| (*x, at(ends(one).1)));
+        let lower = points
+            .iter()
+            .rev()
+            .map(|(x, _, one, _)| (*x, at(ends(one).0)));
         svg.band(&upper.chain(lower).collect::<Vec<_>>(), color);
-        let middle = points.iter().map(|(x, _, one)| (*x, at(one.mean)));
+        let middle = points.iter().map(|(x, _, one, _)| (*x, at(one.mean)));
         let middle: Vec<(f64, f64)> = middle.collect();
         svg.path(&middle, color);
-        for ((_, place, one), at) in points.iter().zip(&middle) {
+        for ((_, place, one, cells), at) in points.iter().zip(&middle) {
             let value = super::with_interval(one, scale);
             let label = self.level(along.factor, *place);
             let curve = factor.map_or(String::new(), |factor| self.level(factor, level));
             let title = format!("{label} {curve}: {value} {}", scale.unit);
-            svg.dot(*at, color, &title);
+            let (title, cells) = (title.as_str(), *cells);
+            svg.dot(*at, color, Mark { title, cells });
         }
     }
 
@@ -296,7 +300,13 @@ impl SweepReport<'_> {
                 let name = format!("{row}, {}", self.level(column, *level));
                 if let Some(summary) = &cell.summary {
                     let share = shade.at(summary.mean);
-                    self.tile(&mut svg, (corner, size), share, &name, summary);
+                    self.tile(
+                        &mut svg,
+                        (corner, size),
+                        share,
+                        &name,
+                        (summary, cell.cells),
+                    );
                 }
             }
         }
@@ -313,7 +323,7 @@ impl SweepReport<'_> {
             means.iter().copied().fold(0.0, f64::max),
         );
         let caption = format!(
-            "{}: means, light {} to dark {} {}.",
+            "{}: means, faint {} to solid {} {}.",
             self.grid.metric,
             scale.number(range.0),
             scale.number(range.1),
@@ -329,18 +339,24 @@ impl SweepReport<'_> {
         (corner, size): ((f64, f64), (f64, f64)),
         share: f64,
         name: &str,
-        summary: &Summary,
+        (summary, cells): (&Summary, (u64, usize)),
     ) {
         let scale = self.scale();
         let value = super::with_interval(summary, scale);
         let title = format!("{name}: {value} {}", scale.unit);
-        svg.tile(corner, (size.0 - 1.0, size.1 - 1.0), share, &title);
+        let title = title.as_str();
+        svg.tile(
+            corner,
+            (size.0 - 1.0, size.1 - 1.0),
+            share,
+            Mark { title, cells },
+        );
         if size.0 >= 42.0 && size.1 >= 15.0 {
             let middle = (corner.0 + size.0 / 2.0, corner.1 + size.1 / 2.0 + 4.0);
             let class = if share < 0.55 {
                 "value"
             } else {
-                "value on-dark"
+                "value on-solid"
             };
             let number = scale.number(summary.mean);
             svg.text(middle.0, middle.1, "middle", class, &number);

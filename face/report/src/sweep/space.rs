@@ -5,7 +5,7 @@ use gigatcp_design::surface::{Numeric, Surface};
 
 use super::SweepReport;
 use super::plot::{Plot, plain, plot};
-use super::svg::{Axis, Svg};
+use super::svg::{Axis, Mark, Svg};
 
 /// Lines of parallel coordinates at most.
 const MAX_LINES: usize = 1_000;
@@ -65,7 +65,8 @@ impl SweepReport<'_> {
                 scale.number(mean * scale.factor),
                 scale.unit
             );
-            svg.shaded_path(&line, shade.at(*mean), &title);
+            let (title, cells) = (title.as_str(), (arm.cell, 1));
+            svg.shaded_path(&line, shade.at(*mean), Mark { title, cells });
         }
         for (at, (factor, axis)) in factors.iter().zip(&axes).enumerate() {
             self.upright(&mut svg, *factor, axis, (x(at), top, bottom), at % 2);
@@ -78,7 +79,7 @@ impl SweepReport<'_> {
             svg.text(at + 6.0, value.at(tick) + 4.0, "start", "", &plain(tick));
         }
         let mut caption = format!(
-            "Each line is a cell: its levels and its mean {}, dark where it is large.",
+            "Each line is a cell: its levels and its mean {}, faint where it is small.",
             self.grid.metric
         );
         if left_out > 0 {
@@ -145,10 +146,13 @@ impl SweepReport<'_> {
             (at[0], at[1]) = (coded(column), coded(row));
             surface.at(&at)
         };
-        let all: Vec<f64> = (0..TILES)
+        let fitted: Vec<f64> = (0..TILES)
             .flat_map(|row| (0..TILES).map(move |column| (column, row)))
             .map(|(column, row)| value(column, row))
             .collect();
+        // No column of cells has values below zero.
+        let below = fitted.iter().filter(|value| **value < 0.0).count();
+        let all: Vec<f64> = fitted.iter().map(|value| value.max(0.0)).collect();
         let shade = Axis::new(&all, false, 0.0, 1.0);
         let (left, top, side) = (110.0, 34.0, 440.0);
         let mut svg = Svg::new(left + side + 40.0, top + side + 60.0);
@@ -170,7 +174,9 @@ impl SweepReport<'_> {
                 scale.number(*mean),
                 scale.unit
             );
-            svg.tile(corner, (size + 0.3, size + 0.3), shade.at(*mean), &title);
+            let (title, cells) = (title.as_str(), (0, 0));
+            let mark = Mark { title, cells };
+            svg.tile(corner, (size + 0.3, size + 0.3), shade.at(*mean), mark);
         }
         self.surface_labels(&mut svg, [across, up], (left, top, side));
         let ends = all
@@ -182,14 +188,27 @@ impl SweepReport<'_> {
             2 => String::new(),
             more => format!(" Of {} other factors the middle is shown.", more - 2),
         };
+        let clamped = match below {
+            0 => String::new(),
+            _ => format!(
+                " Where the quadratic is below zero ({:.0} % of the plot), zero is shown.",
+                100.0 * below as f64 / fitted.len() as f64
+            ),
+        };
+        let of = match surface.is_log {
+            true => ["the logarithm of ", "logarithms of the "],
+            false => ["", ""],
+        };
         let caption = format!(
-            "Quadratic response surface of {}: light {} to dark {} {}. It explains {:.0} % of the \
-             variance of the means (R², {} degrees of freedom are left).{rest}",
+            "Quadratic response surface of {}{}: faint {} to solid {} {}. It explains {:.0} % of \
+             the variance of the {}means (R², {} degrees of freedom are left).{clamped}{rest}",
+            of[0],
             self.grid.metric,
             scale.number(ends.0),
             scale.number(ends.1),
             scale.unit,
             100.0 * surface.r_squared,
+            of[1],
             surface.degrees_of_freedom
         );
         Some(plot("surface", caption, &svg))

@@ -11,6 +11,25 @@ pub(super) struct Svg {
     body: String,
 }
 
+/// The cells that a mark of a plot stands for.
+#[derive(Clone, Copy)]
+pub(super) struct Mark<'a> {
+    /// A text that appears over it.
+    pub(super) title: &'a str,
+    /// The first of the cells that it stands for, and how many they are.
+    pub(super) cells: (u64, usize),
+}
+
+impl Mark<'_> {
+    /// The attributes that the page's script reads; none without cells.
+    fn attributes(&self) -> String {
+        match self.cells {
+            (_, 0) => String::new(),
+            (first, count) => format!(" data-cell=\"{first}\" data-cells=\"{count}\""),
+        }
+    }
+}
+
 /// How values become places along an axis.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
@@ -125,12 +144,12 @@ impl Svg {
         );
     }
 
-    /// A line through places, darker by a share, with a text that appears over it.
-    pub(super) fn shaded_path(&mut self, places: &[(f64, f64)], share: f64, title: &str) {
-        let (points, title) = (points(places), html(title));
+    /// A line through places, more solid by a share.
+    pub(super) fn shaded_path(&mut self, places: &[(f64, f64)], share: f64, mark: Mark<'_>) {
+        let (points, title, cells) = (points(places), html(mark.title), mark.attributes());
         let _ = write!(
             self.body,
-            "<polyline points=\"{points}\" class=\"curve cell\" style=\"stroke-opacity:{:.3}\">\
+            "<polyline points=\"{points}\" class=\"curve cell\"{cells} style=\"stroke-opacity:{:.3}\">\
              <title>{title}</title></polyline>",
             0.12 + 0.7 * share.clamp(0.0, 1.0)
         );
@@ -146,23 +165,29 @@ impl Svg {
         );
     }
 
-    /// A dot with a text that appears over it, in a color by number.
-    pub(super) fn dot(&mut self, (x, y): (f64, f64), color: usize, title: &str) {
-        let (color, title) = (color % 8, html(title));
+    /// A dot in a color by number.
+    pub(super) fn dot(&mut self, (x, y): (f64, f64), color: usize, mark: Mark<'_>) {
+        let (color, title, cells) = (color % 8, html(mark.title), mark.attributes());
         let _ = write!(
             self.body,
-            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" style=\"fill:var(--c{color})\">\
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"{cells} style=\"fill:var(--c{color})\">\
              <title>{title}</title></circle>"
         );
     }
 
-    /// A rectangle with a share of the darkest color, and a text that appears over it.
-    pub(super) fn tile(&mut self, (x, y): (f64, f64), (w, h): (f64, f64), share: f64, title: &str) {
-        let title = html(title);
+    /// A rectangle with a share of the most solid color.
+    pub(super) fn tile(
+        &mut self,
+        (x, y): (f64, f64),
+        (w, h): (f64, f64),
+        share: f64,
+        mark: Mark<'_>,
+    ) {
+        let (title, cells) = (html(mark.title), mark.attributes());
         let _ = write!(
             self.body,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" class=\"tile\" \
-             style=\"fill-opacity:{:.3}\"><title>{title}</title></rect>",
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" class=\"tile\"\
+             {cells} style=\"fill-opacity:{:.3}\"><title>{title}</title></rect>",
             0.06 + 0.94 * share.clamp(0.0, 1.0)
         );
     }
@@ -182,24 +207,40 @@ impl Svg {
         let (width, height) = (self.width, self.height);
         let rest = element.strip_prefix("<svg ").unwrap_or(&element);
         let (head, body) = rest.split_once('>').unwrap_or((rest, ""));
-        format!(
+        let file = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             {head}><style>{COLORS}{STYLE}</style>\
+             {head}><style>{STYLE}</style>\
              <rect width=\"100%\" height=\"100%\" style=\"fill:#fff\"/>{body}\n"
-        )
+        );
+        // Programs that make PNG and PDF know no variables.
+        COLORS.iter().fold(file, |file, (name, color)| {
+            file.replace(&format!("var({name})"), color)
+        })
     }
 }
 
 /// The colors of `page.css` for a file that has no page around it.
-const COLORS: &str = "svg{--ink:#16191d;--soft:#545c66;--rule:#d5dae0;--grid:#e8ebef;\
-    --c0:#0072b2;--c1:#c44e00;--c2:#00805c;--c3:#9b3f86;--c4:#1b1e22;--c5:#8f6a00;--c6:#2c93c9;\
-    --c7:#7c1f2f}";
+const COLORS: [(&str, &str); 13] = [
+    ("--ink", "#16191d"),
+    ("--soft", "#545c66"),
+    ("--rule", "#d5dae0"),
+    ("--grid", "#e8ebef"),
+    ("--paper", "#ffffff"),
+    ("--c0", "#0072b2"),
+    ("--c1", "#c44e00"),
+    ("--c2", "#00805c"),
+    ("--c3", "#9b3f86"),
+    ("--c4", "#1b1e22"),
+    ("--c5", "#8f6a00"),
+    ("--c6", "#2c93c9"),
+    ("--c7", "#7c1f2f"),
+];
 
 /// How plots look.
 pub(super) const STYLE: &str = "text{font:12px system-ui,\"Segoe UI\",Arial,sans-serif;\
     fill:var(--soft)}text.head{font-weight:600;fill:var(--ink)}text.value{fill:var(--ink);\
-    font-size:11px}text.on-dark{fill:#fff}.grid{stroke:var(--grid)}.frame{stroke:var(--rule)}.curve{fill:none;\
-    stroke-width:1.8}.cell{stroke:var(--c0);stroke-width:1.2}.cell~text{paint-order:stroke;stroke:var(--paper,#fff);stroke-width:3px}.cell:hover{stroke:var(--c1);stroke-opacity:1!important;stroke-width:2.4}.band{opacity:.18}.tile{fill:var(--c0);stroke:none}";
+    font-size:11px}text.on-solid{fill:var(--paper)}.grid{stroke:var(--grid)}.frame{stroke:var(--rule)}.curve{fill:none;\
+    stroke-width:1.8}.cell{stroke:var(--c0);stroke-width:1.2}.cell~text{paint-order:stroke;stroke:var(--paper);stroke-width:3px}.cell:hover{stroke:var(--c1);stroke-opacity:1!important;stroke-width:2.4}.band{opacity:.18}.tile{fill:var(--c0);stroke:none}";
 
 fn points(places: &[(f64, f64)]) -> String {
     let places = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}"));

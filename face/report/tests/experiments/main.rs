@@ -6,6 +6,7 @@
 //! which the README says it is.
 
 mod backlog;
+mod boots;
 mod bufferbloat;
 mod coexistence;
 mod collapse;

@@ -57,6 +57,7 @@ fn what_a_terminal_shows_of_the_examples() {
     for name in [
         "dumbbell",
         "single-flow",
+        "boots",
         "cost-budget",
         "estimators",
         "questions",
