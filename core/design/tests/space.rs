@@ -340,6 +340,10 @@ fn a_batch_draws_once_for_all_cells_and_only_from_its_range_or_list() {
     assert!((18.5..21.5).contains(&mean), "{mean}");
     assert!(rtts.iter().all(|rtt| (10.0..=30.0).contains(rtt)));
     assert!((75..125).contains(&renos), "{renos}");
+    for end in [10.0..12.0, 28.0..30.0] {
+        let there = rtts.iter().filter(|rtt| end.contains(*rtt)).count();
+        assert!((8..36).contains(&there), "{there} of 20 in {end:?}");
+    }
 
     let refused = |draw: &str, batches| {
         let sweep = Sweep {

@@ -242,3 +242,18 @@ fn high_speed_has_the_path_of_the_slides_and_changes_the_control_alone() {
         }
     }
 }
+
+#[test]
+fn boots_has_the_path_and_hosts_of_shalunov_wan_and_draws_one_cost_a_boot() {
+    let boots = include_str!("../../../experiments/boots/plan.toml");
+    let wan = include_str!("../../../experiments/shalunov-wan/plan.toml");
+    let [boots, wan] =
+        [("boots", boots), ("shalunov-wan", wan)].map(|(name, text)| checked(name, text));
+    let [run, of_2001] = [&boots, &wan].map(|plan| &plan.series[0].scenario);
+    assert_eq!(run.base_rtt(), of_2001.base_rtt());
+    assert_eq!(run.forward, of_2001.forward);
+    assert_eq!(run.sender.profile, of_2001.sender.profile);
+    assert_eq!((run.sender.mtu, run.receiver.mtu), (4470, 4470));
+    let sweep = boots.sweep.expect("a sweep");
+    assert_eq!(sweep.draw, ["sender.cpu.per_packet_sent = 148 us..161 us"]);
+}
