@@ -130,7 +130,9 @@ const PER_SEGMENT: Duration = Duration::from_nanos(12_112);
 
 fn config(local_port: u16, remote_port: u16) -> Config {
     Config {
-        profile: Profile::MODERN.with(|profile| profile.segments.segmentation_offload = false),
+        profile: Profile::MODERN
+            .with(|profile| profile.segments.segmentation_offload = false)
+            .into(),
         local_port,
         remote_port,
         iss: SeqNumber::new(u32::MAX - 1000),

@@ -49,6 +49,7 @@ mod path_mtu;
 mod recovery;
 mod segments;
 mod settings;
+mod shared;
 mod timer;
 
 pub use crate::ecn::{EcnMode, EcnOption};
@@ -70,6 +71,7 @@ pub use path_mtu::PathMtu;
 pub use recovery::Recovery;
 pub use segments::Segments;
 pub use settings::{SETTINGS, Setting, SettingError, SettingValue};
+pub use shared::SharedProfile;
 pub use timer::Timer;
 
 /// A complete choice of switches and constants for one host.

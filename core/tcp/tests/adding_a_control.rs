@@ -205,7 +205,7 @@ const DELAY: Duration = Duration::from_millis(10);
 
 fn host(profile: Profile) -> gigatcp_tcp::Config {
     gigatcp_tcp::Config {
-        profile,
+        profile: profile.into(),
         local_port: 5001,
         remote_port: 5001,
         iss: SeqNumber::new(7),

@@ -74,7 +74,7 @@ impl<P: Payload> Connection<P> {
     /// window scale was settled with the SYN, and what a SYN has offered stays
     /// offered.
     pub(super) fn settle_buffers(&mut self) {
-        let profile = self.profile;
+        let profile = &*self.profile;
         let most = profile.granted_buffer(Bytes::MAX).as_u64();
         let settle = |held: u64, of_route: Option<Bytes>, smss: u32| {
             let octets = match of_route.map(Bytes::as_u64) {
@@ -97,7 +97,7 @@ impl<P: Payload> Connection<P> {
         let held = self.window.buffer();
         let octets = settle(held, profile.buffers.route_receive_buffer, self.smss);
         if octets != held && self.buffers.receive.is_none() {
-            self.window.set_buffer(&profile, Bytes::new(octets));
+            self.window.set_buffer(profile, Bytes::new(octets));
             if !self.active_open {
                 self.offer_first_window();
             }

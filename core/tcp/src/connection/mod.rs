@@ -92,7 +92,7 @@ use crate::eifel::Eifel;
 use crate::frto::Frto;
 use crate::min_rtt::MinRtt;
 use crate::path_mtu::PathMtu;
-use crate::profile::Profile;
+use crate::profile::{Profile, SharedProfile};
 use crate::prr::Prr;
 use crate::rack::Rack;
 use crate::receive_buffer::ReceiveBuffer;
@@ -223,7 +223,7 @@ pub struct Counters {
 /// ```
 #[derive(Debug)]
 pub struct Connection<P> {
-    profile: Profile,
+    profile: SharedProfile,
     local_port: u16,
     remote_port: u16,
     /// What our MSS option says.
@@ -393,12 +393,12 @@ fn first_estimate(profile: &Profile) -> RttEstimator {
 impl<P: Payload> Connection<P> {
     /// A closed connection with everything prepared.
     fn new(now: Instant, config: &Config) -> Self {
-        let profile = config.profile;
+        let profile = &*config.profile;
         let rmss = announced_mss(config);
-        let window = ReceiveWindow::new(&profile, config.receive_buffer, rmss);
+        let window = ReceiveWindow::new(profile, config.receive_buffer, rmss);
         let congestion = first_control(config, rmss);
         Self {
-            profile,
+            profile: config.profile.clone(),
             local_port: config.local_port,
             remote_port: config.remote_port,
             rmss,
@@ -408,7 +408,7 @@ impl<P: Payload> Connection<P> {
             soft_error: None,
             liveness: liveness::Liveness::new(profile.liveness.keepalive, now),
             urgent: urgent::Urgent::new(),
-            patience: user_timeout::UserTimeoutState::new(&profile),
+            patience: user_timeout::UserTimeoutState::new(profile),
             congestion_entry: config.congestion,
             initial_ssthresh: config.initial_ssthresh,
             slow_start: config.slow_start,
@@ -416,8 +416,8 @@ impl<P: Payload> Connection<P> {
             failure: None,
             established_at: None,
             snd: SendSpace::new(config.iss),
-            rcv: first_receive_space(&profile, &window),
-            buffers: buffers::Buffers::new(now, &profile, config.requested_buffers(), rmss),
+            rcv: first_receive_space(profile, &window),
+            buffers: buffers::Buffers::new(now, profile, config.requested_buffers(), rmss),
             send_buffer: first_send_buffer(config),
             receive_buffer: ReceiveBuffer::new(),
             board: Scoreboard::new(),
@@ -428,17 +428,17 @@ impl<P: Payload> Connection<P> {
             frto: Frto::default(),
             eifel: Eifel::default(),
             routers: routers::Routers::new(&*congestion),
-            quick_start: quick_start::QuickStart::new(&profile),
+            quick_start: quick_start::QuickStart::new(profile),
             congestion,
             validation: Validation::new(now),
-            rtt: first_estimate(&profile),
+            rtt: first_estimate(profile),
             min_rtt: MinRtt::new(profile.timer.min_rtt_window),
             ack: DelayedAck::new(),
             window,
-            timestamps: timestamp_clock(&profile, config.timestamp_offset),
+            timestamps: timestamp_clock(profile, config.timestamp_offset),
             sack: profile.recovery.sack,
             scaling: profile.options.window_scaling,
-            ecn: EcnState::new(&profile),
+            ecn: EcnState::new(profile),
             dsack: None,
             syn_due: false,
             syn_answers: false,
