@@ -292,7 +292,7 @@ fn the_engine_runs_it_and_a_lost_segment_costs_an_eighth_of_the_window() {
         }
         assert!(pair.now < Instant::from_nanos(10_000_000_000), "too slow");
     }
-    let counters = *pair.hosts[0].counters();
+    let counters = pair.hosts[0].counters();
     assert_eq!((counters.retransmitted_segments, counters.timeouts), (1, 0));
 
     let mut cwnd = 0;

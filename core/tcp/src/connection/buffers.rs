@@ -4,6 +4,8 @@
 //! `tcp_sndbuf_expand`). A side that requested a size has that size and no
 //! other, as with `SO_RCVBUF` and `SO_SNDBUF`.
 
+use alloc::boxed::Box;
+
 use gigatcp_events::{Event, EventMask};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Payload, Segment};
@@ -32,7 +34,7 @@ pub(super) struct Buffers {
     receive_max: u64,
     pub(super) receive: Option<ReceiveAutotuning>,
     /// What the send queue occupies, where that counts.
-    pub(super) send_memory: Option<SendMemory>,
+    pub(super) send_memory: Option<Box<SendMemory>>,
 }
 
 impl Buffers {
@@ -58,7 +60,7 @@ impl Buffers {
             receive_max: profile.buffers.receive_buffer_max.as_u64(),
             receive: tunes_receive
                 .then(|| ReceiveAutotuning::new(now, window.as_u64(), u64::from(mss))),
-            send_memory: profile.buffers.truesize.then(SendMemory::default),
+            send_memory: profile.buffers.truesize.then(Box::default),
         }
     }
 

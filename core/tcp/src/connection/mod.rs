@@ -53,6 +53,7 @@ mod authenticate;
 mod buffers;
 mod challenge;
 mod config;
+mod counters;
 mod deferral;
 mod ecn;
 mod error;
@@ -108,6 +109,7 @@ use repair::EarlyTimer;
 
 pub use crate::ecn::OptionSeen;
 pub use config::Config;
+pub use counters::Counters;
 pub use ecn::EcnInfo;
 pub use error::{Failure, ReadError, WriteError};
 pub use info::Info;
@@ -120,78 +122,6 @@ pub struct Received<P> {
     pub at: Instant,
     /// The segment.
     pub segment: Segment<P>,
-}
-
-/// Counts since the connection began.
-#[derive(Clone, Copy, Default, Debug)]
-#[non_exhaustive]
-pub struct Counters {
-    /// Wire segments with data sent, retransmissions included.
-    pub data_segments_sent: u64,
-    /// Wire segments retransmitted, all causes (`tcpi_total_retrans`).
-    pub retransmitted_segments: u64,
-    /// Of these, in fast recovery.
-    pub fast_retransmits: u64,
-    /// Of these, after a timeout.
-    pub timeout_retransmits: u64,
-    /// Of these, reported as duplicates by the receiver (D-SACK).
-    pub spurious_retransmits: u64,
-    /// Retransmissions found lost by time.
-    pub lost_retransmissions: u64,
-    /// Tail loss probes sent, new data or not.
-    pub tail_probes: u64,
-    /// Losses that a tail loss probe repaired by itself.
-    pub tail_probe_repairs: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Of these, found spurious by what came back or by timestamps.
-    pub spurious_timeouts: u64,
-    /// Loss events: reductions of cwnd for loss, by fast recovery or the first timeout of
-    /// a series; one per window of data at most (RFC 5348 section 5.2 counts alike).
-    pub loss_events: u64,
-    /// Segments without data sent.
-    pub acks_sent: u64,
-    /// Duplicate acknowledgments received.
-    pub duplicate_acks_received: u64,
-    /// D-SACK blocks received.
-    pub dsacks_received: u64,
-    /// Reductions of cwnd taken back.
-    pub undos: u64,
-    /// Segments taken by header prediction.
-    pub predicted: u64,
-    /// Segments received in all.
-    pub segments_received: u64,
-    /// Window probes sent.
-    pub window_probes: u64,
-    /// Segments dropped by PAWS.
-    pub paws_dropped: u64,
-    /// How often the peer moved its urgent pointer forward.
-    pub urgent_marks: u64,
-    /// Keep-alive probes sent.
-    pub keepalive_probes: u64,
-    /// ICMP errors that were believed.
-    pub icmp_errors: u64,
-    /// ICMP errors that were not.
-    pub icmp_errors_ignored: u64,
-    /// Segments that began or ended beyond the furthest window advertised.
-    pub beyond_window: u64,
-    /// Probes of the path's MTU sent (RFC 4821).
-    pub path_mtu_probes: u64,
-    /// Probes of the path's MTU that were lost, alone.
-    pub path_mtu_probes_lost: u64,
-    /// Segments dropped because they were not authenticated and had to be.
-    pub authentication_missing: u64,
-    /// Segments dropped because their KeyID belongs to no key.
-    pub authentication_unknown_key: u64,
-    /// Segments dropped because their authentication code was wrong.
-    pub authentication_failed: u64,
-    /// Reductions of cwnd for explicit notifications (RFC 3168).
-    pub ecn_reductions: u64,
-    /// Challenge ACKs sent (RFC 5961).
-    pub challenge_acks: u64,
-    /// Answers to segments that fit nothing, held back by the rate limit
-    /// (RFC 5961 section 7).
-    pub challenge_acks_suppressed: u64,
 }
 
 /// One TCP connection as a state machine.
@@ -259,7 +189,7 @@ pub struct Connection<P> {
     congestion: Box<dyn CongestionControl>,
     routers: routers::Routers,
     quick_start: quick_start::QuickStart,
-    validation: Validation,
+    validation: Option<Box<Validation>>,
     rtt: RttEstimator,
     min_rtt: MinRtt,
     ack: DelayedAck,
@@ -270,7 +200,7 @@ pub struct Connection<P> {
     scaling: bool,
     ecn: EcnState<P>,
     /// Duplicate to report in the next acknowledgment (RFC 2883).
-    dsack: Option<core::ops::Range<u64>>,
+    dsack: Option<Box<core::ops::Range<u64>>>,
 
     /// The SYN (or SYN-ACK) must leave.
     syn_due: bool,
@@ -322,7 +252,7 @@ pub struct Connection<P> {
 
     limits: LimitClock,
     outbox: Outbox,
-    counters: Counters,
+    counters: counters::Tally,
 }
 
 /// A reset waiting to leave (RFC 9293 section 3.10.7.1).
@@ -379,6 +309,12 @@ fn first_receive_space(profile: &Profile, window: &ReceiveWindow) -> ReceiveSpac
     space
 }
 
+/// RFC 7661, where windows are validated so.
+fn first_validation(now: Instant, profile: &Profile) -> Option<Box<Validation>> {
+    let validates = profile.congestion.cwnd_validation;
+    validates.then(|| Box::new(Validation::new(now)))
+}
+
 /// The round-trip time before there is a sample.
 fn first_estimate(profile: &Profile) -> RttEstimator {
     RttEstimator::new(
@@ -430,7 +366,7 @@ impl<P: Payload> Connection<P> {
             routers: routers::Routers::new(&*congestion),
             quick_start: quick_start::QuickStart::new(profile),
             congestion,
-            validation: Validation::new(now),
+            validation: first_validation(now, profile),
             rtt: first_estimate(profile),
             min_rtt: MinRtt::new(profile.timer.min_rtt_window),
             ack: DelayedAck::new(),
@@ -469,7 +405,7 @@ impl<P: Payload> Connection<P> {
             time_wait_until: Instant::FAR_FUTURE,
             limits: LimitClock::new(now, Limit::Application),
             outbox: Outbox::new(config.events),
-            counters: Counters::default(),
+            counters: counters::Tally::default(),
         }
     }
 
@@ -491,8 +427,8 @@ impl<P: Payload> Connection<P> {
 
     /// Counts since the connection began.
     #[inline]
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn counters(&self) -> Counters {
+        self.counters.all()
     }
 
     /// Time under each limit.

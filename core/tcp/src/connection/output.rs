@@ -52,7 +52,7 @@ impl<P: Payload> Connection<P> {
     fn poll_ahead(&mut self, now: Instant) -> Option<Segment<P>> {
         match self.reset_due.take() {
             Some(reset) => Some(self.reset_segment(now, reset)),
-            None => self.ecn.early_ack.take(),
+            None => self.ecn.early_ack.take().map(|ack| *ack),
         }
     }
 

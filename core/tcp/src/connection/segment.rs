@@ -241,7 +241,7 @@ impl<P: Payload> Connection<P> {
             (false, true) => 2,
             (true, true) => 1,
         };
-        let duplicate = self.dsack.take();
+        let duplicate = self.dsack.take().map(|range| *range);
         let held = self.receive_buffer.sack_blocks();
         for range in duplicate.into_iter().chain(held).take(room) {
             blocks.try_push(SackBlock {

@@ -19,6 +19,8 @@
 //! Firewalls clear the pointer (RFC 6093 section 3.4), and new applications are
 //! not to use it (MUST-30 is about the old ones).
 
+use alloc::boxed::Box;
+
 use gigatcp_events::{Event, EventMask, State};
 use gigatcp_units::Instant;
 use gigatcp_wire::{Flags, Payload, Segment};
@@ -38,7 +40,7 @@ pub(super) struct Urgent<P> {
     /// The last octet before the mark was taken out of the stream already.
     is_taken: bool,
     /// The urgent octet taken out of line and not yet requested.
-    aside: Option<P>,
+    aside: Option<Box<P>>,
 }
 
 impl<P> Urgent<P> {
@@ -116,7 +118,7 @@ impl<P: Payload> Connection<P> {
     /// The urgent octet, where it does not stay in line, once it has arrived;
     /// each once.
     pub fn read_urgent(&mut self) -> Option<P> {
-        let kept = self.urgent.aside.take();
+        let kept = self.urgent.aside.take().map(|octet| *octet);
         if !self.is_apart() {
             return kept;
         }
@@ -180,7 +182,7 @@ impl<P: Payload> Connection<P> {
         if let Some(octet) = self.receive_buffer.read(1) {
             self.urgent.on_read(1);
             self.urgent.is_taken = true;
-            self.urgent.aside = Some(octet);
+            self.urgent.aside = Some(Box::new(octet));
             self.release_read();
             self.demand_window_update();
         }
