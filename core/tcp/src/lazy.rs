@@ -21,13 +21,13 @@ pub(crate) trait Untouched: Sized + 'static {
 impl<T> Lazy<T> {
     /// The state if it was ever changed.
     #[inline]
-    pub(crate) fn get(&self) -> Option<&T> {
+    pub(crate) fn touched(&self) -> Option<&T> {
         self.0.as_deref()
     }
 
-    /// The same to change it further.
+    /// The state if it was ever changed, to change it further.
     #[inline]
-    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+    pub(crate) fn touched_mut(&mut self) -> Option<&mut T> {
         self.0.as_deref_mut()
     }
 
@@ -56,7 +56,7 @@ impl<T: Untouched> Deref for Lazy<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        self.get().unwrap_or(T::UNTOUCHED)
+        self.touched().unwrap_or(T::UNTOUCHED)
     }
 }
 

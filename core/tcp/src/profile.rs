@@ -17,6 +17,7 @@
 //! | `profile/linux_2_6_20.rs`, `profile/bsd_4_3_reno.rs` | systems of 2007 and 2001 |
 //! | `profile/linux_6.rs`, `profile/freebsd.rs` | today's Linux and FreeBSD |
 //! | `profile/settings.rs` | the settings by name |
+//! | `profile/shared.rs` | one profile for many connections |
 //!
 //! Constants that belong to one published algorithm (the thresholds of HyStart
 //! and SEARCH, the 16 recoveries of RACK, the abstentions of Fast Open) and

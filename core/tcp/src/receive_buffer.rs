@@ -73,7 +73,9 @@ impl<P: Payload> ReceiveBuffer<P> {
     /// Octets held beyond holes.
     #[inline]
     pub fn held(&self) -> u64 {
-        self.beyond.get().map_or(0, |beyond| beyond.held.total())
+        self.beyond
+            .touched()
+            .map_or(0, |beyond| beyond.held.total())
     }
 
     /// The in-order case of the fast path: `payload` starts at the edge and
@@ -119,13 +121,14 @@ impl<P: Payload> ReceiveBuffer<P> {
 
     /// Up to `max` octets for the application, in one piece.
     pub fn read(&mut self, max: usize) -> Option<P> {
-        let mut piece = self.ready.pop_front()?;
-        if piece.len() > max {
-            let rest = piece.split_off(max);
-            self.ready.push_front(rest);
+        let first = self.ready.front_mut()?;
+        if first.len() > max {
+            let rest = first.split_off(max);
+            self.ready_len -= max as u64;
+            return Some(core::mem::replace(first, rest));
         }
-        self.ready_len -= piece.len() as u64;
-        Some(piece)
+        self.ready_len -= first.len() as u64;
+        self.ready.pop_front()
     }
 
     /// Gives back everything beyond holes; says how many octets that were.
@@ -167,7 +170,7 @@ impl<P: Payload> ReceiveBuffer<P> {
 
     /// SACK blocks to report, the most recently changed first.
     pub fn sack_blocks(&self) -> impl Iterator<Item = Range<u64>> + '_ {
-        let beyond = self.beyond.get();
+        let beyond = self.beyond.touched();
         let recent = beyond.map_or(&[][..], |beyond| &beyond.recent[..beyond.recent_len]);
         recent.iter().cloned()
     }
@@ -189,7 +192,7 @@ impl<P: Payload> ReceiveBuffer<P> {
         if range.start < nxt {
             return Some(range.start..range.end.min(nxt));
         }
-        let held = &self.beyond.get()?.held;
+        let held = &self.beyond.touched()?.held;
         if held.is_empty() {
             return None;
         }
@@ -213,7 +216,8 @@ impl<P: Payload> ReceiveBuffer<P> {
         self.push_ready(fresh);
         let mut edge = end;
         debug_assert!(edge > nxt);
-        while let Some((offset, mut piece)) = self.beyond.get_mut().and_then(|b| b.take_up_to(edge))
+        while let Some((offset, mut piece)) =
+            self.beyond.touched_mut().and_then(|b| b.take_up_to(edge))
         {
             let piece_end = offset + piece.len() as u64;
             if piece_end > edge {
@@ -222,7 +226,7 @@ impl<P: Payload> ReceiveBuffer<P> {
                 edge = piece_end;
             }
         }
-        if let Some(beyond) = self.beyond.get_mut() {
+        if let Some(beyond) = self.beyond.touched_mut() {
             beyond.held.remove_below(edge);
             beyond.retain_recent(|block| block.start > edge);
         }

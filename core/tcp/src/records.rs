@@ -32,7 +32,7 @@ impl Records {
     /// Where the record that `from` is in ends, if that is known yet.
     #[inline]
     pub fn end_after(&self, from: u64) -> Option<u64> {
-        let ends = self.ends.get()?;
+        let ends = self.ends.touched()?;
         let passed = ends.partition_point(|end| *end <= from);
         ends.get(passed).copied()
     }
@@ -44,13 +44,13 @@ impl Records {
             let passed = ends.partition_point(|mark| *mark < end);
             ends.get(passed.checked_sub(1)?).copied()
         };
-        self.ends.get().and_then(before).unwrap_or(0)
+        self.ends.touched().and_then(before).unwrap_or(0)
     }
 
     /// Everything below `una` is acknowledged.
     #[inline]
     pub fn release(&mut self, una: u64) {
-        let Some(ends) = self.ends.get_mut() else {
+        let Some(ends) = self.ends.touched_mut() else {
             return;
         };
         while ends.front().is_some_and(|end| *end <= una) {

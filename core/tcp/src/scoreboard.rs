@@ -76,7 +76,7 @@ pub struct Scoreboard {
     flight: VecDeque<Transmission>,
     /// Departures so far, first transmissions or not.
     departures: u64,
-    /// What is known of octets in flight; untouched while no packet is missing.
+    /// Marks of octets in flight; untouched while no packet is missing.
     marks: Lazy<Marks>,
     /// Everything not SACKed below this has been marked lost once.
     lost_edge: u64,
@@ -95,7 +95,7 @@ pub struct Scoreboard {
     app_limited_until: u64,
 }
 
-/// What is known of octets in flight besides that they left.
+/// Octets in flight, by what is known of them besides that they left.
 #[derive(Clone, Default, Debug)]
 struct Marks {
     sacked: RangeSet,
@@ -142,7 +142,7 @@ impl Scoreboard {
     /// Octets estimated to be in the network.
     #[inline]
     pub fn pipe(&self) -> u64 {
-        let known = self.marks.get();
+        let known = self.marks.touched();
         let gone = known.map_or(0, |marks| marks.sacked.total() + marks.lost.total());
         debug_assert!(gone <= self.nxt - self.una, "more gone than sent");
         let outstanding = self.nxt - self.una - gone;
@@ -152,7 +152,7 @@ impl Scoreboard {
     /// Octets probably in the network a second time: see the module's text.
     #[inline]
     pub fn twice(&self) -> u64 {
-        self.marks.twice.total()
+        self.marks.touched().map_or(0, |marks| marks.twice.total())
     }
 
     /// Whether nothing is in flight.
@@ -169,7 +169,7 @@ impl Scoreboard {
     /// Octets SACKed and not yet acknowledged cumulatively.
     #[inline]
     pub fn sacked(&self) -> u64 {
-        self.marks.sacked.total()
+        self.marks.touched().map_or(0, |marks| marks.sacked.total())
     }
 
     /// Octets retransmitted, not found lost since and not known to be delivered.
@@ -234,17 +234,15 @@ impl Scoreboard {
     /// Where everything known to be delivered ends.
     #[inline]
     pub fn highest_delivered(&self) -> u64 {
-        if self.marks.sacked.is_empty() {
-            self.una
-        } else {
-            self.marks.sacked.last().map_or(self.una, |last| last.end)
-        }
+        let last = self.marks.touched().and_then(|marks| marks.sacked.last());
+        last.map_or(self.una, |last| last.end)
     }
 
     /// Whether any octet was retransmitted and is not known to be delivered.
     #[inline]
     pub fn has_retransmissions(&self) -> bool {
-        !self.marks.retransmitted.is_empty()
+        let marks = self.marks.touched();
+        marks.is_some_and(|marks| !marks.retransmitted.is_empty())
     }
 
     /// Separate ranges that are SACKed.

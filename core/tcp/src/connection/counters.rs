@@ -1,6 +1,6 @@
 //! Counts of a connection.
 //!
-//! What every segment counts stands in the connection; the rest is on the heap from the
+//! Counts of every segment stand in the connection; the others are on the heap from the
 //! first such event on.
 
 use core::ops::{Deref, DerefMut};
@@ -50,7 +50,7 @@ pub struct Counters {
     pub window_probes: u64,
     /// Segments dropped by PAWS.
     pub paws_dropped: u64,
-    /// How often the peer moved its urgent pointer forward.
+    /// Moves of the peer's urgent pointer forward.
     pub urgent_marks: u64,
     /// Keep-alive probes sent.
     pub keepalive_probes: u64,

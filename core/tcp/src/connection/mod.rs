@@ -44,6 +44,7 @@
 //! | `icmp`, `path_mtu` | 3.9.2.2, 3.7.2: ICMP errors; the path's MTU |
 //! | `info` | 3.9.1.6: STATUS, a moment's view |
 //! | `config`, `error` | what a connection is told, why it or a call failed |
+//! | `counters` | what is counted |
 //! | `ecn` | RFC 3168, RFC 9768, RFC 8257: explicit congestion notification |
 //! | `challenge` | 3.10.7.4, RFC 5961: challenge ACKs and their rate |
 
@@ -91,6 +92,7 @@ use crate::delayed_ack::DelayedAck;
 use crate::ecn::EcnState;
 use crate::eifel::Eifel;
 use crate::frto::Frto;
+use crate::lazy::Lazy;
 use crate::min_rtt::MinRtt;
 use crate::path_mtu::PathMtu;
 use crate::profile::{Profile, SharedProfile};
@@ -181,10 +183,10 @@ pub struct Connection<P> {
     receive_buffer: ReceiveBuffer<P>,
     board: Scoreboard,
     recovery: Recovery,
-    rack: Rack,
+    rack: Lazy<Rack>,
     tlp: TailLossProbe,
     prr: Prr,
-    frto: Frto,
+    frto: Lazy<Frto>,
     eifel: Eifel,
     congestion: Box<dyn CongestionControl>,
     routers: routers::Routers,
@@ -223,7 +225,7 @@ pub struct Connection<P> {
     peer_fin: Option<u64>,
     /// A reset must leave with this sequence number.
     reset_due: Option<Reset>,
-    challenges: challenge::ChallengeLimit,
+    challenges: Lazy<challenge::ChallengeLimit>,
     /// The application had more to write than there was room.
     write_blocked: bool,
     /// What limits when nothing written is left to send.
@@ -358,10 +360,10 @@ impl<P: Payload> Connection<P> {
             receive_buffer: ReceiveBuffer::new(),
             board: Scoreboard::new(),
             recovery: Recovery::default(),
-            rack: Rack::new(),
+            rack: Lazy::default(),
             tlp: TailLossProbe::default(),
             prr: Prr::default(),
-            frto: Frto::default(),
+            frto: Lazy::default(),
             eifel: Eifel::default(),
             routers: routers::Routers::new(&*congestion),
             quick_start: quick_start::QuickStart::new(profile),
@@ -387,7 +389,7 @@ impl<P: Payload> Connection<P> {
             fin_sent: false,
             peer_fin: None,
             reset_due: None,
-            challenges: challenge::ChallengeLimit::new(),
+            challenges: Lazy::default(),
             write_blocked: false,
             idle_limit: Limit::Application,
             cwnd_limited: false,
@@ -498,6 +500,7 @@ impl<P: Payload> Connection<P> {
         self.idle_limit = limit;
     }
 
+    #[inline]
     fn set_limit(&mut self, now: Instant, limit: Limit) {
         if self.limits.set(now, limit) {
             self.outbox

@@ -135,7 +135,7 @@ impl<P: Payload> Connection<P> {
             self.rack.note_reordering();
         }
         self.prr.end();
-        self.frto.stop();
+        self.frto.reset();
         self.eifel.stop();
         self.recovery.end_by_undo();
         self.congestion.undo(now);

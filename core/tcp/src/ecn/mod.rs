@@ -151,6 +151,8 @@ pub(crate) struct AccurateFeedback {
     pub(crate) receiver: EcnReceiver,
     pub(crate) sender: EcnSender,
     doubt: CeSanityCheck,
+    /// Newest TSval that came with feedback.
+    newest_stamp: Option<u32>,
 }
 
 impl AccurateFeedback {
@@ -159,6 +161,7 @@ impl AccurateFeedback {
             receiver: EcnReceiver::new(option),
             sender: EcnSender::new(),
             doubt: CeSanityCheck::new(doubts),
+            newest_stamp: None,
         }
     }
 
@@ -229,8 +232,6 @@ pub(crate) struct EcnState<P> {
     /// No new data leaves before this (RFC 3168 section 6.1.2, a window of one
     /// segment).
     pub(crate) hold_until: Instant,
-    /// Newest TSval that came with feedback.
-    newest_stamp: Option<u32>,
     /// Untouched unless accurate feedback was agreed on.
     pub(crate) accurate: Lazy<AccurateFeedback>,
     /// Whether any packet came with ECT or CE.
@@ -266,7 +267,6 @@ impl<P> EcnState<P> {
             cwr_due: false,
             early_ack: None,
             hold_until: Instant::FAR_FUTURE,
-            newest_stamp: None,
             accurate: AccurateFeedback::of(profile),
             seen: false,
             received_ce: 0,
@@ -633,10 +633,11 @@ impl<P> EcnState<P> {
     pub(crate) fn is_newer(&mut self, stamp: Option<u32>) -> bool {
         let Some(stamp) = stamp else { return false };
         let newer = self
+            .accurate
             .newest_stamp
             .is_none_or(|newest| (stamp.wrapping_sub(newest) as i32) > 0);
         if newer {
-            self.newest_stamp = Some(stamp);
+            self.accurate.newest_stamp = Some(stamp);
         }
         newer
     }

@@ -23,8 +23,14 @@ impl Scoreboard {
     pub fn on_ack(&mut self, una: u64, revealed: &mut Revealed) {
         debug_assert!(self.una <= una && una <= self.nxt);
         revealed.acked = una - self.una;
-        let karn = !self.marks.retransmitted.is_empty();
-        let any_sacked = !self.marks.sacked.is_empty();
+        let Some(marks) = self.marks.touched() else {
+            return self.on_plain_ack(una, revealed);
+        };
+        let karn = !marks.retransmitted.is_empty();
+        let any_sacked = !marks.sacked.is_empty();
+        if !karn && !any_sacked && marks.lost.is_empty() {
+            return self.on_plain_ack(una, revealed);
+        }
         let original = if karn || any_sacked {
             self.first_original(self.una..una)
         } else {
@@ -34,13 +40,6 @@ impl Scoreboard {
             revealed.note_original(offset);
         }
         self.una = una;
-        if !karn && !any_sacked && self.marks.lost.is_empty() {
-            self.pop_delivered(una, revealed);
-            if self.is_empty() {
-                self.rest();
-            }
-            return;
-        }
         while let Some(front) = self.flight.front_mut() {
             if front.start >= una {
                 break;
@@ -89,26 +88,30 @@ impl Scoreboard {
     /// The usual acknowledgment: everything below `una` was sent once, and nothing is known
     /// about it. The newest of it was sent last.
     #[inline]
-    fn pop_delivered(&mut self, una: u64, revealed: &mut Revealed) {
-        let mut newest = None;
-        while let Some(front) = self.flight.front_mut() {
-            if front.start >= una {
-                break;
+    fn on_plain_ack(&mut self, una: u64, revealed: &mut Revealed) {
+        revealed.note_original(self.una);
+        self.una = una;
+        let below = self.flight.iter().take_while(|sent| sent.end <= una);
+        let whole = below.count();
+        let oldest = self.flight.front().map(|sent| sent.state.sent_at);
+        revealed.transmissions = whole as u32;
+        let newest = match self.flight.get_mut(whole) {
+            Some(cut) if cut.start < una => {
+                cut.start = una;
+                Some((&*cut, una))
             }
-            if revealed.oldest_sent_at.is_none() {
-                revealed.oldest_sent_at = Some(front.state.sent_at);
-            }
-            if front.end > una {
-                front.start = una;
-                newest = Some((*front, una));
-                break;
-            }
-            revealed.transmissions += 1;
-            newest = self.flight.pop_front().map(|sent| (sent, sent.end));
-        }
+            _ => whole
+                .checked_sub(1)
+                .map(|last| (&self.flight[last], self.flight[last].end)),
+        };
         if let Some((sent, end)) = newest {
+            revealed.oldest_sent_at = oldest;
             revealed.newest_sent_at = Some(sent.state.sent_at);
-            revealed.note_delivery(&sent, end);
+            revealed.note_delivery(sent, end);
+        }
+        self.flight.drain(..whole);
+        if self.is_empty() {
+            self.rest();
         }
     }
 

@@ -64,14 +64,15 @@ impl Scoreboard {
     /// Whether anything was marked lost that [`Self::take_newly_lost`] did not give.
     #[inline]
     pub fn has_newly_lost(&self) -> bool {
-        !self.marks.newly_lost.is_empty()
+        let marks = self.marks.touched();
+        marks.is_some_and(|marks| !marks.newly_lost.is_empty())
     }
 
     /// Gives what was marked lost since the last time, each part of a transmission
     /// with what the sender had seen when it left, and the octets marked lost in
     /// all, the part included. Costs a search for each.
     pub fn take_newly_lost(&mut self, mut give: impl FnMut(&LostPart)) {
-        let Some(marks) = self.marks.get_mut() else {
+        let Some(marks) = self.marks.touched_mut() else {
             return;
         };
         let mut ranges = core::mem::take(&mut marks.newly_lost);
@@ -100,7 +101,7 @@ impl Scoreboard {
 
     /// What was marked lost since the last time was none, as is known by now.
     pub fn forgive_newly_lost(&mut self) {
-        let Some(marks) = self.marks.get_mut() else {
+        let Some(marks) = self.marks.touched_mut() else {
             return;
         };
         let octets: u64 = marks.newly_lost.iter().map(|r| r.end - r.start).sum();

@@ -18,7 +18,9 @@ impl Scoreboard {
     /// Whether anything waits for retransmission.
     #[inline]
     pub fn has_lost(&self) -> bool {
-        !self.marks.lost.is_empty()
+        self.marks
+            .touched()
+            .is_some_and(|marks| !marks.lost.is_empty())
     }
 
     /// `NextSeg` rule 3 of RFC 6675: the lowest octets not SACKed, not yet
