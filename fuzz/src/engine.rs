@@ -482,7 +482,7 @@ fn config(choices: &mut Octets<'_>) -> Config {
     }
     let entry = usize::from(choices.octet()) % congestion::REGISTRY.len();
     Config {
-        profile,
+        profile: profile.into(),
         local_port: 5001,
         remote_port: 5001,
         iss: SeqNumber::new(ISS),

@@ -38,9 +38,11 @@ pub struct Cost {
 fn config(syn_cookies: SynCookies) -> ListenerConfig {
     ListenerConfig {
         template: Config {
-            profile: Profile::MODERN.with(|profile| {
-                profile.opening.syn_cookies = syn_cookies;
-            }),
+            profile: Profile::MODERN
+                .with(|profile| {
+                    profile.opening.syn_cookies = syn_cookies;
+                })
+                .into(),
             local_port: 80,
             remote_port: 0,
             iss: SeqNumber::new(0),

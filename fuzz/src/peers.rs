@@ -197,7 +197,7 @@ impl Scene {
     fn new(ip: IpVersion, tiny: bool) -> Self {
         let now = Instant::ZERO + Duration::from_secs(1);
         let config = Config {
-            profile: Profile::MODERN,
+            profile: Profile::MODERN.into(),
             local_port: 5001,
             remote_port: 5001,
             iss: SeqNumber::new(ISS),

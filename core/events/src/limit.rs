@@ -5,6 +5,8 @@
 //! (`tcpEStatsPerfSndLimTime*`) and `tcp_info` (`tcpi_rwnd_limited`,
 //! `tcpi_sndbuf_limited`) sample.
 
+use alloc::boxed::Box;
+
 use gigatcp_units::{Duration, Instant};
 
 /// What keeps the sender from sending more right now.
@@ -87,7 +89,8 @@ impl Limit {
 pub struct LimitClock {
     current: Limit,
     since: Instant,
-    spent: [Duration; Limit::ALL.len()],
+    /// Once the limit has changed.
+    spent: Option<Box<[Duration; Limit::ALL.len()]>>,
 }
 
 impl LimitClock {
@@ -97,7 +100,7 @@ impl LimitClock {
         Self {
             current: limit,
             since: now,
-            spent: [Duration::ZERO; Limit::ALL.len()],
+            spent: None,
         }
     }
 
@@ -110,19 +113,25 @@ impl LimitClock {
     /// Says what limits from `now` on; returns whether that is a change.
     #[inline]
     pub fn set(&mut self, now: Instant, limit: Limit) -> bool {
-        if limit == self.current {
-            return false;
+        let changes = limit != self.current;
+        if changes {
+            self.change(now, limit);
         }
-        self.spent[self.current.index()] += now.saturating_since(self.since);
+        changes
+    }
+
+    fn change(&mut self, now: Instant, limit: Limit) {
+        let spent = self.spent.get_or_insert_default();
+        spent[self.current.index()] += now.saturating_since(self.since);
         self.since = now;
         self.current = limit;
-        true
     }
 
     /// Time spent under `limit` up to `now`.
     #[must_use]
     pub fn spent(&self, now: Instant, limit: Limit) -> Duration {
-        let closed = self.spent[limit.index()];
+        let spent = self.spent.as_ref();
+        let closed = spent.map_or(Duration::ZERO, |spent| spent[limit.index()]);
         if limit == self.current {
             closed + now.saturating_since(self.since)
         } else {

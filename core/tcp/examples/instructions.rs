@@ -132,10 +132,12 @@ const PER_SEGMENT: Duration = Duration::from_nanos(12_112);
 
 fn config(has_timestamps: bool, local_port: u16, remote_port: u16) -> Config {
     Config {
-        profile: Profile::MODERN.with(|profile| {
-            profile.segments.segmentation_offload = false;
-            profile.options.timestamps = has_timestamps;
-        }),
+        profile: Profile::MODERN
+            .with(|profile| {
+                profile.segments.segmentation_offload = false;
+                profile.options.timestamps = has_timestamps;
+            })
+            .into(),
         local_port,
         remote_port,
         iss: SeqNumber::new(u32::MAX - 1000),

@@ -155,11 +155,13 @@ mod engine {
 
     fn config(task: Task, local_port: u16, remote_port: u16) -> Config {
         Config {
-            profile: Profile::MODERN.with(|profile| {
-                profile.options.timestamps = false;
-                profile.pacing.enabled = false;
-                profile.segments.segmentation_offload = task.large;
-            }),
+            profile: Profile::MODERN
+                .with(|profile| {
+                    profile.options.timestamps = false;
+                    profile.pacing.enabled = false;
+                    profile.segments.segmentation_offload = task.large;
+                })
+                .into(),
             local_port,
             remote_port,
             iss: SeqNumber::new(1),

@@ -23,6 +23,8 @@
 //!
 //! What a spurious timeout is answered with is the engine's undo.
 
+use crate::lazy::Untouched;
+
 /// Where the test stands.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Step {
@@ -72,16 +74,18 @@ pub struct Frto {
     recover: u64,
 }
 
+impl Untouched for Frto {
+    const UNTOUCHED: &'static Self = &Self {
+        step: Step::Off,
+        recover: 0,
+    };
+}
+
 impl Frto {
     /// Step 1: the timer expired with SND.NXT at `recover`.
     pub fn begin(&mut self, recover: u64) {
         self.step = Step::First;
         self.recover = recover;
-    }
-
-    /// No test any more.
-    pub fn stop(&mut self) {
-        self.step = Step::Off;
     }
 
     /// Octets of new data that may leave for the test, in place of what is

@@ -13,6 +13,7 @@
 //! | [`authentication`] | RFC 5925, 5926: master keys, traffic keys, codes |
 //! | [`fast_open`] | RFC 7413: cookies of the server, memory of the client |
 //! | `four_tuple` | which connection: addresses and ports |
+//! | `lazy` | state of mechanisms that most connections never use |
 //! | `isn`, `secret` | RFC 6528: initial sequence numbers; timestamp offsets |
 //! | [`profile`] | switches and constants, by name |
 //! | [`congestion`] | the congestion-control interface and every control |
@@ -52,6 +53,7 @@ pub mod fast_open;
 mod four_tuple;
 mod frto;
 mod isn;
+mod lazy;
 pub mod listener;
 mod min_rtt;
 mod pacing;

@@ -32,6 +32,7 @@
 //! section 6.3), which is the driver's to keep; what it remembers of a route it
 //! hands in as `route_mtu`.
 
+use alloc::boxed::Box;
 use core::ops::Range;
 
 use gigatcp_units::{Duration, Instant};
@@ -82,7 +83,7 @@ pub struct PathMtu {
     high: u32,
     /// Probes of one size lost so far.
     failures: u32,
-    probe: Option<Probe>,
+    probe: Option<Box<Probe>>,
     /// End of the probe in progress; [`u64::MAX`] without one.
     probe_end: u64,
     /// When there is something to try; far future = never.
@@ -91,7 +92,7 @@ pub struct PathMtu {
     /// [`u64::MAX`] before.
     full_end: u64,
     /// An error that is not believed yet.
-    pending: Option<Claim>,
+    pending: Option<Box<Claim>>,
 }
 
 /// What an error that is not believed yet claims (`claimedmtu` and
@@ -215,8 +216,8 @@ impl PathMtu {
         };
         let is_contradicted = una >= self.full_end;
         let waits = profile.path_mtu.too_big_waits && is_contradicted;
-        if (waits || mtu < floor) && self.pending.is_none_or(|claim| claim.seq < una) {
-            self.pending = Some(Claim { seq, mtu });
+        if (waits || mtu < floor) && self.pending.as_ref().is_none_or(|claim| claim.seq < una) {
+            self.pending = Some(Box::new(Claim { seq, mtu }));
         }
         let mtu = mtu.max(floor);
         if waits || mtu >= self.current {
@@ -326,7 +327,7 @@ impl PathMtu {
     /// A probe of `mtu` octets left, with these octets of the stream.
     pub fn on_probe_sent(&mut self, octets: Range<u64>, mtu: u32) {
         self.probe_end = octets.end;
-        self.probe = Some(Probe { octets, mtu });
+        self.probe = Some(Box::new(Probe { octets, mtu }));
     }
 
     /// The probe arrived: its size is the estimate.

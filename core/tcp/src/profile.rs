@@ -17,6 +17,7 @@
 //! | `profile/linux_2_6_20.rs`, `profile/bsd_4_3_reno.rs` | systems of 2007 and 2001 |
 //! | `profile/linux_6.rs`, `profile/freebsd.rs` | today's Linux and FreeBSD |
 //! | `profile/settings.rs` | the settings by name |
+//! | `profile/shared.rs` | one profile for many connections |
 //!
 //! Constants that belong to one published algorithm (the thresholds of HyStart
 //! and SEARCH, the 16 recoveries of RACK, the abstentions of Fast Open) and
@@ -49,6 +50,7 @@ mod path_mtu;
 mod recovery;
 mod segments;
 mod settings;
+mod shared;
 mod timer;
 
 pub use crate::ecn::{EcnMode, EcnOption};
@@ -70,6 +72,7 @@ pub use path_mtu::PathMtu;
 pub use recovery::Recovery;
 pub use segments::Segments;
 pub use settings::{SETTINGS, Setting, SettingError, SettingValue};
+pub use shared::SharedProfile;
 pub use timer::Timer;
 
 /// A complete choice of switches and constants for one host.

@@ -24,6 +24,8 @@
 //!
 //! After a timeout there is no reduction to spread: slow start sends.
 
+use alloc::boxed::Box;
+
 /// Which document is followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrrRule {
@@ -63,7 +65,7 @@ struct Reduction {
 /// Proportional rate reduction: how much may leave for each ACK of a recovery.
 #[derive(Clone, Default, Debug)]
 pub struct Prr {
-    reduction: Option<Reduction>,
+    reduction: Option<Box<Reduction>>,
 }
 
 impl Prr {
@@ -71,7 +73,7 @@ impl Prr {
     /// reduction is in progress and cwnd alone decides.
     #[inline]
     pub fn allowance(&self) -> Option<u64> {
-        self.reduction.map(|reduction| reduction.sndcnt)
+        self.reduction.as_ref().map(|reduction| reduction.sndcnt)
     }
 
     /// The reduction begins. `flight_size` is SND.NXT - SND.UNA, counting what
@@ -83,13 +85,13 @@ impl Prr {
             PrrRule::SafeAck => delivered_before,
             PrrRule::Conservative | PrrRule::SlowStart => 0,
         };
-        self.reduction = Some(Reduction {
+        self.reduction = Some(Box::new(Reduction {
             rule,
             recover_fs: flight_size.saturating_sub(known).max(1),
             prr_delivered: 0,
             prr_out: 0,
             sndcnt: 0,
-        });
+        }));
     }
 
     /// The reduction is over.

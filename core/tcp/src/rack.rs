@@ -44,6 +44,7 @@
 
 use gigatcp_units::{Duration, Instant};
 
+use crate::lazy::Untouched;
 use crate::retransmissions::Departure;
 use crate::scoreboard::{Overdue, Revealed};
 
@@ -84,21 +85,27 @@ pub struct Rack {
     dsack_round: Option<u64>,
 }
 
-impl Rack {
-    /// Nothing delivered yet.
-    pub fn new() -> Self {
-        Self {
-            delivered: None,
-            rtt: Duration::ZERO,
-            reordering_seen: false,
-            reordering_extent: 0,
-            reo_wnd: Duration::ZERO,
-            reo_wnd_mult: 1,
-            reo_wnd_persist: 0,
-            dsack_round: None,
-        }
-    }
+impl Untouched for Rack {
+    const UNTOUCHED: &'static Self = &Self {
+        delivered: None,
+        rtt: Duration::ZERO,
+        reordering_seen: false,
+        reordering_extent: 0,
+        reo_wnd: Duration::ZERO,
+        reo_wnd_mult: 1,
+        reo_wnd_persist: 0,
+        dsack_round: None,
+    };
+}
 
+/// Nothing delivered yet.
+impl Default for Rack {
+    fn default() -> Self {
+        Self::UNTOUCHED.clone()
+    }
+}
+
+impl Rack {
     /// `RACK.reordering_seen`.
     pub fn reordering_seen(&self) -> bool {
         self.reordering_seen
@@ -260,7 +267,7 @@ mod tests {
 
     #[test]
     fn what_left_before_the_latest_delivery_by_the_window_of_time_is_lost() {
-        let (mut rack, mut board) = (Rack::new(), flight());
+        let (mut rack, mut board) = (Rack::default(), flight());
         sack(&mut rack, &mut board, 500..600, 45);
         rack.update_reo_wnd(false, ms(8), ms(40));
         assert_eq!(rack.reo_wnd(), Duration::from_millis(2));
@@ -276,7 +283,7 @@ mod tests {
     #[test]
     fn acknowledgments_held_back_do_not_change_what_is_lost() {
         for late in [0, 7, 500] {
-            let (mut rack, mut board) = (Rack::new(), flight());
+            let (mut rack, mut board) = (Rack::default(), flight());
             sack(&mut rack, &mut board, 500..600, 45 + late);
             rack.update_reo_wnd(false, ms(8), ms(40));
             let found = board.mark_lost_by_time(&rack.overdue(at(45 + late)).unwrap());
@@ -286,7 +293,7 @@ mod tests {
 
     #[test]
     fn within_one_departure_the_sequence_number_decides() {
-        let (mut rack, mut board) = (Rack::new(), Scoreboard::new());
+        let (mut rack, mut board) = (Rack::default(), Scoreboard::new());
         board.on_transmit(at(0), 1000);
         sack(&mut rack, &mut board, 300..400, 40);
         let found = board.mark_lost_by_time(&rack.overdue(at(40)).unwrap());
@@ -295,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_lost_retransmission_is_found_by_what_left_after_it() {
-        let (mut rack, mut board) = (Rack::new(), flight());
+        let (mut rack, mut board) = (Rack::default(), flight());
         sack(&mut rack, &mut board, 100..500, 45);
         let found = board.mark_lost_by_time(&rack.overdue(at(45)).unwrap());
         assert_eq!((found.lost, found.resent), (Some((0, 100)), 0));
@@ -312,7 +319,7 @@ mod tests {
 
     #[test]
     fn the_acknowledgment_of_an_original_is_not_taken_for_its_retransmissions() {
-        let (mut rack, mut board) = (Rack::new(), flight());
+        let (mut rack, mut board) = (Rack::default(), flight());
         sack(&mut rack, &mut board, 500..600, 45);
         board.on_retransmit(at(45), 0..100);
         // Back after 30 ms where no round trip was below 40.
@@ -335,7 +342,7 @@ mod tests {
 
     #[test]
     fn an_octet_sent_once_that_arrives_below_others_is_reordering() {
-        let (mut rack, mut board) = (Rack::new(), flight());
+        let (mut rack, mut board) = (Rack::default(), flight());
         sack(&mut rack, &mut board, 500..600, 45);
         assert!(!rack.reordering_seen());
         board.on_retransmit(at(46), 0..100);
@@ -348,7 +355,7 @@ mod tests {
 
     #[test]
     fn what_one_acknowledgment_reports_has_no_order() {
-        let (mut rack, mut board) = (Rack::new(), flight());
+        let (mut rack, mut board) = (Rack::default(), flight());
         let mut revealed = board.begin_ack();
         board.on_sack(500..600, &mut revealed);
         board.on_sack(200..300, &mut revealed);
@@ -358,7 +365,7 @@ mod tests {
 
     #[test]
     fn a_report_of_a_duplicate_widens_the_window_once_a_round_and_for_16_recoveries() {
-        let mut rack = Rack::new();
+        let mut rack = Rack::default();
         let mut report = ack(10);
         report.duplicate_report = true;
         for (una, mult) in [(0, 2), (500, 2), (999, 2), (1000, 3)] {
@@ -380,7 +387,7 @@ mod tests {
 
     #[test]
     fn without_reordering_seen_there_is_no_wait_when_it_is_urgent() {
-        let mut rack = Rack::new();
+        let mut rack = Rack::default();
         rack.update_reo_wnd(true, ms(40), ms(40));
         assert_eq!(rack.reo_wnd(), Duration::ZERO);
         rack.reordering_seen = true;

@@ -20,6 +20,15 @@ pub struct RangeSet {
 }
 
 impl RangeSet {
+    /// An empty set.
+    pub const fn new() -> Self {
+        Self {
+            lower: BTreeMap::new(),
+            highest: 0..0,
+            total: 0,
+        }
+    }
+
     /// Octets in the set.
     #[inline]
     pub fn total(&self) -> u64 {

@@ -10,6 +10,7 @@ use core::ops::Range;
 
 use gigatcp_wire::Payload;
 
+use crate::lazy::Lazy;
 use crate::range_set::RangeSet;
 
 /// What became of arriving octets.
@@ -31,9 +32,15 @@ pub struct ReceiveBuffer<P> {
     /// In order, ready to be read.
     ready: VecDeque<P>,
     ready_len: u64,
-    /// Beyond a hole: pieces by offset; they do not overlap.
-    beyond: BTreeMap<u64, P>,
-    /// The octets in `beyond`, joined.
+    beyond: Lazy<Beyond<P>>,
+}
+
+/// Octets beyond a hole.
+#[derive(Clone, Default, Debug)]
+struct Beyond<P> {
+    /// Pieces by offset; they do not overlap.
+    pieces: BTreeMap<u64, P>,
+    /// The octets in `pieces`, joined.
     held: RangeSet,
     /// The ranges of `held` that changed last, newest first: every segment
     /// reports them, so they are kept and not searched for.
@@ -47,10 +54,7 @@ impl<P: Payload> ReceiveBuffer<P> {
         Self {
             ready: VecDeque::new(),
             ready_len: 0,
-            beyond: BTreeMap::new(),
-            held: RangeSet::default(),
-            recent: [const { 0..0 }; 4],
-            recent_len: 0,
+            beyond: Lazy::default(),
         }
     }
 
@@ -63,13 +67,15 @@ impl<P: Payload> ReceiveBuffer<P> {
     /// Whether nothing waits beyond a hole.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
-        self.held.is_empty()
+        self.held() == 0
     }
 
     /// Octets held beyond holes.
     #[inline]
     pub fn held(&self) -> u64 {
-        self.held.total()
+        self.beyond
+            .touched()
+            .map_or(0, |beyond| beyond.held.total())
     }
 
     /// The in-order case of the fast path: `payload` starts at the edge and
@@ -96,8 +102,9 @@ impl<P: Payload> ReceiveBuffer<P> {
         }
         if offset > nxt {
             arrival.out_of_order = true;
-            if (self.beyond.len() as u64) < most_pieces {
-                self.hold(offset, payload);
+            let beyond = self.beyond.make();
+            if (beyond.pieces.len() as u64) < most_pieces {
+                beyond.hold(offset, payload);
             }
             return arrival;
         }
@@ -114,13 +121,14 @@ impl<P: Payload> ReceiveBuffer<P> {
 
     /// Up to `max` octets for the application, in one piece.
     pub fn read(&mut self, max: usize) -> Option<P> {
-        let mut piece = self.ready.pop_front()?;
-        if piece.len() > max {
-            let rest = piece.split_off(max);
-            self.ready.push_front(rest);
+        let first = self.ready.front_mut()?;
+        if first.len() > max {
+            let rest = first.split_off(max);
+            self.ready_len -= max as u64;
+            return Some(core::mem::replace(first, rest));
         }
-        self.ready_len -= piece.len() as u64;
-        Some(piece)
+        self.ready_len -= first.len() as u64;
+        self.ready.pop_front()
     }
 
     /// Returns the pieces that wait to be read, in order.
@@ -130,10 +138,8 @@ impl<P: Payload> ReceiveBuffer<P> {
 
     /// Gives back everything beyond holes; says how many octets that were.
     pub fn drop_held(&mut self) -> u64 {
-        let octets = self.held.total();
-        self.beyond.clear();
-        self.held = RangeSet::default();
-        self.recent_len = 0;
+        let octets = self.held();
+        self.beyond.reset();
         octets
     }
 
@@ -169,7 +175,9 @@ impl<P: Payload> ReceiveBuffer<P> {
 
     /// SACK blocks to report, the most recently changed first.
     pub fn sack_blocks(&self) -> impl Iterator<Item = Range<u64>> + '_ {
-        self.recent[..self.recent_len].iter().cloned()
+        let beyond = self.beyond.touched();
+        let recent = beyond.map_or(&[][..], |beyond| &beyond.recent[..beyond.recent_len]);
+        recent.iter().cloned()
     }
 
     fn push_ready(&mut self, payload: P) {
@@ -189,12 +197,13 @@ impl<P: Payload> ReceiveBuffer<P> {
         if range.start < nxt {
             return Some(range.start..range.end.min(nxt));
         }
-        if self.held.is_empty() {
+        let held = &self.beyond.touched()?.held;
+        if held.is_empty() {
             return None;
         }
         // The first octet that is held: either the range starts inside a held
         // stretch or after its first gap.
-        let start = match self.held.first_gap(range.clone()) {
+        let start = match held.first_gap(range.clone()) {
             None => range.start,
             Some(gap) if gap.start > range.start => range.start,
             Some(gap) => gap.end,
@@ -202,10 +211,35 @@ impl<P: Payload> ReceiveBuffer<P> {
         if start >= range.end {
             return None;
         }
-        let around = self.held.range_around(start)?;
+        let around = held.range_around(start)?;
         Some(start..around.end.min(range.end))
     }
 
+    /// Appends `fresh` (from `nxt` to `end`) and whatever it connects to;
+    /// returns the new edge.
+    fn advance(&mut self, nxt: u64, end: u64, fresh: P) -> u64 {
+        self.push_ready(fresh);
+        let mut edge = end;
+        debug_assert!(edge > nxt);
+        while let Some((offset, mut piece)) =
+            self.beyond.touched_mut().and_then(|b| b.take_up_to(edge))
+        {
+            let piece_end = offset + piece.len() as u64;
+            if piece_end > edge {
+                let new = piece.split_off((edge - offset) as usize);
+                self.push_ready(new);
+                edge = piece_end;
+            }
+        }
+        if let Some(beyond) = self.beyond.touched_mut() {
+            beyond.held.remove_below(edge);
+            beyond.retain_recent(|block| block.start > edge);
+        }
+        edge
+    }
+}
+
+impl<P: Payload> Beyond<P> {
     /// Keeps the parts of `payload` that are not yet held.
     fn hold(&mut self, offset: u64, payload: P) {
         let end = offset + payload.len() as u64;
@@ -226,7 +260,7 @@ impl<P: Payload> ReceiveBuffer<P> {
     /// Stores one piece that overlaps nothing, joined to its predecessor if
     /// that is free.
     fn keep(&mut self, offset: u64, part: P) {
-        let before = self.beyond.range_mut(..offset).next_back();
+        let before = self.pieces.range_mut(..offset).next_back();
         let part = match before {
             Some((start, piece)) if *start + piece.len() as u64 == offset => {
                 match piece.try_append(part) {
@@ -236,32 +270,13 @@ impl<P: Payload> ReceiveBuffer<P> {
             }
             _ => part,
         };
-        self.beyond.insert(offset, part);
+        self.pieces.insert(offset, part);
     }
 
-    /// Appends `fresh` (from `nxt` to `end`) and whatever it connects to;
-    /// returns the new edge.
-    fn advance(&mut self, nxt: u64, end: u64, fresh: P) -> u64 {
-        self.push_ready(fresh);
-        let mut edge = end;
-        debug_assert!(edge > nxt);
-        while let Some((offset, _)) = self.beyond.first_key_value() {
-            if *offset > edge {
-                break;
-            }
-            let Some((offset, mut piece)) = self.beyond.pop_first() else {
-                break;
-            };
-            let piece_end = offset + piece.len() as u64;
-            if piece_end > edge {
-                let new = piece.split_off((edge - offset) as usize);
-                self.push_ready(new);
-                edge = piece_end;
-            }
-        }
-        self.held.remove_below(edge);
-        self.retain_recent(|block| block.start > edge);
-        edge
+    /// Takes out the first piece if it begins at `edge` or before.
+    fn take_up_to(&mut self, edge: u64) -> Option<(u64, P)> {
+        let first = self.pieces.first_entry()?;
+        (*first.key() <= edge).then(|| first.remove_entry())
     }
 
     /// Puts the block around `offset` first in the order of reporting.
@@ -351,7 +366,7 @@ mod tests {
         for offset in (2..1000).step_by(2) {
             buffer.insert(0, offset, phantom(offset, 1), 64);
         }
-        assert_eq!((buffer.held(), buffer.beyond.len()), (64, 64));
+        assert_eq!((buffer.held(), buffer.beyond.make().pieces.len()), (64, 64));
         // What comes in order is taken anyway, and connects.
         let arrival = buffer.insert(0, 0, phantom(0, 1000), 64);
         assert_eq!((arrival.advanced, buffer.held()), (1000, 0));

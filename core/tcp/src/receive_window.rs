@@ -16,6 +16,8 @@
 //! begins to acknowledge every second one. On a long fat path that lasts for
 //! seconds, and it is the ACK ratio of 2007.
 
+use alloc::boxed::Box;
+
 use gigatcp_units::Bytes;
 
 use crate::profile::{Profile, WindowPolicy};
@@ -49,7 +51,7 @@ pub struct ReceiveWindow {
     /// [`ReceiveWindow::is_update_due`].
     update_step: u64,
     /// What the buffer holds, where its packets count and not their octets.
-    memory: Option<ReceiveMemory>,
+    memory: Option<Box<ReceiveMemory>>,
 }
 
 impl ReceiveWindow {
@@ -92,7 +94,7 @@ impl ReceiveWindow {
                 None => profile.buffers.receive_buffer_max.as_u64(),
             };
             window.shift = most.checked_ilog2().unwrap_or(0).saturating_sub(15).min(14) as u8;
-            window.memory = Some(memory);
+            window.memory = Some(Box::new(memory));
             if profile.options.window_scaling {
                 window.expressible = 65_535 << window.shift;
             }
@@ -151,7 +153,7 @@ impl ReceiveWindow {
     pub fn clamp(&self) -> u64 {
         self.memory
             .as_ref()
-            .map_or(self.clamp, ReceiveMemory::clamp)
+            .map_or(self.clamp, |memory| memory.clamp())
     }
 
     /// `len` octets in segments of `segment` arrived, up to the offset `end`; returns whether
@@ -181,7 +183,7 @@ impl ReceiveWindow {
 
     /// Largest segment of the peer so far, where packets count.
     pub fn rcv_mss(&self) -> Option<u64> {
-        self.memory.as_ref().map(ReceiveMemory::rcv_mss)
+        self.memory.as_ref().map(|memory| memory.rcv_mss())
     }
 
     /// Whether packets count, and with them whole arrivals are kept or dropped.
@@ -294,7 +296,8 @@ impl ReceiveWindow {
     /// half open is not worked out for the former.
     #[inline]
     pub fn is_update_due(&self, now_open: u64, would_open: impl FnOnce() -> u64) -> bool {
-        let in_syn = self.memory.as_ref().and_then(ReceiveMemory::said_in_syn);
+        let memory = self.memory.as_ref();
+        let in_syn = memory.and_then(|memory| memory.said_in_syn());
         let now_open = in_syn.map_or(now_open, |said| said.max(now_open));
         if self.update_step > 0 {
             let opening = would_open().saturating_sub(now_open);

@@ -12,43 +12,49 @@
 
 use alloc::collections::VecDeque;
 
+use crate::lazy::Lazy;
+
 /// Ends of records that are not acknowledged, as stream offsets, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
-    ends: VecDeque<u64>,
+    ends: Lazy<VecDeque<u64>>,
 }
 
 impl Records {
     /// A record ends before `at`.
     pub fn mark(&mut self, at: u64) {
-        if self.ends.back().is_none_or(|last| *last < at) {
-            self.ends.push_back(at);
+        let ends = self.ends.make();
+        if ends.back().is_none_or(|last| *last < at) {
+            ends.push_back(at);
         }
     }
 
     /// Where the record that `from` is in ends, if that is known yet.
     #[inline]
     pub fn end_after(&self, from: u64) -> Option<u64> {
-        let passed = self.ends.partition_point(|end| *end <= from);
-        self.ends.get(passed).copied()
+        let ends = self.ends.touched()?;
+        let passed = ends.partition_point(|end| *end <= from);
+        ends.get(passed).copied()
     }
 
     /// Where the record begins that the octet before `end` is in; zero for the
     /// first.
     pub fn start_before(&self, end: u64) -> u64 {
-        let passed = self.ends.partition_point(|mark| *mark < end);
-        passed
-            .checked_sub(1)
-            .and_then(|index| self.ends.get(index))
-            .copied()
-            .unwrap_or(0)
+        let before = |ends: &VecDeque<u64>| {
+            let passed = ends.partition_point(|mark| *mark < end);
+            ends.get(passed.checked_sub(1)?).copied()
+        };
+        self.ends.touched().and_then(before).unwrap_or(0)
     }
 
     /// Everything below `una` is acknowledged.
     #[inline]
     pub fn release(&mut self, una: u64) {
-        while self.ends.front().is_some_and(|end| *end <= una) {
-            self.ends.pop_front();
+        let Some(ends) = self.ends.touched_mut() else {
+            return;
+        };
+        while ends.front().is_some_and(|end| *end <= una) {
+            ends.pop_front();
         }
     }
 }

@@ -89,6 +89,14 @@ pub struct Retransmissions {
 }
 
 impl Retransmissions {
+    /// Nothing left more than once.
+    pub const fn new() -> Self {
+        Self {
+            by_place: BTreeMap::new(),
+            log: VecDeque::new(),
+        }
+    }
+
     /// Whether nothing outstanding was retransmitted.
     #[inline]
     pub fn is_empty(&self) -> bool {

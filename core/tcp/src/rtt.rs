@@ -20,6 +20,8 @@
 //! rest on that but on what was measured: after an outage of seconds the sender would
 //! otherwise send a few segments per second.
 
+use alloc::boxed::Box;
+
 use gigatcp_units::{Duration, Instant};
 
 /// How samples become a retransmission timeout.
@@ -42,7 +44,7 @@ pub struct RttEstimator {
     estimate: Option<Estimate>,
     /// The estimate after a spurious timeout, until samples bring it near the measured
     /// one.
-    careful: Option<Estimate>,
+    careful: Option<Box<Estimate>>,
     initial: Duration,
     floor: Duration,
     ceiling: Duration,
@@ -186,10 +188,10 @@ impl RttEstimator {
         };
         self.estimate = Some(estimate);
         self.backoff = 0;
-        if let Some(careful) = self.careful {
-            let careful = self.updated(careful, rtt);
+        if let Some(careful) = self.careful.as_deref() {
+            let careful = self.updated(*careful, rtt);
             let is_near = careful.srtt <= estimate.srtt + estimate.srtt / 8;
-            self.careful = (!is_near).then_some(careful);
+            self.careful = (!is_near).then(|| Box::new(careful));
         }
     }
 
@@ -213,10 +215,11 @@ impl RttEstimator {
     /// A timeout was spurious, and `rtt` is what it should have waited for:
     /// RFC 4015 section 3.2 steps (8) and (9) make the estimate careful.
     pub fn on_spurious_timeout(&mut self, rtt: Duration) {
-        self.careful = self.careful.or(self.estimate).map(|estimate| Estimate {
+        let more_careful = |estimate: Estimate| Estimate {
             srtt: estimate.srtt.max(rtt),
             rttvar: estimate.rttvar.max(rtt / 2),
-        });
+        };
+        self.careful = self.in_force().map(more_careful).map(Box::new);
     }
 
     /// The timer expired: the timeout doubles, section 5 (5.5).
@@ -257,7 +260,7 @@ impl RttEstimator {
     }
 
     fn in_force(&self) -> Option<Estimate> {
-        self.careful.or(self.estimate)
+        self.careful.as_deref().copied().or(self.estimate)
     }
 
     /// RTO, with backoff.

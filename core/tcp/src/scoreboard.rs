@@ -45,6 +45,7 @@ use core::ops::Range;
 
 use gigatcp_units::Instant;
 
+use crate::lazy::{Lazy, Untouched};
 use crate::range_set::RangeSet;
 use crate::retransmissions::Retransmissions;
 
@@ -75,13 +76,8 @@ pub struct Scoreboard {
     flight: VecDeque<Transmission>,
     /// Departures so far, first transmissions or not.
     departures: u64,
-    sacked: RangeSet,
-    /// Marked lost, and not retransmitted since.
-    lost: RangeSet,
-    /// Retransmitted at least once and not delivered since (Karn).
-    retransmitted: Retransmissions,
-    /// Retransmitted though not marked lost, nor since.
-    twice: RangeSet,
+    /// Marks of octets in flight; untouched while no packet is missing.
+    marks: Lazy<Marks>,
     /// Everything not SACKed below this has been marked lost once.
     lost_edge: u64,
     /// Segments presumed to have left by duplicate ACKs without SACK, octets.
@@ -90,8 +86,6 @@ pub struct Scoreboard {
     deflated: u64,
     /// Octets marked lost in all, each once for each time it was.
     lost_so_far: u64,
-    /// Of these, what was not reported yet.
-    newly_lost: Vec<Range<u64>>,
     /// Octets delivered in all (cumulatively or selectively acknowledged).
     delivered: u64,
     delivered_at: Instant,
@@ -99,6 +93,30 @@ pub struct Scoreboard {
     first_sent_at: Instant,
     /// `delivered` at which the application-limited stretch is over.
     app_limited_until: u64,
+}
+
+/// Octets in flight, by what is known of them besides that they left.
+#[derive(Clone, Default, Debug)]
+struct Marks {
+    sacked: RangeSet,
+    /// Marked lost, and not retransmitted since.
+    lost: RangeSet,
+    /// Retransmitted at least once and not delivered since (Karn).
+    retransmitted: Retransmissions,
+    /// Retransmitted though not marked lost, nor since.
+    twice: RangeSet,
+    /// Marked lost and not reported yet.
+    newly_lost: Vec<Range<u64>>,
+}
+
+impl Untouched for Marks {
+    const UNTOUCHED: &'static Self = &Self {
+        sacked: RangeSet::new(),
+        lost: RangeSet::new(),
+        retransmitted: Retransmissions::new(),
+        twice: RangeSet::new(),
+        newly_lost: Vec::new(),
+    };
 }
 
 impl Scoreboard {
@@ -109,15 +127,11 @@ impl Scoreboard {
             nxt: 0,
             flight: VecDeque::new(),
             departures: 0,
-            sacked: RangeSet::default(),
-            lost: RangeSet::default(),
-            retransmitted: Retransmissions::default(),
-            twice: RangeSet::default(),
+            marks: Lazy::default(),
             lost_edge: 0,
             duplicate_credit: 0,
             deflated: 0,
             lost_so_far: 0,
-            newly_lost: Vec::new(),
             delivered: 0,
             delivered_at: Instant::ZERO,
             first_sent_at: Instant::ZERO,
@@ -128,7 +142,8 @@ impl Scoreboard {
     /// Octets estimated to be in the network.
     #[inline]
     pub fn pipe(&self) -> u64 {
-        let gone = self.sacked.total() + self.lost.total();
+        let known = self.marks.touched();
+        let gone = known.map_or(0, |marks| marks.sacked.total() + marks.lost.total());
         debug_assert!(gone <= self.nxt - self.una, "more gone than sent");
         let outstanding = self.nxt - self.una - gone;
         outstanding.saturating_sub(self.duplicate_credit)
@@ -137,7 +152,7 @@ impl Scoreboard {
     /// Octets probably in the network a second time: see the module's text.
     #[inline]
     pub fn twice(&self) -> u64 {
-        self.twice.total()
+        self.marks.touched().map_or(0, |marks| marks.twice.total())
     }
 
     /// Whether nothing is in flight.
@@ -154,14 +169,14 @@ impl Scoreboard {
     /// Octets SACKed and not yet acknowledged cumulatively.
     #[inline]
     pub fn sacked(&self) -> u64 {
-        self.sacked.total()
+        self.marks.touched().map_or(0, |marks| marks.sacked.total())
     }
 
     /// Octets retransmitted, not found lost since and not known to be delivered.
     /// Walks their ranges.
     pub fn retransmitted(&self) -> u64 {
-        let resent = self.retransmitted.ranges();
-        let standing = resent.flat_map(|range| self.lost.gaps(range));
+        let resent = self.marks.retransmitted.ranges();
+        let standing = resent.flat_map(|range| self.marks.lost.gaps(range));
         standing.map(|range| range.end - range.start).sum()
     }
 
@@ -169,7 +184,7 @@ impl Scoreboard {
     /// not. Walks the ranges of those that were.
     pub fn lost_in_all(&self) -> u64 {
         // What was retransmitted without having been found lost is no loss.
-        self.lost.total() + self.retransmitted().saturating_sub(self.twice())
+        self.marks.lost.total() + self.retransmitted().saturating_sub(self.twice())
     }
 
     /// Octets delivered in all, cumulatively or selectively acknowledged.
@@ -194,12 +209,13 @@ impl Scoreboard {
     /// Octets of `range`, which was sent before, leave again.
     pub fn on_retransmit(&mut self, now: Instant, range: Range<u64>) {
         let is_first = self.in_flight() == 0;
-        if self.lost.remove(range.clone()) == 0 {
-            self.twice.insert(range.clone());
+        let marks = self.marks.make();
+        if marks.lost.remove(range.clone()) == 0 {
+            marks.twice.insert(range.clone());
         }
         let number = self.next_departure();
         let state = self.send_state(now, self.in_flight(), is_first);
-        self.retransmitted.on_retransmit(range, number, state);
+        self.marks.retransmitted.on_retransmit(range, number, state);
     }
 
     /// How many times something left, first transmissions and others: the
@@ -218,22 +234,20 @@ impl Scoreboard {
     /// Where everything known to be delivered ends.
     #[inline]
     pub fn highest_delivered(&self) -> u64 {
-        if self.sacked.is_empty() {
-            self.una
-        } else {
-            self.sacked.last().map_or(self.una, |last| last.end)
-        }
+        let last = self.marks.touched().and_then(|marks| marks.sacked.last());
+        last.map_or(self.una, |last| last.end)
     }
 
     /// Whether any octet was retransmitted and is not known to be delivered.
     #[inline]
     pub fn has_retransmissions(&self) -> bool {
-        !self.retransmitted.is_empty()
+        let marks = self.marks.touched();
+        marks.is_some_and(|marks| !marks.retransmitted.is_empty())
     }
 
     /// Separate ranges that are SACKed.
     pub fn sacked_ranges(&self) -> usize {
-        self.sacked.len()
+        self.marks.sacked.len()
     }
 }
 

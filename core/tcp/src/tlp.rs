@@ -18,6 +18,8 @@
 //! in recovery, or while anything is SACKed: there the reordering timer and the
 //! retransmission timer rule (section 7.2). Only with SACK.
 
+use alloc::boxed::Box;
+
 use gigatcp_units::{Duration, Instant};
 
 /// PTO without a round trip known.
@@ -48,7 +50,7 @@ pub struct ProbeAck {
 /// State of the probe.
 #[derive(Clone, Default, Debug)]
 pub struct TailLossProbe {
-    outstanding: Option<Probe>,
+    outstanding: Option<Box<Probe>>,
     /// A round trip was measured since the last probe.
     sampled: bool,
     due: bool,
@@ -81,7 +83,7 @@ impl TailLossProbe {
 
     /// It leaves.
     pub fn on_probe(&mut self, probe: Probe) {
-        self.outstanding = Some(probe);
+        self.outstanding = Some(Box::new(probe));
         self.sampled = false;
         self.due = false;
     }
@@ -100,14 +102,14 @@ impl TailLossProbe {
 
     /// Whether a probe is out that was a copy and ends there.
     pub fn is_probe_end(&self, end: u64) -> bool {
-        let probe = self.outstanding;
+        let probe = self.outstanding.as_ref();
         probe.is_some_and(|probe| probe.resent_from.is_some() && probe.end == end)
     }
 
     /// Section 7.4.2: returns the probe if it repaired a loss that was not
     /// detected, so that the congestion control must be informed.
     pub fn on_ack(&mut self, ack: &ProbeAck) -> Option<Probe> {
-        let probe = self.outstanding?;
+        let probe = **self.outstanding.as_ref()?;
         if ack.ack < probe.end {
             return None;
         }

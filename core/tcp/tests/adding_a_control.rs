@@ -205,7 +205,7 @@ const DELAY: Duration = Duration::from_millis(10);
 
 fn host(profile: Profile) -> gigatcp_tcp::Config {
     gigatcp_tcp::Config {
-        profile,
+        profile: profile.into(),
         local_port: 5001,
         remote_port: 5001,
         iss: SeqNumber::new(7),
@@ -295,7 +295,7 @@ fn the_engine_runs_it_and_a_lost_segment_costs_an_eighth_of_the_window() {
         }
         assert!(pair.now < Instant::from_nanos(10_000_000_000), "too slow");
     }
-    let counters = *pair.hosts[0].counters();
+    let counters = pair.hosts[0].counters();
     assert_eq!((counters.retransmitted_segments, counters.timeouts), (1, 0));
 
     let mut cwnd = 0;

@@ -120,7 +120,7 @@ impl Options {
     pub(crate) fn config(&self, ip: IpVersion, mtu: u16) -> gigatcp_tcp::Config {
         let most = mtu.saturating_sub(ip.header_len() as u16 + 20);
         gigatcp_tcp::Config {
-            profile: self.profile,
+            profile: self.profile.into(),
             local_port: 0,
             remote_port: 0,
             iss: SeqNumber::default(),

@@ -560,7 +560,7 @@ impl Socket {
         Some(Measured {
             at,
             info: connection.info(),
-            counters: *connection.counters(),
+            counters: connection.counters(),
             limits: connection.limits().all(at),
             send_queue: connection.send_queue(),
             unsent: connection.unsent(),

@@ -225,7 +225,7 @@ fn application_record(
 }
 
 fn counts(sender: Option<&Connection<Phantom>>, receiver: Option<&Connection<Phantom>>) -> Counts {
-    let counters = sender.map(|c| *c.counters()).unwrap_or_default();
+    let counters = sender.map(|c| c.counters()).unwrap_or_default();
     Counts {
         segments_sent: counters.data_segments_sent,
         retransmitted: counters.retransmitted_segments,

@@ -197,7 +197,7 @@ fn via(scenario: &Scenario, ends: &Ends) -> Via {
 fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64) -> HostConfig {
     HostConfig {
         tcp: TcpConfig {
-            profile: host.profile,
+            profile: host.profile.into(),
             local_port: 0,
             remote_port: 0,
             iss: SeqNumber::new(initial_sequence(seed, number, host.mtu)),

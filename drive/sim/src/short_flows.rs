@@ -196,7 +196,7 @@ impl ShortFlows {
         if places.iter().any(is_busy) {
             return;
         }
-        let counters = sender.connection().map(|connection| *connection.counters());
+        let counters = sender.connection().map(|connection| connection.counters());
         let retransmitted = counters.map_or(0, |counters| counters.retransmitted_segments);
         outcome.retransmitted += retransmitted;
         self.awaited -= usize::from(process.is_awaited);

@@ -95,7 +95,7 @@ struct Found {
 
 impl Found {
     fn counters(&self) -> Counters {
-        *self.outcome.flows[0]
+        self.outcome.flows[0]
             .sender
             .connection()
             .unwrap()

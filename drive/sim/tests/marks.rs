@@ -40,7 +40,7 @@ fn transfer(host: &HostConfig, forward: HopConfig, reverse: HopConfig) -> Outcom
 
 /// Reductions, retransmissions and timeouts of the sender.
 fn troubles(flow: &FlowOutcome) -> (u64, u64, u64) {
-    let counters = *flow.sender.connection().unwrap().counters();
+    let counters = flow.sender.connection().unwrap().counters();
     (
         counters.ecn_reductions,
         counters.retransmitted_segments,

@@ -1,6 +1,9 @@
 //! What idle connections cost: N of them between two hosts in memory, then an hour.
 //!
-//!     cargo run --release -p gigatcp --example idle -- 100000
+//!     cargo run --release -p gigatcp --example idle -- 1000000
+//!
+//! A million take 1.91 GB (x86-64 Linux, glibc), 1,913 bytes each: 1,528 are the connection,
+//! 240 its congestion control (CUBIC), the rest names, timers and the allocator.
 
 use std::net::SocketAddr;
 use std::time::Instant as Clock;

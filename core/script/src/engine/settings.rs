@@ -225,9 +225,12 @@ impl Setup {
         self.opened += 1;
         let route_mtu = u32::from(self.route_mtu).max(self.profile.path_mtu.route_mtu);
         Config {
-            profile: self.profile.with(|profile| {
-                profile.path_mtu.route_mtu = route_mtu;
-            }),
+            profile: self
+                .profile
+                .with(|profile| {
+                    profile.path_mtu.route_mtu = route_mtu;
+                })
+                .into(),
             local_port,
             remote_port,
             iss: SeqNumber::new(iss),

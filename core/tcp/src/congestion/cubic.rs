@@ -29,6 +29,8 @@
 //! 4.10 recommends `HyStart++` there, without which it can overshoot by a whole
 //! window. The cube root is taken once per stage; an ACK costs two divisions.
 
+use alloc::boxed::Box;
+
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::gate::{Gate, Passage};
@@ -139,7 +141,7 @@ pub struct Cubic {
     abe: bool,
     opening: SlowStartState,
     gate: Gate,
-    saved: Option<Saved>,
+    saved: Option<Box<Saved>>,
 }
 
 impl Cubic {
@@ -311,14 +313,14 @@ impl CongestionControl for Cubic {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        self.saved = Some(Saved {
+        self.saved = Some(Box::new(Saved {
             cwnd: self.cwnd,
             cwnd_prior: self.cwnd_prior,
             ssthresh: self.ssthresh,
             w_max: self.w_max,
             last_w_max: self.last_w_max,
             stage: self.stage,
-        });
+        }));
         self.gate.on_congestion(event.kind);
         self.opening.on_congestion(event.kind);
         self.reduce(event);
@@ -380,14 +382,14 @@ impl CongestionControl for Cubic {
         self.last_w_max *= scale;
         self.w_max = self.w_max.map(|w_max| w_max * scale);
         self.stage = self.stage.map(rescaled);
-        self.saved = self.saved.map(|saved| Saved {
-            cwnd: (saved.cwnd * scale).max(floor),
-            cwnd_prior: saved.cwnd_prior * scale,
-            ssthresh: saved.ssthresh * scale,
-            w_max: saved.w_max.map(|w_max| w_max * scale),
-            last_w_max: saved.last_w_max * scale,
-            stage: saved.stage.map(rescaled),
-        });
+        if let Some(saved) = &mut self.saved {
+            saved.cwnd = (saved.cwnd * scale).max(floor);
+            saved.cwnd_prior *= scale;
+            saved.ssthresh *= scale;
+            saved.w_max = saved.w_max.map(|w_max| w_max * scale);
+            saved.last_w_max *= scale;
+            saved.stage = saved.stage.map(rescaled);
+        }
         self.smss = smss;
         self.opening.set_smss(smss);
         self.settle();

@@ -178,7 +178,9 @@ impl<P: Payload> Connection<P> {
         } else {
             duplicate
         };
-        self.counters.duplicate_acks_received += u64::from(duplicate);
+        if duplicate {
+            self.counters.duplicate_acks_received += 1;
+        }
         let mut judgment = self.judge(now, received_at, &revealed, duplicate, segment);
         if judgment.congestion.is_some() {
             judgment = self.excuse_probe(now, judgment);

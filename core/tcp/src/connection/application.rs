@@ -86,8 +86,17 @@ impl<P: Payload> Connection<P> {
         } else {
             max
         };
-        let piece = self.receive_buffer.read(max)?;
-        self.urgent.on_read(piece.len() as u64);
+        let piece = self.receive_buffer.read(max);
+        if let Some(piece) = &piece {
+            self.on_read(now, piece.len() as u64);
+        }
+        piece
+    }
+
+    /// The application has read `octets`: the window may have opened.
+    #[inline]
+    fn on_read(&mut self, now: Instant, octets: u64) {
+        self.urgent.on_read(octets);
         self.release_read();
         if self.profile.acknowledgments.ack_waits_for_reader {
             self.ack.on_read(self.ack_every(now));
@@ -100,7 +109,6 @@ impl<P: Payload> Connection<P> {
             self.adjust_receive_buffer(now);
             self.demand_window_update();
         }
-        Some(piece)
     }
 
     /// Returns what can be read, in its pieces, and leaves it (`MSG_PEEK`).

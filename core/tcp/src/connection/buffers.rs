@@ -4,11 +4,14 @@
 //! `tcp_sndbuf_expand`). A side that requested a size has that size and no
 //! other, as with `SO_RCVBUF` and `SO_SNDBUF`.
 
+use alloc::boxed::Box;
+
 use gigatcp_events::{Event, EventMask};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Payload, Segment};
 
 use super::Connection;
+use crate::lazy::{Lazy, Untouched};
 use crate::profile::Profile;
 use crate::receive_autotuning::ReceiveAutotuning;
 use crate::space::{Offset, RightEdge};
@@ -20,19 +23,30 @@ const WINDOWS_KEPT: u64 = 2;
 /// Segments of the minimum window it keeps memory for (Linux `TCP_INIT_CWND`).
 const LEAST_SEGMENTS: u64 = 10;
 
+/// Sizes that the application has requested.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Requested {
+    pub(super) send: Option<Bytes>,
+    pub(super) receive: Option<Bytes>,
+}
+
+impl Untouched for Requested {
+    const UNTOUCHED: &'static Self = &Self {
+        send: None,
+        receive: None,
+    };
+}
+
 /// What a connection keeps for its buffers.
 #[derive(Debug)]
 pub(super) struct Buffers {
     /// Requested by the application.
-    pub(super) send_requested: Option<Bytes>,
-    pub(super) receive_requested: Option<Bytes>,
-    /// The most the send buffer grows to; 0: it does not grow.
-    send_max: u64,
-    /// The most the receive buffer grows to, where it does.
-    receive_max: u64,
+    pub(super) requested: Lazy<Requested>,
+    /// Whether the send buffer follows the congestion window.
+    tunes_send: bool,
     pub(super) receive: Option<ReceiveAutotuning>,
     /// What the send queue occupies, where that counts.
-    pub(super) send_memory: Option<SendMemory>,
+    pub(super) send_memory: Option<Box<SendMemory>>,
 }
 
 impl Buffers {
@@ -44,27 +58,27 @@ impl Buffers {
         mss: u32,
     ) -> Self {
         let (send_requested, receive_requested) = requested;
-        let tunes_send = profile.buffers.send_autotuning && send_requested.is_none();
+        let mut requested = Lazy::<Requested>::default();
+        if send_requested.is_some() || receive_requested.is_some() {
+            requested.send = send_requested;
+            requested.receive = receive_requested;
+        }
+        let grows = profile.buffers.send_autotuning && send_requested.is_none();
+        let tunes_send = grows && profile.buffers.send_buffer_max > Bytes::new(0);
         let tunes_receive = profile.buffers.receive_autotuning && receive_requested.is_none();
         let window = profile.window_of(profile.receive_buffer_for(receive_requested));
         Self {
-            send_requested,
-            receive_requested,
-            send_max: if tunes_send {
-                profile.buffers.send_buffer_max.as_u64()
-            } else {
-                0
-            },
-            receive_max: profile.buffers.receive_buffer_max.as_u64(),
+            requested,
+            tunes_send,
             receive: tunes_receive
                 .then(|| ReceiveAutotuning::new(now, window.as_u64(), u64::from(mss))),
-            send_memory: profile.buffers.truesize.then(SendMemory::default),
+            send_memory: profile.buffers.truesize.then(Box::default),
         }
     }
 
     /// Whether the send buffer follows the congestion window.
     pub(super) fn tunes_send(&self) -> bool {
-        self.send_max > 0
+        self.tunes_send
     }
 }
 
@@ -74,7 +88,7 @@ impl<P: Payload> Connection<P> {
     /// window scale was settled with the SYN, and what a SYN has offered stays
     /// offered.
     pub(super) fn settle_buffers(&mut self) {
-        let profile = self.profile;
+        let profile = &*self.profile;
         let most = profile.granted_buffer(Bytes::MAX).as_u64();
         let settle = |held: u64, of_route: Option<Bytes>, smss: u32| {
             let octets = match of_route.map(Bytes::as_u64) {
@@ -97,7 +111,7 @@ impl<P: Payload> Connection<P> {
         let held = self.window.buffer();
         let octets = settle(held, profile.buffers.route_receive_buffer, self.smss);
         if octets != held && self.buffers.receive.is_none() {
-            self.window.set_buffer(&profile, Bytes::new(octets));
+            self.window.set_buffer(profile, Bytes::new(octets));
             if !self.active_open {
                 self.offer_first_window();
             }
@@ -122,7 +136,7 @@ impl<P: Payload> Connection<P> {
         let window = self.congestion.cwnd().as_u64().max(least);
         let wanted = window
             .saturating_mul(WINDOWS_KEPT)
-            .min(self.buffers.send_max);
+            .min(self.profile.buffers.send_buffer_max.as_u64());
         if wanted > self.send_buffer.capacity() {
             self.send_buffer.set_capacity(wanted);
             self.outbox.put(
@@ -179,7 +193,7 @@ impl<P: Payload> Connection<P> {
 
     fn grow_receive_buffer(&mut self, now: Instant, window: u64) {
         let octets = self.window.buffer_backing(&self.profile, window);
-        let octets = octets.min(self.buffers.receive_max);
+        let octets = octets.min(self.profile.buffers.receive_buffer_max.as_u64());
         if octets > self.window.buffer() {
             self.window.set_buffer(&self.profile, Bytes::new(octets));
             self.outbox
@@ -191,8 +205,8 @@ impl<P: Payload> Connection<P> {
     /// the size that is granted and does not follow the window. What has been
     /// written already stays.
     pub fn request_send_buffer(&mut self, requested: Bytes) {
-        self.buffers.send_requested = Some(requested);
-        self.buffers.send_max = 0;
+        self.buffers.requested.send = Some(requested);
+        self.buffers.tunes_send = false;
         let granted = self.profile.send_buffer_for(Some(requested));
         self.send_buffer.set_capacity(granted.as_u64());
     }
@@ -202,7 +216,7 @@ impl<P: Payload> Connection<P> {
     /// and bounds the window anyway; a window that was offered stays
     /// offered unless the profile lets it shrink.
     pub fn request_receive_buffer(&mut self, requested: Bytes) {
-        self.buffers.receive_requested = Some(requested);
+        self.buffers.requested.receive = Some(requested);
         self.buffers.receive = None;
         let granted = self.profile.granted_buffer(requested);
         self.window.set_buffer(&self.profile, granted);

@@ -39,20 +39,13 @@ use super::{Connection, Failure, Reset};
 use crate::profile::Profile;
 
 /// How many unsolicited answers have left lately.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(super) struct ChallengeLimit {
     since: Instant,
     answers: u32,
 }
 
 impl ChallengeLimit {
-    pub(super) const fn new() -> Self {
-        Self {
-            since: Instant::ZERO,
-            answers: 0,
-        }
-    }
-
     /// Whether one more may leave; if so, it counts.
     fn admits(&mut self, now: Instant, profile: &Profile) -> bool {
         if profile.defense.challenge_ack_limit == 0 {
@@ -71,7 +64,7 @@ impl ChallengeLimit {
 impl<P: Payload> Connection<P> {
     /// Answers what may be an attack, within the limit.
     pub(super) fn challenge(&mut self, now: Instant) {
-        if self.challenges.admits(now, &self.profile) {
+        if self.challenges.make().admits(now, &self.profile) {
             self.counters.challenge_acks += 1;
             self.ack.demand();
         } else {
@@ -83,7 +76,7 @@ impl<P: Payload> Connection<P> {
     /// without limit if it has data or FIN.
     pub(super) fn answer_unacceptable(&mut self, now: Instant, segment: &Segment<P>) {
         let waits_for_it = segment.seq_len() > 0 && !segment.flags.contains(Flags::SYN);
-        if waits_for_it || self.challenges.admits(now, &self.profile) {
+        if waits_for_it || self.challenges.make().admits(now, &self.profile) {
             self.ack.demand();
         } else {
             self.counters.challenge_acks_suppressed += 1;
@@ -126,7 +119,7 @@ mod tests {
             profile.defense.challenge_ack_limit = 3;
             profile.defense.challenge_ack_interval = Duration::from_millis(500);
         });
-        let mut limit = ChallengeLimit::new();
+        let mut limit = ChallengeLimit::default();
         let mut admitted = |ms| limit.admits(Instant::ZERO + Duration::from_millis(ms), &profile);
         let at = [100, 100, 200, 300, 599, 600, 601, 602, 1099, 1100];
         let expected = [
@@ -147,7 +140,7 @@ mod tests {
         ] {
             profile.try_set(name, value).expect("a setting");
         }
-        let mut limit = ChallengeLimit::new();
+        let mut limit = ChallengeLimit::default();
         for interval in 1..4 {
             let begin = Instant::ZERO + Duration::from_secs(5 * interval);
             let answered = (0..5000)
@@ -162,7 +155,7 @@ mod tests {
         let profile = Profile::MODERN.with(|profile| {
             profile.defense.challenge_ack_limit = 0;
         });
-        let mut limit = ChallengeLimit::new();
+        let mut limit = ChallengeLimit::default();
         assert!((0..1000).all(|_| limit.admits(Instant::ZERO, &profile)));
     }
 }

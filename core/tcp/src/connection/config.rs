@@ -9,7 +9,7 @@ use gigatcp_wire::{IpVersion, SeqNumber};
 use crate::congestion::{self, SlowStart};
 use crate::four_tuple::FourTuple;
 use crate::isn::IsnGenerator;
-use crate::profile::Profile;
+use crate::profile::{Profile, SharedProfile};
 
 /// MTU of Ethernet, from which the default MSS follows.
 const ETHERNET_MTU: u16 = 1500;
@@ -32,8 +32,8 @@ const TCP_HEADER_LEN: u16 = 20;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Switches and constants.
-    pub profile: Profile,
+    /// Switches and constants, which all connections of this configuration share.
+    pub profile: SharedProfile,
     /// Our port.
     pub local_port: u16,
     /// The peer's port.
@@ -68,7 +68,7 @@ impl Default for Config {
     fn default() -> Self {
         let first = &congestion::REGISTRY[0];
         Self {
-            profile: Profile::MODERN,
+            profile: Profile::MODERN.into(),
             local_port: 0,
             remote_port: 0,
             iss: SeqNumber::default(),
@@ -105,7 +105,8 @@ impl Config {
 
     /// With that profile.
     #[must_use]
-    pub fn with_profile(self, profile: Profile) -> Self {
+    pub fn with_profile(self, profile: impl Into<SharedProfile>) -> Self {
+        let profile = profile.into();
         Self { profile, ..self }
     }
 

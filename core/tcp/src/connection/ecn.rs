@@ -10,6 +10,8 @@
 //! where both sides send in bulk, octets are told on the acknowledgments in
 //! between, and the ACE field, which every segment has, tells the rest.
 
+use alloc::boxed::Box;
+
 use gigatcp_events::{CwndCause, EcnFeedback, Event, EventMask, Phase};
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Payload, Segment};
@@ -97,10 +99,10 @@ impl<P: Payload> Connection<P> {
             seen: self.ecn.has_seen(),
             received_ce,
             delivered_ce,
-            received_octets: octets(self.ecn.receiver.counters()),
-            delivered_octets: octets(self.ecn.sender.counters()),
-            option_seen: self.ecn.sender.option_seen(),
-            sends_options: self.ecn.receiver.sends_options(),
+            received_octets: octets(self.ecn.accurate.receiver.counters()),
+            delivered_octets: octets(self.ecn.accurate.sender.counters()),
+            option_seen: self.ecn.accurate.sender.option_seen(),
+            sends_options: self.ecn.accurate.receiver.sends_options(),
         }
     }
 
@@ -115,13 +117,16 @@ impl<P: Payload> Connection<P> {
         let (flags, may_have_option) = self.ecn.flags_of_syn_ack(self.timeouts_in_a_row);
         syn.flags |= flags;
         if may_have_option {
-            syn.options.accecn = self.ecn.receiver.option();
+            syn.options.accecn = self.ecn.accurate.receiver.option();
             // Section 3.2.3.2.1: it may be omitted where there is no room.
             if syn.options.wire_len() > self.option_room() {
                 syn.options.accecn = None;
             }
         }
-        self.ecn.receiver.on_sent(syn.options.accecn.is_some());
+        if self.ecn.feedback() == EcnFeedback::Accurate {
+            let with_option = syn.options.accecn.is_some();
+            self.ecn.accurate.receiver.on_sent(with_option);
+        }
     }
 
     /// The peer's SYN or SYN-ACK, the first that counts.
@@ -135,7 +140,10 @@ impl<P: Payload> Connection<P> {
         let mark = syn.flags.contains(Flags::ACK) && self.ecn.on_syn_ack(syn.flags, syn.ecn);
         if self.ecn.feedback() == EcnFeedback::Accurate && syn.flags.contains(Flags::ACK) {
             // RFC 9768 sections 3.2.3.2.3 and 3.2.3.2.4, the client's side.
-            self.ecn.sender.on_first_option(syn.options.accecn.as_ref());
+            self.ecn
+                .accurate
+                .sender
+                .on_first_option(syn.options.accecn.as_ref());
             self.follow_option_room(now);
             // Section 3.2.2.1: a pure acknowledgment tells how it arrived.
             self.ack.demand_alone();
@@ -193,7 +201,7 @@ impl<P: Payload> Connection<P> {
         }
         let option = segment.options.accecn.as_ref();
         // Sections 3.2.3.2.3 and 3.2.3.2.4, the server's side.
-        self.ecn.sender.on_first_option(option);
+        self.ecn.accurate.sender.on_first_option(option);
         self.follow_option_room(now);
         let stamp = segment.options.timestamps.map(|stamps| stamps.val);
         let _first = self.ecn.is_newer(stamp);
@@ -232,7 +240,7 @@ impl<P: Payload> Connection<P> {
         }
         if self.ecn.would_change_state(segment.ecn) && self.ack.is_held_back() {
             self.ack.demand();
-            self.ecn.early_ack = self.poll_ack(now);
+            self.ecn.early_ack = self.poll_ack(now).map(Box::new);
         }
         if self.ecn.on_data(segment.flags, segment.ecn) {
             self.ack.demand();
@@ -253,7 +261,7 @@ impl<P: Payload> Connection<P> {
             packets,
             unacked,
         };
-        if self.ecn.receiver.on_arrival(&arrived) {
+        if self.ecn.accurate.receiver.on_arrival(&arrived) {
             self.ack.demand();
             // Section 3.2.2.5.1: acknowledgments of acknowledgments must not
             // be taken for duplicates.
@@ -263,7 +271,7 @@ impl<P: Payload> Connection<P> {
             self.ecn.set_without_sack(false);
             let end = self.rcv.offset_of(segment.seq).map(|seq| seq + octets);
             let repeated = end.is_some_and(|end| end <= self.rcv.nxt);
-            self.ecn.receiver.on_data(repeated);
+            self.ecn.accurate.receiver.on_data(repeated);
         }
     }
 
@@ -280,14 +288,14 @@ impl<P: Payload> Connection<P> {
         if end.is_some_and(|end| end >= self.rcv.last_ack_sent) {
             let packets = segment.wire_segments() as u32;
             self.ecn.count(segment.ecn, packets);
-            self.ecn.receiver.on_arrival(&Arrived {
+            self.ecn.accurate.receiver.on_arrival(&Arrived {
                 ecn: segment.ecn,
                 octets,
                 packets,
                 unacked: false,
             });
         }
-        self.ecn.receiver.on_data(true);
+        self.ecn.accurate.receiver.on_data(true);
     }
 
     // Sending.
@@ -314,26 +322,26 @@ impl<P: Payload> Connection<P> {
             segment.options.sack.truncate(0);
         }
         let room = self.option_room();
-        if self.ecn.receiver.is_always() {
+        if self.ecn.accurate.receiver.is_always() {
             if self.ecn.makes_room() {
-                fit_always(segment, room, &self.ecn.receiver);
+                fit_always(segment, room, &self.ecn.accurate.receiver);
                 // Next to an option for routers there may be no room for it in a small MSS.
                 if segment.options.router_request().is_some() && !self.fits(segment) {
                     segment.options.accecn = None;
                 }
             }
-        } else if has_room && let Some(option) = self.ecn.receiver.option() {
+        } else if has_room && let Some(option) = self.ecn.accurate.receiver.option() {
             segment.options.accecn = Some(option);
             fit_options(segment, room);
         }
         let with_option = segment.options.accecn.is_some();
-        self.ecn.receiver.on_sent(with_option);
+        self.ecn.accurate.receiver.on_sent(with_option);
     }
 
     /// Whether options ride on every segment, or no longer do, decides how much
     /// data a segment holds.
     fn follow_option_room(&mut self, now: Instant) {
-        if self.ecn.receiver.is_always() {
+        if self.ecn.accurate.receiver.is_always() {
             self.follow_segment_size(now);
         }
     }
@@ -341,7 +349,7 @@ impl<P: Payload> Connection<P> {
     /// AccECN options leave from now on as `option` says, whatever the profile
     /// had (Linux heeds a changed `tcp_ecn_option` at once).
     pub fn set_ecn_option(&mut self, now: Instant, option: EcnOption) {
-        self.ecn.receiver.set_option(option);
+        self.ecn.accurate.receiver.set_option(option);
         if self.is_synchronized() {
             self.follow_segment_size(now);
         }
@@ -372,7 +380,7 @@ impl<P: Payload> Connection<P> {
         // A lone FIN has no data that could be in the way.
         let has_room = (fresh || len == 0) && len + OPTION_ROOM <= u64::from(self.smss);
         if has_room && seq == 1 && fresh {
-            self.ecn.receiver.repeat_option();
+            self.ecn.accurate.receiver.repeat_option();
         }
         has_room
     }

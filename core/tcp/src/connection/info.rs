@@ -151,7 +151,7 @@ impl<P: Payload> Connection<P> {
             snd_nxt: self.snd.nxt,
             rcv_nxt: self.rcv.nxt,
             window_scale: (self.snd.shift, self.rcv.shift),
-            buffers_requested: (self.buffers.send_requested, self.buffers.receive_requested),
+            buffers_requested: (self.buffers.requested.send, self.buffers.requested.receive),
             autotuning: (self.buffers.tunes_send(), self.buffers.receive.is_some()),
             advertised_mss: self.rmss,
             rcv_mss: self.window.rcv_mss().map_or(self.rmss, |mss| mss as u32),

@@ -225,7 +225,9 @@ impl<P: Payload> Connection<P> {
             self.note_duplicate(seq..seq + len);
             self.note_repetition(segment);
         }
-        self.counters.beyond_window += u64::from(seq > self.rcv.edge);
+        if seq > self.rcv.edge {
+            self.counters.beyond_window += 1;
+        }
         self.hear_syn_ack_again(segment);
         let ends_with_the_fin = seq + u64::from(segment.seq_len()) == self.rcv.nxt;
         if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) && ends_with_the_fin

@@ -44,6 +44,7 @@
 //! | `icmp`, `path_mtu` | 3.9.2.2, 3.7.2: ICMP errors; the path's MTU |
 //! | `info` | 3.9.1.6: STATUS, a moment's view |
 //! | `config`, `error` | what a connection is told, why it or a call failed |
+//! | `counters` | what is counted |
 //! | `ecn` | RFC 3168, RFC 9768, RFC 8257: explicit congestion notification |
 //! | `challenge` | 3.10.7.4, RFC 5961: challenge ACKs and their rate |
 
@@ -53,6 +54,7 @@ mod authenticate;
 mod buffers;
 mod challenge;
 mod config;
+mod counters;
 mod deferral;
 mod ecn;
 mod error;
@@ -90,9 +92,10 @@ use crate::delayed_ack::DelayedAck;
 use crate::ecn::EcnState;
 use crate::eifel::Eifel;
 use crate::frto::Frto;
+use crate::lazy::Lazy;
 use crate::min_rtt::MinRtt;
 use crate::path_mtu::PathMtu;
-use crate::profile::Profile;
+use crate::profile::{Profile, SharedProfile};
 use crate::prr::Prr;
 use crate::rack::Rack;
 use crate::receive_buffer::ReceiveBuffer;
@@ -108,6 +111,7 @@ use repair::EarlyTimer;
 
 pub use crate::ecn::OptionSeen;
 pub use config::Config;
+pub use counters::Counters;
 pub use ecn::EcnInfo;
 pub use error::{Failure, ReadError, WriteError};
 pub use info::Info;
@@ -120,78 +124,6 @@ pub struct Received<P> {
     pub at: Instant,
     /// The segment.
     pub segment: Segment<P>,
-}
-
-/// Counts since the connection began.
-#[derive(Clone, Copy, Default, Debug)]
-#[non_exhaustive]
-pub struct Counters {
-    /// Wire segments with data sent, retransmissions included.
-    pub data_segments_sent: u64,
-    /// Wire segments retransmitted, all causes (`tcpi_total_retrans`).
-    pub retransmitted_segments: u64,
-    /// Of these, in fast recovery.
-    pub fast_retransmits: u64,
-    /// Of these, after a timeout.
-    pub timeout_retransmits: u64,
-    /// Of these, reported as duplicates by the receiver (D-SACK).
-    pub spurious_retransmits: u64,
-    /// Retransmissions found lost by time.
-    pub lost_retransmissions: u64,
-    /// Tail loss probes sent, new data or not.
-    pub tail_probes: u64,
-    /// Losses that a tail loss probe repaired by itself.
-    pub tail_probe_repairs: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Of these, found spurious by what came back or by timestamps.
-    pub spurious_timeouts: u64,
-    /// Loss events: reductions of cwnd for loss, by fast recovery or the first timeout of
-    /// a series; one per window of data at most (RFC 5348 section 5.2 counts alike).
-    pub loss_events: u64,
-    /// Segments without data sent.
-    pub acks_sent: u64,
-    /// Duplicate acknowledgments received.
-    pub duplicate_acks_received: u64,
-    /// D-SACK blocks received.
-    pub dsacks_received: u64,
-    /// Reductions of cwnd taken back.
-    pub undos: u64,
-    /// Segments taken by header prediction.
-    pub predicted: u64,
-    /// Segments received in all.
-    pub segments_received: u64,
-    /// Window probes sent.
-    pub window_probes: u64,
-    /// Segments dropped by PAWS.
-    pub paws_dropped: u64,
-    /// How often the peer moved its urgent pointer forward.
-    pub urgent_marks: u64,
-    /// Keep-alive probes sent.
-    pub keepalive_probes: u64,
-    /// ICMP errors that were believed.
-    pub icmp_errors: u64,
-    /// ICMP errors that were not.
-    pub icmp_errors_ignored: u64,
-    /// Segments that began or ended beyond the furthest window advertised.
-    pub beyond_window: u64,
-    /// Probes of the path's MTU sent (RFC 4821).
-    pub path_mtu_probes: u64,
-    /// Probes of the path's MTU that were lost, alone.
-    pub path_mtu_probes_lost: u64,
-    /// Segments dropped because they were not authenticated and had to be.
-    pub authentication_missing: u64,
-    /// Segments dropped because their KeyID belongs to no key.
-    pub authentication_unknown_key: u64,
-    /// Segments dropped because their authentication code was wrong.
-    pub authentication_failed: u64,
-    /// Reductions of cwnd for explicit notifications (RFC 3168).
-    pub ecn_reductions: u64,
-    /// Challenge ACKs sent (RFC 5961).
-    pub challenge_acks: u64,
-    /// Answers to segments that fit nothing, held back by the rate limit
-    /// (RFC 5961 section 7).
-    pub challenge_acks_suppressed: u64,
 }
 
 /// One TCP connection as a state machine.
@@ -223,7 +155,7 @@ pub struct Counters {
 /// ```
 #[derive(Debug)]
 pub struct Connection<P> {
-    profile: Profile,
+    profile: SharedProfile,
     local_port: u16,
     remote_port: u16,
     /// What our MSS option says.
@@ -251,15 +183,15 @@ pub struct Connection<P> {
     receive_buffer: ReceiveBuffer<P>,
     board: Scoreboard,
     recovery: Recovery,
-    rack: Rack,
+    rack: Lazy<Rack>,
     tlp: TailLossProbe,
     prr: Prr,
-    frto: Frto,
+    frto: Lazy<Frto>,
     eifel: Eifel,
     congestion: Box<dyn CongestionControl>,
     routers: routers::Routers,
     quick_start: quick_start::QuickStart,
-    validation: Validation,
+    validation: Option<Box<Validation>>,
     rtt: RttEstimator,
     min_rtt: MinRtt,
     ack: DelayedAck,
@@ -270,7 +202,7 @@ pub struct Connection<P> {
     scaling: bool,
     ecn: EcnState<P>,
     /// Duplicate to report in the next acknowledgment (RFC 2883).
-    dsack: Option<core::ops::Range<u64>>,
+    dsack: Option<Box<core::ops::Range<u64>>>,
 
     /// The SYN (or SYN-ACK) must leave.
     syn_due: bool,
@@ -293,7 +225,7 @@ pub struct Connection<P> {
     peer_fin: Option<u64>,
     /// A reset must leave with this sequence number.
     reset_due: Option<Reset>,
-    challenges: challenge::ChallengeLimit,
+    challenges: Lazy<challenge::ChallengeLimit>,
     /// The application had more to write than there was room.
     write_blocked: bool,
     /// What limits when nothing written is left to send.
@@ -322,7 +254,7 @@ pub struct Connection<P> {
 
     limits: LimitClock,
     outbox: Outbox,
-    counters: Counters,
+    counters: counters::Tally,
 }
 
 /// A reset waiting to leave (RFC 9293 section 3.10.7.1).
@@ -379,6 +311,12 @@ fn first_receive_space(profile: &Profile, window: &ReceiveWindow) -> ReceiveSpac
     space
 }
 
+/// RFC 7661, where windows are validated so.
+fn first_validation(now: Instant, profile: &Profile) -> Option<Box<Validation>> {
+    let validates = profile.congestion.cwnd_validation;
+    validates.then(|| Box::new(Validation::new(now)))
+}
+
 /// The round-trip time before there is a sample.
 fn first_estimate(profile: &Profile) -> RttEstimator {
     RttEstimator::new(
@@ -393,12 +331,12 @@ fn first_estimate(profile: &Profile) -> RttEstimator {
 impl<P: Payload> Connection<P> {
     /// A closed connection with everything prepared.
     fn new(now: Instant, config: &Config) -> Self {
-        let profile = config.profile;
+        let profile = &*config.profile;
         let rmss = announced_mss(config);
-        let window = ReceiveWindow::new(&profile, config.receive_buffer, rmss);
+        let window = ReceiveWindow::new(profile, config.receive_buffer, rmss);
         let congestion = first_control(config, rmss);
         Self {
-            profile,
+            profile: config.profile.clone(),
             local_port: config.local_port,
             remote_port: config.remote_port,
             rmss,
@@ -408,7 +346,7 @@ impl<P: Payload> Connection<P> {
             soft_error: None,
             liveness: liveness::Liveness::new(profile.liveness.keepalive, now),
             urgent: urgent::Urgent::new(),
-            patience: user_timeout::UserTimeoutState::new(&profile),
+            patience: user_timeout::UserTimeoutState::new(profile),
             congestion_entry: config.congestion,
             initial_ssthresh: config.initial_ssthresh,
             slow_start: config.slow_start,
@@ -416,29 +354,29 @@ impl<P: Payload> Connection<P> {
             failure: None,
             established_at: None,
             snd: SendSpace::new(config.iss),
-            rcv: first_receive_space(&profile, &window),
-            buffers: buffers::Buffers::new(now, &profile, config.requested_buffers(), rmss),
+            rcv: first_receive_space(profile, &window),
+            buffers: buffers::Buffers::new(now, profile, config.requested_buffers(), rmss),
             send_buffer: first_send_buffer(config),
             receive_buffer: ReceiveBuffer::new(),
             board: Scoreboard::new(),
             recovery: Recovery::default(),
-            rack: Rack::new(),
+            rack: Lazy::default(),
             tlp: TailLossProbe::default(),
             prr: Prr::default(),
-            frto: Frto::default(),
+            frto: Lazy::default(),
             eifel: Eifel::default(),
             routers: routers::Routers::new(&*congestion),
-            quick_start: quick_start::QuickStart::new(&profile),
+            quick_start: quick_start::QuickStart::new(profile),
             congestion,
-            validation: Validation::new(now),
-            rtt: first_estimate(&profile),
+            validation: first_validation(now, profile),
+            rtt: first_estimate(profile),
             min_rtt: MinRtt::new(profile.timer.min_rtt_window),
             ack: DelayedAck::new(),
             window,
-            timestamps: timestamp_clock(&profile, config.timestamp_offset),
+            timestamps: timestamp_clock(profile, config.timestamp_offset),
             sack: profile.recovery.sack,
             scaling: profile.options.window_scaling,
-            ecn: EcnState::new(&profile),
+            ecn: EcnState::new(profile),
             dsack: None,
             syn_due: false,
             syn_answers: false,
@@ -451,7 +389,7 @@ impl<P: Payload> Connection<P> {
             fin_sent: false,
             peer_fin: None,
             reset_due: None,
-            challenges: challenge::ChallengeLimit::new(),
+            challenges: Lazy::default(),
             write_blocked: false,
             idle_limit: Limit::Application,
             cwnd_limited: false,
@@ -469,7 +407,7 @@ impl<P: Payload> Connection<P> {
             time_wait_until: Instant::FAR_FUTURE,
             limits: LimitClock::new(now, Limit::Application),
             outbox: Outbox::new(config.events),
-            counters: Counters::default(),
+            counters: counters::Tally::default(),
         }
     }
 
@@ -491,8 +429,8 @@ impl<P: Payload> Connection<P> {
 
     /// Counts since the connection began.
     #[inline]
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn counters(&self) -> Counters {
+        self.counters.all()
     }
 
     /// Time under each limit.
@@ -562,6 +500,7 @@ impl<P: Payload> Connection<P> {
         self.idle_limit = limit;
     }
 
+    #[inline]
     fn set_limit(&mut self, now: Instant, limit: Limit) {
         if self.limits.set(now, limit) {
             self.outbox

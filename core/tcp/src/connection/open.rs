@@ -146,6 +146,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// SYN or SYN-ACK, first or again.
+    #[cold]
     pub(super) fn poll_handshake(&mut self, now: Instant) -> Option<Segment<P>> {
         if !self.syn_due && self.may_send_early() {
             return self.poll_data(now).or_else(|| self.poll_ack(now));

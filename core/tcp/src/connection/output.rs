@@ -38,6 +38,8 @@ impl<P: Payload> Connection<P> {
             return self.poll_ahead(now);
         }
         match self.state {
+            // The usual state before all others.
+            State::Established if !self.ack.is_due_alone() => self.poll_open(now),
             State::Closed | State::Listen => None,
             State::SynSent | State::SynReceived => self.poll_handshake(now),
             State::FinWait2 | State::TimeWait => self.poll_ack(now),
@@ -52,7 +54,7 @@ impl<P: Payload> Connection<P> {
     fn poll_ahead(&mut self, now: Instant) -> Option<Segment<P>> {
         match self.reset_due.take() {
             Some(reset) => Some(self.reset_segment(now, reset)),
-            None => self.ecn.early_ack.take(),
+            None => self.ecn.early_ack.take().map(|ack| *ack),
         }
     }
 
@@ -168,7 +170,7 @@ impl<P: Payload> Connection<P> {
         let in_use = if waits && self.recovery.is_disordered(self.board.sacked()) {
             self.snd.flight_size()
         } else {
-            self.board.pipe() + self.board.twice() + self.board.deflated()
+            self.board.in_flight() + self.board.deflated()
         };
         // Of a fast open the SYN-ACK may be in flight, and is no data.
         let in_use = in_use.saturating_sub(u64::from(self.snd.una == 0));

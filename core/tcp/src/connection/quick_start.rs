@@ -25,6 +25,8 @@
 //! compared as a whole: receivers that lie about the rate are out of scope, and so are
 //! requests after idle, ACK congestion control (section 4.7) and reports of the approved rate.
 
+use alloc::boxed::Box;
+
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::{Payload, RequestScheme, RouterReply, RouterRequest};
 
@@ -39,7 +41,7 @@ const TTL: u8 = 64;
 const MAX_SSTHRESH: u32 = 100;
 
 /// Progress of a Quick-Start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum QuickStart {
     /// None, or it is over.
     Off,
@@ -52,14 +54,19 @@ pub(super) enum QuickStart {
         is_acked: bool,
     },
     /// Data beyond this offset leaves at the approved rate.
-    Sending {
-        from: u64,
-        window: Bytes,
-        /// The profile's pacing, which returns afterwards.
-        pacing: (bool, Option<Rate>),
-    },
+    Sending(Box<Approved>),
     /// Data up to this offset left so and is not acknowledged.
     Sent(u64),
+}
+
+/// A rate that all routers approved.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Approved {
+    /// Where the data begins that leaves at it.
+    from: u64,
+    window: Bytes,
+    /// The profile's pacing, which returns afterwards.
+    pacing: (bool, Option<Rate>),
 }
 
 impl QuickStart {
@@ -73,12 +80,12 @@ impl QuickStart {
 
     /// Returns whether the next segment of data carries the request.
     #[inline]
-    pub(super) const fn is_due(self) -> bool {
+    pub(super) const fn is_due(&self) -> bool {
         matches!(self, Self::Due)
     }
 
     /// Returns whether segments of data leave room for the request.
-    pub(super) const fn has_room(self) -> bool {
+    pub(super) const fn has_room(&self) -> bool {
         matches!(self, Self::Due | Self::Asked { .. })
     }
 }
@@ -127,14 +134,14 @@ impl<P: Payload> Connection<P> {
         if window <= self.congestion.cwnd() {
             return;
         }
-        self.quick_start = QuickStart::Sending {
+        self.quick_start = QuickStart::Sending(Box::new(Approved {
             from: self.snd.nxt,
             window,
             pacing: (
                 self.profile.pacing.enabled,
                 self.profile.pacing.max_pacing_rate,
             ),
-        };
+        }));
         self.profile.pacing.enabled = true;
         let most = self.profile.pacing.max_pacing_rate.unwrap_or(Rate::MAX);
         // Equation (1) counts headers, pacing does not.
@@ -160,8 +167,8 @@ impl<P: Payload> Connection<P> {
 
     /// Returns the window to begin with in place of the profile's.
     pub(super) fn first_window(&self) -> Option<Bytes> {
-        match self.quick_start {
-            QuickStart::Sending { window, .. } => Some(window),
+        match &self.quick_start {
+            QuickStart::Sending(approved) => Some(approved.window),
             _ => None,
         }
     }
@@ -175,12 +182,12 @@ impl<P: Payload> Connection<P> {
                 self.quick_start = QuickStart::Off;
                 self.follow_segment_size(now);
             }
-            QuickStart::Sending { from, pacing, .. } if self.snd.una > *from => {
+            QuickStart::Sending(approved) if self.snd.una > approved.from => {
                 (
                     self.profile.pacing.enabled,
                     self.profile.pacing.max_pacing_rate,
-                ) = *pacing;
-                let sent = Bytes::new(self.snd.nxt - *from);
+                ) = approved.pacing;
+                let sent = Bytes::new(self.snd.nxt - approved.from);
                 self.quick_start = QuickStart::Sent(self.snd.nxt);
                 if sent < self.congestion.cwnd() {
                     self.congestion.on_idle_restart(now, sent);
@@ -195,11 +202,11 @@ impl<P: Payload> Connection<P> {
     #[cold]
     pub(super) fn give_up_quick_start(&mut self, now: Instant) {
         let before = core::mem::replace(&mut self.quick_start, QuickStart::Off);
-        if let QuickStart::Sending { pacing, .. } = before {
+        if let QuickStart::Sending(approved) = &before {
             (
                 self.profile.pacing.enabled,
                 self.profile.pacing.max_pacing_rate,
-            ) = pacing;
+            ) = approved.pacing;
         }
         if before.has_room() {
             self.follow_segment_size(now);

@@ -1,5 +1,6 @@
 //! Segment text and FIN: RFC 9293 section 3.10.7.4 seventh and eighth.
 
+use alloc::boxed::Box;
 use core::ops::Range;
 
 use gigatcp_events::{Event, EventMask, State};
@@ -99,7 +100,9 @@ impl<P: Payload> Connection<P> {
     fn keeps_whole(&mut self, Range { start, end }: Range<u64>, segment: &Segment<P>) -> bool {
         let is_empty = segment.payload.is_empty();
         let fits = end <= self.rcv.edge.max(self.rcv.nxt) || self.receive_buffer.readable() == 0;
-        self.counters.beyond_window += u64::from(!fits);
+        if !fits {
+            self.counters.beyond_window += 1;
+        }
         let is_next = start <= self.rcv.nxt && end > self.rcv.nxt;
         let fills_gap = is_next && self.receive_buffer.readable() == 0;
         is_empty || (fits && (self.window.has_room() || fills_gap))
@@ -203,7 +206,7 @@ impl<P: Payload> Connection<P> {
     /// The next acknowledgment reports `range` as received twice (RFC 2883).
     pub(super) fn note_duplicate(&mut self, range: Range<u64>) {
         if self.sack && self.profile.recovery.dsack && !range.is_empty() {
-            self.dsack = Some(range);
+            self.dsack = Some(Box::new(range));
             self.ack.demand_alone();
         }
     }

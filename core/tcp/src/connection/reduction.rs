@@ -78,7 +78,9 @@ impl<P: Payload> Connection<P> {
             self.give_up_quick_start(now);
         }
         self.ecn.on_reduction();
-        self.counters.loss_events += u64::from(kind != CongestionKind::Ecn);
+        if kind != CongestionKind::Ecn {
+            self.counters.loss_events += 1;
+        }
         let cause = match kind {
             CongestionKind::Timeout => CwndCause::Timeout,
             CongestionKind::Loss => CwndCause::EnterRecovery,
@@ -133,11 +135,13 @@ impl<P: Payload> Connection<P> {
             self.rack.note_reordering();
         }
         self.prr.end();
-        self.frto.stop();
+        self.frto.reset();
         self.eifel.stop();
         self.recovery.end_by_undo();
         self.congestion.undo(now);
-        self.validation.on_undo();
+        if let Some(validation) = &mut self.validation {
+            validation.on_undo();
+        }
         self.ecn.on_undo();
         self.put_cwnd(now, CwndCause::Undo);
         self.put_phase(now, from);

@@ -86,7 +86,7 @@ impl<P: Payload> Connection<P> {
         }
         let was_repairing = matches!(from, Phase::Recovery | Phase::Loss);
         if was_repairing && (to != from || judgment.ended) {
-            self.frto.stop();
+            self.frto.reset();
             self.rack.on_recovery_end();
         }
         self.put_lost(now, judgment);

@@ -6,6 +6,8 @@
 //! replied to, so a sender without such routers hears nothing and its control goes on as it
 //! does without them. A peer that does not know the options ignores them (RFC 9293 MUST-6).
 
+use alloc::boxed::Box;
+
 use gigatcp_events::CwndCause;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Payload, RouterReply, RouterRequest, Segment};
@@ -14,14 +16,14 @@ use super::Connection;
 use crate::congestion::CongestionControl;
 
 /// State of a connection that asks routers or returns what they say.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(super) struct Routers {
     /// Whether data carries requests.
     asks: bool,
     /// Whether the peer's data does as well, so that ours carries replies.
     replies: bool,
     /// What is to be returned.
-    reply: Option<RouterReply>,
+    reply: Option<Box<RouterReply>>,
 }
 
 impl Routers {
@@ -54,7 +56,8 @@ impl<P: Payload> Connection<P> {
     pub(super) fn hear_routers(&mut self, now: Instant, segment: &Segment<P>) {
         let request = segment.options.router_request();
         if let Some(reply) = request.and_then(|request| request.reply()) {
-            self.routers.reply = Some(reply.after(self.routers.reply));
+            let before = self.routers.reply.take().map(|reply| *reply);
+            self.routers.reply = Some(Box::new(reply.after(before)));
             if self.routers.asks && !self.routers.replies {
                 self.routers.replies = true;
                 self.follow_segment_size(now);
@@ -93,7 +96,7 @@ impl<P: Payload> Connection<P> {
             }
         }
         let full = (len as u64).min(u64::from(self.smss)) + RouterReply::MAX_OPTION_LEN as u64;
-        let Some(reply) = self.routers.reply else {
+        let Some(reply) = self.routers.reply.as_deref().copied() else {
             return;
         };
         if len == 0 || self.routers.replies || full <= u64::from(self.smss) {

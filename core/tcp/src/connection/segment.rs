@@ -138,7 +138,7 @@ impl<P: Payload> Connection<P> {
     /// that all others are built where they are wanted, without a copy.
     #[inline(always)]
     pub(super) fn segment(&mut self, now: Instant, header: &Header, payload: P) -> Segment<P> {
-        let has_mark = self.urgent.snd_up > header.seq;
+        let has_mark = self.urgent.snd_up() > header.seq;
         if !has_mark && !self.is_dressed() {
             return self.plain_segment(now, header, payload);
         }
@@ -231,7 +231,7 @@ impl<P: Payload> Connection<P> {
     /// most recent first; three next to timestamps, else four.
     fn sack_blocks(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        if !self.sack {
+        if !self.sack || (self.dsack.is_none() && self.receive_buffer.is_contiguous()) {
             return blocks;
         }
         // Of 40 octets timestamps take 12, an authentication code 16.
@@ -241,7 +241,7 @@ impl<P: Payload> Connection<P> {
             (false, true) => 2,
             (true, true) => 1,
         };
-        let duplicate = self.dsack.take();
+        let duplicate = self.dsack.take().map(|range| *range);
         let held = self.receive_buffer.sack_blocks();
         for range in duplicate.into_iter().chain(held).take(room) {
             blocks.try_push(SackBlock {

@@ -96,7 +96,7 @@ impl<P: Payload> Connection<P> {
         if self.profile.recovery.frto && !again && !matches!(from, Phase::Recovery | Phase::Loss) {
             self.frto.begin(self.snd.nxt);
         } else {
-            self.frto.stop();
+            self.frto.reset();
         }
         if judgment.congestion.is_some() {
             self.eifel.begin();

@@ -24,32 +24,52 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{Flags, Payload, Segment};
 
 use super::{Connection, WriteError};
+use crate::lazy::Lazy;
 
 /// Marks of both directions.
 #[derive(Clone, Debug)]
 pub(super) struct Urgent<P> {
-    /// SND.UP: offset after the last urgent octet written.
-    pub(super) snd_up: u64,
-    /// RCV.UP: the furthest mark the peer has told.
-    rcv_up: u64,
     /// Offset of the next octet the application reads; an octet taken out ahead
     /// of it counts as read, so that what is left up to the mark is right.
     read_to: u64,
+    marks: Lazy<Marks<P>>,
+}
+
+/// Where urgent data ends.
+#[derive(Clone, Default, Debug)]
+struct Marks<P> {
+    /// SND.UP: offset after the last urgent octet written.
+    snd_up: u64,
+    /// RCV.UP: the furthest mark the peer has told.
+    rcv_up: u64,
     /// The last octet before the mark was taken out of the stream already.
     is_taken: bool,
     /// The urgent octet taken out of line and not yet requested.
     aside: Option<P>,
 }
 
-impl<P> Urgent<P> {
-    pub(super) const fn new() -> Self {
+impl<P: Payload> Urgent<P> {
+    pub(super) fn new() -> Self {
         Self {
-            snd_up: 0,
-            rcv_up: 0,
             read_to: 1,
-            is_taken: false,
-            aside: None,
+            marks: Lazy::default(),
         }
+    }
+
+    /// SND.UP, zero before the first mark.
+    #[inline]
+    pub(super) fn snd_up(&self) -> u64 {
+        self.marks.touched().map_or(0, |marks| marks.snd_up)
+    }
+
+    /// RCV.UP, zero before the first mark.
+    #[inline]
+    fn rcv_up(&self) -> u64 {
+        self.marks.touched().map_or(0, |marks| marks.rcv_up)
+    }
+
+    fn is_taken(&self) -> bool {
+        self.marks.touched().is_some_and(|marks| marks.is_taken)
     }
 
     /// The application has read `octets`.
@@ -61,7 +81,7 @@ impl<P> Urgent<P> {
     /// Whether a mark lies ahead of what was read.
     #[inline]
     pub(super) fn is_ahead(&self) -> bool {
-        self.rcv_up > self.read_to
+        self.rcv_up() > self.read_to
     }
 }
 
@@ -74,7 +94,7 @@ impl<P: Payload> Connection<P> {
     pub fn write_urgent(&mut self, payload: P) -> Result<usize, WriteError> {
         let accepted = self.write(payload)?;
         if accepted > 0 {
-            self.urgent.snd_up = self.send_buffer.end();
+            self.urgent.marks.make().snd_up = self.send_buffer.end();
             // A closed window keeps the data, not the news of it.
             if self.is_synchronized() && self.snd.edge() <= self.snd.nxt {
                 self.ack.demand_alone();
@@ -87,7 +107,7 @@ impl<P: Payload> Connection<P> {
     pub fn urgent_ahead(&self) -> Option<u64> {
         self.urgent
             .is_ahead()
-            .then(|| self.urgent.rcv_up - self.urgent.read_to)
+            .then(|| self.urgent.rcv_up() - self.urgent.read_to)
     }
 
     /// Whether urgent octets stay in line from now on (`SO_OOBINLINE`).
@@ -99,8 +119,8 @@ impl<P: Payload> Connection<P> {
     /// line, the last before the urgent octet.
     pub fn is_at_urgent_mark(&self) -> bool {
         let urgent = &self.urgent;
-        let next_is_apart = self.is_apart() && urgent.rcv_up == urgent.read_to + 1;
-        urgent.rcv_up > 1 && (urgent.rcv_up == urgent.read_to || next_is_apart)
+        let next_is_apart = self.is_apart() && urgent.rcv_up() == urgent.read_to + 1;
+        urgent.rcv_up() > 1 && (urgent.rcv_up() == urgent.read_to || next_is_apart)
     }
 
     /// Whether the last octet before the mark has arrived and was neither read
@@ -108,23 +128,25 @@ impl<P: Payload> Connection<P> {
     pub fn has_urgent_octet(&self) -> bool {
         let urgent = &self.urgent;
         let is_readable = urgent.is_ahead()
-            && !urgent.is_taken
-            && urgent.rcv_up - urgent.read_to <= self.receive_buffer.readable();
-        is_readable || urgent.aside.is_some()
+            && !urgent.is_taken()
+            && urgent.rcv_up() - urgent.read_to <= self.receive_buffer.readable();
+        let marks = urgent.marks.touched();
+        is_readable || marks.is_some_and(|marks| marks.aside.is_some())
     }
 
     /// The urgent octet, where it does not stay in line, once it has arrived;
     /// each once.
     pub fn read_urgent(&mut self) -> Option<P> {
-        let kept = self.urgent.aside.take();
+        let marks = self.urgent.marks.touched_mut();
+        let kept = marks.and_then(|marks| marks.aside.take());
         if !self.is_apart() {
             return kept;
         }
-        let before = self.urgent.rcv_up - self.urgent.read_to - 1;
+        let before = self.urgent.rcv_up() - self.urgent.read_to - 1;
         let Some(octet) = self.receive_buffer.take_out(before) else {
             return kept;
         };
-        self.urgent.is_taken = true;
+        self.urgent.marks.make().is_taken = true;
         self.urgent.on_read(1);
         self.release_read();
         self.demand_window_update();
@@ -134,19 +156,19 @@ impl<P: Payload> Connection<P> {
     /// Whether the last octet before a mark ahead has still to be taken out of
     /// the stream.
     fn is_apart(&self) -> bool {
-        !self.profile.segments.urgent_inline && self.urgent.is_ahead() && !self.urgent.is_taken
+        !self.profile.segments.urgent_inline && self.urgent.is_ahead() && !self.urgent.is_taken()
     }
 
     /// Whether urgent data waits for its acknowledgment.
     #[inline]
     pub(super) fn is_urgent(&self) -> bool {
-        self.urgent.snd_up > self.snd.una
+        self.urgent.snd_up() > self.snd.una
     }
 
     /// Puts the pointer into a segment that starts at `seq`, before the mark.
     #[cold]
     pub(super) fn point_at_mark(&self, seq: u64, segment: &mut Segment<P>) {
-        let distance = self.urgent.snd_up - seq;
+        let distance = self.urgent.snd_up() - seq;
         segment.urgent = u16::try_from(distance).unwrap_or(u16::MAX);
         segment.flags |= Flags::URG;
     }
@@ -158,9 +180,10 @@ impl<P: Payload> Connection<P> {
             State::Established | State::FinWait1 | State::FinWait2
         );
         let mark = seq + u64::from(segment.urgent);
-        if receiving && mark > self.urgent.rcv_up && mark > self.urgent.read_to {
-            self.urgent.rcv_up = mark;
-            self.urgent.is_taken = false;
+        if receiving && mark > self.urgent.rcv_up() && mark > self.urgent.read_to {
+            let marks = self.urgent.marks.make();
+            marks.rcv_up = mark;
+            marks.is_taken = false;
             self.counters.urgent_marks += 1;
             let event = Event::UrgentArrived { mark };
             self.outbox.put(EventMask::CHANGES, now, event);
@@ -170,7 +193,7 @@ impl<P: Payload> Connection<P> {
     /// How many of `max` octets a read may take while a mark lies ahead; takes
     /// the urgent octet aside where it does not stay in line.
     pub(super) fn up_to_mark(&mut self, max: usize) -> usize {
-        let ahead = self.urgent.rcv_up - self.urgent.read_to;
+        let ahead = self.urgent.rcv_up() - self.urgent.read_to;
         if !self.is_apart() {
             return max.min(usize::try_from(ahead).unwrap_or(max));
         }
@@ -179,8 +202,9 @@ impl<P: Payload> Connection<P> {
         }
         if let Some(octet) = self.receive_buffer.read(1) {
             self.urgent.on_read(1);
-            self.urgent.is_taken = true;
-            self.urgent.aside = Some(octet);
+            let marks = self.urgent.marks.make();
+            marks.is_taken = true;
+            marks.aside = Some(octet);
             self.release_read();
             self.demand_window_update();
         }

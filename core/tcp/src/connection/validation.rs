@@ -14,14 +14,13 @@ use crate::congestion::{CongestionKind, WindowBounds};
 impl<P: Payload> Connection<P> {
     /// An ACK: whether the window may grow though it was not full.
     pub(super) fn validate_window(&mut self, now: Instant) -> bool {
-        if !self.profile.congestion.cwnd_validation {
-            return false;
-        }
         let srtt = self.srtt_or_zero();
+        let Some(validation) = &mut self.validation else {
+            return false;
+        };
         let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
-        self.validation
-            .on_ack(now, srtt, self.snd.una..self.snd.nxt, repairing);
-        let valid = self.validation.check(now, srtt, self.congestion.cwnd());
+        validation.on_ack(now, srtt, self.snd.una..self.snd.nxt, repairing);
+        let valid = validation.check(now, srtt, self.congestion.cwnd());
         if !valid {
             self.expire_window(now);
         }
@@ -39,10 +38,10 @@ impl<P: Payload> Connection<P> {
         if now.saturating_since(busy_until) <= self.rtt.rto() {
             return;
         }
-        if self.profile.congestion.cwnd_validation {
+        let srtt = self.srtt_or_zero();
+        if let Some(validation) = &mut self.validation {
             // RFC 7661 section 4.4 in place of RFC 5681 section 4.1.
-            let srtt = self.srtt_or_zero();
-            if !self.validation.check(now, srtt, self.congestion.cwnd()) {
+            if !validation.check(now, srtt, self.congestion.cwnd()) {
                 self.expire_window(now);
             }
         } else if self.profile.congestion.idle_restart {
@@ -61,7 +60,8 @@ impl<P: Payload> Connection<P> {
         let initial = self.profile.congestion.initial_window.bytes(self.smss);
         for _ in 0..48 {
             let cwnd = self.congestion.cwnd();
-            let Some(bounds) = self.validation.expire(now, cwnd, initial) else {
+            let validation = self.validation.as_mut();
+            let Some(bounds) = validation.and_then(|state| state.expire(now, cwnd, initial)) else {
                 return;
             };
             self.bound_window(now, &bounds);
@@ -77,27 +77,25 @@ impl<P: Payload> Connection<P> {
         kind: CongestionKind,
         flight_size: u64,
     ) -> (u64, Option<WindowBounds>) {
-        if !self.profile.congestion.cwnd_validation {
-            return (flight_size, None);
-        }
-        if kind == CongestionKind::Timeout {
-            self.validation.forget(now);
-            return (flight_size, None);
-        }
         let (srtt, cwnd) = (self.srtt_or_zero(), self.congestion.cwnd());
         let sent_again = self.octets_sent_again();
-        self.validation
+        let Some(validation) = &mut self.validation else {
+            return (flight_size, None);
+        };
+        if kind == CongestionKind::Timeout {
+            validation.forget(now);
+            return (flight_size, None);
+        }
+        validation
             .on_congestion(now, srtt, cwnd, flight_size, sent_again)
             .map_or((flight_size, None), |(used, bounds)| (used, Some(bounds)))
     }
 
     /// Recovery is over.
     pub(super) fn validate_recovery_end(&mut self, now: Instant) {
-        if !self.profile.congestion.cwnd_validation {
-            return;
-        }
         let sent_again = self.octets_sent_again();
-        if let Some(bounds) = self.validation.on_recovery_end(now, sent_again) {
+        let validation = self.validation.as_mut();
+        if let Some(bounds) = validation.and_then(|state| state.on_recovery_end(now, sent_again)) {
             self.bound_window(now, &bounds);
         }
     }

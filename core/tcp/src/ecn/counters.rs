@@ -121,13 +121,13 @@ pub(crate) struct EcnReceiver {
 
 impl EcnReceiver {
     /// Counters at their start.
-    pub(crate) fn new(option: EcnOption) -> Self {
+    pub(crate) const fn new(option: EcnOption) -> Self {
         Self {
             counters: EcnCounters::INITIAL,
             ever: [false; 3],
             option_due: true,
-            sends_options: option != EcnOption::Off,
-            always: option == EcnOption::Always,
+            sends_options: !matches!(option, EcnOption::Off),
+            always: matches!(option, EcnOption::Always),
             needed: 0,
             tests_path: true,
             ce_unreported: 0,
@@ -232,8 +232,8 @@ impl EcnReceiver {
 
     /// From now on options leave so.
     pub(crate) fn set_option(&mut self, option: EcnOption) {
-        self.sends_options = option != EcnOption::Off;
-        self.always = option == EcnOption::Always;
+        self.sends_options = !matches!(option, EcnOption::Off);
+        self.always = matches!(option, EcnOption::Always);
     }
 
     /// A segment left, with an option or without. Each carries the ACE field.

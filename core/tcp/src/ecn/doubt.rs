@@ -56,7 +56,7 @@ pub(crate) struct Told {
 
 impl CeSanityCheck {
     /// At the start of a connection, which may doubt or not.
-    pub(crate) fn new(doubts: bool) -> Self {
+    pub(crate) const fn new(doubts: bool) -> Self {
         Self {
             missing: if doubts { ROUNDS } else { 0 },
             end: None,

@@ -81,7 +81,7 @@ pub(crate) struct EcnSender {
 
 impl EcnSender {
     /// Counters at their start.
-    pub(crate) fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             counters: EcnCounters::INITIAL,
             option: OptionSeen::Absent,

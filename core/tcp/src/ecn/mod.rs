@@ -32,10 +32,13 @@ pub(crate) use doubt::Told;
 pub use feedback::OptionSeen;
 pub(crate) use feedback::{EcnSender, Feedback, Marked};
 
+use alloc::boxed::Box;
+
 use gigatcp_events::EcnFeedback;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Ecn, Flags, Segment};
 
+use crate::lazy::{Lazy, Untouched};
 use crate::profile::Profile;
 use doubt::CeSanityCheck;
 
@@ -142,6 +145,47 @@ impl EcnOption {
     }
 }
 
+/// Accurate feedback of both directions (RFC 9768), and whether it is believed.
+#[derive(Clone, Debug)]
+pub(crate) struct AccurateFeedback {
+    pub(crate) receiver: EcnReceiver,
+    pub(crate) sender: EcnSender,
+    doubt: CeSanityCheck,
+    /// Newest TSval that came with feedback.
+    newest_stamp: Option<u32>,
+}
+
+impl AccurateFeedback {
+    const fn new(option: EcnOption, doubts: bool) -> Self {
+        Self {
+            receiver: EcnReceiver::new(option),
+            sender: EcnSender::new(),
+            doubt: CeSanityCheck::new(doubts),
+            newest_stamp: None,
+        }
+    }
+
+    /// At the start of a connection with that profile.
+    fn of(profile: &Profile) -> Lazy<Self> {
+        let (option, doubts) = (profile.ecn.ecn_option, profile.ecn.ecn_doubts);
+        let mut state = Lazy::default();
+        if (option, doubts) != (EcnOption::Due, true) {
+            *state = Self::new(option, doubts);
+        }
+        state
+    }
+}
+
+impl Default for AccurateFeedback {
+    fn default() -> Self {
+        Self::UNTOUCHED.clone()
+    }
+}
+
+impl Untouched for AccurateFeedback {
+    const UNTOUCHED: &'static Self = &Self::new(EcnOption::Due, true);
+}
+
 /// The ECN state of one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct EcnState<P> {
@@ -161,7 +205,6 @@ pub(crate) struct EcnState<P> {
     sends_ect: bool,
     /// Feedback is believed.
     heeds: bool,
-    doubt: CeSanityCheck,
     /// The first segment after the handshake has still to be looked at.
     untested: bool,
     /// The segment at hand completes the handshake, and its ACE field is no
@@ -185,14 +228,12 @@ pub(crate) struct EcnState<P> {
     cwr_due: bool,
     /// An acknowledgment of what came before a change of marking, waiting to
     /// leave (RFC 8257 section 3.2).
-    pub(crate) early_ack: Option<Segment<P>>,
+    pub(crate) early_ack: Option<Box<Segment<P>>>,
     /// No new data leaves before this (RFC 3168 section 6.1.2, a window of one
     /// segment).
     pub(crate) hold_until: Instant,
-    /// Newest TSval that came with feedback.
-    newest_stamp: Option<u32>,
-    pub(crate) receiver: EcnReceiver,
-    pub(crate) sender: EcnSender,
+    /// Untouched unless accurate feedback was agreed on.
+    pub(crate) accurate: Lazy<AccurateFeedback>,
     /// Whether any packet came with ECT or CE.
     seen: bool,
     /// Packets that came with CE.
@@ -214,7 +255,6 @@ impl<P> EcnState<P> {
             feedback: EcnFeedback::None,
             sends_ect: false,
             heeds: true,
-            doubt: CeSanityCheck::new(profile.ecn.ecn_doubts),
             untested: true,
             handshake: false,
             plain: false,
@@ -227,9 +267,7 @@ impl<P> EcnState<P> {
             cwr_due: false,
             early_ack: None,
             hold_until: Instant::FAR_FUTURE,
-            newest_stamp: None,
-            receiver: EcnReceiver::new(profile.ecn.ecn_option),
-            sender: EcnSender::new(),
+            accurate: AccurateFeedback::of(profile),
             seen: false,
             received_ce: 0,
             delivered_ce: 0,
@@ -270,8 +308,8 @@ impl<P> EcnState<P> {
     /// Whether data segments are made smaller for AccECN options.
     pub(crate) fn makes_room(&self) -> bool {
         self.feedback == EcnFeedback::Accurate
-            && self.receiver.is_always()
-            && self.sender.option_seen() != OptionSeen::Absent
+            && self.accurate.receiver.is_always()
+            && self.accurate.sender.option_seen() != OptionSeen::Absent
     }
 
     /// Whether feedback is believed.
@@ -293,7 +331,7 @@ impl<P> EcnState<P> {
     #[inline]
     pub(crate) fn quiet_flags(&self) -> Flags {
         if self.feedback == EcnFeedback::Accurate {
-            Flags::from_ace((self.sender.counters().cep & 7) as u8)
+            Flags::from_ace((self.accurate.sender.counters().cep & 7) as u8)
         } else {
             Flags::NONE
         }
@@ -371,7 +409,7 @@ impl<P> EcnState<P> {
             asked
         };
         self.syn_arrived = ecn;
-        self.receiver.on_syn(ecn);
+        self.note_syn(ecn);
         if negotiation::asked_by_syn(flags, EcnFeedback::Accurate) == EcnFeedback::None {
             self.plain = true;
         }
@@ -384,11 +422,18 @@ impl<P> EcnState<P> {
     pub(crate) fn on_syn_again(&mut self, flags: Flags, ecn: Ecn) -> bool {
         let asked = self.asked_by(flags);
         self.syn_arrived = ecn;
-        self.receiver.on_syn(ecn);
+        self.note_syn(ecn);
         if asked == EcnFeedback::None {
             self.on_plain();
         }
         self.is_on() && asked != EcnFeedback::None && asked != self.feedback
+    }
+
+    /// A SYN is the packet before the next, where packets are counted.
+    fn note_syn(&mut self, ecn: Ecn) {
+        if self.feedback == EcnFeedback::Accurate {
+            self.accurate.receiver.on_syn(ecn);
+        }
     }
 
     /// The SYN-ACK that opens the connection. Answers whether it says that our
@@ -411,7 +456,7 @@ impl<P> EcnState<P> {
     /// A SYN-ACK that confirms accurate feedback came on that field, again
     /// perhaps: the latest is what is told (RFC 9768 section 3.1.5).
     fn on_accurate_syn_ack(&mut self, ecn: Ecn) {
-        self.receiver.on_syn_ack(ecn);
+        self.accurate.receiver.on_syn_ack(ecn);
         self.handshake_ack = Some(ecn);
     }
 
@@ -444,7 +489,7 @@ impl<P> EcnState<P> {
         self.check_transition(arrived);
         let marked = arrived == Some(Ecn::Ce);
         if marked {
-            self.sender.on_marked_syn_ack();
+            self.accurate.sender.on_marked_syn_ack();
             // On a SYN-ACK that left as Not-ECT it is an error on the path,
             // and not a mark.
             self.delivered_ce += u64::from(!self.fallback);
@@ -540,7 +585,7 @@ impl<P> EcnState<P> {
             EcnFeedback::None => Flags::NONE,
             EcnFeedback::Accurate => {
                 self.handshake_ack = None;
-                self.receiver.ace()
+                self.accurate.receiver.ace()
             }
             EcnFeedback::Classic => {
                 let cwr = fresh && core::mem::take(&mut self.cwr_due);
@@ -562,7 +607,7 @@ impl<P> EcnState<P> {
                     self.without_sack = true;
                     Flags::from_ace(negotiation::handshake_ace(arrived))
                 }
-                None => self.receiver.ace(),
+                None => self.accurate.receiver.ace(),
             },
         }
     }
@@ -588,17 +633,18 @@ impl<P> EcnState<P> {
     pub(crate) fn is_newer(&mut self, stamp: Option<u32>) -> bool {
         let Some(stamp) = stamp else { return false };
         let newer = self
+            .accurate
             .newest_stamp
             .is_none_or(|newest| (stamp.wrapping_sub(newest) as i32) > 0);
         if newer {
-            self.newest_stamp = Some(stamp);
+            self.accurate.newest_stamp = Some(stamp);
         }
         newer
     }
 
     /// Accurate feedback of an acknowledgment that is not superseded.
     pub(crate) fn on_feedback(&mut self, feedback: &Feedback) -> Marked {
-        let (marked, contradict) = self.sender.on_feedback(feedback);
+        let (marked, contradict) = self.accurate.sender.on_feedback(feedback);
         // RFC 9768 section 3.2.3.2.5.
         self.sends_ect &= !contradict;
         self.note_delivered(marked)
@@ -606,14 +652,14 @@ impl<P> EcnState<P> {
 
     /// Data up to `end` leaves as Not-ECT though other data does not.
     pub(crate) fn on_plain_data(&mut self, end: u64) {
-        self.doubt.on_plain(end);
+        self.accurate.doubt.on_plain(end);
     }
 
     /// What an acknowledgment says of the path: where that marks every packet,
     /// nothing is believed from now on.
     #[inline]
     pub(crate) fn doubts(&mut self, told: &Told) -> bool {
-        let found = self.doubt.on_feedback(told);
+        let found = self.accurate.doubt.on_feedback(told);
         if found {
             self.disbelieve();
         }

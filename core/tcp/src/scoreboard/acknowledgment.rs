@@ -4,6 +4,7 @@
 //! of the queue of first transmissions; a SACK block is put into the set of what
 //! is SACKed. Both are at most as much work as what they newly cover.
 
+use alloc::collections::VecDeque;
 use core::ops::Range;
 
 use super::{Revealed, Scoreboard};
@@ -22,8 +23,14 @@ impl Scoreboard {
     pub fn on_ack(&mut self, una: u64, revealed: &mut Revealed) {
         debug_assert!(self.una <= una && una <= self.nxt);
         revealed.acked = una - self.una;
-        let karn = !self.retransmitted.is_empty();
-        let any_sacked = !self.sacked.is_empty();
+        let Some(marks) = self.marks.touched() else {
+            return self.on_plain_ack(una, revealed);
+        };
+        let karn = !marks.retransmitted.is_empty();
+        let any_sacked = !marks.sacked.is_empty();
+        if !karn && !any_sacked && marks.lost.is_empty() {
+            return self.on_plain_ack(una, revealed);
+        }
         let original = if karn || any_sacked {
             self.first_original(self.una..una)
         } else {
@@ -33,18 +40,14 @@ impl Scoreboard {
             revealed.note_original(offset);
         }
         self.una = una;
-        if !karn && !any_sacked && self.lost.is_empty() {
-            self.pop_delivered(una, revealed);
-            return;
-        }
         while let Some(front) = self.flight.front_mut() {
             if front.start >= una {
                 break;
             }
             let covered = front.start..front.end.min(una);
-            let again = karn && self.retransmitted.intersects(covered.clone());
+            let again = karn && self.marks.retransmitted.intersects(covered.clone());
             // What was SACKed arrived, and was counted, long ago.
-            let known = any_sacked && self.sacked.intersects(covered);
+            let known = any_sacked && self.marks.sacked.intersects(covered);
             let sent = *front;
             if sent.end <= una {
                 self.flight.pop_front();
@@ -60,49 +63,65 @@ impl Scoreboard {
             }
         }
         if any_sacked {
-            revealed.acked_after_sack = self.sacked.remove_below(una);
+            revealed.acked_after_sack = self.marks.sacked.remove_below(una);
         }
-        if !self.lost.is_empty() {
-            self.lost.remove_below(una);
+        if !self.marks.lost.is_empty() {
+            self.marks.lost.remove_below(una);
         }
         if karn {
-            revealed.note_resent(self.retransmitted.take(0..una));
-            self.twice.remove_below(una);
+            revealed.note_resent(self.marks.retransmitted.take(0..una));
+            self.marks.twice.remove_below(una);
+        }
+        if self.is_empty() {
+            self.rest();
+        }
+    }
+
+    /// Nothing is in flight: what is known of it, and its memory, are given back.
+    fn rest(&mut self) {
+        self.flight = VecDeque::new();
+        if !self.has_newly_lost() {
+            self.marks.reset();
         }
     }
 
     /// The usual acknowledgment: everything below `una` was sent once, and nothing is known
     /// about it. The newest of it was sent last.
     #[inline]
-    fn pop_delivered(&mut self, una: u64, revealed: &mut Revealed) {
-        let mut newest = None;
-        while let Some(front) = self.flight.front_mut() {
-            if front.start >= una {
-                break;
+    fn on_plain_ack(&mut self, una: u64, revealed: &mut Revealed) {
+        revealed.note_original(self.una);
+        self.una = una;
+        let below = self.flight.iter().take_while(|sent| sent.end <= una);
+        let whole = below.count();
+        let oldest = self.flight.front().map(|sent| sent.state.sent_at);
+        revealed.transmissions = whole as u32;
+        let newest = match self.flight.get_mut(whole) {
+            Some(cut) if cut.start < una => {
+                cut.start = una;
+                Some((&*cut, una))
             }
-            if revealed.oldest_sent_at.is_none() {
-                revealed.oldest_sent_at = Some(front.state.sent_at);
-            }
-            if front.end > una {
-                front.start = una;
-                newest = Some((*front, una));
-                break;
-            }
-            revealed.transmissions += 1;
-            newest = self.flight.pop_front().map(|sent| (sent, sent.end));
-        }
+            _ => whole
+                .checked_sub(1)
+                .map(|last| (&self.flight[last], self.flight[last].end)),
+        };
         if let Some((sent, end)) = newest {
+            revealed.oldest_sent_at = oldest;
             revealed.newest_sent_at = Some(sent.state.sent_at);
-            revealed.note_delivery(&sent, end);
+            revealed.note_delivery(sent, end);
+        }
+        self.flight.drain(..whole);
+        if self.is_empty() {
+            self.rest();
         }
     }
 
     /// The lowest octet of `within` that is neither SACKed nor was retransmitted.
     /// What is walked here is forgotten by the same acknowledgment.
     fn first_original(&self, within: Range<u64>) -> Option<u64> {
-        self.sacked
+        self.marks
+            .sacked
             .gaps(within)
-            .find_map(|gap| self.retransmitted.first_gap(gap))
+            .find_map(|gap| self.marks.retransmitted.first_gap(gap))
             .map(|clean| clean.start)
     }
 
@@ -111,21 +130,21 @@ impl Scoreboard {
         debug_assert!(self.una <= block.start && block.end <= self.nxt);
         let known = revealed.sacked;
         let mut from = block.start;
-        while let Some(news) = self.sacked.first_gap(from..block.end) {
+        while let Some(news) = self.marks.sacked.first_gap(from..block.end) {
             from = news.end;
             self.on_newly_sacked(news, revealed);
         }
         if revealed.sacked > known {
-            self.sacked.insert(block);
+            self.marks.sacked.insert(block);
         }
     }
 
     /// No octet of `news` was SACKed before.
     fn on_newly_sacked(&mut self, news: Range<u64>, revealed: &mut Revealed) {
         revealed.sacked += news.end - news.start;
-        self.lost.remove(news.clone());
-        self.twice.remove(news.clone());
-        let original = self.retransmitted.first_gap(news.clone());
+        self.marks.lost.remove(news.clone());
+        self.marks.twice.remove(news.clone());
+        let original = self.marks.retransmitted.first_gap(news.clone());
         if let Some(original) = original {
             revealed.note_original(original.start);
             let first = self
@@ -140,13 +159,14 @@ impl Scoreboard {
         let after = self.flight.partition_point(|sent| sent.start < news.end);
         if let Some(sent) = after.checked_sub(1).map(|i| self.flight[i])
             && !self
+                .marks
                 .retransmitted
                 .intersects(sent.start.max(news.start)..sent.end.min(news.end))
         {
             revealed.note_delivery(&sent, sent.end.min(news.end));
         }
-        if !self.retransmitted.is_empty() {
-            revealed.note_resent(self.retransmitted.take(news));
+        if !self.marks.retransmitted.is_empty() {
+            revealed.note_resent(self.marks.retransmitted.take(news));
         }
     }
 }

@@ -15,7 +15,7 @@ use core::cmp::Ordering;
 
 use gigatcp_units::{Duration, Instant};
 
-use super::{Scoreboard, Transmission};
+use super::{Marks, Scoreboard, Transmission};
 use crate::retransmissions::Departure;
 
 /// What decides whether a departure is lost.
@@ -87,7 +87,7 @@ impl Scoreboard {
             let edge = overdue.end_before(&last);
             if edge > judged {
                 self.lost_edge = edge;
-                self.twice.remove_below(edge);
+                self.marks.twice.remove_below(edge);
                 found.lost = self.mark_gaps_lost(judged..edge);
             }
         }
@@ -98,17 +98,17 @@ impl Scoreboard {
 
     /// Marks retransmissions that are overdue: lost again.
     fn mark_lost_again(&mut self, overdue: &Overdue, found: &mut OverdueFound) {
-        let Self {
+        if !self.has_retransmissions() {
+            return;
+        }
+        let lost_so_far = &mut self.lost_so_far;
+        let Marks {
             retransmitted,
             lost,
-            lost_so_far,
             newly_lost,
             twice,
             ..
-        } = self;
-        if retransmitted.is_empty() {
-            return;
-        }
+        } = self.marks.make();
         retransmitted.take_overdue(
             |departure| overdue.lost_until(departure),
             |part, number| {
@@ -133,7 +133,7 @@ impl Scoreboard {
     /// delivered becomes overdue (step 5 waits for the last of them).
     fn next_overdue(&self, overdue: &Overdue) -> Option<Instant> {
         let first = self.latest_waiting(overdue);
-        let again = self.retransmitted.latest_before(overdue.delivered);
+        let again = self.marks.retransmitted.latest_before(overdue.delivered);
         first.max(again).map(|sent_at| sent_at + overdue.after)
     }
 
@@ -145,7 +145,7 @@ impl Scoreboard {
             .partition_point(|sent| overdue.begins_before(sent));
         let last = self.flight.get(before.checked_sub(1)?)?;
         let limit = overdue.end_before(last);
-        let top = self.sacked.range_around(limit.checked_sub(1)?);
+        let top = self.marks.sacked.range_around(limit.checked_sub(1)?);
         let waiting = top.map_or(limit, |sacked| sacked.start);
         if waiting <= self.lost_edge.max(self.una) {
             return None;
@@ -168,10 +168,10 @@ impl Scoreboard {
         let edge = old.checked_sub(1).map_or(0, |at| self.flight[at].end);
         let head = self.una..self.nxt.min(self.una + u64::from(smss));
         self.mark_gaps_lost(judged..edge);
-        let hole = self.sacked.first_gap(head.clone());
+        let hole = self.marks.sacked.first_gap(head.clone());
         self.mark(hole.unwrap_or(self.una..self.una));
         self.lost_edge = judged.max(edge).max(head.end);
-        self.twice.remove_below(self.lost_edge);
+        self.marks.twice.remove_below(self.lost_edge);
         let overdue = Overdue {
             now,
             delivered: Departure {
@@ -182,6 +182,6 @@ impl Scoreboard {
             after,
         };
         self.mark_lost_again(&overdue, &mut OverdueFound::default());
-        (self.una, self.lost.total())
+        (self.una, self.marks.lost.total())
     }
 }

@@ -70,6 +70,7 @@ impl Scoreboard {
 
     /// The sender ran out of data: what is in flight now does not show what
     /// the network could carry.
+    #[inline]
     pub fn note_app_limited(&mut self) {
         self.app_limited_until = (self.delivered + self.pipe()).max(1);
     }

@@ -33,7 +33,7 @@ impl Scoreboard {
             return None;
         }
         self.lost_edge = edge;
-        self.twice.remove_below(edge);
+        self.marks.twice.remove_below(edge);
         self.mark_gaps_lost(from..edge)
     }
 
@@ -43,7 +43,7 @@ impl Scoreboard {
     fn sack_loss_edge(&self, dup_thresh: u32, smss: u32) -> Option<u64> {
         let enough = u64::from(dup_thresh.saturating_sub(1)) * u64::from(smss);
         let mut octets = 0;
-        for (count, range) in (1_u32..).zip(self.sacked.descending()) {
+        for (count, range) in (1_u32..).zip(self.marks.sacked.descending()) {
             octets += range.end - range.start;
             if count >= dup_thresh || octets > enough {
                 return Some(range.start);
@@ -54,8 +54,9 @@ impl Scoreboard {
 
     /// Marks `range` lost; says how many octets of it were not.
     pub(super) fn mark(&mut self, range: Range<u64>) -> u64 {
-        self.newly_lost.extend(self.lost.gaps(range.clone()));
-        let marked = self.lost.insert(range);
+        let marks = self.marks.make();
+        marks.newly_lost.extend(marks.lost.gaps(range.clone()));
+        let marked = marks.lost.insert(range);
         self.lost_so_far += marked;
         marked
     }
@@ -63,14 +64,18 @@ impl Scoreboard {
     /// Whether anything was marked lost that [`Self::take_newly_lost`] did not give.
     #[inline]
     pub fn has_newly_lost(&self) -> bool {
-        !self.newly_lost.is_empty()
+        let marks = self.marks.touched();
+        marks.is_some_and(|marks| !marks.newly_lost.is_empty())
     }
 
     /// Gives what was marked lost since the last time, each part of a transmission
     /// with what the sender had seen when it left, and the octets marked lost in
     /// all, the part included. Costs a search for each.
     pub fn take_newly_lost(&mut self, mut give: impl FnMut(&LostPart)) {
-        let mut ranges = core::mem::take(&mut self.newly_lost);
+        let Some(marks) = self.marks.touched_mut() else {
+            return;
+        };
+        let mut ranges = core::mem::take(&mut marks.newly_lost);
         let octets: u64 = ranges.iter().map(|range| range.end - range.start).sum();
         let mut lost_so_far = self.lost_so_far - octets;
         for range in &ranges {
@@ -91,25 +96,28 @@ impl Scoreboard {
             }
         }
         ranges.clear();
-        self.newly_lost = ranges;
+        self.marks.newly_lost = ranges;
     }
 
     /// What was marked lost since the last time was none, as is known by now.
     pub fn forgive_newly_lost(&mut self) {
-        let octets: u64 = self.newly_lost.iter().map(|r| r.end - r.start).sum();
+        let Some(marks) = self.marks.touched_mut() else {
+            return;
+        };
+        let octets: u64 = marks.newly_lost.iter().map(|r| r.end - r.start).sum();
         self.lost_so_far -= octets;
-        self.newly_lost.clear();
+        marks.newly_lost.clear();
     }
 
     /// The latest transmission of the octet `at`: where it ends, what the sender
     /// had seen, and whether it was a retransmission.
     fn transmission_of(&self, at: u64) -> Option<(u64, SendState, bool)> {
-        if let Some((end, state)) = self.retransmitted.standing_at(at) {
+        if let Some((end, state)) = self.marks.retransmitted.standing_at(at) {
             return Some((end, state, true));
         }
         let index = self.flight.partition_point(|sent| sent.end <= at);
         let sent = self.flight.get(index)?;
-        let once = self.retransmitted.first_gap(at..sent.end)?;
+        let once = self.marks.retransmitted.first_gap(at..sent.end)?;
         Some((once.end, sent.state, false))
     }
 
@@ -119,10 +127,10 @@ impl Scoreboard {
         let mut from = within.start;
         let mut first = None;
         let mut marked = 0;
-        while let Some(gap) = self.sacked.first_gap(from..within.end) {
+        while let Some(gap) = self.marks.sacked.first_gap(from..within.end) {
             from = gap.end;
             let mut at = gap.start;
-            while let Some(clean) = self.retransmitted.first_gap(at..gap.end) {
+            while let Some(clean) = self.marks.retransmitted.first_gap(at..gap.end) {
                 at = clean.end;
                 first.get_or_insert(clean.start);
                 marked += self.mark(clean);
@@ -135,9 +143,9 @@ impl Scoreboard {
     /// acknowledgment), even if it was retransmitted before.
     pub fn mark_first_lost(&mut self, smss: u32) -> Option<(u64, u64)> {
         let at_most = self.nxt.min(self.una + u64::from(smss));
-        let head = self.sacked.first_gap(self.una..at_most)?;
+        let head = self.marks.sacked.first_gap(self.una..at_most)?;
         let start = head.start;
-        self.twice.remove(head.clone());
+        self.marks.twice.remove(head.clone());
         self.lost_edge = self.lost_edge.max(head.end);
         let marked = self.mark(head);
         (marked > 0).then_some((start, marked))
@@ -149,15 +157,15 @@ impl Scoreboard {
     /// itself is SACKed (RFC 2018 section 8).
     pub fn mark_all_lost(&mut self) -> (u64, u64) {
         self.drop_reneged();
-        self.twice.clear();
-        self.retransmitted.forget_times();
+        self.marks.twice.clear();
+        self.marks.retransmitted.forget_times();
         let mut from = self.una;
-        while let Some(gap) = self.sacked.first_gap(from..self.nxt) {
+        while let Some(gap) = self.marks.sacked.first_gap(from..self.nxt) {
             from = gap.end;
             self.mark(gap);
         }
         self.lost_edge = self.nxt;
-        (self.una, self.lost.total())
+        (self.una, self.marks.lost.total())
     }
 
     /// What is in flight was not taken, or so it is presumed, for another reason
@@ -170,9 +178,9 @@ impl Scoreboard {
     /// RFC 2018 section 8: a receiver that has SND.UNA SACKed and does not
     /// acknowledge it threw it away, and nothing it SACKed is believed.
     pub(super) fn drop_reneged(&mut self) {
-        let first = self.sacked.first();
+        let first = self.marks.sacked.first();
         if first.is_some_and(|first| first.start == self.una) {
-            self.sacked.clear();
+            self.marks.sacked.clear();
         }
         self.clear_duplicate_credit();
     }
@@ -191,11 +199,11 @@ impl Scoreboard {
         self.clear_duplicate_credit();
         let mut marked = 0;
         while from < end
-            && let Some(gap) = self.sacked.first_gap(from..end)
+            && let Some(gap) = self.marks.sacked.first_gap(from..end)
         {
             from = gap.end;
-            self.twice.remove(gap.clone());
-            marked += self.lost.insert(gap);
+            self.marks.twice.remove(gap.clone());
+            marked += self.marks.lost.insert(gap);
         }
         marked
     }
@@ -203,7 +211,7 @@ impl Scoreboard {
     /// The timeout that marked everything lost was wrong: nothing is, until
     /// SACKs say so anew.
     pub fn forget_losses(&mut self) {
-        self.lost.clear();
+        self.marks.lost.clear();
         self.lost_edge = self.una;
     }
 }

@@ -12,27 +12,30 @@ impl Scoreboard {
     /// `NextSeg` rule 1: the lowest octets marked lost and not retransmitted since.
     #[inline]
     pub fn first_lost(&self) -> Option<Range<u64>> {
-        self.lost.first()
+        self.marks.lost.first()
     }
 
     /// Whether anything waits for retransmission.
     #[inline]
     pub fn has_lost(&self) -> bool {
-        !self.lost.is_empty()
+        self.marks
+            .touched()
+            .is_some_and(|marks| !marks.lost.is_empty())
     }
 
     /// `NextSeg` rule 3 of RFC 6675: the lowest octets not SACKed, not yet
     /// retransmitted, below the highest SACKed octet. Above the edge of what
     /// is lost lie at most `DupThresh` SACKed ranges, hence as few gaps.
     pub fn first_unsacked_candidate(&self) -> Option<Range<u64>> {
-        let highest = self.sacked.last()?.start;
+        let highest = self.marks.sacked.last()?.start;
         let from = self.lost_edge.max(self.una);
         if from >= highest {
             return None;
         }
-        self.sacked
+        self.marks
+            .sacked
             .gaps(from..highest)
-            .find_map(|gap| self.retransmitted.first_gap(gap))
+            .find_map(|gap| self.marks.retransmitted.first_gap(gap))
     }
 
     /// The highest outstanding octets not SACKed, at most one SMSS: what the
@@ -45,7 +48,7 @@ impl Scoreboard {
     pub fn last_unsacked(&self, smss: u32) -> Option<Range<u64>> {
         let mut end = self.nxt;
         let mut from = self.una;
-        for range in self.sacked.descending() {
+        for range in self.marks.sacked.descending() {
             if range.end < end {
                 from = range.end;
                 break;
@@ -53,7 +56,7 @@ impl Scoreboard {
             end = range.start;
         }
         let start = from.max(end.saturating_sub(u64::from(smss)));
-        (start < end && !self.retransmitted.intersects(start..end)).then_some(start..end)
+        (start < end && !self.marks.retransmitted.intersects(start..end)).then_some(start..end)
     }
 
     /// Octets of the one hand-over to the network that had `seq` in it; absent
@@ -61,7 +64,7 @@ impl Scoreboard {
     pub fn sent_at_once(&self, seq: u64) -> Option<u64> {
         let after = self.flight.partition_point(|sent| sent.start <= seq);
         let sent = self.flight.get(after.checked_sub(1)?)?;
-        let again = self.retransmitted.intersects(seq..seq + 1);
+        let again = self.marks.retransmitted.intersects(seq..seq + 1);
         (seq < sent.end && !again).then(|| sent.end - sent.start)
     }
 }

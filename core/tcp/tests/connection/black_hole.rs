@@ -11,7 +11,7 @@ use crate::world::{Habit, Path, World};
 
 fn config(mtu: u16, control: &str, profile: Profile) -> Config {
     Config {
-        profile,
+        profile: profile.into(),
         local_port: 1,
         remote_port: 2,
         iss: SeqNumber::new(u32::MAX - 5000),

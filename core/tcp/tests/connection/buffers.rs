@@ -430,20 +430,24 @@ fn receiver() -> impl Strategy<Value = Config> {
     let sizes = (500..300_000_u64, 0..5_u32, any::<bool>());
     (switches, sizes).prop_map(|(on, (buffer, reserve, asks))| {
         let mut config = auto();
-        config.profile = config.profile.with(|profile| {
-            profile.options.window_scaling = on[0];
-            profile.acknowledgments.delayed_ack = on[1];
-            profile.segments.silly_window_avoidance = on[2];
-            profile.buffers.receive_autotuning = on[3];
-            profile.buffers.window_policy = if on[4] {
-                WindowPolicy::Grows
-            } else {
-                WindowPolicy::FreeSpace
-            };
-            profile.buffers.window_reserve_shift = reserve;
-            profile.buffers.receive_buffer_start = Bytes::new(buffer);
-            profile.buffers.receive_buffer_max = Bytes::new(if on[5] { 1 << 30 } else { 1 << 20 });
-        });
+        config.profile = config
+            .profile
+            .with(|profile| {
+                profile.options.window_scaling = on[0];
+                profile.acknowledgments.delayed_ack = on[1];
+                profile.segments.silly_window_avoidance = on[2];
+                profile.buffers.receive_autotuning = on[3];
+                profile.buffers.window_policy = if on[4] {
+                    WindowPolicy::Grows
+                } else {
+                    WindowPolicy::FreeSpace
+                };
+                profile.buffers.window_reserve_shift = reserve;
+                profile.buffers.receive_buffer_start = Bytes::new(buffer);
+                profile.buffers.receive_buffer_max =
+                    Bytes::new(if on[5] { 1 << 30 } else { 1 << 20 });
+            })
+            .into();
         config.receive_buffer = asks.then_some(Bytes::new(buffer));
         config
     })
@@ -502,10 +506,12 @@ proptest! {
 /// FreeBSD 4.3 between Atlanta and Seattle: 2 MiB asked for, an MSS of 4430.
 fn machine_of_2001() -> Config {
     let mut config = bare();
-    config.profile = Profile::BSD_4_3_RENO.with(|profile| {
-        profile.buffers.buffer_limit = Bytes::new(16 << 20);
-        profile.path_mtu.route_mtu = 1492;
-    });
+    config.profile = Profile::BSD_4_3_RENO
+        .with(|profile| {
+            profile.buffers.buffer_limit = Bytes::new(16 << 20);
+            profile.path_mtu.route_mtu = 1492;
+        })
+        .into();
     config.mss = 4430;
     config.send_buffer = Some(Bytes::new(2 << 20));
     config.receive_buffer = Some(Bytes::new(2 << 20));

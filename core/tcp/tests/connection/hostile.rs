@@ -148,41 +148,43 @@ fn config() -> impl Strategy<Value = Config> {
     );
     let control = 0..congestion::REGISTRY.len();
     (switches, sizes, control).prop_map(|(on, (mss, receive, send), control)| Config {
-        profile: Profile::MODERN.with(|profile| {
-            profile.recovery.sack = on[0];
-            profile.recovery.dsack = on[1];
-            profile.options.timestamps = on[2];
-            profile.options.window_scaling = on[3];
-            profile.recovery.fast_retransmit = on[4];
-            profile.recovery.newreno = on[5];
-            profile.recovery.limited_transmit = on[6];
-            profile.recovery.rescue_retransmission = on[7];
-            profile.acknowledgments.delayed_ack = on[8];
-            profile.acknowledgments.quick_ack = on[8];
-            profile.segments.nagle = on[9];
-            profile.segments.silly_window_avoidance = on[10];
-            profile.segments.header_prediction = on[11];
-            profile.segments.segmentation_offload = on[12];
-            profile.buffers.window_policy = if on[13] {
-                WindowPolicy::Grows
-            } else {
-                WindowPolicy::FreeSpace
-            };
-            profile.buffers.window_reserve_shift = u32::from(on[13]) * 2;
-            profile.acknowledgments.ack_waits_for_reader = on[13];
-            profile.path_mtu.plpmtud = on[4] || on[5];
-            profile.path_mtu.plpmtud_from_base = on[5];
-            profile.path_mtu.pmtu_base = 200;
-            profile.segments.urgent_inline = on[2];
-            profile.defense.challenge_ack = on[6];
-            profile.defense.challenge_ack_limit = u32::from(on[7]);
-            profile.recovery.rack = on[14];
-            profile.recovery.tlp = on[15];
-            profile.recovery.prr = on[16].then_some(PrrRule::SafeAck);
-            profile.recovery.frto = on[17];
-            profile.recovery.eifel = on[18];
-            profile.timer.partial_ack_restarts_timer = on[19];
-        }),
+        profile: Profile::MODERN
+            .with(|profile| {
+                profile.recovery.sack = on[0];
+                profile.recovery.dsack = on[1];
+                profile.options.timestamps = on[2];
+                profile.options.window_scaling = on[3];
+                profile.recovery.fast_retransmit = on[4];
+                profile.recovery.newreno = on[5];
+                profile.recovery.limited_transmit = on[6];
+                profile.recovery.rescue_retransmission = on[7];
+                profile.acknowledgments.delayed_ack = on[8];
+                profile.acknowledgments.quick_ack = on[8];
+                profile.segments.nagle = on[9];
+                profile.segments.silly_window_avoidance = on[10];
+                profile.segments.header_prediction = on[11];
+                profile.segments.segmentation_offload = on[12];
+                profile.buffers.window_policy = if on[13] {
+                    WindowPolicy::Grows
+                } else {
+                    WindowPolicy::FreeSpace
+                };
+                profile.buffers.window_reserve_shift = u32::from(on[13]) * 2;
+                profile.acknowledgments.ack_waits_for_reader = on[13];
+                profile.path_mtu.plpmtud = on[4] || on[5];
+                profile.path_mtu.plpmtud_from_base = on[5];
+                profile.path_mtu.pmtu_base = 200;
+                profile.segments.urgent_inline = on[2];
+                profile.defense.challenge_ack = on[6];
+                profile.defense.challenge_ack_limit = u32::from(on[7]);
+                profile.recovery.rack = on[14];
+                profile.recovery.tlp = on[15];
+                profile.recovery.prr = on[16].then_some(PrrRule::SafeAck);
+                profile.recovery.frto = on[17];
+                profile.recovery.eifel = on[18];
+                profile.timer.partial_ack_restarts_timer = on[19];
+            })
+            .into(),
         local_port: 1,
         remote_port: 2,
         iss: ISS,

@@ -218,7 +218,7 @@ fn only_the_profile_of_bsd_gives_a_syn_up_within_three_minutes() {
     // RFC 9293 MUST-23; the ledger has the exception.
     for profile in gigatcp_tcp::Profile::ALL {
         let mut config = bare();
-        config.profile = *profile;
+        config.profile = (*profile).into();
         let mut t = Script::connect(&config);
         t.leaving();
         while t.state() == State::SynSent {

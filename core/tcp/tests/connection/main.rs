@@ -38,6 +38,7 @@ mod sack;
 mod script;
 mod shrink;
 mod signals;
+mod size;
 mod spurious;
 mod syn_cookies;
 mod syn_text;

@@ -45,48 +45,50 @@ fn config() -> impl Strategy<Value = Config> {
     );
     let control = 0..congestion::REGISTRY.len();
     (switches, sizes, control).prop_map(|(on, (mss, receive, send, iss), control)| Config {
-        profile: Profile::MODERN.with(|profile| {
-            profile.recovery.sack = on[0];
-            profile.recovery.dsack = on[1];
-            profile.options.timestamps = on[2];
-            profile.options.window_scaling = on[3];
-            profile.recovery.fast_retransmit = on[4];
-            profile.recovery.newreno = on[5];
-            profile.recovery.limited_transmit = on[6];
-            profile.recovery.rescue_retransmission = on[7];
-            profile.acknowledgments.delayed_ack = on[8];
-            profile.acknowledgments.quick_ack = on[9];
-            profile.segments.nagle = on[10];
-            profile.segments.silly_window_avoidance = on[11];
-            profile.segments.header_prediction = on[12];
-            profile.segments.segmentation_offload = on[13];
-            profile.congestion.idle_restart = on[14];
-            profile.opening.syn_text = on[8];
-            // Any switch will do to decide over a second one.
-            profile.path_mtu.plpmtud = on[6] || on[7];
-            profile.path_mtu.plpmtud_from_base = on[6];
-            profile.path_mtu.pmtu_base = 300;
-            profile.defense.challenge_ack = on[12];
-            profile.buffers.window_policy = if on[15] {
-                WindowPolicy::Grows
-            } else {
-                WindowPolicy::FreeSpace
-            };
-            profile.ecn.mode = EcnMode::ALL[usize::from(on[3]) * 2 + usize::from(on[10])];
-            profile.ecn.dctcp_receiver = on[5];
-            profile.buffers.window_reserve_shift = u32::from(on[15]) * 2;
-            profile.acknowledgments.ack_waits_for_reader = on[15];
-            profile.congestion.initial_window = if on[9] {
-                InitialWindow::Rfc3390
-            } else {
-                InitialWindow::Rfc6928
-            };
-            // Patience beyond bad luck.
-            profile.timer.retries = 100;
-            profile.opening.syn_retries = 100;
-            profile.timer.rto_max = Duration::from_secs(10);
-            profile.closing.time_wait = Duration::from_secs(3000);
-        }),
+        profile: Profile::MODERN
+            .with(|profile| {
+                profile.recovery.sack = on[0];
+                profile.recovery.dsack = on[1];
+                profile.options.timestamps = on[2];
+                profile.options.window_scaling = on[3];
+                profile.recovery.fast_retransmit = on[4];
+                profile.recovery.newreno = on[5];
+                profile.recovery.limited_transmit = on[6];
+                profile.recovery.rescue_retransmission = on[7];
+                profile.acknowledgments.delayed_ack = on[8];
+                profile.acknowledgments.quick_ack = on[9];
+                profile.segments.nagle = on[10];
+                profile.segments.silly_window_avoidance = on[11];
+                profile.segments.header_prediction = on[12];
+                profile.segments.segmentation_offload = on[13];
+                profile.congestion.idle_restart = on[14];
+                profile.opening.syn_text = on[8];
+                // Any switch will do to decide over a second one.
+                profile.path_mtu.plpmtud = on[6] || on[7];
+                profile.path_mtu.plpmtud_from_base = on[6];
+                profile.path_mtu.pmtu_base = 300;
+                profile.defense.challenge_ack = on[12];
+                profile.buffers.window_policy = if on[15] {
+                    WindowPolicy::Grows
+                } else {
+                    WindowPolicy::FreeSpace
+                };
+                profile.ecn.mode = EcnMode::ALL[usize::from(on[3]) * 2 + usize::from(on[10])];
+                profile.ecn.dctcp_receiver = on[5];
+                profile.buffers.window_reserve_shift = u32::from(on[15]) * 2;
+                profile.acknowledgments.ack_waits_for_reader = on[15];
+                profile.congestion.initial_window = if on[9] {
+                    InitialWindow::Rfc3390
+                } else {
+                    InitialWindow::Rfc6928
+                };
+                // Patience beyond bad luck.
+                profile.timer.retries = 100;
+                profile.opening.syn_retries = 100;
+                profile.timer.rto_max = Duration::from_secs(10);
+                profile.closing.time_wait = Duration::from_secs(3000);
+            })
+            .into(),
         local_port: 1,
         remote_port: 2,
         iss: SeqNumber::new(iss),

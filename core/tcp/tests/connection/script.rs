@@ -26,25 +26,27 @@ pub const MSS: u16 = 1000;
 /// and one segment at a time. A script switches on what it is about.
 pub fn bare() -> Config {
     Config {
-        profile: Profile::MODERN.with(|profile| {
-            profile.recovery.sack = false;
-            profile.recovery.dsack = false;
-            profile.options.timestamps = false;
-            profile.options.window_scaling = false;
-            profile.recovery.limited_transmit = false;
-            profile.acknowledgments.quick_ack = false;
-            profile.segments.nagle = false;
-            profile.defense.challenge_ack_limit = 0;
-            profile.path_mtu.plpmtud = false;
-            profile.segments.segmentation_offload = false;
-            profile.recovery.rack = false;
-            profile.recovery.tlp = false;
-            profile.recovery.prr = None;
-            profile.recovery.frto = false;
-            profile.recovery.eifel = false;
-            profile.pacing.enabled = false;
-            profile.options.paws_tolerance = Duration::ZERO;
-        }),
+        profile: Profile::MODERN
+            .with(|profile| {
+                profile.recovery.sack = false;
+                profile.recovery.dsack = false;
+                profile.options.timestamps = false;
+                profile.options.window_scaling = false;
+                profile.recovery.limited_transmit = false;
+                profile.acknowledgments.quick_ack = false;
+                profile.segments.nagle = false;
+                profile.defense.challenge_ack_limit = 0;
+                profile.path_mtu.plpmtud = false;
+                profile.segments.segmentation_offload = false;
+                profile.recovery.rack = false;
+                profile.recovery.tlp = false;
+                profile.recovery.prr = None;
+                profile.recovery.frto = false;
+                profile.recovery.eifel = false;
+                profile.pacing.enabled = false;
+                profile.options.paws_tolerance = Duration::ZERO;
+            })
+            .into(),
         local_port: 4000,
         remote_port: 80,
         iss: ISS,

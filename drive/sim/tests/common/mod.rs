@@ -16,7 +16,7 @@ use gigatcp_wire::SeqNumber;
 pub fn host(profile: Profile, mtu: u16, control: &str, buffer: u64) -> HostConfig {
     HostConfig {
         tcp: Config {
-            profile,
+            profile: profile.into(),
             local_port: 5001,
             remote_port: 5001,
             iss: SeqNumber::new(1_000_000),

@@ -524,7 +524,7 @@ pub fn check_end(config: &WorldConfig, ended: Ended, outcome: &Outcome) -> Resul
             continue;
         }
         let view = |connection: Option<&Connection<Phantom>>| {
-            connection.map(|c| (c.info(), c.failure(), *c.counters()))
+            connection.map(|c| (c.info(), c.failure(), c.counters()))
         };
         what += &format!(
             "\n{} {:?}: {:?} read\nsender {:?}\nreceiver {:?}",

@@ -45,7 +45,7 @@ pub fn mss(ip: IpVersion, mtu: u16) -> u16 {
 pub fn config(draw: &mut Draw, ip: IpVersion) -> Config {
     let mss = mss(ip, draw.pick(&MTUS));
     Config {
-        profile: profile(draw),
+        profile: profile(draw).into(),
         local_port: 5001,
         remote_port: 5001,
         iss: SeqNumber::new(near_wrap(draw, 200_000)),

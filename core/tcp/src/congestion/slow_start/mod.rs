@@ -86,7 +86,7 @@ pub(super) struct SlowStartState {
     after_timeout: bool,
     way: Way,
     /// `after_timeout` and `way` before the last congestion.
-    saved: Option<(bool, Way)>,
+    saved: Option<Box<(bool, Way)>>,
 }
 
 impl SlowStartState {
@@ -115,14 +115,14 @@ impl SlowStartState {
     pub(super) fn on_congestion(&mut self, kind: CongestionKind) {
         let after = self.way.after(kind);
         let way = core::mem::replace(&mut self.way, after);
-        self.saved = Some((self.after_timeout, way));
+        self.saved = Some(Box::new((self.after_timeout, way)));
         self.after_timeout |= kind == CongestionKind::Timeout;
     }
 
     /// The last congestion was none: all is as it was before.
     pub(super) fn on_undo(&mut self) {
         if let Some(before) = self.saved.take() {
-            (self.after_timeout, self.way) = before;
+            (self.after_timeout, self.way) = *before;
         }
     }
 

@@ -1,0 +1,158 @@
+//! Counts of a connection.
+//!
+//! Counts of every segment stand in the connection; the others are on the heap from the
+//! first such event on.
+
+use core::ops::{Deref, DerefMut};
+
+use crate::lazy::{Lazy, Untouched};
+
+/// Counts since the connection began.
+#[derive(Clone, Copy, Default, Debug)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Wire segments with data sent, retransmissions included.
+    pub data_segments_sent: u64,
+    /// Wire segments retransmitted, all causes (`tcpi_total_retrans`).
+    pub retransmitted_segments: u64,
+    /// Of these, in fast recovery.
+    pub fast_retransmits: u64,
+    /// Of these, after a timeout.
+    pub timeout_retransmits: u64,
+    /// Of these, reported as duplicates by the receiver (D-SACK).
+    pub spurious_retransmits: u64,
+    /// Retransmissions found lost by time.
+    pub lost_retransmissions: u64,
+    /// Tail loss probes sent, new data or not.
+    pub tail_probes: u64,
+    /// Losses that a tail loss probe repaired by itself.
+    pub tail_probe_repairs: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Of these, found spurious by what came back or by timestamps.
+    pub spurious_timeouts: u64,
+    /// Loss events: reductions of cwnd for loss, by fast recovery or the first timeout of
+    /// a series; one per window of data at most (RFC 5348 section 5.2 counts alike).
+    pub loss_events: u64,
+    /// Segments without data sent.
+    pub acks_sent: u64,
+    /// Duplicate acknowledgments received.
+    pub duplicate_acks_received: u64,
+    /// D-SACK blocks received.
+    pub dsacks_received: u64,
+    /// Reductions of cwnd taken back.
+    pub undos: u64,
+    /// Segments taken by header prediction.
+    pub predicted: u64,
+    /// Segments received in all.
+    pub segments_received: u64,
+    /// Window probes sent.
+    pub window_probes: u64,
+    /// Segments dropped by PAWS.
+    pub paws_dropped: u64,
+    /// Moves of the peer's urgent pointer forward.
+    pub urgent_marks: u64,
+    /// Keep-alive probes sent.
+    pub keepalive_probes: u64,
+    /// ICMP errors that were believed.
+    pub icmp_errors: u64,
+    /// ICMP errors that were not.
+    pub icmp_errors_ignored: u64,
+    /// Segments that began or ended beyond the furthest window advertised.
+    pub beyond_window: u64,
+    /// Probes of the path's MTU sent (RFC 4821).
+    pub path_mtu_probes: u64,
+    /// Probes of the path's MTU that were lost, alone.
+    pub path_mtu_probes_lost: u64,
+    /// Segments dropped because they were not authenticated and had to be.
+    pub authentication_missing: u64,
+    /// Segments dropped because their KeyID belongs to no key.
+    pub authentication_unknown_key: u64,
+    /// Segments dropped because their authentication code was wrong.
+    pub authentication_failed: u64,
+    /// Reductions of cwnd for explicit notifications (RFC 3168).
+    pub ecn_reductions: u64,
+    /// Challenge ACKs sent (RFC 5961).
+    pub challenge_acks: u64,
+    /// Answers to segments that fit nothing, held back by the rate limit
+    /// (RFC 5961 section 7).
+    pub challenge_acks_suppressed: u64,
+}
+
+impl Untouched for Counters {
+    const UNTOUCHED: &'static Self = &Self {
+        data_segments_sent: 0,
+        retransmitted_segments: 0,
+        fast_retransmits: 0,
+        timeout_retransmits: 0,
+        spurious_retransmits: 0,
+        lost_retransmissions: 0,
+        tail_probes: 0,
+        tail_probe_repairs: 0,
+        timeouts: 0,
+        spurious_timeouts: 0,
+        loss_events: 0,
+        acks_sent: 0,
+        duplicate_acks_received: 0,
+        dsacks_received: 0,
+        undos: 0,
+        predicted: 0,
+        segments_received: 0,
+        window_probes: 0,
+        paws_dropped: 0,
+        urgent_marks: 0,
+        keepalive_probes: 0,
+        icmp_errors: 0,
+        icmp_errors_ignored: 0,
+        beyond_window: 0,
+        path_mtu_probes: 0,
+        path_mtu_probes_lost: 0,
+        authentication_missing: 0,
+        authentication_unknown_key: 0,
+        authentication_failed: 0,
+        ecn_reductions: 0,
+        challenge_acks: 0,
+        challenge_acks_suppressed: 0,
+    };
+}
+
+/// The counters where they are counted.
+#[derive(Default, Debug)]
+pub(super) struct Tally {
+    pub(super) data_segments_sent: u64,
+    pub(super) acks_sent: u64,
+    pub(super) predicted: u64,
+    pub(super) segments_received: u64,
+    /// Those of what happens to few segments.
+    others: Lazy<Counters>,
+}
+
+impl Tally {
+    /// All counters.
+    #[inline]
+    pub(super) fn all(&self) -> Counters {
+        Counters {
+            data_segments_sent: self.data_segments_sent,
+            acks_sent: self.acks_sent,
+            predicted: self.predicted,
+            segments_received: self.segments_received,
+            ..*self.others
+        }
+    }
+}
+
+impl Deref for Tally {
+    type Target = Counters;
+
+    #[inline]
+    fn deref(&self) -> &Counters {
+        &self.others
+    }
+}
+
+impl DerefMut for Tally {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Counters {
+        &mut self.others
+    }
+}
