@@ -28,6 +28,7 @@ pub(crate) mod theory;
 #[cfg(unix)]
 pub(crate) mod trace;
 pub(crate) mod watch;
+pub(crate) mod whatif;
 pub(crate) mod why;
 
 use crate::interrupt::Signal;
