@@ -163,7 +163,7 @@ pub fn graded(cause: &str, seed: u64, paths: Paths) -> Result<Graded, String> {
     let predicted = Transfer::read(&source, &Options::default(), None)
         .and_then(|transfer| {
             let twin = Twin::fit(transfer, &[]).map_err(|no| {
-                about = no.best.as_ref().map(line).unwrap_or_default();
+                about = no.best.as_deref().map(line).unwrap_or_default();
                 no.reason
             })?;
             about = format!("{} of {}", line(&twin.fits[0]), twin.fits.len());
@@ -209,7 +209,7 @@ pub fn kernel_fit(case: &CaseDir) -> (bool, String) {
     let transfer = Transfer::read(&Source::file(path), &Options::default(), None);
     let twin = transfer.and_then(|transfer| {
         Twin::fit(transfer, &[known]).map_err(|no| {
-            let best = no.best.as_ref().map(line).unwrap_or_default();
+            let best = no.best.as_deref().map(line).unwrap_or_default();
             format!("{} [{best}]", no.reason)
         })
     });

@@ -174,8 +174,11 @@ fn lines(transfer: &Transfer) -> Vec<f64> {
     all
 }
 
+/// Queue limit in packets, loss process, and rate and burst of a policer.
+type Losses = (u64, LossProcess, Option<(f64, f64)>);
+
 /// Queue limit in packets, loss process and policer of each hypothesis.
-fn losses(transfer: &Transfer, base: &Constants) -> Vec<(u64, LossProcess, Option<(f64, f64)>)> {
+fn losses(transfer: &Transfer, base: &Constants) -> Vec<Losses> {
     let measured = &transfer.measured;
     let service = (base.mtu as f64 + FRAME) * 8.0 / base.rate_bps;
     let packets = |delay: f64| (delay / service).round().max(0.0) as u64;

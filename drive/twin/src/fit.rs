@@ -68,7 +68,7 @@ pub struct NoFit {
     /// The reason, in a sentence.
     pub reason: String,
     /// The best attempt, if any was made.
-    pub best: Option<Fit>,
+    pub best: Option<Box<Fit>>,
 }
 
 impl Twin {
@@ -93,7 +93,7 @@ impl Twin {
         if let Some(objection) = objection {
             return Err(NoFit {
                 reason: format!("the refitted run does not repeat the original: {objection}"),
-                best: Some(fits[0].clone()),
+                best: Some(Box::new(fits[0].clone())),
             });
         }
         Ok(Self {

@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let twin = Twin::fit(transfer, &arguments.known);
     let twin = twin.map_err(|no| {
         let NoFit { reason, best } = no;
-        refused(&name, &reason, best.as_ref())
+        refused(&name, &reason, best.as_deref())
     })?;
     if arguments.plan {
         output::print(&twin.fits[0].constants.to_toml())?;
