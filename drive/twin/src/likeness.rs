@@ -1,0 +1,125 @@
+//! How well a refitted run repeats the original.
+//!
+//! Each difference is divided by what counts as one unit of it; the distance is the root of
+//! the mean square. Retransmissions are compared by their square roots, of which the
+//! standard deviation over random losses is one half whatever their number.
+
+use crate::measured::{CURVE, Measured};
+
+/// A difference of goodput that counts as one unit.
+const GOODPUT: f64 = 0.05;
+/// The same of the square root of retransmissions.
+const RETRANSMISSIONS: f64 = 1.0;
+/// The same of an RTT quantile.
+const RTT: f64 = 0.10;
+/// The same of the time of a point of the delivery curve, as a share of the transfer.
+const DELIVERY: f64 = 0.03;
+/// The same of the bytes in flight.
+const FLIGHT: f64 = 0.15;
+/// A distance above this is no fit.
+const FARTHEST: f64 = 1.0;
+/// No single difference counts for more units than this.
+const MOST: f64 = 10.0;
+
+/// A refitted run, averaged over seeds, next to the original.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Likeness {
+    /// Goodput of the run as a multiple of the original.
+    pub goodput: f64,
+    /// Retransmitted segments of the run, mean.
+    pub retransmitted: f64,
+    /// RTT quantiles of the run as multiples of the original: first quartile, median, third
+    /// quartile, 95th percentile.
+    pub rtt: [f64; 4],
+    /// Mean difference of the delivery curve, as a share of the transfer.
+    pub delivery: f64,
+    /// Median and 95th percentile of the flight, as multiples of the original.
+    pub flight: [f64; 2],
+    /// All together, in units.
+    pub distance: f64,
+}
+
+impl Likeness {
+    /// Compares runs of different seeds with the original.
+    #[must_use]
+    pub fn of(original: &Measured, runs: &[Measured]) -> Self {
+        let mean = |value: &dyn Fn(&Measured) -> f64| {
+            runs.iter().map(value).sum::<f64>() / runs.len().max(1) as f64
+        };
+        let ratio = |value: &dyn Fn(&Measured) -> f64| {
+            let original = value(original);
+            if original > 0.0 {
+                mean(value) / original
+            } else {
+                1.0
+            }
+        };
+        let delivery = (0..CURVE)
+            .map(|index| (mean(&|run| run.curve[index]) - original.curve[index]).abs())
+            .sum::<f64>();
+        let mut likeness = Self {
+            goodput: ratio(&Measured::goodput_bps),
+            retransmitted: mean(&|run| run.retransmitted as f64),
+            rtt: [
+                ratio(&|run| run.rtt.p25),
+                ratio(&|run| run.rtt.p50),
+                ratio(&|run| run.rtt.p75),
+                ratio(&|run| run.rtt.p95),
+            ],
+            delivery: delivery / CURVE as f64 / original.elapsed.max(1e-9),
+            flight: [ratio(&|run| run.flight_p50), ratio(&|run| run.flight_p95)],
+            distance: 0.0,
+        };
+        likeness.distance = likeness.total(original);
+        likeness
+    }
+
+    fn total(&self, original: &Measured) -> f64 {
+        let log = |ratio: f64, unit: f64| (ratio.max(1e-6).ln() / unit).abs().min(MOST);
+        let roots = self.retransmitted.sqrt() - (original.retransmitted as f64).sqrt();
+        let rtt = self.rtt.map(|ratio| log(ratio, RTT).powi(2));
+        let flight = self.flight.map(|ratio| log(ratio, FLIGHT).powi(2));
+        let parts = [
+            2.0 * log(self.goodput, GOODPUT).powi(2),
+            (roots / RETRANSMISSIONS).abs().min(MOST).powi(2),
+            rtt.iter().sum::<f64>() / 4.0,
+            (self.delivery / DELIVERY).min(MOST).powi(2),
+            flight.iter().sum::<f64>() / 2.0,
+        ];
+        (parts.iter().sum::<f64>() / 6.0).sqrt()
+    }
+
+    /// Returns why this is no fit; `None` if it repeats the original.
+    #[must_use]
+    pub fn objection(&self, original: &Measured) -> Option<String> {
+        let percent = |ratio: f64| format!("{:+.0} %", (ratio - 1.0) * 100.0);
+        if !(0.92..=1.09).contains(&self.goodput) {
+            return Some(format!("its goodput differs by {}", percent(self.goodput)));
+        }
+        let retransmitted = original.retransmitted as f64;
+        if (self.retransmitted.sqrt() - retransmitted.sqrt()).abs()
+            > 3.0_f64.max(0.3 * retransmitted.sqrt())
+        {
+            return Some(format!(
+                "it retransmits {:.0} segments, the original {retransmitted:.0}",
+                self.retransmitted
+            ));
+        }
+        if !(0.75..=1.33).contains(&self.rtt[1]) {
+            return Some(format!(
+                "its median RTT differs by {}",
+                percent(self.rtt[1])
+            ));
+        }
+        if self.distance > FARTHEST {
+            return Some(format!(
+                "its course differs: delivery by {:.0} % of the time, flight p50 by {} and p95 by {}, RTT p95 by {}",
+                self.delivery * 100.0,
+                percent(self.flight[0]),
+                percent(self.flight[1]),
+                percent(self.rtt[3]),
+            ));
+        }
+        None
+    }
+}
