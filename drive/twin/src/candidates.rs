@@ -4,7 +4,9 @@
 //! random. Each hypothesis becomes a candidate with the constants that the measures give
 //! it, and the search (`fit.rs`) keeps those whose run repeats the original.
 
-use crate::constants::{Buffer, Constants, LossProcess, Supply};
+use std::sync::Arc;
+
+use crate::constants::{Buffer, Constants, LINUX, LossProcess, MODERN, Supply};
 use crate::measured::Loss;
 use crate::transfer::Transfer;
 
@@ -12,16 +14,22 @@ use crate::transfer::Transfer;
 const FRAME: f64 = 38.0;
 
 /// Controls that are tried.
-pub const CONTROLS: [&str; 4] = ["cubic", "reno", "bbr", "bbr3"];
+pub const CONTROLS: [&str; 5] = ["cubic", "cubic-linux", "reno", "bbr", "bbr3"];
 
 /// Added RTT at a loss, as a share of the largest, from which a full queue explains it.
 const QUEUE_EXPLAINS: f64 = 0.7;
+
+/// Losses of which a share below this is at a full queue may all be random, and the reverse.
+const MIXED: f64 = 0.25;
+
+/// Packets before the first of data, itself counted: SYN and ACK.
+const BEFORE_DATA: u64 = 3;
 
 /// Rates that differ by this factor are two hypotheses.
 const APART: f64 = 1.12;
 
 /// Causes of which a twin has a model.
-const MODELED: [&str; 16] = [
+const MODELED: [&str; 15] = [
     "path-saturated",
     "local-queue",
     "pacing-limited",
@@ -35,13 +43,12 @@ const MODELED: [&str; 16] = [
     "sender-cpu-limited",
     "random-loss",
     "queue-overflow",
-    "policer",
     "delayed-ack-stall",
     "mss-clamped",
 ];
 
 /// Share of the time above which a cause without a model forbids a fit.
-const MOST_UNMODELED: f64 = 0.25;
+const MOST_UNMODELED: f64 = 0.15;
 
 /// Share of the time from which a cause makes a hypothesis.
 const WORTH_TRYING: f64 = 0.05;
@@ -68,15 +75,16 @@ pub fn candidates(transfer: &Transfer) -> Vec<Constants> {
     for line in lines(transfer) {
         let base = base(transfer, line);
         all.extend(ssthresh(transfer, &base));
-        for (queue, loss, policer) in losses(transfer, &base) {
+        for (queue, (loss, lost)) in losses(transfer, &base) {
             for (supply, reader_bps) in supplies(transfer, &base) {
-                for send in sends(transfer) {
+                for (receive, send) in buffers(transfer) {
                     all.push(Constants {
                         queue,
                         loss,
-                        policer,
+                        lost: lost.clone(),
                         supply,
                         reader_bps,
+                        receive,
                         send,
                         ..base.clone()
                     });
@@ -113,20 +121,14 @@ fn base(transfer: &Transfer, line: f64) -> Constants {
     let wire = mtu as f64 + FRAME;
     let rate_bps = line * 8.0 * wire / payload as f64;
     let service = wire * 8.0 / rate_bps;
-    let grows = measured.window_max > measured.window_first + measured.window_first / 4;
-    let is_known = transfer.knows_windows && measured.window_max > 0;
-    let receive = if is_known && (measured.window_full > 0.05 || !grows) {
-        Buffer::Bytes(measured.window_max)
-    } else {
-        Buffer::Auto
-    };
     let first = measured.first_flight.div_ceil(payload).clamp(1, 1000);
     Constants {
         rate_bps,
         rtt: (measured.rtt.min - service).max(20e-6),
         queue: 100,
         loss: LossProcess::None,
-        policer: None,
+        lost: Arc::default(),
+        replays: true,
         mtu,
         timestamps: transfer.timestamps,
         window_scaling: transfer.window_scaling,
@@ -135,18 +137,23 @@ fn base(transfer: &Transfer, line: f64) -> Constants {
         initial_window: first,
         initial_ssthresh: None,
         control: "cubic",
-        profile: if measured.window_first < 66_000 && grows {
-            "linux-6"
+        profile: if measured.window_first < 66_000 && grows(transfer) {
+            LINUX
         } else {
-            "modern"
+            MODERN
         },
         pacing: measured.first_flight_time > 0.1 * measured.rtt.min,
-        receive,
+        receive: buffers(transfer)[0].0,
         send: Buffer::Auto,
         reader_bps: None,
         supply: Supply::Everything,
         bytes: measured.bytes,
     }
+}
+
+/// Rate of the bottleneck in bits per second, headers included, by the first of `lines`.
+pub(crate) fn line_bps(transfer: &Transfer) -> f64 {
+    base(transfer, lines(transfer).first().copied().unwrap_or(1e3)).rate_bps
 }
 
 /// Payload per second that the bottleneck may carry, in bytes: while it was full or by the
@@ -174,10 +181,11 @@ fn lines(transfer: &Transfer) -> Vec<f64> {
     all
 }
 
-/// Queue limit in packets, loss process, and rate and burst of a policer.
-type Losses = (u64, LossProcess, Option<(f64, f64)>);
+/// Queue limit in packets, and loss process with the packets it took.
+type Losses = (u64, (LossProcess, Arc<[u64]>));
 
-/// Queue limit in packets, loss process and policer of each hypothesis.
+/// Queue limit and loss process of each hypothesis. Losses at a full queue
+/// are those before which the RTT was near its largest.
 fn losses(transfer: &Transfer, base: &Constants) -> Vec<Losses> {
     let measured = &transfer.measured;
     let service = (base.mtu as f64 + FRAME) * 8.0 / base.rate_bps;
@@ -186,37 +194,40 @@ fn losses(transfer: &Transfer, base: &Constants) -> Vec<Losses> {
     let seen = packets(measured.rtt.p95 - measured.rtt.min);
     let ample = (2 * seen).max(bdp).max(100);
     let lost = &measured.losses;
+    let none = || (LossProcess::None, Arc::default());
     if lost.is_empty() {
-        return vec![(ample, LossProcess::None, None)];
+        return vec![(ample, none())];
     }
     let mut all = Vec::new();
     let added = |loss: &Loss| (loss.rtt - measured.rtt.min).max(0.0);
     let mut delays: Vec<f64> = lost.iter().map(added).collect();
     delays.sort_by(f64::total_cmp);
     let middle = crate::measured::quantile(&delays, 0.5);
-    all.push((packets(middle).max(3) + 1, LossProcess::None, None));
-    let random = process(lost, measured.segments, |_| true);
-    all.push((ample.max(packets(delays[delays.len() - 1])), random, None));
-    let most = delays[delays.len() - 1].max(measured.rtt.p95 - measured.rtt.min);
-    if packets(most) > 4 {
-        let is_random = |loss: &Loss| added(loss) < QUEUE_EXPLAINS * most;
-        let some = process(lost, measured.segments, is_random);
-        if some != LossProcess::None && some != random {
-            all.push((packets(most) + 1, some, None));
-        }
+    let last = delays[delays.len() - 1];
+    let most = last.max(measured.rtt.p95 - measured.rtt.min);
+    let fills = |delay: f64| packets(most) > 4 && delay >= QUEUE_EXPLAINS * most;
+    let filled = delays.iter().filter(|delay| fills(**delay)).count() as f64 / lost.len() as f64;
+    let is_queue = share(transfer, &["queue-overflow", "path-saturated"]) > WORTH_TRYING;
+    if filled > MIXED || is_queue {
+        all.push((packets(middle).max(3) + 1, none()));
     }
-    if share(transfer, &["policer"]) > WORTH_TRYING {
-        let rate = measured.goodput_bps() * base.mtu as f64 / measured.full_segment.max(1) as f64;
-        for bdps in [0.1, 0.3, 1.0] {
-            let burst = (rate / 8.0 * base.rtt * bdps).max(5.0 * base.mtu as f64);
-            all.push((ample, LossProcess::None, Some((rate, burst))));
-        }
+    if filled < 1.0 - MIXED || all.is_empty() {
+        let random = process(lost, measured.segments, |_| true);
+        all.push((ample.max(packets(last)), random));
+    }
+    if filled > 0.0 && filled < 1.0 {
+        let some = process(lost, measured.segments, |loss| !fills(added(loss)));
+        all.push((packets(most) + 1, some));
     }
     all
 }
 
 /// The process of the losses that `is_meant` picks.
-fn process(lost: &[Loss], segments: u64, is_meant: impl Fn(&Loss) -> bool) -> LossProcess {
+fn process(
+    lost: &[Loss],
+    segments: u64,
+    is_meant: impl Fn(&Loss) -> bool,
+) -> (LossProcess, Arc<[u64]>) {
     let mut numbers: Vec<u64> = lost
         .iter()
         .filter(|one| is_meant(one))
@@ -224,8 +235,9 @@ fn process(lost: &[Loss], segments: u64, is_meant: impl Fn(&Loss) -> bool) -> Lo
         .collect();
     numbers.sort_unstable();
     numbers.dedup();
+    let packets: Arc<[u64]> = numbers.iter().map(|number| number + BEFORE_DATA).collect();
     if numbers.is_empty() {
-        return LossProcess::None;
+        return (LossProcess::None, packets);
     }
     let share = numbers.len() as f64 / segments.max(1) as f64;
     let gaps: Vec<f64> = numbers
@@ -236,15 +248,17 @@ fn process(lost: &[Loss], segments: u64, is_meant: impl Fn(&Loss) -> bool) -> Lo
     let square = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>();
     let deviation = (square / gaps.len().max(1) as f64).sqrt();
     if gaps.len() >= 4 && deviation < 0.1 * mean {
-        return LossProcess::Periodic(mean.round().max(2.0) as u64);
+        let every = mean.round().max(2.0) as u64;
+        return (LossProcess::Periodic(every), packets);
     }
     let runs = 1 + gaps.iter().filter(|gap| **gap > 1.5).count();
     let length = numbers.len() as f64 / runs as f64;
-    if length > 1.8 {
+    let process = if length > 1.8 {
         LossProcess::Bursts(share.min(0.5), length)
     } else {
         LossProcess::Random(share.min(0.5))
-    }
+    };
+    (process, packets)
 }
 
 /// What limits the application or its host, and the rate at which the receiver reads.
@@ -279,14 +293,30 @@ fn supplies(transfer: &Transfer, base: &Constants) -> Vec<(Supply, Option<f64>)>
     all
 }
 
-/// Send buffers worth trying.
-fn sends(transfer: &Transfer) -> Vec<Buffer> {
+/// Receive and send buffers worth trying: a window that grows and is full may grow with the
+/// path, or have been requested.
+fn buffers(transfer: &Transfer) -> Vec<(Buffer, Buffer)> {
     let measured = &transfer.measured;
-    let mut all = vec![Buffer::Auto];
-    if share(transfer, &["send-buffer-limited", "receive-window-limited"]) > WORTH_TRYING
+    let is_known = transfer.knows_windows && measured.window_max > 0;
+    let is_full = measured.window_full > WORTH_TRYING;
+    let fixed = Buffer::Bytes(measured.window_max);
+    let receives = match (is_known, grows(transfer), is_full) {
+        (false, ..) | (true, true, false) => vec![Buffer::Auto],
+        (true, true, true) => vec![fixed, Buffer::Auto],
+        (true, false, _) => vec![fixed],
+    };
+    let mut sends = vec![Buffer::Auto];
+    if share(transfer, &["send-buffer-limited"]) > WORTH_TRYING
         && measured.flight_p95 < 0.95 * measured.window_max as f64
     {
-        all.push(Buffer::Bytes(measured.flight_p95 as u64));
+        sends.push(Buffer::Bytes(measured.flight_p95 as u64));
     }
-    all
+    let both = |receive| sends.iter().map(move |send| (receive, *send));
+    receives.into_iter().flat_map(both).collect()
+}
+
+/// Whether the advertised window grew while data was sent.
+fn grows(transfer: &Transfer) -> bool {
+    let measured = &transfer.measured;
+    measured.window_max > measured.window_first + measured.window_first / 4
 }

@@ -5,6 +5,13 @@
 //! any run. Receive and send buffers are keys of the hosts.
 
 use std::fmt::Write;
+use std::sync::Arc;
+
+/// Profile of a host that grants what is requested.
+pub const MODERN: &str = "modern";
+
+/// Profile of a host whose buffers begin small and grow with the path.
+pub const LINUX: &str = "linux-6";
 
 /// How packets are lost other than by a full queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -54,8 +61,10 @@ pub struct Constants {
     pub queue: u64,
     /// Losses other than by a full queue.
     pub loss: LossProcess,
-    /// Rate and burst of a policer, in bits per second and bytes.
-    pub policer: Option<(f64, f64)>,
+    /// The packets of the original that this process took, counted from 1.
+    pub lost: Arc<[u64]>,
+    /// Whether exactly those are lost, in place of the process.
+    pub replays: bool,
     /// Largest IP packet.
     pub mtu: u64,
     /// Whether segments carry timestamps.
@@ -72,7 +81,7 @@ pub struct Constants {
     pub initial_ssthresh: Option<u64>,
     /// Congestion control.
     pub control: &'static str,
-    /// Profile of both hosts.
+    /// Profile of the sender.
     pub profile: &'static str,
     /// Whether the sender paces.
     pub pacing: bool,
@@ -98,17 +107,13 @@ impl Constants {
             ("path.queue", format!("{} packets", self.queue)),
         ];
         all.extend(self.loss_key());
-        if let Some((bps, burst)) = self.policer {
-            all.push(("path.policer", rate(bps)));
-            all.push(("path.policer_burst", format!("{burst:.0} B")));
-        }
         all.push(("flow.congestion_control", self.control.into()));
         if let Some(segments) = self.initial_ssthresh {
             all.push(("flow.initial_ssthresh", segments.to_string()));
         }
         all.push(("flow.bytes", format!("{} B", self.bytes)));
-        all.push(("sender.profile", self.profile.into()));
-        all.push(("receiver.profile", self.profile.into()));
+        all.push(("sender.profile", self.sender_profile().into()));
+        all.push(("receiver.profile", self.receiver_profile().into()));
         all.push(("sender.initial_window", self.initial_window.to_string()));
         all.push(("sender.pacing", self.paces().to_string()));
         if let Buffer::Bytes(bytes) = self.send {
@@ -135,6 +140,10 @@ impl Constants {
     }
 
     fn loss_key(&self) -> Option<(&'static str, String)> {
+        if self.replays {
+            let is_some = !self.lost.is_empty();
+            return is_some.then(|| ("path.lose_packets", format!("{:?}", self.lost)));
+        }
         match self.loss {
             LossProcess::None => None,
             LossProcess::Random(p) => Some(("path.loss", format!("{p:.7}"))),
@@ -175,8 +184,9 @@ impl Constants {
                 let Some(key) = key.strip_prefix(section) else {
                     continue;
                 };
-                let is_bare =
-                    value.parse::<f64>().is_ok() || matches!(value.as_str(), "true" | "false");
+                let is_bare = value.parse::<f64>().is_ok()
+                    || value.starts_with('[')
+                    || matches!(value.as_str(), "true" | "false");
                 let quote = if is_bare { "" } else { "\"" };
                 let _ = writeln!(text, "{key} = {quote}{value}{quote}");
             }
@@ -193,8 +203,7 @@ impl Constants {
             Supply::Everything => f64::INFINITY,
         };
         let reader = self.reader_bps.unwrap_or(f64::INFINITY);
-        let policer = self.policer.map_or(f64::INFINITY, |(bps, _)| bps);
-        self.rate_bps.min(supply).min(reader).min(policer).max(1e3)
+        self.rate_bps.min(supply).min(reader).max(1e3)
     }
 }
 
@@ -215,10 +224,23 @@ impl Constants {
         self.pacing || needs_pacing(self.control)
     }
 
-    /// Whether runs of different seeds differ by chance of losses.
+    /// Profile of the receiver: with a buffer that is known the window is the buffer, of which
+    /// Linux keeps a part for itself.
     #[must_use]
-    pub const fn is_random(&self) -> bool {
-        matches!(self.loss, LossProcess::Random(_) | LossProcess::Bursts(..))
+    pub fn receiver_profile(&self) -> &'static str {
+        match self.receive {
+            Buffer::Auto => self.profile,
+            Buffer::Bytes(_) => MODERN,
+        }
+    }
+
+    /// Profile of the sender: with a buffer that is known the flight is the buffer.
+    #[must_use]
+    pub fn sender_profile(&self) -> &'static str {
+        match self.send {
+            Buffer::Auto => self.profile,
+            Buffer::Bytes(_) => MODERN,
+        }
     }
 }
 

@@ -8,12 +8,19 @@
 use gigatcp_tcp::congestion;
 use rayon::prelude::*;
 
-use crate::candidates::{CONTROLS, candidates, unmodeled};
-use crate::constants::{Buffer, Constants, LossProcess, Supply};
+use crate::candidates::{CONTROLS, candidates, line_bps, unmodeled};
+use crate::constants::{Buffer, Constants, LINUX, LossProcess, MODERN, Supply};
 use crate::likeness::Likeness;
 use crate::measured::Measured;
 use crate::transfer::Transfer;
 use crate::world;
+
+/// The spacing of ACKs is no evidence of a rate this multiple of what was delivered: the
+/// receiving host may hand them over in batches.
+const MOST_SHOWN: f64 = 4.0;
+
+/// A rate that packets show is correct to this factor.
+const SHOWN_RATE: f64 = 1.15;
 
 /// Candidates that are tried under every control.
 const LIKELY: usize = 10;
@@ -21,8 +28,11 @@ const LIKELY: usize = 10;
 /// Candidates that are refined.
 const REFINED: usize = 6;
 
+/// Fits around which is probed what the capture may leave open.
+const PROBED: usize = 3;
+
 /// Fits that are kept.
-const KEPT: usize = 10;
+const KEPT: usize = 12;
 
 /// A kept fit is at most this much farther from the original than the best one.
 const SLACK: f64 = 0.3;
@@ -36,9 +46,6 @@ const ROUNDS: usize = 2;
 /// Fits whose rates or queues differ by less than these factors are one.
 const SAME_RATE: f64 = 1.05;
 const SAME_QUEUE: f64 = 1.15;
-
-/// Seeds of a candidate that has random losses.
-const SEEDS: u64 = 2;
 
 /// One set of constants, and how well it repeats the original.
 #[derive(Clone, Debug)]
@@ -80,9 +87,15 @@ impl Twin {
         if let Some(reason) = unmodeled(&transfer) {
             return Err(NoFit { reason, best: None });
         }
+        let shown = transfer
+            .diagnosis
+            .bottleneck
+            .map(|rate| rate.as_bps() as f64 / 8.0);
+        let shown = shown.is_some_and(|rate| rate < MOST_SHOWN * transfer.measured.best_rate);
         let mut search = Search {
             original: &transfer.measured,
             known,
+            shown_bps: shown.then(|| line_bps(&transfer)),
             runs: 0,
         };
         let fits = search
@@ -107,6 +120,8 @@ impl Twin {
 struct Search<'a> {
     original: &'a Measured,
     known: &'a [String],
+    /// Rate of the bottleneck, if packets show it.
+    shown_bps: Option<f64>,
     runs: usize,
 }
 
@@ -147,9 +162,26 @@ impl Search<'_> {
         }
         tried.extend(refined);
         sort(&mut tried);
+        let shows_rate = self.shown_bps.is_some();
+        let open: Vec<Constants> = distinct(&tried, PROBED)
+            .iter()
+            .flat_map(|fit| undecided(&fit.constants, shows_rate))
+            .collect();
+        tried.extend(self.try_all(open)?);
+        sort(&mut tried);
         let most = tried[0].likeness.distance + SLACK;
         tried.retain(|one| one.likeness.distance <= most);
-        Ok(distinct(&tried, KEPT))
+        let mut kept = distinct(&tried, KEPT);
+        // However many fits are nearer: the ends of what the capture leaves open.
+        for value in [
+            |one: &Fit| one.constants.rate_bps,
+            |one: &Fit| one.constants.queue as f64,
+        ] {
+            let by = |a: &&Fit, b: &&Fit| value(a).total_cmp(&value(b));
+            kept.extend(tried.iter().min_by(by).cloned());
+            kept.extend(tried.iter().max_by(by).cloned());
+        }
+        Ok(distinct(&kept, kept.len()))
     }
 
     /// Runs all these; those that cannot be run are left out, unless none can.
@@ -168,6 +200,14 @@ impl Search<'_> {
         Ok(fits)
     }
 
+    /// Whether the rate is that which packets show.
+    fn allows(&self, one: &Constants) -> bool {
+        let Some(shown) = self.shown_bps else {
+            return true;
+        };
+        (shown / SHOWN_RATE..=shown * SHOWN_RATE).contains(&one.rate_bps)
+    }
+
     /// Improves a fit step by step; returns every better one on the way.
     fn refine(&mut self, begin: Fit) -> Result<Vec<Fit>, String> {
         let mut all = Vec::new();
@@ -176,7 +216,7 @@ impl Search<'_> {
             for _ in 0..ROUNDS {
                 let mut tries = neighbors(&now.constants, step);
                 tries.extend(corrected(&now, self.original));
-                tries.retain(|one| *one != now.constants);
+                tries.retain(|one| *one != now.constants && self.allows(one));
                 let mut tried = self.try_all(tries)?;
                 sort(&mut tried);
                 let is_better = tried[0].likeness.distance < now.likeness.distance;
@@ -196,12 +236,9 @@ impl Search<'_> {
 /// Runs constants and compares with the original.
 fn attempt(original: &Measured, known: &[String], constants: Constants) -> Result<Fit, String> {
     let plan = constants.to_toml();
-    let seeds = if constants.is_random() { SEEDS } else { 1 };
-    let runs: Result<Vec<Measured>, String> = (1..=seeds)
-        .map(|seed| Ok(world::run(&plan, known, seed)?.first))
-        .collect();
+    let ran = world::run(&plan, known, 1)?;
     Ok(Fit {
-        likeness: Likeness::of(original, &runs?),
+        likeness: Likeness::of(original, &ran.first),
         known: known.to_vec(),
         constants,
     })
@@ -245,6 +282,12 @@ fn is_alike(a: &Constants, b: &Constants) -> bool {
 fn corrected(fit: &Fit, original: &Measured) -> Option<Constants> {
     let mut next = fit.constants.clone();
     let flight = 1.0 / fit.likeness.flight[1].max(0.1);
+    let is_near = |bytes: u64| (bytes as f64) < 1.3 * original.flight_p95;
+    if let Buffer::Bytes(bytes) = next.receive
+        && is_near(bytes)
+    {
+        next.receive = Buffer::Bytes((bytes as f64 * flight.clamp(0.8, 1.25)) as u64);
+    }
     if let Buffer::Bytes(bytes) = next.send {
         next.send = Buffer::Bytes((bytes as f64 * flight) as u64);
     }
@@ -257,9 +300,33 @@ fn corrected(fit: &Fit, original: &Measured) -> Option<Constants> {
         Supply::Cpu(each) => Supply::Cpu(each / slower),
         Supply::Link(bps) => Supply::Link(bps * slower),
     };
-    let lost = (original.retransmitted as f64 + 0.5) / (fit.likeness.retransmitted + 0.5);
-    next.loss = next.loss.scaled(lost.clamp(0.5, 2.0));
     (next != fit.constants).then_some(next)
+}
+
+/// Constants that a transfer may not decide: a rate and a queue that never filled. Those
+/// whose runs repeat the original as well are kept, and widen the interval.
+fn undecided(now: &Constants, shows_rate: bool) -> Vec<Constants> {
+    let mut all = Vec::new();
+    let rates: &[f64] = if shows_rate {
+        &[]
+    } else {
+        &[0.3, 0.5, 0.8, 1.25, 1.6, 2.5, 6.0]
+    };
+    for factor in rates {
+        all.push(Constants {
+            rate_bps: now.rate_bps * factor,
+            queue: ((now.queue as f64 * factor) as u64).max(3),
+            ..now.clone()
+        });
+    }
+    for factor in [0.25, 0.5, 2.0, 4.0] {
+        let queue = ((now.queue as f64 * factor) as u64).max(3);
+        all.push(Constants {
+            queue,
+            ..now.clone()
+        });
+    }
+    all
 }
 
 /// Constants that differ in one of them, by a factor; switches at factor one.
@@ -272,6 +339,7 @@ fn neighbors(now: &Constants, factor: f64) -> Vec<Constants> {
     };
     if factor == 1.0 {
         put(&|one| one.pacing = !one.pacing);
+        put(&|one| one.profile = if one.profile == LINUX { MODERN } else { LINUX });
         put(&|one| one.ack_every = (one.ack_every * 2).min(64));
         put(&|one| one.ack_every = (one.ack_every / 2).max(1));
         return all;
@@ -281,22 +349,11 @@ fn neighbors(now: &Constants, factor: f64) -> Vec<Constants> {
         put(&|one| one.queue = ((one.queue as f64 * factor).round() as u64).max(2));
         put(&|one| one.rate_bps *= small);
         put(&|one| one.rtt *= small);
-        if now.loss != LossProcess::None {
-            put(&|one| one.loss = one.loss.scaled(factor));
-        }
         if now.initial_ssthresh.is_some() {
             put(&|one| {
                 let scaled = |segments: u64| ((segments as f64 * factor).round() as u64).max(2);
                 one.initial_ssthresh = one.initial_ssthresh.map(scaled);
             });
-        }
-        if now.policer.is_some() {
-            put(&|one| {
-                one.policer = one
-                    .policer
-                    .map(|(bps, burst)| (bps, burst * factor * factor))
-            });
-            put(&|one| one.policer = one.policer.map(|(bps, burst)| (bps * small, burst)));
         }
         if let Buffer::Bytes(bytes) = now.receive {
             put(&|one| one.receive = Buffer::Bytes((bytes as f64 * small) as u64));

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::constants::Buffer;
 use crate::fit::Twin;
-use crate::predict::Prediction;
+use crate::predict::{PARALLEL, Prediction};
 
 /// Jumbo frames.
 const JUMBO: u64 = 9000;
@@ -40,17 +40,13 @@ pub fn levers(twin: &Twin) -> Vec<Vec<String>> {
         );
     }
     for flows in [2, 4, 8] {
-        let bytes = (now.bytes / flows).max(1);
-        all.push(vec![
-            format!("flow.count={flows}"),
-            format!("flow.bytes={bytes} B"),
-        ]);
+        all.push(vec![format!("{PARALLEL}={flows}")]);
     }
     all
 }
 
 impl Twin {
-    /// Predicts every lever, and the best two together; the largest gain first.
+    /// Predicts every lever, and the best two together; the largest stated gain first.
     ///
     /// # Errors
     /// When no lever can be predicted.
@@ -79,6 +75,6 @@ fn key(change: &str) -> &str {
 }
 
 fn rank(all: &mut [Prediction]) -> Option<&Prediction> {
-    all.sort_by(|a, b| b.goodput_bps.total_cmp(&a.goodput_bps));
+    all.sort_by(|a, b| b.gain_stated().total_cmp(&a.gain_stated()));
     all.first()
 }

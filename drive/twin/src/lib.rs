@@ -37,5 +37,5 @@ pub use constants::Constants;
 pub use fit::{Fit, NoFit, Twin};
 pub use likeness::Likeness;
 pub use measured::Measured;
-pub use predict::Prediction;
+pub use predict::{Certainty, Prediction};
 pub use transfer::Transfer;

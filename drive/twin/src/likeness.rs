@@ -16,17 +16,20 @@ const RTT: f64 = 0.10;
 const DELIVERY: f64 = 0.03;
 /// The same of the bytes in flight.
 const FLIGHT: f64 = 0.15;
+/// An RTT quantile counts for no more: super-segments of a capture give fewer samples, and of
+/// those the longest remain.
+const MOST_RTT: f64 = 2.0;
 /// A distance above this is no fit.
-const FARTHEST: f64 = 1.0;
+const FARTHEST: f64 = 0.7;
 /// No single difference counts for more units than this.
 const MOST: f64 = 10.0;
 
-/// A refitted run, averaged over seeds, next to the original.
+/// A refitted run next to the original.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Likeness {
     /// Goodput of the run as a multiple of the original.
     pub goodput: f64,
-    /// Retransmitted segments of the run, mean.
+    /// Retransmitted segments of the run.
     pub retransmitted: f64,
     /// RTT quantiles of the run as multiples of the original: first quartile, median, third
     /// quartile, 95th percentile.
@@ -40,26 +43,23 @@ pub struct Likeness {
 }
 
 impl Likeness {
-    /// Compares runs of different seeds with the original.
+    /// Compares a run with the original.
     #[must_use]
-    pub fn of(original: &Measured, runs: &[Measured]) -> Self {
-        let mean = |value: &dyn Fn(&Measured) -> f64| {
-            runs.iter().map(value).sum::<f64>() / runs.len().max(1) as f64
-        };
+    pub fn of(original: &Measured, run: &Measured) -> Self {
         let ratio = |value: &dyn Fn(&Measured) -> f64| {
             let original = value(original);
             if original > 0.0 {
-                mean(value) / original
+                value(run) / original
             } else {
                 1.0
             }
         };
         let delivery = (0..CURVE)
-            .map(|index| (mean(&|run| run.curve[index]) - original.curve[index]).abs())
+            .map(|index| (run.curve[index] - original.curve[index]).abs())
             .sum::<f64>();
         let mut likeness = Self {
             goodput: ratio(&Measured::goodput_bps),
-            retransmitted: mean(&|run| run.retransmitted as f64),
+            retransmitted: run.retransmitted as f64,
             rtt: [
                 ratio(&|run| run.rtt.p25),
                 ratio(&|run| run.rtt.p50),
@@ -77,7 +77,7 @@ impl Likeness {
     fn total(&self, original: &Measured) -> f64 {
         let log = |ratio: f64, unit: f64| (ratio.max(1e-6).ln() / unit).abs().min(MOST);
         let roots = self.retransmitted.sqrt() - (original.retransmitted as f64).sqrt();
-        let rtt = self.rtt.map(|ratio| log(ratio, RTT).powi(2));
+        let rtt = self.rtt.map(|ratio| log(ratio, RTT).min(MOST_RTT).powi(2));
         let flight = self.flight.map(|ratio| log(ratio, FLIGHT).powi(2));
         let parts = [
             2.0 * log(self.goodput, GOODPUT).powi(2),

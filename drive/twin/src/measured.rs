@@ -15,7 +15,7 @@ pub const CURVE: usize = 20;
 /// A segment that was lost: retransmitted, and not proven spurious.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Loss {
-    /// Number of data segments sent before it.
+    /// Number of data segments sent before its last transmission.
     pub number: u64,
     /// When its retransmission passed, in seconds.
     pub at: f64,
@@ -78,7 +78,7 @@ pub struct Measured {
     pub flight_p50: f64,
     /// 95th percentile of the same.
     pub flight_p95: f64,
-    /// The advertised window when data began.
+    /// The window that the first segment after data began advertises: a SYN's is not scaled.
     pub window_first: u64,
     /// Largest advertised window.
     pub window_max: u64,
@@ -128,7 +128,7 @@ pub struct Meter {
     per_ack: Vec<f64>,
     /// Time and position of each ACK that advanced.
     advances: Vec<(f64, u64)>,
-    /// Number of the first transmission, by position.
+    /// Number of the last transmission, by position.
     numbers: BTreeMap<u64, u64>,
     /// Time and position of each segment shorter than a full one.
     ends: Vec<(f64, u64)>,
@@ -196,11 +196,10 @@ impl Meter {
             self.origin = Some(position);
             (self.next, self.acked) = (position, position);
             self.measured.began = at;
-            self.measured.window_first = self.wnd;
             self.measured.window_min = u64::MAX;
         }
         if verdict.kinds.is_retransmission() {
-            self.handle_retransmission(at, (position, count), verdict);
+            self.handle_retransmission(at, (position, count, size), verdict);
         }
         self.measured.segments += count;
         if position + length <= self.next {
@@ -221,7 +220,12 @@ impl Meter {
         }
     }
 
-    fn handle_retransmission(&mut self, at: f64, (position, count): (u64, u64), verdict: &Verdict) {
+    fn handle_retransmission(
+        &mut self,
+        at: f64,
+        (position, count, size): (u64, u64, u64),
+        verdict: &Verdict,
+    ) {
         self.measured.retransmitted += count;
         let kinds = verdict.kinds;
         if kinds.contains(Kind::TimeoutRetransmission) {
@@ -233,8 +237,13 @@ impl Meter {
         let before = self.numbers.range(..=position).next_back();
         let number = before.map_or(self.measured.segments, |(_, number)| *number);
         for index in 0..count {
+            // If the retransmission is lost too, that one is.
+            let number = match self.numbers.get_mut(&(position + index * size)) {
+                Some(last) => std::mem::replace(last, self.measured.segments + index),
+                None => number + index,
+            };
             self.measured.losses.push(Loss {
-                number: number + index,
+                number,
                 at,
                 rtt: self.rtts.last().copied().unwrap_or(0.0),
                 flight: self.next.saturating_sub(self.acked),
@@ -265,6 +274,9 @@ impl Meter {
             return;
         }
         self.measured.window_min = self.measured.window_min.min(self.wnd);
+        if self.measured.window_first == 0 {
+            self.measured.window_first = self.wnd;
+        }
         // An ACK of the FIN acknowledges one more than the data.
         let position = connection.position(self.side, packet.ack).min(self.next);
         if position <= self.acked {

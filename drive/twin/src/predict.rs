@@ -3,28 +3,90 @@
 //! Each variation runs with the same seeds and the same losses as the twin without it
 //! (common random numbers). A prediction is the original's goodput times the gain between
 //! the two runs. The interval covers what the capture leaves open: the kept fits, and the
-//! seeds, each with another loss rate out of what the number of losses allows.
+//! seeds, each with another loss rate out of what the number of losses allows. Where they
+//! disagree by much there is no number: a lower bound if all of them gain, otherwise none.
 
 use rayon::prelude::*;
 
-use crate::constants::{LossProcess, needs_pacing};
+use crate::constants::{Constants, needs_pacing};
 use crate::fit::{Fit, Twin};
-use crate::measured::quantile;
 use crate::world;
 
-/// Standard normal deviates: one seed for each.
+/// Standard deviation of the RTT of a draw, relative: overflowing queues are chaotic.
+const JITTER: f64 = 0.01;
+
+/// Share of the time above which a limit of a host forbids some predictions.
+const UNSHARED: f64 = 0.15;
+
+/// Limits that connections of one host may have each or together.
+const HOST_LIMITS: [&str; 7] = [
+    "application-limited",
+    "pacing-limited",
+    "sender-cpu-limited",
+    "receiver-cpu-limited",
+    "slow-reader",
+    "local-queue",
+    "delayed-ack-stall",
+];
+
+/// Limits by packets, by bytes or by both.
+const PACKET_COSTS: [&str; 4] = [
+    "sender-cpu-limited",
+    "receiver-cpu-limited",
+    "slow-reader",
+    "pacing-limited",
+];
+
+/// Segments per ACK above which the receiver may count bytes or time.
+const MOST_ACK_EVERY: u64 = 4;
+
+/// The key of parallel connections: together they carry the bytes of the original.
+pub const PARALLEL: &str = "flow.count";
+
+/// Standard normal deviates, one draw for each.
 const DEVIATES: [f64; 5] = [0.0, 0.84, -0.84, 1.64, -1.64];
 
 /// Relative half-width that every interval has in addition, from simulations with seeds below
-/// 1,000,000, which the proof does not use.
+/// 3,500,000, which the proof does not use.
 const MARGIN: f64 = 0.07;
+
+/// Runs whose largest goodput is more than this multiple of the smallest give no number.
+const MAX_SPREAD: f64 = 1.25;
+
+/// A lower bound is one if it is this multiple of the original.
+const MIN_GAIN: f64 = 1.1;
+
+/// How much a prediction states.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Certainty {
+    /// A goodput with an interval.
+    Number,
+    /// A lower bound only: the fits agree in a gain, but not in its size.
+    AtLeast,
+    /// Nothing: the fits contradict one another.
+    Unsure,
+}
+
+impl Certainty {
+    /// Returns the name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Number => "number",
+            Self::AtLeast => "at-least",
+            Self::Unsure => "unsure",
+        }
+    }
+}
 
 /// What a set of changes would bring.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Prediction {
     /// The changes, `KEY=VALUE`.
     pub changes: Vec<String>,
-    /// Goodput in bits per second.
+    /// How much is stated.
+    pub certainty: Certainty,
+    /// Median goodput in bits per second.
     pub goodput_bps: f64,
     /// Bounds of the interval, in bits per second.
     pub interval_bps: [f64; 2],
@@ -34,74 +96,154 @@ pub struct Prediction {
     pub runs: usize,
 }
 
+impl Prediction {
+    /// Returns the gain that is stated: of a lower bound its own; one if nothing is stated.
+    #[must_use]
+    pub fn gain_stated(&self) -> f64 {
+        match self.certainty {
+            Certainty::Number => self.gain,
+            Certainty::AtLeast => self.gain * self.interval_bps[0] / self.goodput_bps.max(1.0),
+            Certainty::Unsure => 1.0,
+        }
+    }
+}
+
 impl Twin {
     /// Predicts the goodput with these changes.
     ///
     /// # Errors
     /// What is wrong with a change.
     pub fn predict(&self, changes: &[String]) -> Result<Prediction, String> {
-        let seeds = |fit: &Fit| {
-            if fit.constants.is_random() {
-                DEVIATES.len()
-            } else {
-                1
-            }
-        };
+        if let Some(reason) = self.objection(changes) {
+            return Err(reason);
+        }
+        let draws = 0..=DEVIATES.len();
         let jobs: Vec<(&Fit, usize)> = self
             .fits
             .iter()
-            .flat_map(|fit| (0..seeds(fit)).map(move |seed| (fit, seed)))
+            .flat_map(|fit| draws.clone().map(move |draw| (fit, draw)))
             .collect();
         let runs: Result<Vec<(f64, f64)>, String> = jobs
             .par_iter()
-            .map(|(fit, seed)| self.pair(fit, *seed, changes))
+            .map(|(fit, draw)| self.pair(fit, *draw, changes))
             .collect();
         let runs = runs?;
         let original = self.transfer.measured.goodput_bps();
         let best = self.fits[0].likeness.distance;
         let mut samples: Vec<(f64, f64)> = Vec::new();
-        for ((fit, _), (without, with)) in jobs.iter().zip(&runs) {
-            let weight = (-2.0 * (fit.likeness.distance - best)).exp() / seeds(fit) as f64;
+        for ((fit, draw), (without, with)) in jobs.iter().zip(&runs) {
+            let share = if *draw == 0 {
+                DEVIATES.len() as f64
+            } else {
+                1.0
+            };
+            let weight = (-2.0 * (fit.likeness.distance - best)).exp() * share;
             samples.push((original * with / without, weight));
         }
         samples.sort_by(|a, b| a.0.total_cmp(&b.0));
         let goodput_bps = weighted(&samples, 0.5);
-        let values: Vec<f64> = samples.iter().map(|(value, _)| *value).collect();
-        let low = quantile(&values, 0.0).min(goodput_bps);
-        let high = quantile(&values, 1.0).max(goodput_bps);
+        let [low, high] = [samples[0].0, samples[samples.len() - 1].0];
+        let interval_bps = [low * (1.0 - MARGIN), high * (1.0 + MARGIN)];
+        let certainty = if high <= MAX_SPREAD * low {
+            Certainty::Number
+        } else if interval_bps[0] >= MIN_GAIN * original {
+            Certainty::AtLeast
+        } else {
+            Certainty::Unsure
+        };
         Ok(Prediction {
             changes: changes.to_vec(),
+            certainty,
             goodput_bps,
-            interval_bps: [low * (1.0 - MARGIN), high * (1.0 + MARGIN)],
+            interval_bps,
             gain: goodput_bps / original.max(1.0),
             runs: 2 * runs.len(),
         })
     }
 
-    /// Goodput of a fit without and with the changes, from one seed.
-    fn pair(&self, fit: &Fit, seed: usize, changes: &[String]) -> Result<(f64, f64), String> {
+    /// Goodput of a fit without and with the changes: draw 0 with exactly the losses of the
+    /// original, the others with losses and a path that differ by a deviate.
+    fn pair(&self, fit: &Fit, draw: usize, changes: &[String]) -> Result<(f64, f64), String> {
         let mut constants = fit.constants.clone();
-        if constants.loss != LossProcess::None {
-            let lost = self.transfer.measured.losses.len().max(1) as f64;
-            constants.loss = constants.loss.scaled((DEVIATES[seed] / lost.sqrt()).exp());
+        if let Some(deviate) = draw.checked_sub(1).map(|index| DEVIATES[index]) {
+            let lost = constants.lost.len().max(1) as f64;
+            constants.loss = constants.loss.scaled((deviate / lost.sqrt()).exp());
+            constants.replays = false;
+            constants.rtt *= 1.0 + JITTER * deviate;
         }
         let plan = constants.to_toml();
-        let all = [fit.known.as_slice(), &paced(changes)].concat();
-        let seed = 100 + seed as u64;
+        let all = [fit.known.as_slice(), &completed(changes, &constants)].concat();
+        let seed = 100 + draw as u64;
         let without = world::run(&plan, &fit.known, seed)?.goodput_bps;
         let with = world::run(&plan, &all, seed)?.goodput_bps;
         Ok((without.max(1.0), with))
     }
+
+    /// Returns why a change cannot be predicted for this transfer; `None` if it can.
+    fn objection(&self, changes: &[String]) -> Option<String> {
+        let limited = |causes: &[&str]| {
+            let verdicts = self.transfer.diagnosis.verdicts.iter();
+            verdicts
+                .filter(|one| one.share > UNSHARED)
+                .find(|one| causes.contains(&one.cause.id))
+        };
+        let sets = |key: &str| changes.iter().any(|one| one.starts_with(key));
+        if sets(PARALLEL)
+            && let Some(one) = limited(&HOST_LIMITS)
+        {
+            let name = one.cause.name;
+            return Some(format!(
+                "limited by {name}, which parallel connections may share or not"
+            ));
+        }
+        let sets_mtu = changes.iter().any(|one| one.contains(".mtu="));
+        if sets_mtu && let Some(one) = limited(&PACKET_COSTS) {
+            let name = one.cause.name;
+            return Some(format!(
+                "limited by {name}: what a larger packet costs does not show"
+            ));
+        }
+        let every = self.fits[0].constants.ack_every;
+        if sets_mtu && every > MOST_ACK_EVERY {
+            return Some(format!(
+                "the receiver acknowledges {every} segments at once: how many larger ones does not show"
+            ));
+        }
+        if sets("receiver.buffer")
+            && let Some(one) = limited(&["slow-reader", "receiver-cpu-limited"])
+        {
+            let name = one.cause.name;
+            return Some(format!(
+                "limited by {name}: how the window follows its reads does not show"
+            ));
+        }
+        None
+    }
 }
 
-/// The changes, with pacing before a control that needs it.
-fn paced(changes: &[String]) -> Vec<String> {
-    let mut controls = changes
-        .iter()
-        .filter_map(|one| one.strip_prefix("flow.congestion_control="));
-    let needs = controls.any(|control| needs_pacing(control.trim_matches('"')));
-    let pacing = needs.then(|| "sender.pacing=true".to_owned());
-    pacing.into_iter().chain(changes.iter().cloned()).collect()
+/// The changes with what follows from them: pacing before a control that needs it, and the
+/// bytes of each of parallel connections.
+fn completed(changes: &[String], constants: &Constants) -> Vec<String> {
+    let value = |key: &str| {
+        let mut pairs = changes.iter().filter_map(|one| one.split_once('='));
+        pairs.find_map(|(found, value)| (found == key).then(|| value.trim_matches('"')))
+    };
+    let mut all = Vec::new();
+    if value("flow.congestion_control").is_some_and(needs_pacing) {
+        all.push("sender.pacing=true".to_owned());
+    }
+    let count: Option<u64> = value(PARALLEL).and_then(|count| count.parse().ok());
+    if let Some(count) = count {
+        let each = (constants.bytes / count.max(1)).max(1);
+        all.push(format!("flow.bytes={each} B"));
+    }
+    for host in ["sender", "receiver"] {
+        if value(&format!("{host}.buffer")).is_some() {
+            all.push(format!("{host}.profile=modern"));
+        }
+    }
+    all.extend(changes.iter().cloned());
+    all
 }
 
 /// The value that `share` of the weight is below, of sorted samples.

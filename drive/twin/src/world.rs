@@ -18,7 +18,7 @@ use crate::measured::{Measured, Meter};
 pub struct Ran {
     /// Measures of the first flow.
     pub first: Measured,
-    /// Goodput of all flows together, in bits per second.
+    /// Goodput of all measured flows together, in bits per second.
     pub goodput_bps: f64,
 }
 
@@ -32,14 +32,14 @@ pub fn run(plan: &str, changes: &[String], seed: u64) -> Result<Ran, String> {
     let mut config = scenario::world_of(&plan, None, seed).ok_or("the plan has no series")?;
     config.observe.fingerprint = false;
     config.observe.account = false;
-    measure(config)
+    measure(config, usize::MAX)
 }
 
-/// Runs a world and measures its flows at their sender's interface.
+/// Runs a world and measures its first `count` flows at their sender's interface.
 ///
 /// # Errors
 /// That it cannot be built, or that no data was acknowledged.
-pub fn measure(config: gigatcp_sim::WorldConfig) -> Result<Ran, String> {
+pub fn measure(config: gigatcp_sim::WorldConfig, count: usize) -> Result<Ran, String> {
     let mut world = World::new(config).map_err(|error| error.to_string())?;
     let tap = MeterTap::default();
     world.set_tap(Box::new(tap.clone()));
@@ -47,7 +47,7 @@ pub fn measure(config: gigatcp_sim::WorldConfig) -> Result<Ran, String> {
     drop(world);
     let meters = Arc::into_inner(tap.0).ok_or("the world is still there")?;
     let meters = meters.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let flows = meters.flows.into_iter().flatten();
+    let flows = meters.flows.into_iter().take(count).flatten();
     let measured: Vec<Measured> = flows.filter_map(|(_, meter)| meter.finish()).collect();
     let bytes: u64 = measured.iter().map(|one| one.bytes).sum();
     let elapsed = measured.iter().map(|one| one.elapsed).fold(0.0, f64::max);

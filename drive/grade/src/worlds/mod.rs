@@ -31,7 +31,7 @@ mod patch;
 mod views;
 
 use crate::counterfactual::lift;
-use base::Base;
+pub(crate) use base::Base;
 use causes::{RECIPES, Recipe, Site};
 pub(crate) use draft::{BOTTLENECK, Draft, Table, Value};
 pub(crate) use draw::Draw;

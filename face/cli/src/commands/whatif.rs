@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use gigatcp_analyze::{Options, Source};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap;
-use gigatcp_twin::{Fit, NoFit, Prediction, Transfer, Twin};
+use gigatcp_twin::{Certainty, Fit, NoFit, Prediction, Transfer, Twin};
 use gigatcp_units::Rate;
 use gigatcp_units::grammar::human_rate;
 use serde_json::{Value, json};
@@ -145,35 +145,40 @@ fn rate(bps: f64) -> String {
     human_rate(Rate::from_bps(bps.max(0.0) as u64))
 }
 
-fn interval(one: &Prediction) -> String {
-    let [low, high] = one.interval_bps;
-    format!("{} to {}", rate(low), rate(high))
+/// What a prediction states.
+pub(super) fn stated(one: &Prediction) -> String {
+    let [low, high] = one.interval_bps.map(rate);
+    match one.certainty {
+        Certainty::Number => format!("{} ({low} to {high})", rate(one.goodput_bps)),
+        Certainty::AtLeast => {
+            format!("at least {low}; the capture does not show how much more, up to {high}")
+        }
+        Certainty::Unsure => format!("unsure, {low} to {high}: the capture does not decide"),
+    }
 }
 
 /// The answer: the first prediction, the others in lines, the fit.
-pub(super) fn text(twin: &Twin, predictions: &[Prediction]) -> String {
+fn text(twin: &Twin, predictions: &[Prediction]) -> String {
     let original = rate(twin.transfer.measured.goodput_bps());
     let mut text = match predictions.first() {
         Some(first) => wrap(
             &format!(
-                "With {}: {} ({}), {:.2} times the {original} of the capture.",
+                "Now {original}. With {}: {}.",
                 first.changes.join(" and "),
-                rate(first.goodput_bps),
-                interval(first),
-                first.gain,
+                stated(first)
             ),
             0,
         ),
-        None => format!("Fitted: {original}. Nothing to predict: add --set or --best.\n"),
+        None => format!("Now {original}. Nothing to predict: add --set or --best.\n"),
     };
     for one in predictions.iter().skip(1).take(MAX_SHOWN) {
-        let line = format!(
-            "{} ({}), {}",
-            rate(one.goodput_bps),
-            interval(one),
-            one.changes.join(" and ")
-        );
-        text.push_str(&labeled(&format!("x {:.2}", one.gain), &line));
+        let gain = match one.certainty {
+            Certainty::Number => format!("x {:.2}", one.gain),
+            Certainty::AtLeast => format!("x {:.2} +", one.gain_stated()),
+            Certainty::Unsure => "?".into(),
+        };
+        let line = format!("{}: {}", one.changes.join(" and "), stated(one));
+        text.push_str(&labeled(&gain, &line));
     }
     text.push_str(&labeled("Fit", &fit_line(twin)));
     let named = twin.fits[0].constants.named();
@@ -210,11 +215,12 @@ fn fit_line(twin: &Twin) -> String {
 }
 
 /// Everything, for programs.
-pub(super) fn document(twin: &Twin, predictions: &[Prediction]) -> Value {
+fn document(twin: &Twin, predictions: &[Prediction]) -> Value {
     let predictions: Vec<Value> = predictions
         .iter()
         .map(|one| {
             json!({
+                "certainty": one.certainty.name(),
                 "changes": one.changes,
                 "gain": one.gain,
                 "goodput_bps": one.goodput_bps,

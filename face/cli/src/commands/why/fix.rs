@@ -2,11 +2,10 @@
 
 use gigatcp_analyze::{Capture, Options};
 use gigatcp_twin::{Prediction, Transfer, Twin};
-use gigatcp_units::Rate;
-use gigatcp_units::grammar::human_rate;
 use serde_json::{Value, json};
 
 use super::Answer;
+use crate::commands::whatif::stated;
 
 /// Returns the prediction for the fix of an answer, or why there is none.
 pub(super) fn tried(capture: &Capture, one: &Answer) -> Result<Prediction, String> {
@@ -21,16 +20,8 @@ pub(super) fn tried(capture: &Capture, one: &Answer) -> Result<Prediction, Strin
 
 /// Returns the prediction in words that follow the label `What if`.
 pub(super) fn words(tried: &Result<Prediction, String>) -> String {
-    let rate = |bps: f64| human_rate(Rate::from_bps(bps.max(0.0) as u64));
     match tried {
-        Ok(one) => {
-            let [low, high] = one.interval_bps.map(rate);
-            format!(
-                "{} ({low} to {high}) with {}",
-                rate(one.goodput_bps),
-                one.changes.join(" and ")
-            )
-        }
+        Ok(one) => format!("with {}: {}", one.changes.join(" and "), stated(one)),
         Err(reason) => format!("no prediction: {reason}"),
     }
 }
@@ -39,6 +30,7 @@ pub(super) fn words(tried: &Result<Prediction, String>) -> String {
 pub(super) fn json(tried: &Result<Prediction, String>) -> Value {
     match tried {
         Ok(one) => json!({
+            "certainty": one.certainty.name(),
             "changes": one.changes,
             "gain": one.gain,
             "goodput_bps": one.goodput_bps,
