@@ -25,6 +25,17 @@ const MIXED: f64 = 0.25;
 /// Packets before the first of data, itself counted: SYN and ACK.
 const BEFORE_DATA: u64 = 3;
 
+/// Limits that keep a transfer far below the rate of its path.
+const WINDOWS: [&str; 3] = [
+    "receive-window-limited",
+    "no-window-scaling",
+    "send-buffer-limited",
+];
+
+/// Without such a limit the spacing of ACKs is no evidence of a rate this multiple of what was
+/// delivered: the receiving host may hand them over in batches.
+const MOST_SHOWN: f64 = 4.0;
+
 /// Rates that differ by this factor are two hypotheses.
 const APART: f64 = 1.12;
 
@@ -151,23 +162,39 @@ fn base(transfer: &Transfer, line: f64) -> Constants {
     }
 }
 
-/// Rate of the bottleneck in bits per second, headers included, by the first of `lines`.
-pub(crate) fn line_bps(transfer: &Transfer) -> f64 {
-    base(transfer, lines(transfer).first().copied().unwrap_or(1e3)).rate_bps
+/// The best that was delivered, in bytes per second: the bottleneck carries no less.
+fn best(transfer: &Transfer) -> f64 {
+    let measured = &transfer.measured;
+    measured.best_rate.max(measured.goodput_bps() / 8.0)
+}
+
+/// Payload per second of the bottleneck, in bytes, if packets show it.
+fn shown(transfer: &Transfer) -> Option<f64> {
+    let shown = transfer.diagnosis.bottleneck?.as_bps() as f64 / 8.0;
+    let best = best(transfer);
+    let is_window = share(transfer, &WINDOWS) > 0.5;
+    (is_window || shown < MOST_SHOWN * best).then(|| shown.max(best))
+}
+
+/// Rate of the bottleneck in bits per second, headers included, if packets show it.
+pub(crate) fn shown_bps(transfer: &Transfer) -> Option<f64> {
+    shown(transfer).map(|shown| base(transfer, shown).rate_bps)
 }
 
 /// Payload per second that the bottleneck may carry, in bytes: while it was full or by the
 /// spacing of packets; else the best that was delivered, and twice that.
 fn lines(transfer: &Transfer) -> Vec<f64> {
-    let measured = &transfer.measured;
     let diagnosis = &transfer.diagnosis;
-    let best = measured.best_rate.max(measured.goodput_bps() / 8.0);
-    let spacing = diagnosis.bottleneck.map(|rate| rate.as_bps() as f64 / 8.0);
+    let best = best(transfer);
     let capacity = diagnosis.capacity.rate().as_bps() as f64 / 8.0;
     // Spacing is evidence of the bottleneck itself; the best rate bounds it from below.
-    let seen = match spacing {
-        Some(spacing) => vec![spacing.max(best)],
-        None => vec![capacity, best, 2.0 * best],
+    let spacing = diagnosis.bottleneck.map(|rate| rate.as_bps() as f64 / 8.0);
+    let seen = match shown(transfer) {
+        Some(shown) => vec![shown],
+        None => [capacity, best, 2.0 * best]
+            .into_iter()
+            .chain(spacing)
+            .collect(),
     };
     let mut all: Vec<f64> = Vec::new();
     for line in seen {

@@ -8,16 +8,15 @@
 use gigatcp_tcp::congestion;
 use rayon::prelude::*;
 
-use crate::candidates::{CONTROLS, candidates, line_bps, unmodeled};
+use crate::candidates::{CONTROLS, candidates, shown_bps, unmodeled};
 use crate::constants::{Buffer, Constants, LINUX, LossProcess, MODERN, Supply};
 use crate::likeness::Likeness;
 use crate::measured::Measured;
 use crate::transfer::Transfer;
 use crate::world;
 
-/// The spacing of ACKs is no evidence of a rate this multiple of what was delivered: the
-/// receiving host may hand them over in batches.
-const MOST_SHOWN: f64 = 4.0;
+/// A queue of fewer packets overflows by bursts that depend on hosts.
+pub(crate) const SMALL_QUEUE: u64 = 8;
 
 /// A rate that packets show is correct to this factor.
 const SHOWN_RATE: f64 = 1.15;
@@ -87,27 +86,29 @@ impl Twin {
         if let Some(reason) = unmodeled(&transfer) {
             return Err(NoFit { reason, best: None });
         }
-        let shown = transfer
-            .diagnosis
-            .bottleneck
-            .map(|rate| rate.as_bps() as f64 / 8.0);
-        let shown = shown.is_some_and(|rate| rate < MOST_SHOWN * transfer.measured.best_rate);
         let mut search = Search {
             original: &transfer.measured,
             known,
-            shown_bps: shown.then(|| line_bps(&transfer)),
+            shown_bps: shown_bps(&transfer),
             runs: 0,
         };
         let fits = search
             .fits(&transfer)
             .map_err(|reason| NoFit { reason, best: None })?;
         let runs = search.runs;
-        let objection = fits[0].likeness.objection(&transfer.measured);
-        if let Some(objection) = objection {
-            return Err(NoFit {
-                reason: format!("the refitted run does not repeat the original: {objection}"),
-                best: Some(Box::new(fits[0].clone())),
-            });
+        let overflows =
+            !transfer.measured.losses.is_empty() && fits[0].constants.loss == LossProcess::None;
+        let reason = if overflows && search.shown_bps.is_none() {
+            Some("a queue overflowed, and packets do not show the rate behind it".into())
+        } else if overflows && fits[0].constants.queue < SMALL_QUEUE {
+            Some("a queue of a few packets overflowed: bursts of the hosts decide there".into())
+        } else {
+            let objection = fits[0].likeness.objection(&transfer.measured);
+            objection.map(|one| format!("the refitted run does not repeat the original: {one}"))
+        };
+        if let Some(reason) = reason {
+            let best = Some(Box::new(fits[0].clone()));
+            return Err(NoFit { reason, best });
         }
         Ok(Self {
             transfer,

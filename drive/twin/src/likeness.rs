@@ -19,8 +19,9 @@ const FLIGHT: f64 = 0.15;
 /// An RTT quantile counts for no more: super-segments of a capture give fewer samples, and of
 /// those the longest remain.
 const MOST_RTT: f64 = 2.0;
-/// A distance above this is no fit.
-const FARTHEST: f64 = 0.7;
+/// A distance above this is no fit: with seeds below 3,500,000, predictions from farther fits are
+/// wrong as often as right.
+const FARTHEST: f64 = 0.3;
 /// No single difference counts for more units than this.
 const MOST: f64 = 10.0;
 
