@@ -22,7 +22,7 @@ const WORLDS: [&str; 7] = [
     "--elements --seeds 10 --write",
     "--counterfactual --seeds 5 --write",
     "--next --seeds 30 --write",
-    "--whatif --seeds 4 --write",
+    "--whatif --seeds 12 --first 3600000 --write",
 ];
 
 /// The gradings of kernels' captures.

@@ -36,6 +36,9 @@ const WINDOWS: [&str; 3] = [
 /// delivered: the receiving host may hand them over in batches.
 const MOST_SHOWN: f64 = 4.0;
 
+/// The best rate exceeds that of the bottleneck by no more than this factor.
+const BURST: f64 = 1.3;
+
 /// Rates that differ by this factor are two hypotheses.
 const APART: f64 = 1.12;
 
@@ -173,7 +176,9 @@ fn shown(transfer: &Transfer) -> Option<f64> {
     let shown = transfer.diagnosis.bottleneck?.as_bps() as f64 / 8.0;
     let best = best(transfer);
     let is_window = share(transfer, &WINDOWS) > 0.5;
-    (is_window || shown < MOST_SHOWN * best).then(|| shown.max(best))
+    // An ACK of all that waited for a retransmission makes the best rate too high.
+    let shown = if best > BURST * shown { best } else { shown };
+    (is_window || shown < MOST_SHOWN * best).then_some(shown)
 }
 
 /// Rate of the bottleneck in bits per second, headers included, if packets show it.
@@ -201,7 +206,7 @@ fn lines(transfer: &Transfer) -> Vec<f64> {
         let is_new = all
             .iter()
             .all(|other| line > other * APART || line * APART < *other);
-        if line >= 0.9 * best && is_new {
+        if BURST * line >= best && is_new {
             all.push(line.max(1e3));
         }
     }

@@ -320,7 +320,7 @@ fn undecided(now: &Constants, shows_rate: bool) -> Vec<Constants> {
             ..now.clone()
         });
     }
-    for factor in [0.25, 0.5, 2.0, 4.0] {
+    for factor in [0.1, 0.3, 2.0, 4.0] {
         let queue = ((now.queue as f64 * factor) as u64).max(3);
         all.push(Constants {
             queue,

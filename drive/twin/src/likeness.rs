@@ -124,3 +124,50 @@ impl Likeness {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::RttQuantiles;
+
+    fn original() -> Measured {
+        Measured {
+            bytes: 1_000_000,
+            elapsed: 1.0,
+            rtt: RttQuantiles {
+                min: 0.01,
+                p25: 0.01,
+                p50: 0.02,
+                p75: 0.03,
+                p95: 0.04,
+            },
+            flight_p50: 20e3,
+            flight_p95: 40e3,
+            retransmitted: 16,
+            curve: std::array::from_fn(|index| 0.05 * (index + 1) as f64),
+            ..Measured::default()
+        }
+    }
+
+    fn objection(edit: impl Fn(&mut Measured)) -> Option<String> {
+        let mut run = original();
+        edit(&mut run);
+        Likeness::of(&original(), &run).objection(&original())
+    }
+
+    #[test]
+    fn the_same_measures_are_a_fit_at_no_distance() {
+        assert_eq!(Likeness::of(&original(), &original()).distance, 0.0);
+        assert_eq!(objection(|_| ()), None);
+    }
+
+    #[test]
+    fn a_run_that_differs_in_one_measure_is_no_fit() {
+        assert!(objection(|run| run.bytes = 1_200_000).is_some_and(|why| why.contains("goodput")));
+        assert!(objection(|run| run.retransmitted = 80).is_some_and(|why| why.contains("80")));
+        assert!(objection(|run| run.rtt.p50 = 0.04).is_some_and(|why| why.contains("RTT")));
+        assert!(
+            objection(|run| run.curve = [1.0; CURVE]).is_some_and(|why| why.contains("course"))
+        );
+    }
+}

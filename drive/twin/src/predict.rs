@@ -43,6 +43,9 @@ const PACKET_COSTS: [&str; 4] = [
 /// Segments per ACK above which the receiver may count bytes or time.
 const MOST_ACK_EVERY: u64 = 4;
 
+/// Packets of a new size in flight from which their number is no matter of bursts.
+const MIN_FLIGHT: f64 = 8.0;
+
 /// The key of parallel connections: together they carry the bytes of the original.
 pub const PARALLEL: &str = "flow.count";
 
@@ -52,6 +55,10 @@ const DEVIATES: [f64; 5] = [0.0, 1.64, 0.84, -1.64, -0.84];
 /// Relative half-width that every interval has in addition, from simulations with seeds below
 /// 3,500,000, which the proof does not use.
 const MARGIN: f64 = 0.07;
+
+/// The same where goodput changes by a tenth: another limit counts there, which the capture has
+/// not shown.
+const MARGIN_OF_CHANGE: f64 = 0.1;
 
 /// Shares of the weight of all runs below and above which none counts for the interval.
 const TAILS: [f64; 2] = [0.02, 0.98];
@@ -149,7 +156,13 @@ impl Twin {
         samples.sort_by(|a, b| a.0.total_cmp(&b.0));
         let goodput_bps = weighted(&samples, 0.5);
         let [low, high] = TAILS.map(|share| weighted(&samples, share));
-        let interval_bps = [low * (1.0 - MARGIN), high * (1.0 + MARGIN)];
+        let changes_little = (goodput_bps / original.max(1.0) - 1.0).abs() <= MIN_GAIN - 1.0;
+        let margin = if changes_little {
+            MARGIN
+        } else {
+            MARGIN_OF_CHANGE
+        };
+        let interval_bps = [low * (1.0 - margin), high * (1.0 + margin)];
         let certainty = if high <= MAX_SPREAD * low {
             Certainty::Number
         } else if interval_bps[0] >= MIN_GAIN * original {
@@ -216,6 +229,23 @@ impl Twin {
                 "the receiver acknowledges {every} segments at once: how many larger ones does not show"
             ));
         }
+        let mtu = changes
+            .iter()
+            .filter_map(|one| one.split_once(".mtu=")?.1.parse::<f64>().ok())
+            .fold(0.0, f64::max);
+        if self.transfer.measured.flight_p95 < MIN_FLIGHT * mtu {
+            return Some(
+                "the flight is a few packets of that size: how hosts fill it decides".into(),
+            );
+        }
+        if sets("sender.buffer")
+            && let Some(one) = limited(&["sender-cpu-limited"])
+        {
+            let name = one.cause.name;
+            return Some(format!(
+                "limited by {name}: what it costs to fill a buffer does not show"
+            ));
+        }
         let mut queues = changes
             .iter()
             .filter_map(|one| one.strip_prefix("path.queue=")?.strip_suffix(" packets"));
@@ -274,4 +304,17 @@ fn weighted(samples: &[(f64, f64)], share: f64) -> f64 {
         }
     }
     samples.last().map_or(0.0, |(value, _)| *value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::weighted;
+
+    #[test]
+    fn a_quantile_of_weighted_samples_counts_weights_and_not_samples() {
+        let samples = [(1.0, 1.0), (2.0, 8.0), (3.0, 1.0)];
+        assert_eq!(weighted(&samples, 0.05), 1.0);
+        assert_eq!(weighted(&samples, 0.5), 2.0);
+        assert_eq!(weighted(&samples, 0.98), 3.0);
+    }
 }

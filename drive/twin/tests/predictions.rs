@@ -2,7 +2,7 @@
 
 use gigatcp_analyze::{Options, Source};
 use gigatcp_run::Job;
-use gigatcp_twin::{NoFit, Transfer, Twin, world};
+use gigatcp_twin::{Certainty, NoFit, Transfer, Twin, world};
 
 /// A transfer that fills 24 kB of 100 kB: limited by the receive buffer.
 const WINDOW: &str = r#"
@@ -13,6 +13,33 @@ rtt = "40 ms"
 queue = "60 packets"
 [receiver]
 buffer = "24000 B"
+[[flow]]
+bytes = "1 MB"
+"#;
+
+/// A transfer over random losses.
+const LOSSY: &str = r#"
+name = "lossy"
+[path]
+rate = "40 Mbit/s"
+rtt = "20 ms"
+queue = "200 packets"
+loss = 0.004
+[[flow]]
+congestion_control = "reno"
+bytes = "3 MB"
+"#;
+
+/// A transfer that is paced at a twentieth of the rate of its path.
+const PACED: &str = r#"
+name = "paced"
+[path]
+rate = "60 Mbit/s"
+rtt = "20 ms"
+queue = "200 packets"
+[sender]
+pacing = true
+max_pacing_rate = "3 Mbit/s"
 [[flow]]
 bytes = "1 MB"
 "#;
@@ -69,4 +96,39 @@ fn a_larger_receive_buffer_brings_what_is_predicted() {
 fn what_the_twin_has_no_model_of_is_refused_with_the_reason() {
     let refused = fitted(OUTAGE).expect_err("no fit");
     assert!(refused.reason.contains("no model"), "{}", refused.reason);
+}
+
+#[test]
+fn random_losses_are_replayed_and_bbr_over_them_is_predicted() {
+    let twin = fitted(LOSSY).expect("a fit");
+    let likeness = &twin.fits[0].likeness;
+    assert!((0.97..1.03).contains(&likeness.goodput), "{likeness:?}");
+    let changes = ["flow.congestion_control=bbr".to_owned()];
+    let predicted = twin.predict(&changes).expect("a prediction");
+    let truth = world::run(LOSSY, &changes, 1).expect("it runs").goodput_bps;
+    assert!(predicted.certainty != Certainty::Unsure, "{predicted:?}");
+    assert!(
+        predicted.interval_bps[0] < truth,
+        "{predicted:?}, it is {truth}"
+    );
+    assert!(
+        predicted.gain_stated() > 1.5,
+        "{predicted:?}, it is {truth}"
+    );
+}
+
+#[test]
+fn where_the_capture_does_not_show_the_rate_there_is_a_lower_bound_at_most() {
+    let twin = fitted(PACED).expect("a fit");
+    let changes = ["sender.max_pacing_rate=100 Mbit/s".to_owned()];
+    let predicted = twin.predict(&changes).expect("a prediction");
+    assert!(predicted.certainty != Certainty::Number, "{predicted:?}");
+}
+
+#[test]
+fn parallel_connections_of_a_limited_host_are_refused() {
+    let twin = fitted(PACED).expect("a fit");
+    let changes = ["flow.count=4".to_owned()];
+    let refused = twin.predict(&changes).expect_err("no prediction");
+    assert!(refused.contains("parallel connections"), "{refused}");
 }
