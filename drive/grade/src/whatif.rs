@@ -18,7 +18,7 @@ use crate::worlds::{Base, Draft, Draw, GradedWorld, Paths, Value, first_draw};
 /// A relative error up to this is correct.
 pub const TOLERANCE: f64 = 0.10;
 
-/// Bytes of a transfer as a share of what the path carries in the length of its world.
+/// Share of what the path carries in the length of its world.
 const SHARE: f64 = 0.5;
 
 /// Levers of which one that matters is looked for.
@@ -28,7 +28,7 @@ const MAX_LEVERS: usize = 12;
 const MIN_BYTES: f64 = 300e3;
 const MAX_BYTES: f64 = 6e6;
 
-/// What became of one prediction.
+/// One prediction next to the truth.
 #[derive(Clone, Debug)]
 pub struct Graded {
     /// The world and the change.
@@ -182,7 +182,7 @@ fn control(name: &'static str) -> Lever {
     }
 }
 
-/// The same bytes over parallel connections.
+/// Parallel connections that share the bytes.
 fn flows(count: u64) -> Lever {
     Lever {
         edit: Box::new(move |draft| {
@@ -193,8 +193,9 @@ fn flows(count: u64) -> Lever {
     }
 }
 
-/// Draws a lever; for even seeds the first of several that changes goodput by more than the
-/// tolerance. Returns it with the goodput that it brings.
+/// Draws a lever and returns it with the goodput that it brings.
+///
+/// For even seeds it is the first of several that changes goodput by more than the tolerance.
 fn drawn(transfer: &GradedWorld, seed: u64, before_bps: f64) -> Result<(Lever, f64), String> {
     let mix = |sum: u64, byte: u8| sum.wrapping_mul(31).wrapping_add(byte.into());
     let mut draw = Draw::new(transfer.cause.bytes().fold(seed, mix));
@@ -276,7 +277,7 @@ fn line(fit: &Fit) -> String {
     )
 }
 
-/// How well a fit repeats a kernel's transfer, and how near it is to the path that is known.
+/// Returns true if a fit repeats a kernel's transfer, with its path.
 ///
 /// The control is taken from the label.
 #[must_use]

@@ -45,8 +45,7 @@ const BUFFERS_64: &[&str] = &["receiver.buffer=65536 B", "sender.buffer=131072 B
 const BUFFERS_32: &[&str] = &["receiver.buffer=32768 B", "sender.buffer=65536 B"];
 const BUFFERS_AMPLE: &[&str] = &["receiver.buffer=6291456 B", "sender.buffer=4194304 B"];
 
-/// Options of the path in both transfers, the setting that is captured, and that which is
-/// predicted.
+/// Options of the path in both transfers, the captured setting, and the predicted one.
 const PAIRS: [(&[&str], Setting, Setting); 8] = [
     (LOSS, tester("-C cubic", CUBIC), tester("-C bbr", BBR)),
     (LOSS, tester("-C reno", RENO), tester("-C bbr", BBR)),

@@ -1,4 +1,4 @@
-//! What a transfer may have been: constants read off its measures, one set per hypothesis.
+//! Candidates for a transfer: constants read off its measures, one set per hypothesis.
 //!
 //! A capture decides little by itself: the same losses may be those of a full queue or
 //! random. Each hypothesis becomes a candidate with the constants that the measures give
@@ -16,10 +16,10 @@ const FRAME: f64 = 38.0;
 /// Controls that are tried.
 pub const CONTROLS: [&str; 5] = ["cubic", "cubic-linux", "reno", "bbr", "bbr3"];
 
-/// Added RTT at a loss, as a share of the largest, from which a full queue explains it.
+/// Share of the largest added RTT from which a full queue explains a loss.
 const QUEUE_EXPLAINS: f64 = 0.7;
 
-/// Losses of which a share below this is at a full queue may all be random, and the reverse.
+/// Share of losses at a full queue below which all may be random.
 const MIXED: f64 = 0.25;
 
 /// Packets before the first of data, itself counted: SYN and ACK.
@@ -32,8 +32,9 @@ const WINDOWS: [&str; 3] = [
     "send-buffer-limited",
 ];
 
-/// Without such a limit the spacing of ACKs is no evidence of a rate this multiple of what was
-/// delivered: the receiving host may hand them over in batches.
+/// Largest rate by the spacing of ACKs, as a multiple of the best delivered.
+///
+/// Beyond it the receiving host may hand ACKs over in batches, unless a window limits.
 const MOST_SHOWN: f64 = 4.0;
 
 /// The best rate exceeds that of the bottleneck by no more than this factor.
@@ -126,7 +127,7 @@ fn share(transfer: &Transfer, causes: &[&str]) -> f64 {
     some.map(|one| one.share).sum()
 }
 
-/// What does not depend on a hypothesis.
+/// Returns the constants that no hypothesis changes.
 fn base(transfer: &Transfer, line: f64) -> Constants {
     let measured = &transfer.measured;
     let payload = measured.full_segment.max(100);
@@ -186,8 +187,9 @@ pub(crate) fn shown_bps(transfer: &Transfer) -> Option<f64> {
     shown(transfer).map(|shown| base(transfer, shown).rate_bps)
 }
 
-/// Payload per second that the bottleneck may carry, in bytes: while it was full or by the
-/// spacing of packets; else the best that was delivered, and twice that.
+/// Returns the rates that the bottleneck may have, in bytes of payload per second.
+///
+/// A full link or the spacing of packets shows one; otherwise there are several.
 fn lines(transfer: &Transfer) -> Vec<f64> {
     let diagnosis = &transfer.diagnosis;
     let best = best(transfer);
@@ -293,7 +295,7 @@ fn process(
     (process, packets)
 }
 
-/// What limits the application or its host, and the rate at which the receiver reads.
+/// Limits of the application or its host, and the rate at which the receiver reads.
 fn supplies(transfer: &Transfer, base: &Constants) -> Vec<(Supply, Option<f64>)> {
     let measured = &transfer.measured;
     let goodput = measured.goodput_bps();
@@ -325,8 +327,9 @@ fn supplies(transfer: &Transfer, base: &Constants) -> Vec<(Supply, Option<f64>)>
     all
 }
 
-/// Receive and send buffers worth trying: a window that grows and is full may grow with the
-/// path, or have been requested.
+/// Returns receive and send buffers worth trying.
+///
+/// A window that grows and is full may grow with the path, or have been requested.
 fn buffers(transfer: &Transfer) -> Vec<(Buffer, Buffer)> {
     let measured = &transfer.measured;
     let is_known = transfer.knows_windows && measured.window_max > 0;
@@ -347,7 +350,7 @@ fn buffers(transfer: &Transfer) -> Vec<(Buffer, Buffer)> {
     receives.into_iter().flat_map(both).collect()
 }
 
-/// Whether the advertised window grew while data was sent.
+/// True if the advertised window grew while data was sent.
 fn grows(transfer: &Transfer) -> bool {
     let measured = &transfer.measured;
     measured.window_max > measured.window_first + measured.window_first / 4

@@ -13,7 +13,7 @@ pub const MODERN: &str = "modern";
 /// Profile of a host whose buffers begin small and grow with the path.
 pub const LINUX: &str = "linux-6";
 
-/// How packets are lost other than by a full queue.
+/// A process of losses other than by a full queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LossProcess {
     /// None are.
@@ -35,7 +35,7 @@ pub enum Buffer {
     Bytes(u64),
 }
 
-/// What limits the sending application or its host.
+/// A limit of the sending application or its host.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Supply {
     /// All data is there at the start.
@@ -63,15 +63,15 @@ pub struct Constants {
     pub loss: LossProcess,
     /// The packets of the original that this process took, counted from 1.
     pub lost: Arc<[u64]>,
-    /// Whether exactly those are lost, in place of the process.
+    /// True if exactly those are lost, in place of the process.
     pub replays: bool,
     /// Largest IP packet.
     pub mtu: u64,
-    /// Whether segments carry timestamps.
+    /// True if segments carry timestamps.
     pub timestamps: bool,
-    /// Whether windows are scaled.
+    /// True if windows are scaled.
     pub window_scaling: bool,
-    /// Whether SACK is in use.
+    /// True if SACK is in use.
     pub sack: bool,
     /// Segments per ACK.
     pub ack_every: u64,
@@ -83,7 +83,7 @@ pub struct Constants {
     pub control: &'static str,
     /// Profile of the sender.
     pub profile: &'static str,
-    /// Whether the sender paces.
+    /// True if the sender paces.
     pub pacing: bool,
     /// Receive buffer.
     pub receive: Buffer,
@@ -91,7 +91,7 @@ pub struct Constants {
     pub send: Buffer,
     /// Rate at which the receiving application reads, in bits per second.
     pub reader_bps: Option<f64>,
-    /// What limits the sending application or its host.
+    /// A limit of the sending application or its host.
     pub supply: Supply,
     /// Bytes of the transfer.
     pub bytes: u64,
@@ -218,14 +218,15 @@ fn time(seconds: f64) -> String {
 }
 
 impl Constants {
-    /// Whether the sender paces: always with a control that needs it.
+    /// Returns true if the sender paces: always with a control that needs it.
     #[must_use]
     pub fn paces(&self) -> bool {
         self.pacing || needs_pacing(self.control)
     }
 
-    /// Profile of the receiver: with a buffer that is known the window is the buffer, of which
-    /// Linux keeps a part for itself.
+    /// Returns the profile of the receiver.
+    ///
+    /// A known buffer is the window; Linux would keep a part of it for itself.
     #[must_use]
     pub fn receiver_profile(&self) -> &'static str {
         match self.receive {
@@ -257,7 +258,7 @@ impl LossProcess {
     }
 }
 
-/// Whether a control paces in every kernel that has it.
+/// Returns true if a control paces in every kernel that has it.
 #[must_use]
 pub fn needs_pacing(control: &str) -> bool {
     matches!(control, "bbr" | "bbr3")

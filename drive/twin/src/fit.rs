@@ -33,7 +33,7 @@ const PROBED: usize = 3;
 /// Fits that are kept.
 const KEPT: usize = 12;
 
-/// A kept fit is at most this much farther from the original than the best one.
+/// Largest additional distance of a kept fit from the original.
 const SLACK: f64 = 0.3;
 
 /// Steps of a refinement, as factors: switches, then constants from coarse to fine.
@@ -53,7 +53,7 @@ pub struct Fit {
     pub constants: Constants,
     /// The plan they make, with what the user knows.
     pub known: Vec<String>,
-    /// How well its runs repeat the original.
+    /// Likeness of its run to the original.
     pub likeness: Likeness,
 }
 
@@ -68,7 +68,7 @@ pub struct Twin {
     pub runs: usize,
 }
 
-/// Why a transfer has no twin.
+/// A refusal: the reason for which a transfer has no twin.
 #[derive(Clone, Debug)]
 pub struct NoFit {
     /// The reason, in a sentence.
@@ -81,7 +81,7 @@ impl Twin {
     /// Fits a transfer. `known` are keys `KEY=VALUE` of the plan that the user knows.
     ///
     /// # Errors
-    /// Why there is no fit.
+    /// The reason for which there is no fit.
     pub fn fit(transfer: Transfer, known: &[String]) -> Result<Self, NoFit> {
         if let Some(reason) = unmodeled(&transfer) {
             return Err(NoFit { reason, best: None });
@@ -201,7 +201,7 @@ impl Search<'_> {
         Ok(fits)
     }
 
-    /// Whether the rate is that which packets show.
+    /// True if the rate is that which packets show.
     fn allows(&self, one: &Constants) -> bool {
         let Some(shown) = self.shown_bps else {
             return true;
@@ -263,7 +263,7 @@ fn distinct(fits: &[Fit], count: usize) -> Vec<Fit> {
     kept
 }
 
-/// Whether two fits differ in no hypothesis, and hardly in rate and queue.
+/// True if two fits differ in no hypothesis, and hardly in rate and queue.
 fn is_alike(a: &Constants, b: &Constants) -> bool {
     let kind = std::mem::discriminant::<LossProcess>;
     let is_near = |a: f64, b: f64, factor: f64| a < b * factor && b < a * factor;

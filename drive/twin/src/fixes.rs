@@ -6,7 +6,7 @@ use crate::constants::{Constants, LossProcess, Supply};
 use crate::fit::Twin;
 use crate::predict::Prediction;
 
-/// Returns the changes that the advice for a cause means; empty if it means none here.
+/// Returns the changes that the advice for a cause means; empty if none.
 #[must_use]
 pub fn changes(cause: &str, now: &Constants) -> Vec<String> {
     let bdp = now.rate_bps * now.rtt / 8.0;
@@ -48,7 +48,7 @@ impl Twin {
     /// Predicts what the advice for the headline of a diagnosis would bring.
     ///
     /// # Errors
-    /// Why that cannot be predicted.
+    /// The reason for which that cannot be predicted.
     pub fn fix(&self, diagnosis: &Diagnosis) -> Result<Prediction, String> {
         let cause = diagnosis.headline().ok_or("the cause is unsure")?.cause;
         let changes = changes(cause.id, &self.fits[0].constants);

@@ -49,7 +49,7 @@ impl Twin {
     /// Predicts every lever, and the best two together; the largest stated gain first.
     ///
     /// # Errors
-    /// When no lever can be predicted.
+    /// If no lever can be predicted.
     pub fn best(&self) -> Result<Vec<Prediction>, String> {
         let tried: Vec<Result<Prediction, String>> = levers(self)
             .par_iter()

@@ -1,4 +1,4 @@
-//! How well a refitted run repeats the original.
+//! Likeness of a refitted run to the original.
 //!
 //! Each difference is divided by what counts as one unit of it; the distance is the root of
 //! the mean square. Retransmissions are compared by their square roots, of which the
@@ -8,19 +8,21 @@ use crate::measured::{CURVE, Measured};
 
 /// A difference of goodput that counts as one unit.
 const GOODPUT: f64 = 0.05;
-/// The same of the square root of retransmissions.
+/// A difference of the square roots of retransmissions that counts as one unit.
 const RETRANSMISSIONS: f64 = 1.0;
-/// The same of an RTT quantile.
+/// A difference of an RTT quantile that counts as one unit.
 const RTT: f64 = 0.10;
-/// The same of the time of a point of the delivery curve, as a share of the transfer.
+/// A difference of the delivery curve, as a share of its time, of one unit.
 const DELIVERY: f64 = 0.03;
-/// The same of the bytes in flight.
+/// A difference of the bytes in flight that counts as one unit.
 const FLIGHT: f64 = 0.15;
-/// An RTT quantile counts for no more: super-segments of a capture give fewer samples, and of
-/// those the longest remain.
+/// Largest number of units of an RTT quantile.
+///
+/// Super-segments of a capture give fewer samples, and the longest remain.
 const MOST_RTT: f64 = 2.0;
-/// A distance above this is no fit: with seeds below 3,500,000, predictions from farther fits are
-/// wrong as often as right.
+/// Largest distance of a fit.
+///
+/// With seeds below 3,500,000, predictions from farther fits are wrong as often as right.
 const FARTHEST: f64 = 0.3;
 /// No single difference counts for more units than this.
 const MOST: f64 = 10.0;
@@ -32,8 +34,7 @@ pub struct Likeness {
     pub goodput: f64,
     /// Retransmitted segments of the run.
     pub retransmitted: f64,
-    /// RTT quantiles of the run as multiples of the original: first quartile, median, third
-    /// quartile, 95th percentile.
+    /// RTT quartiles and 95th percentile of the run, as multiples of the original.
     pub rtt: [f64; 4],
     /// Mean difference of the delivery curve, as a share of the transfer.
     pub delivery: f64,

@@ -1,4 +1,4 @@
-//! What other settings would bring: variations of every fit, over seeds, with an interval.
+//! Predictions for other settings: variations of every fit, over seeds, with an interval.
 //!
 //! Each variation runs with the same seeds and the same losses as the twin without it
 //! (common random numbers). A prediction is the original's goodput times the gain between
@@ -15,7 +15,9 @@ use crate::world;
 /// Standard deviation of the RTT of a draw, relative: overflowing queues are chaotic.
 const JITTER: f64 = 0.01;
 
-/// The same of the rate: a window next to what the path holds overflows its queue, or does not.
+/// Standard deviation of the rate of a draw, relative.
+///
+/// A window next to what the path holds overflows its queue, or does not.
 const RATE_JITTER: f64 = 0.03;
 
 /// Share of the time above which a limit of a host forbids some predictions.
@@ -43,7 +45,7 @@ const PACKET_COSTS: [&str; 4] = [
 /// Segments per ACK above which the receiver may count bytes or time.
 const MOST_ACK_EVERY: u64 = 4;
 
-/// Packets of a new size in flight from which their number is no matter of bursts.
+/// Smallest flight for a new packet size, in packets of that size.
 const MIN_FLIGHT: f64 = 8.0;
 
 /// The key of parallel connections: together they carry the bytes of the original.
@@ -52,15 +54,17 @@ pub const PARALLEL: &str = "flow.count";
 /// Standard normal deviates, one draw for each.
 const DEVIATES: [f64; 5] = [0.0, 1.64, 0.84, -1.64, -0.84];
 
-/// Relative half-width that every interval has in addition, from simulations with seeds below
-/// 3,500,000, which the proof does not use.
+/// Relative half-width that every interval has in addition.
+///
+/// From simulations with seeds below 3,500,000, which the proof does not use.
 const MARGIN: f64 = 0.07;
 
-/// The same where goodput changes by a tenth: another limit counts there, which the capture has
-/// not shown.
+/// Relative half-width in addition if goodput changes by a tenth.
+///
+/// Another limit counts there, which the capture has not shown.
 const MARGIN_OF_CHANGE: f64 = 0.1;
 
-/// Shares of the weight of all runs below and above which none counts for the interval.
+/// Quantiles of the weighted runs that bound the interval.
 const TAILS: [f64; 2] = [0.02, 0.98];
 
 /// Runs whose largest goodput is more than this multiple of the smallest give no number.
@@ -69,7 +73,7 @@ const MAX_SPREAD: f64 = 1.25;
 /// A lower bound is one if it is this multiple of the original.
 const MIN_GAIN: f64 = 1.1;
 
-/// How much a prediction states.
+/// The certainty of a prediction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Certainty {
     /// A goodput with an interval.
@@ -92,12 +96,12 @@ impl Certainty {
     }
 }
 
-/// What a set of changes would bring.
+/// A prediction for a set of changes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Prediction {
     /// The changes, `KEY=VALUE`.
     pub changes: Vec<String>,
-    /// How much is stated.
+    /// Certainty of the prediction.
     pub certainty: Certainty,
     /// Median goodput in bits per second.
     pub goodput_bps: f64,
@@ -110,7 +114,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Returns the gain that is stated: of a lower bound its own; one if nothing is stated.
+    /// Returns the stated gain: a lower bound if there is one, otherwise 1.
     #[must_use]
     pub fn gain_stated(&self) -> f64 {
         match self.certainty {
@@ -125,7 +129,7 @@ impl Twin {
     /// Predicts the goodput with these changes.
     ///
     /// # Errors
-    /// What is wrong with a change.
+    /// The fault of a change, or the reason for which it cannot be predicted.
     pub fn predict(&self, changes: &[String]) -> Result<Prediction, String> {
         if let Some(reason) = self.objection(changes) {
             return Err(reason);
@@ -180,8 +184,9 @@ impl Twin {
         })
     }
 
-    /// Goodput of a fit without and with the changes: draw 0 with exactly the losses of the
-    /// original, the others with losses and a path that differ by a deviate.
+    /// Returns the goodput of a fit without and with the changes.
+    ///
+    /// Draw 0 has exactly the losses of the original, the others differ by a deviate.
     fn pair(&self, fit: &Fit, draw: usize, changes: &[String]) -> Result<(f64, f64), String> {
         let mut constants = fit.constants.clone();
         if let Some(deviate) = draw.checked_sub(1).map(|index| DEVIATES[index]) {
@@ -199,7 +204,7 @@ impl Twin {
         Ok((without.max(1.0), with))
     }
 
-    /// Returns why a change cannot be predicted for this transfer; `None` if it can.
+    /// Returns the reason that forbids a prediction; `None` if there is none.
     fn objection(&self, changes: &[String]) -> Option<String> {
         let limited = |causes: &[&str]| {
             let verdicts = self.transfer.diagnosis.verdicts.iter();
@@ -268,8 +273,9 @@ impl Twin {
     }
 }
 
-/// The changes with what follows from them: pacing before a control that needs it, and the
-/// bytes of each of parallel connections.
+/// Returns the changes with those that follow from them.
+///
+/// A control may need pacing; parallel connections share the bytes.
 fn completed(changes: &[String], constants: &Constants) -> Vec<String> {
     let value = |key: &str| {
         let mut pairs = changes.iter().filter_map(|one| one.split_once('='));

@@ -12,15 +12,15 @@ pub struct Transfer {
     pub ends: String,
     /// Measures.
     pub measured: Measured,
-    /// What limited it.
+    /// Diagnosis of its limits.
     pub diagnosis: Diagnosis,
-    /// Whether both SYNs have timestamps; true if no SYN was seen.
+    /// True if both SYNs have timestamps; true if no SYN was seen.
     pub timestamps: bool,
-    /// Whether both SYNs permit SACK; true if no SYN was seen.
+    /// True if both SYNs permit SACK; true if no SYN was seen.
     pub sack: bool,
-    /// Whether windows are scaled; true if no SYN was seen.
+    /// True if windows are scaled; true if no SYN was seen.
     pub window_scaling: bool,
-    /// Whether windows are known.
+    /// True if windows are known.
     pub knows_windows: bool,
 }
 
@@ -48,7 +48,7 @@ impl Transfer {
     /// Reads the connection with that index, or the largest one, from a capture.
     ///
     /// # Errors
-    /// Why there is no transfer to fit, in a sentence.
+    /// The reason for which there is no transfer to fit, in a sentence.
     pub fn read(
         source: &Source,
         options: &Options<'_>,
@@ -69,7 +69,7 @@ impl Transfer {
     /// Measures a connection of a capture that was read and diagnosed.
     ///
     /// # Errors
-    /// Why there is no transfer to fit, in a sentence.
+    /// The reason for which there is no transfer to fit, in a sentence.
     pub fn of(
         capture: &Capture,
         options: &Options<'_>,

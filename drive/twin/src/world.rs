@@ -13,7 +13,7 @@ use gigatcp_wire::{Phantom, Segment};
 
 use crate::measured::{Measured, Meter};
 
-/// What one run came to.
+/// The result of one run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ran {
     /// Measures of the first flow.

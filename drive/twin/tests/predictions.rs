@@ -99,7 +99,7 @@ fn what_the_twin_has_no_model_of_is_refused_with_the_reason() {
 }
 
 #[test]
-fn random_losses_are_replayed_and_bbr_over_them_is_predicted() {
+fn random_losses_are_replayed_and_what_bbr_brings_over_them_is_bounded() {
     let twin = fitted(LOSSY).expect("a fit");
     let likeness = &twin.fits[0].likeness;
     assert!((0.97..1.03).contains(&likeness.goodput), "{likeness:?}");

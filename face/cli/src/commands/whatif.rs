@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     best: bool,
 
-    /// What is known of the original, in place of a fit. May be repeated
+    /// A known setting of the original, in place of a fit. May be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     known: Vec<String>,
 
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// What was requested: all changes together, each alone, and the levers.
+/// Requested predictions: all changes together, each alone, and the levers.
 fn predictions(arguments: &Arguments, twin: &Twin) -> Result<Vec<Prediction>, Failure> {
     let mut wanted: Vec<Vec<String>> = Vec::new();
     if !arguments.set.is_empty() {
@@ -134,7 +134,7 @@ fn refused(name: &str, reason: &str, best: Option<&Fit>) -> Failure {
         .status(NO_FIT);
     match best {
         Some(fit) => failure.hint(format!(
-            "give what you know of the original, as in --known flow.congestion_control={}",
+            "state a known setting of the original, as in --known flow.congestion_control={}",
             fit.constants.control
         )),
         None => failure.hint("`gigatcp why` says what limited it"),
@@ -145,7 +145,7 @@ fn rate(bps: f64) -> String {
     human_rate(Rate::from_bps(bps.max(0.0) as u64))
 }
 
-/// What a prediction states.
+/// Returns the statement of a prediction.
 pub(super) fn stated(one: &Prediction) -> String {
     let [low, high] = one.interval_bps.map(rate);
     match one.certainty {
@@ -192,7 +192,7 @@ fn text(twin: &Twin, predictions: &[Prediction]) -> String {
     text
 }
 
-/// How well the best fit repeats the original, and what the others differ in.
+/// Returns the likeness of the best fit, and the controls of the others.
 fn fit_line(twin: &Twin) -> String {
     let best = &twin.fits[0];
     let like = &best.likeness;

@@ -118,8 +118,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Fit a twin of each connection shown and predict what the fix would bring: takes seconds to
-    /// minutes
+    /// Predict what the fix of each connection shown would bring: takes seconds to minutes
     #[arg(long, conflicts_with = "summary")]
     whatif: bool,
 
@@ -404,7 +403,7 @@ struct Taken {
     capture: Capture,
     /// The indices of connections that were requested by number; empty if none was.
     chosen: Vec<usize>,
-    /// Whether JSON has what the fix would bring.
+    /// True if JSON has predictions for the fix.
     tries_fix: bool,
     /// What the run measured, if it is the capture of a stored run.
     account: Option<String>,

@@ -1,4 +1,4 @@
-//! What the advised fix would bring, as a twin of the connection predicts it.
+//! Prediction for the advised fix, as a twin of the connection predicts it.
 
 use gigatcp_analyze::{Capture, Options};
 use gigatcp_twin::{Prediction, Transfer, Twin};
