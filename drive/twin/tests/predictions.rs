@@ -112,7 +112,7 @@ fn random_losses_are_replayed_and_what_bbr_brings_over_them_is_bounded() {
         "{predicted:?}, it is {truth}"
     );
     assert!(
-        predicted.gain_stated() > 1.5,
+        predicted.gain_stated() > 1.1,
         "{predicted:?}, it is {truth}"
     );
 }

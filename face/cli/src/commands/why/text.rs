@@ -14,7 +14,7 @@ use super::{Answer, Taken, crowd, detail, fix, row};
 use crate::failure::Failure;
 use crate::output::{Stream, counted};
 
-/// How much is written.
+/// Amount of detail to write.
 #[derive(Clone, Copy)]
 pub(super) struct Detail {
     /// Every connection with data is answered.
