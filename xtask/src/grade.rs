@@ -23,6 +23,10 @@ fn kept(words: &[String]) -> &'static str {
         "docs/grade-tester-stock.txt"
     } else if has("--tester") {
         "docs/grade-tester.txt"
+    } else if has("--whatif") && has("--kernels") {
+        "docs/grade-whatif-kernels.txt"
+    } else if has("--whatif") {
+        "docs/grade-whatif.txt"
     } else if has("--counterfactual") {
         "docs/grade-counterfactual.txt"
     } else if has("--metamorphic") {

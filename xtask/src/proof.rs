@@ -14,13 +14,14 @@ use std::process::Command;
 use crate::{Failed, grade, installed, process, python, targets, top};
 
 /// The gradings of simulated worlds.
-const WORLDS: [&str; 6] = [
+const WORLDS: [&str; 7] = [
     "--seeds 20 --write",
     "--fat --seeds 10 --write",
     "--shared --seeds 10 --write",
     "--elements --seeds 10 --write",
     "--counterfactual --seeds 5 --write",
     "--next --seeds 30 --write",
+    "--whatif --seeds 12 --first 3600000 --write",
 ];
 
 /// The gradings of kernels' captures.

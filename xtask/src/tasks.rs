@@ -189,6 +189,13 @@ pub const TASKS: [Task; 19] = [
                 "--counterfactual [--seeds N] [--first SEED]",
                 &["does lifting the named cause help, and no other more?"],
             ),
+            (
+                "--whatif [--seeds N] [--first SEED] [--cause ID] [--kernels DIR] [--show] [--write]",
+                &[
+                    "are predictions of `gigatcp whatif` right?",
+                    "--kernels: are fits of a kernel's captures?",
+                ],
+            ),
         ],
         run: grade::run,
     },

@@ -74,7 +74,7 @@ fn window_rate(m: &Measures<'_>) -> Option<f64> {
 }
 
 /// The rate of the bottleneck, where packets close together or a full link show it.
-fn path_rate(m: &Measures<'_>) -> Option<f64> {
+pub(crate) fn path_rate(m: &Measures<'_>) -> Option<f64> {
     match m.capacity.source {
         CapacitySource::FullLink => Some(m.capacity.bytes_per_second),
         _ => m.line,

@@ -16,7 +16,7 @@ use crate::causes::{CAUSES, Cause, Evidence, counted, place, verb};
 use crate::cost::Cost;
 use crate::exchange::Exchange;
 use crate::measures::{Capacity, Measures, Pair, rate};
-use crate::next_limit::NextLimit;
+use crate::next_limit::{NextLimit, path_rate};
 use crate::sender_view::SenderView;
 
 /// Below this confidence the diagnosis is unsure: it names two causes.
@@ -66,6 +66,8 @@ pub struct Diagnosis {
     pub throughput: Rate,
     /// What the path carries, as far as the capture shows it.
     pub capacity: Capacity,
+    /// Payload rate of the bottleneck, if a full link or packets close together show it.
+    pub bottleneck: Option<Rate>,
     /// Minimum RTT of the path.
     pub min_rtt: Duration,
     /// Verdicts: those that took time by what they took, then the notes.
@@ -105,6 +107,7 @@ impl Diagnosis {
             delivered: Bytes::new(delivered),
             throughput: rate(m.mean_rate()),
             capacity: m.capacity,
+            bottleneck: path_rate(&m).map(rate),
             min_rtt: m.base,
             verdicts: verdicts(&m, &account),
             alternative: alternative(&account),

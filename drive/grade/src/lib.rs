@@ -14,6 +14,7 @@
 //! | `stability.rs` | whether answers stay after them |
 //! | `rates.rs` | whether stated rates are those of counters |
 //! | `shares.rs`, `next.rs` | two causes in one connection; what limits next |
+//! | `whatif.rs` | predictions of the twin, against runs of what was predicted |
 //! | `matrix.rs` | the confusion matrix, and what a confidence is worth |
 #![deny(missing_docs)]
 
@@ -41,4 +42,6 @@ pub mod shares;
 pub mod stability;
 #[cfg(target_os = "linux")]
 pub mod tester;
+#[cfg(target_os = "linux")]
+pub mod whatif;
 pub mod worlds;

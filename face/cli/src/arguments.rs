@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     Outcome, check, completions, conform, demo, diff, doctor, emulate, explain, flows, list, man,
-    new, run, server, show, sweep, test, theory, trace, watch, why,
+    new, run, server, show, sweep, test, theory, trace, watch, whatif, why,
 };
 use crate::failure::Failure;
 use crate::output;
@@ -33,6 +33,7 @@ Examples:
   gigatcp check my.toml                          is my plan right, and what would it run?
   gigatcp conform conformance/script             does the engine follow the packet scripts?
   gigatcp why trace.pcapng                       why the connections of a capture were not faster
+  gigatcp whatif trace.pcapng --best             which setting would bring how much
   gigatcp doctor --rtt 80ms --rate 10G           which settings of this host limit that path
   gigatcp emulate --rtt '80 ms' -- bash          a shell behind a real-time path
   gigatcp watch :443                             what limits the connections that run now
@@ -61,6 +62,7 @@ pub(crate) enum Command {
     Check(check::Arguments),
     Conform(conform::Arguments),
     Why(why::Arguments),
+    Whatif(whatif::Arguments),
     Doctor(doctor::Arguments),
     Explain(explain::Arguments),
     Emulate(Box<emulate::Arguments>),
@@ -88,6 +90,7 @@ impl Command {
             Self::Check(arguments) => check::run(arguments),
             Self::Conform(arguments) => conform::run(arguments),
             Self::Why(arguments) => why::run(arguments),
+            Self::Whatif(arguments) => whatif::run(arguments),
             Self::Doctor(arguments) => doctor::run(arguments),
             Self::Explain(arguments) => explain::run(arguments),
             Self::Emulate(arguments) => emulate::run(arguments),

@@ -37,9 +37,9 @@ const CORE: [(&str, &[&str]); 15] = [
 ];
 
 /// Crates of the ring that runs the core.
-const DRIVE: [&str; 12] = [
+const DRIVE: [&str; 13] = [
     "linux", "sim", "live", "emulate", "capture", "kernel", "meter", "analyze", "run", "interop",
-    "grade", "sweep",
+    "grade", "sweep", "twin",
 ];
 
 /// Crates that people touch.
@@ -47,7 +47,7 @@ const FACE: [&str; 4] = ["cli", "gigatcp", "report", "py"];
 
 const WHY: &str = "dependencies point inward only: face -> drive -> core, and in the core \
                    units <- wire <- events <- tcp; path, app and theory see units alone; drive crates \
-                   meet in run, proof and grade, analyze sees capture, meter sees live, sweep sees run, and on Linux all of them may ask gigatcp-linux";
+                   meet in run, proof, grade and twin, analyze sees capture, meter sees live, sweep sees run, and on Linux all of them may ask gigatcp-linux";
 const FIX: &str = "move what both need inward, or let the crate that sees both join them";
 
 /// Checks one manifest.
@@ -102,7 +102,7 @@ fn is_allowed(ring: &str, name: &str, dependency: &str) -> bool {
         ("drive", Some("core")) => true,
         // System calls are wrapped once, for all crates that need them.
         ("drive", Some("drive")) => {
-            matches!(name, "run" | "interop" | "grade")
+            matches!(name, "run" | "interop" | "grade" | "twin")
                 || dependency == "linux"
                 || [("analyze", "capture"), ("meter", "live"), ("sweep", "run")]
                     .contains(&(name, dependency))

@@ -216,6 +216,7 @@ impl CounterAccount {
             delivered: Bytes::new(m.delivered),
             throughput,
             capacity,
+            bottleneck: None,
             min_rtt: self.min_rtt.unwrap_or_default(),
             next: self.next_limit(&m, &sum),
             verdicts,

@@ -37,6 +37,7 @@ use gigatcp_grade::next::NextScore;
 use gigatcp_grade::rates::RateScore;
 use gigatcp_grade::shares::Shares;
 use gigatcp_grade::stability::Stability;
+use gigatcp_grade::whatif::{WhatifScore, graded, kernel_fit};
 use gigatcp_grade::worlds::{CAUSES, Paths, world};
 use gigatcp_why::CAUSES as ALL;
 use gigatcp_why::weights::calibrations;
@@ -52,6 +53,7 @@ enum Mode {
     Metamorphic,
     Two,
     Next,
+    Whatif,
 }
 
 struct Request {
@@ -111,6 +113,7 @@ fn request() -> Result<Request, String> {
             "--metamorphic" => request.mode = Mode::Metamorphic,
             "--two" => request.mode = Mode::Two,
             "--next" => request.mode = Mode::Next,
+            "--whatif" => request.mode = Mode::Whatif,
             "--show" => request.shows = true,
             "--continue" => {
                 let strength = value()?;
@@ -144,6 +147,7 @@ fn run(request: &Request) -> Result<(), String> {
         Mode::Metamorphic => metamorphic(request),
         Mode::Two => two(request),
         Mode::Next => next(request),
+        Mode::Whatif => whatif(request),
     }
 }
 
@@ -322,6 +326,46 @@ fn next(request: &Request) -> Result<(), String> {
         if request.shows && is_wrong {
             println!("{}: said {:?} [{}]", PLACES[one.place], one.next, one.name);
         }
+    }
+    print!("{score}");
+    Ok(())
+}
+
+/// Prints how many transfers of kernels a twin repeats.
+fn kernel_fits(request: &Request) -> Result<(), String> {
+    let mut cases = cases(&request.kernels)?;
+    if let Some(cause) = &request.cause {
+        cases.retain(|case| case.label.cause == *cause);
+    }
+    let fits: Vec<(bool, String)> = cases.par_iter().map(kernel_fit).collect();
+    let fitted = fits.iter().filter(|(is_fit, _)| *is_fit).count();
+    if request.shows {
+        fits.iter().for_each(|(_, line)| println!("{line}"));
+    }
+    println!(
+        "whatif: {fitted} of {} transfers of kernels are repeated",
+        fits.len()
+    );
+    Ok(())
+}
+
+/// Prints how often a prediction is right, and its interval.
+fn whatif(request: &Request) -> Result<(), String> {
+    if !request.kernels.is_empty() {
+        return kernel_fits(request);
+    }
+    let jobs = jobs(request, request.seeds())?.into_iter();
+    let jobs: Vec<_> = jobs.filter(|(id, _)| *id != "capture-artifact").collect();
+    let mut score = WhatifScore::default();
+    let graded = jobs.par_iter().map(|(id, seed)| {
+        let one = graded(id, *seed, request.paths)?;
+        if request.shows {
+            println!("{one}");
+        }
+        Ok(one)
+    });
+    for one in graded.collect::<Result<Vec<_>, String>>()? {
+        score.add(&one);
     }
     print!("{score}");
     Ok(())

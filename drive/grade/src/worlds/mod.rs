@@ -31,10 +31,10 @@ mod patch;
 mod views;
 
 use crate::counterfactual::lift;
-use base::Base;
+pub(crate) use base::Base;
 use causes::{RECIPES, Recipe, Site};
 pub(crate) use draft::{BOTTLENECK, Draft, Table, Value};
-use draw::Draw;
+pub(crate) use draw::Draw;
 pub use facts::Facts;
 use gigatcp_run::scenario::world_of;
 use gigatcp_sim::WorldConfig;
@@ -113,6 +113,12 @@ pub fn world(cause: &str, seed: u64, paths: Paths) -> GradedWorld {
         world = draw_world(recipe, seed, sub_seed, paths);
     }
     world
+}
+
+/// Returns the first draw of `cause` with this seed, whether its label holds or not.
+pub(crate) fn first_draw(cause: &str, seed: u64, paths: Paths) -> Option<GradedWorld> {
+    let recipe = RECIPES.iter().find(|recipe| recipe.id == cause)?;
+    Some(draw_world(recipe, seed, 0, paths))
 }
 
 /// Draws one world, whether its label holds or not.
@@ -268,7 +274,7 @@ impl GradedWorld {
         world
     }
 
-    fn config(&self) -> Result<WorldConfig, String> {
+    pub(crate) fn config(&self) -> Result<WorldConfig, String> {
         let plan = gigatcp_plan::parse("world", self.plan.as_bytes(), &[]);
         let plan = plan.map_err(|findings| format!("{findings}\n{}", self.plan))?;
         let mut config = world_of(&plan, None, self.seed).ok_or("the plan has no series")?;

@@ -25,6 +25,7 @@ pub(crate) mod test;
 pub(crate) mod theory;
 pub(crate) mod trace;
 pub(crate) mod watch;
+pub(crate) mod whatif;
 pub(crate) mod why;
 
 use crate::interrupt::Signal;

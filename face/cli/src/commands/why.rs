@@ -8,6 +8,7 @@
 //! | `answer.rs` | one answer: a sentence and four lines |
 //! | `crowd.rs` | connections that are only counted |
 //! | `detail.rs` | all verdicts and evidence |
+//! | `fix.rs` | what the fix would bring |
 //! | `text.rs`, `json.rs` | all answers for captures |
 //! | `summary.rs`, `row.rs` | a table with a line for each connection |
 //! | `reported.rs` | reports of testers and of `ss` |
@@ -16,6 +17,7 @@
 pub(super) mod answer;
 mod crowd;
 mod detail;
+mod fix;
 mod json;
 mod order;
 mod reported;
@@ -115,6 +117,10 @@ pub(crate) struct Arguments {
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
+
+    /// Predict what the fix of each connection shown would bring: takes seconds to minutes
+    #[arg(long, conflicts_with = "summary")]
+    whatif: bool,
 
     /// Write no report.html
     #[arg(long, conflicts_with = "graph")]
@@ -293,6 +299,7 @@ impl Ask<'_> {
         text::Detail {
             shows_all: self.arguments.all,
             is_verbose: self.arguments.verbose,
+            tries_fix: self.arguments.whatif,
         }
     }
 
@@ -356,12 +363,14 @@ impl Ask<'_> {
         let capture = Capture::read(&source, &self.options())?;
         let name = capture.name();
         let chosen = self.outputs.named(capture.connections().len())?;
+        let tries_fix = self.arguments.whatif;
         let account = self.stored.first().map(|run| run.account(file));
         Ok(Taken {
             name,
             source,
             capture,
             chosen,
+            tries_fix,
             account,
         })
     }
@@ -394,6 +403,8 @@ struct Taken {
     capture: Capture,
     /// The indices of connections that were requested by number; empty if none was.
     chosen: Vec<usize>,
+    /// True if JSON has predictions for the fix.
+    tries_fix: bool,
     /// What the run measured, if it is the capture of a stored run.
     account: Option<String>,
 }

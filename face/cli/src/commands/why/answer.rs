@@ -298,6 +298,7 @@ mod tests {
             delivered: Bytes::new(1_070_000),
             throughput: Rate::from_bps(856_000),
             capacity: Capacity::default(),
+            bottleneck: None,
             min_rtt: Duration::from_millis(80),
             verdicts,
             next: None,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::answer::reset_by;
 use super::order::Order;
-use super::{Answer, Taken};
+use super::{Answer, Taken, fix};
 use crate::commands::flows::note_json;
 use crate::json::Each;
 
@@ -56,7 +56,11 @@ impl Serialize for Listed<'_> {
         let places = places.filter(|place| !joined.contains(&place.index));
         let connections = places.filter_map(|place| {
             let one = Answer::of(&[taken], &[], *place)?;
-            Some(Ok(connection(capture, &one)))
+            let mut value = connection(capture, &one);
+            if taken.tries_fix {
+                value["whatif"] = fix::json(&fix::tried(capture, &one));
+            }
+            Some(Ok(value))
         });
         let connections = Each::new(connections);
         let about = capture.about();
@@ -111,6 +115,7 @@ pub(super) fn diagnosed(diagnosis: &Diagnosis) -> Value {
         delivered,
         throughput,
         capacity,
+        bottleneck: _,
         min_rtt,
         verdicts,
         alternative,

@@ -10,17 +10,19 @@ use gigatcp_why::{DiagnosisSummary, PrimaryCause, View};
 
 use super::answer::{self, Which, captured};
 use super::order::{MIN_SHOWN_BYTES, Order, Place};
-use super::{Answer, Taken, crowd, detail, row};
+use super::{Answer, Taken, crowd, detail, fix, row};
 use crate::failure::Failure;
 use crate::output::{Stream, counted};
 
-/// How much is written.
+/// Amount of detail to write.
 #[derive(Clone, Copy)]
 pub(super) struct Detail {
     /// Every connection with data is answered.
     pub(super) shows_all: bool,
     /// All causes, all evidence, and a line for each connection that is only counted.
     pub(super) is_verbose: bool,
+    /// The fix is tried on a twin of the connection.
+    pub(super) tries_fix: bool,
 }
 
 /// Writes the answers for captures that are read as one: one, or two of which connections
@@ -42,6 +44,10 @@ pub(super) fn put(
         }
         let which = which(captures, &one, rank, order.len());
         out.write(&answer::lines(&which, &one.diagnosis, detail.is_verbose))?;
+        if detail.tries_fix {
+            let tried = fix::tried(&captures[one.capture].capture, &one);
+            out.write(&answer::labeled("What if", &fix::words(&tried)))?;
+        }
         if detail.is_verbose {
             out.write(&detail::lines(&one.diagnosis))?;
         }

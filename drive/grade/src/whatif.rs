@@ -1,0 +1,398 @@
+//! Grades the twin: a world is captured, a change is predicted, and the changed world runs.
+//!
+//! The change is a lever of the user, drawn by seed: with even seeds one that changes goodput,
+//! if a dozen draws find one. The transfer has a number of bytes, so that the changed world
+//! carries the same ones. Both goodputs are measured from packets at
+//! the sender's interface.
+
+use std::fmt;
+
+use gigatcp_analyze::{Options, Source};
+use gigatcp_twin::constants::needs_pacing;
+use gigatcp_twin::predict::{Certainty, PARALLEL};
+use gigatcp_twin::{Fit, Prediction, Transfer, Twin, world};
+
+use crate::kernels::corpus::{CaseDir, Place as KernelPlace};
+use crate::worlds::{Base, Draft, Draw, GradedWorld, Paths, Value, first_draw};
+
+/// A relative error up to this is correct.
+pub const TOLERANCE: f64 = 0.10;
+
+/// Share of what the path carries in the length of its world.
+const SHARE: f64 = 0.5;
+
+/// Levers of which one that matters is looked for.
+const MAX_LEVERS: usize = 12;
+
+/// Bounds of the same: a fit takes a hundred runs.
+const MIN_BYTES: f64 = 300e3;
+const MAX_BYTES: f64 = 6e6;
+
+/// One prediction next to the truth.
+#[derive(Clone, Debug)]
+pub struct Graded {
+    /// The world and the change.
+    pub name: String,
+    /// Goodput of the world as captured, in bits per second.
+    pub before_bps: f64,
+    /// Goodput of the changed world, in bits per second.
+    pub truth_bps: f64,
+    /// The prediction, or why there is none.
+    pub predicted: Result<Prediction, String>,
+    /// The best fit, in a line.
+    pub fit: String,
+}
+
+impl Graded {
+    /// Returns the prediction if it states that much.
+    fn stated(&self, certainty: Certainty) -> Option<&Prediction> {
+        let predicted = self.predicted.as_ref().ok()?;
+        (predicted.certainty == certainty).then_some(predicted)
+    }
+
+    /// Returns the relative error of a number.
+    #[must_use]
+    pub fn error(&self) -> Option<f64> {
+        let predicted = self.stated(Certainty::Number)?;
+        Some(predicted.goodput_bps / self.truth_bps - 1.0)
+    }
+
+    /// Returns whether the truth reaches a lower bound.
+    #[must_use]
+    pub fn is_reached(&self) -> Option<bool> {
+        let predicted = self.stated(Certainty::AtLeast)?;
+        Some(self.truth_bps >= predicted.interval_bps[0])
+    }
+
+    /// Returns whether the change changes goodput by more than the tolerance.
+    fn matters(&self) -> bool {
+        (self.truth_bps / self.before_bps.max(1.0) - 1.0).abs() > TOLERANCE
+    }
+
+    /// Returns whether the interval of a number has the truth in it.
+    #[must_use]
+    pub fn is_covered(&self) -> Option<bool> {
+        let [low, high] = self.stated(Certainty::Number)?.interval_bps;
+        Some((low..=high).contains(&self.truth_bps))
+    }
+}
+
+impl fmt::Display for Graded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mbps = |bps: f64| bps / 1e6;
+        write!(
+            f,
+            "{}: {:.2} to {:.2} Mbit/s; ",
+            self.name,
+            mbps(self.before_bps),
+            mbps(self.truth_bps)
+        )?;
+        match &self.predicted {
+            Ok(one) => {
+                let [low, high] = one.interval_bps;
+                write!(
+                    f,
+                    "{} {:.2} ({:.2} to {:.2}), {:+.1} %{}",
+                    one.certainty.name(),
+                    mbps(one.goodput_bps),
+                    mbps(low),
+                    mbps(high),
+                    (one.goodput_bps / self.truth_bps - 1.0) * 100.0,
+                    if (low..=high).contains(&self.truth_bps) {
+                        ""
+                    } else {
+                        ", OUTSIDE"
+                    },
+                )?;
+            }
+            Err(reason) => write!(f, "no prediction: {reason}")?,
+        }
+        write!(f, " [{}]", self.fit)
+    }
+}
+
+/// A change of both a world and its twin.
+struct Lever {
+    edit: Box<dyn Fn(&mut Draft)>,
+    changes: Vec<String>,
+}
+
+/// Returns the next lever of a draw: any that a user or an operator has.
+fn lever(draw: &mut Draw, base: &Base) -> Lever {
+    match draw.pick(&[
+        "receive", "send", "control", "control", "window", "flows", "queue", "mtu",
+    ]) {
+        "receive" => buffer(draw, base, "receive_buffer", "receiver.buffer"),
+        "send" => buffer(draw, base, "send_buffer", "sender.buffer"),
+        "control" => control(draw.pick(&["cubic", "reno", "bbr", "bbr3"])),
+        "window" => {
+            let window = draw.pick(&[3, 20, 50, 100]);
+            Lever {
+                edit: Box::new(move |draft| {
+                    draft.sender.set("initial_window", Value::Count(window));
+                }),
+                changes: vec![format!("sender.initial_window={window}")],
+            }
+        }
+        "flows" => flows(draw.pick(&[2, 4, 8])),
+        "queue" => {
+            let packets = base.bdp / f64::from(base.mtu) * draw.pick(&[0.1, 0.5, 1.0, 3.0]);
+            let packets = packets.max(5.0) as u64;
+            Lever {
+                edit: Box::new(move |draft| {
+                    draft.bottleneck().set("queue", Value::Packets(packets));
+                }),
+                changes: vec![format!("path.queue={packets} packets")],
+            }
+        }
+        _ => {
+            let mtu = if base.mtu > 1500 { 1500 } else { 9000 };
+            Lever {
+                edit: Box::new(move |draft| draft.both("mtu", Value::Count(mtu))),
+                changes: ["sender", "receiver"]
+                    .map(|host| format!("{host}.mtu={mtu}"))
+                    .into(),
+            }
+        }
+    }
+}
+
+fn buffer(draw: &mut Draw, base: &Base, key: &'static str, plan: &str) -> Lever {
+    let share = draw.pick(&[0.2, 0.5, 1.0, 2.0, 8.0]);
+    let bytes = (base.bdp * share).max(20e3) as u64;
+    Lever {
+        edit: Box::new(move |draft| {
+            draft.flow().set(key, Value::Bytes(bytes));
+        }),
+        changes: vec![format!("{plan}={bytes} B")],
+    }
+}
+
+fn control(name: &'static str) -> Lever {
+    Lever {
+        edit: Box::new(move |draft| {
+            draft
+                .flow()
+                .set("congestion_control", Value::Word(name.into()));
+            if needs_pacing(name) {
+                draft.sender.flag("pacing", true);
+            }
+        }),
+        changes: vec![format!("flow.congestion_control={name}")],
+    }
+}
+
+/// Parallel connections that share the bytes.
+fn flows(count: u64) -> Lever {
+    Lever {
+        edit: Box::new(move |draft| {
+            draft.flow().scale("bytes", 1.0 / count as f64);
+            draft.flow().set("count", Value::Count(count));
+        }),
+        changes: vec![format!("{PARALLEL}={count}")],
+    }
+}
+
+/// Draws a lever and returns it with the goodput that it brings.
+///
+/// For even seeds it is the first of several that changes goodput by more than the tolerance.
+fn drawn(transfer: &GradedWorld, seed: u64, before_bps: f64) -> Result<(Lever, f64), String> {
+    let mix = |sum: u64, byte: u8| sum.wrapping_mul(31).wrapping_add(byte.into());
+    let mut draw = Draw::new(transfer.cause.bytes().fold(seed, mix));
+    let tries = if seed.is_multiple_of(2) {
+        MAX_LEVERS
+    } else {
+        1
+    };
+    let mut last = None;
+    for _ in 0..tries {
+        let lever = lever(&mut draw, &transfer.base);
+        let changed = transfer.edited(|draft, _| (lever.edit)(draft));
+        let truth = goodput(&changed)?;
+        let matters = (truth / before_bps.max(1.0) - 1.0).abs() > TOLERANCE;
+        last = Some((lever, truth));
+        if matters {
+            break;
+        }
+    }
+    last.ok_or_else(|| "no lever".into())
+}
+
+/// Goodput of the graded flow and its parallels: flows of other hosts are not counted.
+fn goodput(world: &GradedWorld) -> Result<f64, String> {
+    let count = world.draft.flows[0].number("count").unwrap_or(1.0) as usize;
+    Ok(world::measure(world.config()?, count).map_or(0.0, |ran| ran.goodput_bps))
+}
+
+/// Captures the world of this cause and seed, predicts a change, and runs it.
+///
+/// # Errors
+/// If a world cannot be run.
+pub fn graded(cause: &str, seed: u64, paths: Paths) -> Result<Graded, String> {
+    let origin = first_draw(cause, seed, paths).ok_or("no world has this cause")?;
+    let bytes =
+        (origin.base.rate / 8.0 * origin.base.length * SHARE).clamp(MIN_BYTES, MAX_BYTES) as u64;
+    let transfer = origin.edited(|draft, _| {
+        if draft.flow().remove(&["duration"]) {
+            draft.flow().set("bytes", Value::Bytes(bytes));
+        }
+    });
+    let before_bps = goodput(&transfer)?;
+    let (lever, truth_bps) = drawn(&transfer, seed, before_bps)?;
+    let [capture, _, _] = transfer.captures()?;
+    let source = Source::bytes("capture", capture);
+    let mut about = String::new();
+    let predicted = Transfer::read(&source, &Options::default(), None).and_then(|transfer| {
+        let twin = Twin::fit(transfer, &[]).map_err(|no| {
+            about = no.best.as_deref().map(line).unwrap_or_default();
+            no.reason
+        })?;
+        about = format!("{} of {}", line(&twin.fits[0]), twin.fits.len());
+        twin.predict(&lever.changes)
+    });
+    Ok(Graded {
+        name: format!(
+            "{cause} {seed} {} [{:.2} Mbit/s, {:.1} ms, {}]",
+            lever.changes.join(" "),
+            origin.base.rate / 1e6,
+            origin.base.rtt * 1e3,
+            origin.about
+        ),
+        before_bps,
+        truth_bps,
+        predicted,
+        fit: about,
+    })
+}
+
+fn line(fit: &Fit) -> String {
+    let named = fit.constants.named().into_iter();
+    let named: Vec<String> = named.map(|(key, value)| format!("{key}={value}")).collect();
+    format!(
+        "{:.2}: {:?} {} {:?}",
+        fit.likeness.distance,
+        fit.constants.loss,
+        named.join(" "),
+        fit.likeness
+    )
+}
+
+/// Returns true if a fit repeats a kernel's transfer, with its path.
+///
+/// The control is taken from the label.
+#[must_use]
+pub fn kernel_fit(case: &CaseDir) -> (bool, String) {
+    let label = &case.label;
+    let name = format!("{}-{}", label.family, label.seed);
+    let mut captures = case.captures.iter();
+    let Some((_, path)) = captures.find(|(place, _)| *place == KernelPlace::Sender) else {
+        return (false, format!("{name}: no capture at the sender"));
+    };
+    let known = format!("flow.congestion_control={}", label.parameters.control);
+    let transfer = Transfer::read(&Source::file(path), &Options::default(), None);
+    let twin = transfer.and_then(|transfer| {
+        Twin::fit(transfer, &[known]).map_err(|no| {
+            let best = no.best.as_deref().map(line).unwrap_or_default();
+            format!("{} [{best}]", no.reason)
+        })
+    });
+    match twin {
+        Err(reason) => (false, format!("{name}: no fit: {reason}")),
+        Ok(twin) => {
+            let best = &twin.fits[0];
+            let rate = best.constants.rate_bps / label.parameters.rate_bps;
+            let rtt = best.constants.rtt * 1e3 / label.parameters.rtt_ms;
+            let fit = line(best);
+            (
+                true,
+                format!("{name}: rate x {rate:.2}, RTT x {rtt:.2} [{fit}]"),
+            )
+        }
+    }
+}
+
+/// Figures over many predictions.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct WhatifScore {
+    /// All worlds.
+    pub all: Count,
+    /// Worlds in which the change changes goodput by more than the tolerance.
+    pub matters: Count,
+}
+
+/// Worlds, and what was stated of them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Count {
+    /// Worlds.
+    pub worlds: u64,
+    /// Numbers stated.
+    pub numbers: u64,
+    /// Numbers within the tolerance.
+    pub correct: u64,
+    /// Numbers whose interval covers the truth.
+    pub covered: u64,
+    /// Lower bounds stated.
+    pub bounds: u64,
+    /// Lower bounds that the truth reaches.
+    pub reached: u64,
+    /// Worlds of which the fits contradict one another.
+    pub unsure: u64,
+}
+
+impl WhatifScore {
+    /// Counts one.
+    pub fn add(&mut self, one: &Graded) {
+        self.all.add(one);
+        if one.matters() {
+            self.matters.add(one);
+        }
+    }
+}
+
+impl Count {
+    fn add(&mut self, one: &Graded) {
+        self.worlds += 1;
+        if let Some(error) = one.error() {
+            self.numbers += 1;
+            self.correct += u64::from(error.abs() <= TOLERANCE);
+            self.covered += u64::from(one.is_covered() == Some(true));
+        }
+        if let Some(is_reached) = one.is_reached() {
+            self.bounds += 1;
+            self.reached += u64::from(is_reached);
+        }
+        self.unsure += u64::from(one.stated(Certainty::Unsure).is_some());
+    }
+}
+
+impl fmt::Display for WhatifScore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "whatif: {}", self.all)?;
+        writeln!(
+            f,
+            "where goodput changes by more than {:.0} %: {}",
+            TOLERANCE * 100.0,
+            self.matters
+        )
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |part: u64| 100.0 * part as f64 / self.numbers.max(1) as f64;
+        write!(
+            f,
+            "{} worlds, {} predicted: {:.0} % within {:.0} %, intervals cover {:.0} %; {} lower \
+             bounds, {} reached; {} unsure, {} without a fit",
+            self.worlds,
+            self.numbers,
+            percent(self.correct),
+            TOLERANCE * 100.0,
+            percent(self.covered),
+            self.bounds,
+            self.reached,
+            self.unsure,
+            self.worlds - self.numbers - self.bounds - self.unsure,
+        )
+    }
+}

@@ -1,0 +1,357 @@
+//! Candidates for a transfer: constants read off its measures, one set per hypothesis.
+//!
+//! A capture decides little by itself: the same losses may be those of a full queue or
+//! random. Each hypothesis becomes a candidate with the constants that the measures give
+//! it, and the search (`fit.rs`) keeps those whose run repeats the original.
+
+use std::sync::Arc;
+
+use crate::constants::{Buffer, Constants, LINUX, LossProcess, MODERN, Supply};
+use crate::measured::Loss;
+use crate::transfer::Transfer;
+
+/// Bytes that a frame adds to a packet (`link_overhead` of a plan).
+const FRAME: f64 = 38.0;
+
+/// Controls that are tried.
+pub const CONTROLS: [&str; 5] = ["cubic", "cubic-linux", "reno", "bbr", "bbr3"];
+
+/// Share of the largest added RTT from which a full queue explains a loss.
+const QUEUE_EXPLAINS: f64 = 0.7;
+
+/// Share of losses at a full queue below which all may be random.
+const MIXED: f64 = 0.25;
+
+/// Packets before the first of data, itself counted: SYN and ACK.
+const BEFORE_DATA: u64 = 3;
+
+/// Limits that keep a transfer far below the rate of its path.
+const WINDOWS: [&str; 3] = [
+    "receive-window-limited",
+    "no-window-scaling",
+    "send-buffer-limited",
+];
+
+/// Largest rate by the spacing of ACKs, as a multiple of the best delivered.
+///
+/// Beyond it the receiving host may hand ACKs over in batches, unless a window limits.
+const MOST_SHOWN: f64 = 4.0;
+
+/// The best rate exceeds that of the bottleneck by no more than this factor.
+const BURST: f64 = 1.3;
+
+/// Rates that differ by this factor are two hypotheses.
+const APART: f64 = 1.12;
+
+/// Causes of which a twin has a model.
+const MODELED: [&str; 15] = [
+    "path-saturated",
+    "local-queue",
+    "pacing-limited",
+    "receive-window-limited",
+    "no-window-scaling",
+    "slow-reader",
+    "receiver-cpu-limited",
+    "send-buffer-limited",
+    "application-limited",
+    "cwnd-growth-limited",
+    "sender-cpu-limited",
+    "random-loss",
+    "queue-overflow",
+    "delayed-ack-stall",
+    "mss-clamped",
+];
+
+/// Share of the time above which a cause without a model forbids a fit.
+const MOST_UNMODELED: f64 = 0.15;
+
+/// Share of the time from which a cause makes a hypothesis.
+const WORTH_TRYING: f64 = 0.05;
+
+/// Returns what of a transfer no twin has a model of; `None` if nothing.
+#[must_use]
+pub fn unmodeled(transfer: &Transfer) -> Option<String> {
+    let verdicts = &transfer.diagnosis.verdicts;
+    let mut others = verdicts
+        .iter()
+        .filter(|one| !MODELED.contains(&one.cause.id));
+    let worst = others.find(|one| one.share > MOST_UNMODELED)?;
+    Some(format!(
+        "limited by {} for {:.0} % of the time, of which the twin has no model",
+        worst.cause.name,
+        worst.share * 100.0
+    ))
+}
+
+/// Returns the candidates of a transfer, with the control still to be chosen.
+#[must_use]
+pub fn candidates(transfer: &Transfer) -> Vec<Constants> {
+    let mut all = Vec::new();
+    for line in lines(transfer) {
+        let base = base(transfer, line);
+        all.extend(ssthresh(transfer, &base));
+        for (queue, (loss, lost)) in losses(transfer, &base) {
+            for (supply, reader_bps) in supplies(transfer, &base) {
+                for (receive, send) in buffers(transfer) {
+                    all.push(Constants {
+                        queue,
+                        loss,
+                        lost: lost.clone(),
+                        supply,
+                        reader_bps,
+                        receive,
+                        send,
+                        ..base.clone()
+                    });
+                }
+            }
+        }
+    }
+    all
+}
+
+/// A transfer that left slow start before any loss.
+fn ssthresh(transfer: &Transfer, base: &Constants) -> Option<Constants> {
+    let segments = transfer.measured.flight_p50 / transfer.measured.full_segment.max(1) as f64;
+    let is_slow = share(transfer, &["cwnd-growth-limited"]) > WORTH_TRYING;
+    is_slow.then(|| Constants {
+        initial_ssthresh: Some((0.8 * segments).max(2.0) as u64),
+        ..base.clone()
+    })
+}
+
+/// The share of the time that was attributed to any of these causes.
+fn share(transfer: &Transfer, causes: &[&str]) -> f64 {
+    let verdicts = transfer.diagnosis.verdicts.iter();
+    let some = verdicts.filter(|one| causes.contains(&one.cause.id));
+    some.map(|one| one.share).sum()
+}
+
+/// Returns the constants that no hypothesis changes.
+fn base(transfer: &Transfer, line: f64) -> Constants {
+    let measured = &transfer.measured;
+    let payload = measured.full_segment.max(100);
+    let header = 40 + if transfer.timestamps { 12 } else { 0 };
+    let mtu = (payload + header).max(576);
+    let wire = mtu as f64 + FRAME;
+    let rate_bps = line * 8.0 * wire / payload as f64;
+    let service = wire * 8.0 / rate_bps;
+    let first = measured.first_flight.div_ceil(payload).clamp(1, 1000);
+    Constants {
+        rate_bps,
+        rtt: (measured.rtt.min - service).max(20e-6),
+        queue: 100,
+        loss: LossProcess::None,
+        lost: Arc::default(),
+        replays: true,
+        mtu,
+        timestamps: transfer.timestamps,
+        window_scaling: transfer.window_scaling,
+        sack: transfer.sack,
+        ack_every: ((measured.bytes_per_ack / payload as f64).round() as u64).clamp(1, 64),
+        initial_window: first,
+        initial_ssthresh: None,
+        control: "cubic",
+        profile: if measured.window_first < 66_000 && grows(transfer) {
+            LINUX
+        } else {
+            MODERN
+        },
+        pacing: measured.first_flight_time > 0.1 * measured.rtt.min,
+        receive: buffers(transfer)[0].0,
+        send: Buffer::Auto,
+        reader_bps: None,
+        supply: Supply::Everything,
+        bytes: measured.bytes,
+    }
+}
+
+/// The best that was delivered, in bytes per second: the bottleneck carries no less.
+fn best(transfer: &Transfer) -> f64 {
+    let measured = &transfer.measured;
+    measured.best_rate.max(measured.goodput_bps() / 8.0)
+}
+
+/// Payload per second of the bottleneck, in bytes, if packets show it.
+fn shown(transfer: &Transfer) -> Option<f64> {
+    let shown = transfer.diagnosis.bottleneck?.as_bps() as f64 / 8.0;
+    let best = best(transfer);
+    let is_window = share(transfer, &WINDOWS) > 0.5;
+    // An ACK of all that waited for a retransmission makes the best rate too high.
+    let shown = if best > BURST * shown { best } else { shown };
+    (is_window || shown < MOST_SHOWN * best).then_some(shown)
+}
+
+/// Rate of the bottleneck in bits per second, headers included, if packets show it.
+pub(crate) fn shown_bps(transfer: &Transfer) -> Option<f64> {
+    shown(transfer).map(|shown| base(transfer, shown).rate_bps)
+}
+
+/// Returns the rates that the bottleneck may have, in bytes of payload per second.
+///
+/// A full link or the spacing of packets shows one; otherwise there are several.
+fn lines(transfer: &Transfer) -> Vec<f64> {
+    let diagnosis = &transfer.diagnosis;
+    let best = best(transfer);
+    let capacity = diagnosis.capacity.rate().as_bps() as f64 / 8.0;
+    // Spacing is evidence of the bottleneck itself; the best rate bounds it from below.
+    let spacing = diagnosis.bottleneck.map(|rate| rate.as_bps() as f64 / 8.0);
+    let seen = match shown(transfer) {
+        Some(shown) => vec![shown],
+        None => [capacity, best, 2.0 * best]
+            .into_iter()
+            .chain(spacing)
+            .collect(),
+    };
+    let mut all: Vec<f64> = Vec::new();
+    for line in seen {
+        let is_new = all
+            .iter()
+            .all(|other| line > other * APART || line * APART < *other);
+        if BURST * line >= best && is_new {
+            all.push(line.max(1e3));
+        }
+    }
+    all
+}
+
+/// Queue limit in packets, and loss process with the packets it took.
+type Losses = (u64, (LossProcess, Arc<[u64]>));
+
+/// Queue limit and loss process of each hypothesis. Losses at a full queue
+/// are those before which the RTT was near its largest.
+fn losses(transfer: &Transfer, base: &Constants) -> Vec<Losses> {
+    let measured = &transfer.measured;
+    let service = (base.mtu as f64 + FRAME) * 8.0 / base.rate_bps;
+    let packets = |delay: f64| (delay / service).round().max(0.0) as u64;
+    let bdp = packets(base.rtt);
+    let seen = packets(measured.rtt.p95 - measured.rtt.min);
+    let ample = (2 * seen).max(bdp).max(100);
+    let lost = &measured.losses;
+    let none = || (LossProcess::None, Arc::default());
+    if lost.is_empty() {
+        return vec![(ample, none())];
+    }
+    let mut all = Vec::new();
+    let added = |loss: &Loss| (loss.rtt - measured.rtt.min).max(0.0);
+    let mut delays: Vec<f64> = lost.iter().map(added).collect();
+    delays.sort_by(f64::total_cmp);
+    let middle = crate::measured::quantile(&delays, 0.5);
+    let last = delays[delays.len() - 1];
+    let most = last.max(measured.rtt.p95 - measured.rtt.min);
+    let fills = |delay: f64| packets(most) > 4 && delay >= QUEUE_EXPLAINS * most;
+    let filled = delays.iter().filter(|delay| fills(**delay)).count() as f64 / lost.len() as f64;
+    let is_queue = share(transfer, &["queue-overflow", "path-saturated"]) > WORTH_TRYING;
+    if filled > MIXED || is_queue {
+        all.push((packets(middle).max(3) + 1, none()));
+    }
+    if filled < 1.0 - MIXED || all.is_empty() {
+        let random = process(lost, measured.segments, |_| true);
+        all.push((ample.max(packets(last)), random));
+    }
+    if filled > 0.0 && filled < 1.0 {
+        let some = process(lost, measured.segments, |loss| !fills(added(loss)));
+        all.push((packets(most) + 1, some));
+    }
+    all
+}
+
+/// The process of the losses that `is_meant` picks.
+fn process(
+    lost: &[Loss],
+    segments: u64,
+    is_meant: impl Fn(&Loss) -> bool,
+) -> (LossProcess, Arc<[u64]>) {
+    let mut numbers: Vec<u64> = lost
+        .iter()
+        .filter(|one| is_meant(one))
+        .map(|one| one.number)
+        .collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let packets: Arc<[u64]> = numbers.iter().map(|number| number + BEFORE_DATA).collect();
+    if numbers.is_empty() {
+        return (LossProcess::None, packets);
+    }
+    let share = numbers.len() as f64 / segments.max(1) as f64;
+    let gaps: Vec<f64> = numbers
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]) as f64)
+        .collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len().max(1) as f64;
+    let square = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>();
+    let deviation = (square / gaps.len().max(1) as f64).sqrt();
+    if gaps.len() >= 4 && deviation < 0.1 * mean {
+        let every = mean.round().max(2.0) as u64;
+        return (LossProcess::Periodic(every), packets);
+    }
+    let runs = 1 + gaps.iter().filter(|gap| **gap > 1.5).count();
+    let length = numbers.len() as f64 / runs as f64;
+    let process = if length > 1.8 {
+        LossProcess::Bursts(share.min(0.5), length)
+    } else {
+        LossProcess::Random(share.min(0.5))
+    };
+    (process, packets)
+}
+
+/// Limits of the application or its host, and the rate at which the receiver reads.
+fn supplies(transfer: &Transfer, base: &Constants) -> Vec<(Supply, Option<f64>)> {
+    let measured = &transfer.measured;
+    let goodput = measured.goodput_bps();
+    let sending = measured.bytes as f64 / (measured.elapsed - measured.began).max(1e-6);
+    let wire = base.mtu as f64 / measured.full_segment.max(1) as f64;
+    let mut all = vec![(Supply::Everything, None)];
+    if share(transfer, &["application-limited"]) > WORTH_TRYING {
+        let pieces = measured.pieces;
+        if pieces.count >= 5 && pieces.every > 0.0 {
+            let every = pieces.bytes / sending;
+            all.push((Supply::Pieces(pieces.bytes, every), None));
+        }
+        all.push((Supply::Pieces(sending * 0.01, 0.01), None));
+    }
+    if share(transfer, &["pacing-limited"]) > WORTH_TRYING {
+        all.push((Supply::Paced(sending * 8.0 * wire), None));
+    }
+    if share(transfer, &["sender-cpu-limited"]) > WORTH_TRYING {
+        let each = measured.full_segment as f64 / sending;
+        all.push((Supply::Cpu(each), None));
+    }
+    if share(transfer, &["local-queue", "path-saturated"]) > WORTH_TRYING {
+        let frame = (base.mtu as f64 + FRAME) / measured.full_segment.max(1) as f64;
+        all.push((Supply::Link(sending * 8.0 * frame), None));
+    }
+    if share(transfer, &["slow-reader", "receiver-cpu-limited"]) > WORTH_TRYING {
+        all.push((Supply::Everything, Some(goodput)));
+    }
+    all
+}
+
+/// Returns receive and send buffers worth trying.
+///
+/// A window that grows and is full may grow with the path, or have been requested.
+fn buffers(transfer: &Transfer) -> Vec<(Buffer, Buffer)> {
+    let measured = &transfer.measured;
+    let is_known = transfer.knows_windows && measured.window_max > 0;
+    let is_full = measured.window_full > WORTH_TRYING;
+    let fixed = Buffer::Bytes(measured.window_max);
+    let receives = match (is_known, grows(transfer), is_full) {
+        (false, ..) | (true, true, false) => vec![Buffer::Auto],
+        (true, true, true) => vec![fixed, Buffer::Auto],
+        (true, false, _) => vec![fixed],
+    };
+    let mut sends = vec![Buffer::Auto];
+    if share(transfer, &["send-buffer-limited"]) > WORTH_TRYING
+        && measured.flight_p95 < 0.95 * measured.window_max as f64
+    {
+        sends.push(Buffer::Bytes(measured.flight_p95 as u64));
+    }
+    let both = |receive| sends.iter().map(move |send| (receive, *send));
+    receives.into_iter().flat_map(both).collect()
+}
+
+/// True if the advertised window grew while data was sent.
+fn grows(transfer: &Transfer) -> bool {
+    let measured = &transfer.measured;
+    measured.window_max > measured.window_first + measured.window_first / 4
+}

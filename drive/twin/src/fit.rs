@@ -1,0 +1,364 @@
+//! Fits a twin: runs each candidate, refines the likeliest, keeps those that repeat the
+//! original.
+//!
+//! The search is greedy and its runs are simulations of the whole transfer, a hundred or
+//! so. Several fits may remain: what the capture does not decide (a control before any
+//! loss, a queue that was never full) differs between them, and so do their predictions.
+
+use gigatcp_tcp::congestion;
+use rayon::prelude::*;
+
+use crate::candidates::{CONTROLS, candidates, shown_bps, unmodeled};
+use crate::constants::{Buffer, Constants, LINUX, LossProcess, MODERN, Supply};
+use crate::likeness::Likeness;
+use crate::measured::Measured;
+use crate::transfer::Transfer;
+use crate::world;
+
+/// A queue of fewer packets overflows by bursts that depend on hosts.
+pub(crate) const SMALL_QUEUE: u64 = 8;
+
+/// A rate that packets show is correct to this factor.
+const SHOWN_RATE: f64 = 1.15;
+
+/// Candidates that are tried under every control.
+const LIKELY: usize = 10;
+
+/// Candidates that are refined.
+const REFINED: usize = 6;
+
+/// Fits around which is probed what the capture may leave open.
+const PROBED: usize = 3;
+
+/// Fits that are kept.
+const KEPT: usize = 12;
+
+/// Largest additional distance of a kept fit from the original.
+const SLACK: f64 = 0.3;
+
+/// Steps of a refinement, as factors: switches, then constants from coarse to fine.
+const STEPS: [f64; 4] = [1.0, 1.4, 1.15, 1.05];
+
+/// Rounds of one step at most, as long as each improves the fit.
+const ROUNDS: usize = 2;
+
+/// Fits whose rates or queues differ by less than these factors are one.
+const SAME_RATE: f64 = 1.05;
+const SAME_QUEUE: f64 = 1.15;
+
+/// One set of constants, and how well it repeats the original.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    /// The constants.
+    pub constants: Constants,
+    /// The plan they make, with what the user knows.
+    pub known: Vec<String>,
+    /// Likeness of its run to the original.
+    pub likeness: Likeness,
+}
+
+/// A twin: the fits that repeat a transfer, the best one first.
+#[derive(Clone, Debug)]
+pub struct Twin {
+    /// The transfer.
+    pub transfer: Transfer,
+    /// The fits.
+    pub fits: Vec<Fit>,
+    /// Simulations that it took.
+    pub runs: usize,
+}
+
+/// A refusal: the reason for which a transfer has no twin.
+#[derive(Clone, Debug)]
+pub struct NoFit {
+    /// The reason, in a sentence.
+    pub reason: String,
+    /// The best attempt, if any was made.
+    pub best: Option<Box<Fit>>,
+}
+
+impl Twin {
+    /// Fits a transfer. `known` are keys `KEY=VALUE` of the plan that the user knows.
+    ///
+    /// # Errors
+    /// The reason for which there is no fit.
+    pub fn fit(transfer: Transfer, known: &[String]) -> Result<Self, NoFit> {
+        if let Some(reason) = unmodeled(&transfer) {
+            return Err(NoFit { reason, best: None });
+        }
+        let mut search = Search {
+            original: &transfer.measured,
+            known,
+            shown_bps: shown_bps(&transfer),
+            runs: 0,
+        };
+        let fits = search
+            .fits(&transfer)
+            .map_err(|reason| NoFit { reason, best: None })?;
+        let runs = search.runs;
+        let overflows =
+            !transfer.measured.losses.is_empty() && fits[0].constants.loss == LossProcess::None;
+        let reason = if overflows && search.shown_bps.is_none() {
+            Some("a queue overflowed, and packets do not show the rate behind it".into())
+        } else if overflows && fits[0].constants.queue < SMALL_QUEUE {
+            Some("a queue of a few packets overflowed: bursts of the hosts decide there".into())
+        } else {
+            let objection = fits[0].likeness.objection(&transfer.measured);
+            objection.map(|one| format!("the refitted run does not repeat the original: {one}"))
+        };
+        if let Some(reason) = reason {
+            let best = Some(Box::new(fits[0].clone()));
+            return Err(NoFit { reason, best });
+        }
+        Ok(Self {
+            transfer,
+            fits,
+            runs,
+        })
+    }
+}
+
+struct Search<'a> {
+    original: &'a Measured,
+    known: &'a [String],
+    /// Rate of the bottleneck, if packets show it.
+    shown_bps: Option<f64>,
+    runs: usize,
+}
+
+impl Search<'_> {
+    /// Returns the kept fits, the best one first; at least one.
+    fn fits(&mut self, transfer: &Transfer) -> Result<Vec<Fit>, String> {
+        let candidates = candidates(transfer);
+        let given = self
+            .known
+            .iter()
+            .find_map(|one| one.strip_prefix("flow.congestion_control="));
+        let given = given.and_then(|name| congestion::find(name.trim_matches('"')));
+        let controls = given.map_or_else(|| CONTROLS.to_vec(), |entry| vec![entry.name]);
+        let with = |one: &Constants, control| Constants {
+            control,
+            ..one.clone()
+        };
+        let first = candidates
+            .iter()
+            .map(|one| with(one, controls[0]))
+            .collect();
+        let mut tried = self.try_all(first)?;
+        sort(&mut tried);
+        let likely = tried.iter().take(LIKELY);
+        let others = likely.flat_map(|fit| {
+            controls[1..]
+                .iter()
+                .map(|control| with(&fit.constants, control))
+        });
+        let others: Vec<Constants> = others.collect();
+        if !others.is_empty() {
+            tried.extend(self.try_all(others)?);
+        }
+        sort(&mut tried);
+        let mut refined = Vec::new();
+        for one in distinct(&tried, REFINED) {
+            refined.extend(self.refine(one)?);
+        }
+        tried.extend(refined);
+        sort(&mut tried);
+        let shows_rate = self.shown_bps.is_some();
+        let open: Vec<Constants> = distinct(&tried, PROBED)
+            .iter()
+            .flat_map(|fit| undecided(&fit.constants, shows_rate))
+            .collect();
+        tried.extend(self.try_all(open)?);
+        sort(&mut tried);
+        let most = tried[0].likeness.distance + SLACK;
+        tried.retain(|one| one.likeness.distance <= most);
+        let mut kept = distinct(&tried, KEPT);
+        // However many fits are nearer: the ends of what the capture leaves open.
+        for value in [
+            |one: &Fit| one.constants.rate_bps,
+            |one: &Fit| one.constants.queue as f64,
+        ] {
+            let by = |a: &&Fit, b: &&Fit| value(a).total_cmp(&value(b));
+            kept.extend(tried.iter().min_by(by).cloned());
+            kept.extend(tried.iter().max_by(by).cloned());
+        }
+        Ok(distinct(&kept, kept.len()))
+    }
+
+    /// Runs all these; those that cannot be run are left out, unless none can.
+    fn try_all(&mut self, all: Vec<Constants>) -> Result<Vec<Fit>, String> {
+        self.runs += all.len();
+        let (original, known) = (self.original, self.known);
+        let tried: Vec<Result<Fit, String>> = all
+            .into_par_iter()
+            .map(|one| attempt(original, known, one))
+            .collect();
+        let failed = tried.iter().find_map(|one| one.as_ref().err().cloned());
+        let fits: Vec<Fit> = tried.into_iter().flatten().collect();
+        if fits.is_empty() {
+            return Err(failed.unwrap_or_else(|| "nothing to try".into()));
+        }
+        Ok(fits)
+    }
+
+    /// True if the rate is that which packets show.
+    fn allows(&self, one: &Constants) -> bool {
+        let Some(shown) = self.shown_bps else {
+            return true;
+        };
+        (shown / SHOWN_RATE..=shown * SHOWN_RATE).contains(&one.rate_bps)
+    }
+
+    /// Improves a fit step by step; returns every better one on the way.
+    fn refine(&mut self, begin: Fit) -> Result<Vec<Fit>, String> {
+        let mut all = Vec::new();
+        let mut now = begin;
+        for step in STEPS {
+            for _ in 0..ROUNDS {
+                let mut tries = neighbors(&now.constants, step);
+                tries.extend(corrected(&now, self.original));
+                tries.retain(|one| *one != now.constants && self.allows(one));
+                let mut tried = self.try_all(tries)?;
+                sort(&mut tried);
+                let is_better = tried[0].likeness.distance < now.likeness.distance;
+                if is_better {
+                    now = tried[0].clone();
+                }
+                all.extend(tried);
+                if !is_better {
+                    break;
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Runs constants and compares with the original.
+fn attempt(original: &Measured, known: &[String], constants: Constants) -> Result<Fit, String> {
+    let plan = constants.to_toml();
+    let ran = world::run(&plan, known, 1)?;
+    Ok(Fit {
+        likeness: Likeness::of(original, &ran.first),
+        known: known.to_vec(),
+        constants,
+    })
+}
+
+fn sort(fits: &mut [Fit]) {
+    fits.sort_by(|a, b| a.likeness.distance.total_cmp(&b.likeness.distance));
+}
+
+/// The first `count` of sorted fits that differ from those before.
+fn distinct(fits: &[Fit], count: usize) -> Vec<Fit> {
+    let mut kept: Vec<Fit> = Vec::new();
+    for one in fits {
+        let is_new = kept
+            .iter()
+            .all(|other| !is_alike(&one.constants, &other.constants));
+        if is_new && kept.len() < count {
+            kept.push(one.clone());
+        }
+    }
+    kept
+}
+
+/// True if two fits differ in no hypothesis, and hardly in rate and queue.
+fn is_alike(a: &Constants, b: &Constants) -> bool {
+    let kind = std::mem::discriminant::<LossProcess>;
+    let is_near = |a: f64, b: f64, factor: f64| a < b * factor && b < a * factor;
+    let supply = std::mem::discriminant::<Supply>;
+    a.control == b.control
+        && supply(&a.supply) == supply(&b.supply)
+        && a.reader_bps.is_some() == b.reader_bps.is_some()
+        && a.initial_ssthresh.is_some() == b.initial_ssthresh.is_some()
+        && kind(&a.loss) == kind(&b.loss)
+        && a.send == b.send
+        && a.pacing == b.pacing
+        && is_near(a.rate_bps, b.rate_bps, SAME_RATE)
+        && is_near(a.queue as f64, b.queue as f64, SAME_QUEUE)
+}
+
+/// The constants with what can be corrected from one run alone; `None` if nothing can.
+fn corrected(fit: &Fit, original: &Measured) -> Option<Constants> {
+    let mut next = fit.constants.clone();
+    let flight = 1.0 / fit.likeness.flight[1].max(0.1);
+    let is_near = |bytes: u64| (bytes as f64) < 1.3 * original.flight_p95;
+    if let Buffer::Bytes(bytes) = next.receive
+        && is_near(bytes)
+    {
+        next.receive = Buffer::Bytes((bytes as f64 * flight.clamp(0.8, 1.25)) as u64);
+    }
+    if let Buffer::Bytes(bytes) = next.send {
+        next.send = Buffer::Bytes((bytes as f64 * flight) as u64);
+    }
+    let slower = 1.0 / fit.likeness.goodput.max(0.1);
+    next.reader_bps = next.reader_bps.map(|bps| bps * slower);
+    next.supply = match next.supply {
+        Supply::Everything => Supply::Everything,
+        Supply::Pieces(bytes, every) => Supply::Pieces(bytes, every / slower),
+        Supply::Paced(bps) => Supply::Paced(bps * slower),
+        Supply::Cpu(each) => Supply::Cpu(each / slower),
+        Supply::Link(bps) => Supply::Link(bps * slower),
+    };
+    (next != fit.constants).then_some(next)
+}
+
+/// Constants that a transfer may not decide: a rate and a queue that never filled. Those
+/// whose runs repeat the original as well are kept, and widen the interval.
+fn undecided(now: &Constants, shows_rate: bool) -> Vec<Constants> {
+    let mut all = Vec::new();
+    let rates: &[f64] = if shows_rate {
+        &[]
+    } else {
+        &[0.3, 0.5, 0.8, 1.25, 1.6, 2.5, 6.0]
+    };
+    for factor in rates {
+        all.push(Constants {
+            rate_bps: now.rate_bps * factor,
+            queue: ((now.queue as f64 * factor) as u64).max(3),
+            ..now.clone()
+        });
+    }
+    for factor in [0.1, 0.3, 2.0, 4.0] {
+        let queue = ((now.queue as f64 * factor) as u64).max(3);
+        all.push(Constants {
+            queue,
+            ..now.clone()
+        });
+    }
+    all
+}
+
+/// Constants that differ in one of them, by a factor; switches at factor one.
+fn neighbors(now: &Constants, factor: f64) -> Vec<Constants> {
+    let mut all = Vec::new();
+    let mut put = |edit: &dyn Fn(&mut Constants)| {
+        let mut next = now.clone();
+        edit(&mut next);
+        all.push(next);
+    };
+    if factor == 1.0 {
+        put(&|one| one.pacing = !one.pacing);
+        put(&|one| one.profile = if one.profile == LINUX { MODERN } else { LINUX });
+        put(&|one| one.ack_every = (one.ack_every * 2).min(64));
+        put(&|one| one.ack_every = (one.ack_every / 2).max(1));
+        return all;
+    }
+    for factor in [factor, 1.0 / factor] {
+        let small = 1.0 + (factor - 1.0) / 4.0;
+        put(&|one| one.queue = ((one.queue as f64 * factor).round() as u64).max(2));
+        put(&|one| one.rate_bps *= small);
+        put(&|one| one.rtt *= small);
+        if now.initial_ssthresh.is_some() {
+            put(&|one| {
+                let scaled = |segments: u64| ((segments as f64 * factor).round() as u64).max(2);
+                one.initial_ssthresh = one.initial_ssthresh.map(scaled);
+            });
+        }
+        if let Buffer::Bytes(bytes) = now.receive {
+            put(&|one| one.receive = Buffer::Bytes((bytes as f64 * small) as u64));
+        }
+    }
+    all
+}

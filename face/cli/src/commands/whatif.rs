@@ -1,0 +1,265 @@
+//! `gigatcp whatif`: what other settings would have brought a captured transfer.
+//!
+//! The fit and the runs are `gigatcp-twin`; here answers are printed.
+
+use std::path::PathBuf;
+
+use gigatcp_analyze::{Options, Source};
+use gigatcp_report::escape::terminal;
+use gigatcp_report::prose::wrap;
+use gigatcp_twin::{Certainty, Fit, NoFit, Prediction, Transfer, Twin};
+use gigatcp_units::Rate;
+use gigatcp_units::grammar::human_rate;
+use serde_json::{Value, json};
+
+use super::Outcome;
+use super::why::answer::labeled;
+use crate::failure::Failure;
+use crate::output;
+
+/// The schema of `--json`.
+const SCHEMA: &str = "gigatcp.whatif/1";
+
+/// Levers that `--best` shows.
+const MAX_SHOWN: usize = 12;
+
+/// Exit status of a transfer that cannot be fitted.
+const NO_FIT: u8 = 1;
+
+/// Command-line arguments of `whatif`.
+#[derive(clap::Args, Debug)]
+#[command(
+    about = "Predict what other settings would have brought a captured transfer",
+    long_about = "\
+Predict what other settings would have brought a captured transfer. A path and two hosts are \
+fitted to the capture, which must be taken near the sender: base RTT, bottleneck rate, queue, \
+losses, windows, ACKs, application and congestion control. The refitted run must repeat the \
+original; otherwise there is no prediction, and the reason is given. Then the changes are run \
+over every fit that remains, with the same losses with and without them.
+
+The interval covers what the capture leaves open. A setting that the path has never met is \
+predicted from the model alone: other traffic, and links that larger packets do not fit, are not \
+in it. docs/guide/whatif.md has how often predictions are right.",
+    after_help = "\
+Examples:
+  gigatcp whatif transfer.pcap --set receiver.buffer='64 MB'
+                                       would a larger receive buffer help?
+  gigatcp whatif transfer.pcap --set flow.congestion_control=bbr3 --set sender.initial_window=32
+                                       both together, then each alone
+  gigatcp whatif transfer.pcap --best  which setting brings most
+  gigatcp whatif transfer.pcap --known flow.congestion_control=cubic --best
+                                       the sender is known to use CUBIC
+  gigatcp whatif transfer.pcap --plan > twin.toml
+                                       the fitted plan, for `gigatcp run`"
+)]
+pub(crate) struct Arguments {
+    /// The capture; - is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// A change to predict, a key of a plan: see `gigatcp list keys`. May be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+
+    /// Try the levers of a user and rank them: buffers, control, initial window, MTU, flows
+    #[arg(long)]
+    best: bool,
+
+    /// A known setting of the original, in place of a fit. May be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    known: Vec<String>,
+
+    /// Number of the connection, as `flows` lists it [default: the one with most data]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    connection: Option<u32>,
+
+    /// Print the fitted plan and predict nothing
+    #[arg(long, conflicts_with_all = ["set", "best", "json"])]
+    plan: bool,
+
+    /// Print everything as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Fits, predicts and prints.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let source = Source::named(&arguments.file);
+    let name = terminal(&arguments.file.display().to_string());
+    let index = arguments.connection.map(|number| number as usize - 1);
+    let transfer = Transfer::read(&source, &Options::default(), index);
+    let transfer = transfer.map_err(|reason| refused(&name, &reason, None))?;
+    let twin = Twin::fit(transfer, &arguments.known);
+    let twin = twin.map_err(|no| {
+        let NoFit { reason, best } = no;
+        refused(&name, &reason, best.as_deref())
+    })?;
+    if arguments.plan {
+        output::print(&twin.fits[0].constants.to_toml())?;
+        return Ok(Outcome::Done);
+    }
+    let predictions = predictions(arguments, &twin)?;
+    if arguments.json {
+        output::print_json(&document(&twin, &predictions))?;
+    } else {
+        output::print(&text(&twin, &predictions))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Requested predictions: all changes together, each alone, and the levers.
+fn predictions(arguments: &Arguments, twin: &Twin) -> Result<Vec<Prediction>, Failure> {
+    let mut wanted: Vec<Vec<String>> = Vec::new();
+    if !arguments.set.is_empty() {
+        wanted.push(arguments.set.clone());
+    }
+    if arguments.set.len() > 1 {
+        wanted.extend(arguments.set.iter().map(|one| vec![one.clone()]));
+    }
+    let wanted = wanted.iter().map(|changes| twin.predict(changes));
+    let mut all: Vec<Prediction> = wanted.collect::<Result<_, _>>().map_err(unpredicted)?;
+    if arguments.best {
+        all.extend(twin.best().map_err(unpredicted)?);
+    }
+    Ok(all)
+}
+
+fn unpredicted(reason: String) -> Failure {
+    Failure::new(reason).effect("nothing was predicted")
+}
+
+fn refused(name: &str, reason: &str, best: Option<&Fit>) -> Failure {
+    let failure = Failure::new(format!("{name}: no fit, no prediction: {reason}"))
+        .effect("nothing was predicted")
+        .status(NO_FIT);
+    match best {
+        Some(fit) => failure.hint(format!(
+            "state a known setting of the original, as in --known flow.congestion_control={}",
+            fit.constants.control
+        )),
+        None => failure.hint("`gigatcp why` says what limited it"),
+    }
+}
+
+fn rate(bps: f64) -> String {
+    human_rate(Rate::from_bps(bps.max(0.0) as u64))
+}
+
+/// Returns the statement of a prediction.
+pub(super) fn stated(one: &Prediction) -> String {
+    let [low, high] = one.interval_bps.map(rate);
+    match one.certainty {
+        Certainty::Number => format!("{} ({low} to {high})", rate(one.goodput_bps)),
+        Certainty::AtLeast => {
+            format!("at least {low}; the capture does not show how much more, up to {high}")
+        }
+        Certainty::Unsure => format!("unsure, {low} to {high}: the capture does not decide"),
+    }
+}
+
+/// The answer: the first prediction, the others in lines, the fit.
+fn text(twin: &Twin, predictions: &[Prediction]) -> String {
+    let original = rate(twin.transfer.measured.goodput_bps());
+    let mut text = match predictions.first() {
+        Some(first) => wrap(
+            &format!(
+                "Now {original}. With {}: {}.",
+                first.changes.join(" and "),
+                stated(first)
+            ),
+            0,
+        ),
+        None => format!("Now {original}. Nothing to predict: add --set or --best.\n"),
+    };
+    for one in predictions.iter().skip(1).take(MAX_SHOWN) {
+        let gain = match one.certainty {
+            Certainty::Number => format!("x {:.2}", one.gain),
+            Certainty::AtLeast => format!("x {:.2} +", one.gain_stated()),
+            Certainty::Unsure => "?".into(),
+        };
+        let line = format!("{}: {}", one.changes.join(" and "), stated(one));
+        text.push_str(&labeled(&gain, &line));
+    }
+    text.push_str(&labeled("Fit", &fit_line(twin)));
+    let named = twin.fits[0].constants.named();
+    let named: Vec<String> = named
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let constants = format!("{} constants: {}", named.len(), named.join(", "));
+    text.push_str(&labeled("Constants", &constants));
+    text.push_str(&labeled("Details", &twin.transfer.ends));
+    text
+}
+
+/// Returns the likeness of the best fit, and the controls of the others.
+fn fit_line(twin: &Twin) -> String {
+    let best = &twin.fits[0];
+    let like = &best.likeness;
+    let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
+    let controls: Vec<&str> = twin.fits.iter().map(|fit| fit.constants.control).collect();
+    let mut distinct = controls.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    format!(
+        "refitted run: goodput {}, {:.0} retransmissions for {}, RTT p50 {}, p95 {}; {} kept after {} runs, with {}",
+        percent(like.goodput),
+        like.retransmitted,
+        twin.transfer.measured.retransmitted,
+        percent(like.rtt[1]),
+        percent(like.rtt[3]),
+        output::counted(twin.fits.len() as u64, "fit"),
+        twin.runs,
+        distinct.join(", "),
+    )
+}
+
+/// Everything, for programs.
+fn document(twin: &Twin, predictions: &[Prediction]) -> Value {
+    let predictions: Vec<Value> = predictions
+        .iter()
+        .map(|one| {
+            json!({
+                "certainty": one.certainty.name(),
+                "changes": one.changes,
+                "gain": one.gain,
+                "goodput_bps": one.goodput_bps,
+                "interval_bps": one.interval_bps,
+                "runs": one.runs,
+            })
+        })
+        .collect();
+    let measured = &twin.transfer.measured;
+    json!({
+        "connection": twin.transfer.ends,
+        "fits": twin.fits.iter().map(fit_json).collect::<Vec<Value>>(),
+        "original": {
+            "bytes": measured.bytes,
+            "goodput_bps": measured.goodput_bps(),
+            "retransmitted_segments": measured.retransmitted,
+            "rtt_p50_s": measured.rtt.p50,
+            "rtt_p95_s": measured.rtt.p95,
+        },
+        "predictions": predictions,
+        "runs": twin.runs,
+        "schema": SCHEMA,
+    })
+}
+
+fn fit_json(fit: &Fit) -> Value {
+    let named = fit.constants.named().into_iter();
+    let constants: serde_json::Map<String, Value> = named
+        .map(|(key, value)| (key.to_owned(), json!(value)))
+        .collect();
+    let like = &fit.likeness;
+    json!({
+        "constants": constants,
+        "delivery_difference": like.delivery,
+        "distance": like.distance,
+        "flight_ratios": like.flight,
+        "goodput_ratio": like.goodput,
+        "known": fit.known,
+        "retransmitted_segments": like.retransmitted,
+        "rtt_ratios": like.rtt,
+    })
+}
