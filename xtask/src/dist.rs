@@ -210,7 +210,7 @@ fn pack(packages: &Path) -> Result<(), Failed> {
 /// The version of cargo-generate-rpm.
 const GENERATE_RPM: &str = "0.21.1";
 
-/// The package of Fedora and its relatives; what it holds is in the manifest of the program.
+/// The package of Fedora and its relatives. The manifest of the program lists its content.
 fn pack_rpm(packages: &Path) -> Result<(), Failed> {
     let tool = tools::cargo_tool("cargo-generate-rpm", GENERATE_RPM)?;
     let mut build = Command::new(tool);

@@ -15,7 +15,7 @@ use crate::statistics::Summary;
 /// Factors of a surface at most: 28 coefficients.
 const MAX_FACTORS: usize = 6;
 
-/// Ratio of the extremes of a factor or of the means from which on logarithms are used.
+/// Least ratio of extremes at which logarithms are used, of factors and of means.
 const LOG_RATIO: f64 = 15.0;
 
 /// A factor with numbers for levels.

@@ -111,7 +111,7 @@ pub fn mtu(control: &OwnedFd, name: &str) -> io::Result<u32> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu }.cast_unsigned())
 }
 
-/// The address of an Ethernet interface; all zero for loopback, which has frames of this kind.
+/// The address of an Ethernet interface. It is all zero for loopback, which has frames of this kind.
 ///
 /// # Errors
 /// What the kernel says; that it is an interface of another kind.

@@ -33,7 +33,7 @@ pub use wire::Wire;
 /// The most packets of one call of [`Device::send`].
 pub const MAX_BATCH: usize = gigatcp_linux::batch::MOST;
 
-/// Most parts of a packet in a batch, its headers included; one alone may have more.
+/// Most parts of a packet in a batch, its headers included. One alone may have more.
 pub(crate) const MAX_PARTS: usize = 3;
 
 /// A network device for [`Stack::start`](crate::Stack::start).

@@ -217,8 +217,9 @@ impl Link {
         Ok(sent != Sent::Full)
     }
 
-    /// Cuts `count` pieces off the front of `segment` and sends them together; returns what
-    /// remains of it, if anything does.
+    /// Cuts `count` pieces off the front of `segment` and sends them together.
+    ///
+    /// Returns the rest, if any.
     fn write_pieces(
         &mut self,
         endpoints: Endpoints,

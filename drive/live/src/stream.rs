@@ -416,7 +416,7 @@ impl Listener {
         accepted(self.acceptor.call()?.wait(Some(longest))?)
     }
 
-    /// Returns one connection after the other; the last item is the error that ends the stack.
+    /// Returns one connection after the other. The last item is the error that ends the stack.
     pub fn incoming(&self) -> impl Iterator<Item = io::Result<Stream>> + '_ {
         let mut is_over = false;
         std::iter::from_fn(move || {

@@ -403,7 +403,7 @@ fn whole(line: &[u8]) -> Option<(Address, u8)> {
     Some((address, detail))
 }
 
-/// Reads the line at a place of a file, which several threads may read, without its end.
+/// Reads the line at a place of a file, without its end. Several threads may read the file.
 fn line_at(file: &File, offset: u64) -> io::Result<Vec<u8>> {
     let (mut line, mut length) = (vec![0; 1024], 0);
     loop {

@@ -84,7 +84,7 @@ fn columns(rows: &[Row<'_>]) -> Vec<(usize, bool)> {
 /// Least share, in thousandths, whose cause is named on the strip.
 const NAMED: u32 = 350;
 
-/// The shares of the time as a strip of the causes' colors, which the script gives them.
+/// Shares of the time as a strip. The script gives it the causes' colors.
 fn limits_cell(row: &Row<'_>) -> String {
     let shares = shares_of_row(row);
     let texts = shares

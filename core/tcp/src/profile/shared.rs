@@ -5,7 +5,7 @@ use core::ops::{Deref, DerefMut};
 
 use super::Profile;
 
-/// A profile that its holders share, and that is copied when one of them changes it.
+/// A profile shared by its holders, copied when one changes it.
 ///
 /// A connection needs some of its settings at every segment and all of them never: a
 /// million connections of one configuration have one profile between them.

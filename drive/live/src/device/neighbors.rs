@@ -45,7 +45,7 @@ const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 const FRESH: Duration = Duration::from_secs(30);
 /// The shortest time between two questions about a neighbor that does not answer.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Neighbors that are known at most: each costs memory, and any station can claim to be many.
+/// Most neighbors known. Each costs memory, and any station can claim to be many.
 const MOST: usize = 1024;
 
 /// The station of an address.
@@ -310,7 +310,7 @@ fn address_at(octets: &[u8], at: usize) -> Ipv6Addr {
     address.into()
 }
 
-/// The station in an option of this kind; `None`: there is none, or options are broken.
+/// The station in an option of this kind. `None`: there is none, or options are broken.
 fn option(message: &[u8], wanted: u8) -> Option<Mac> {
     let mut options = message.get(24..)?;
     while let [kind, len, ..] = *options {

@@ -402,15 +402,28 @@ impl Socket {
                 break;
             }
             limit = Limit::SendBuffer;
-            let space = self.connection.as_ref().map_or(0, |c| c.send_space());
-            let len = wanted.min(space).min(u64::from(u32::MAX));
-            if len == 0 || self.write(now, program, len) < wanted {
+            // Memory by packets has room for one at a time: the call goes on with the next.
+            let len = wanted.min(self.send_space()).min(u64::from(u32::MAX));
+            let accepted = if len == 0 {
+                0
+            } else {
+                self.write(now, program, len)
+            };
+            if accepted == 0 || accepted < wanted && self.send_space() == 0 {
                 break;
             }
         }
         if let Some(connection) = &mut self.connection {
             connection.set_idle_limit(limit);
+            if limit == Limit::SendBuffer {
+                connection.set_write_blocked(true);
+            }
         }
+    }
+
+    fn send_space(&self) -> u64 {
+        let connection = self.connection.as_ref();
+        connection.map_or(0, |connection| connection.send_space())
     }
 
     fn close_if_done(&mut self, now: Instant, program: &mut dyn Application) {
