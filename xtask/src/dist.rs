@@ -127,6 +127,10 @@ fn documents(packages: &Path) -> Result<(), Failed> {
     let mut man = Command::new(&program);
     man.arg("man").arg(packages.join("man"));
     succeed(man)?;
+    let mut gzip = Command::new("gzip");
+    gzip.args(["-9", "--no-name", "--recursive"])
+        .arg(packages.join("man"));
+    succeed(gzip)?;
     let completions = packages.join("completions");
     create(&completions)?;
     for (shell, file) in [
@@ -183,10 +187,6 @@ fn pack(packages: &Path) -> Result<(), Failed> {
         .flatten();
     for page in pages {
         copy(&page.path(), &man.join(page.file_name()))?;
-        let mut gzip = Command::new("gzip");
-        gzip.args(["-9", "--no-name"])
-            .arg(man.join(page.file_name()));
-        succeed(gzip)?;
     }
     create(&root.join("DEBIAN"))?;
     let control = fs::read_to_string(top().join("packaging/control"));
@@ -229,26 +229,37 @@ fn pack_rpm(packages: &Path) -> Result<(), Failed> {
 
 /// The wheel of the Python module, with the program among its scripts.
 fn wheel(packages: &Path) -> Result<(), Failed> {
-    let Some(maturin) = python::maturin() else {
-        println!("skipped: the wheel, without maturin");
+    let Some(python) = python::interpreter() else {
+        println!("skipped: the wheel, without Python's tools");
         return Ok(());
     };
-    // maturin takes what is in a directory of this name along.
-    let scripts = top().join("face/py/gigatcp.data/scripts");
+    let parts = packages.join("wheel");
+    let mut build = Command::new(python.with_file_name("maturin"));
+    build.args(["build", "--quiet", "--release", "--manifest-path"]);
+    build.arg("face/py/Cargo.toml").arg("--out").arg(&parts);
+    build.current_dir(top());
+    succeed(build)?;
+    let tool = |words: &[&str], file: &Path, to: &Path| {
+        let mut command = Command::new(python.with_file_name("wheel"));
+        command.args(words).arg("--dest").arg(to).arg(file);
+        succeed(command)
+    };
+    tool(&["unpack"], &only(&parts)?, &parts.join("unpacked"))?;
+    let unpacked = only(&parts.join("unpacked"))?;
+    let name = unpacked.file_name().unwrap_or_default().to_string_lossy();
+    let scripts = unpacked.join(format!("{name}.data/scripts"));
     create(&scripts)?;
     copy(&packages.join("gigatcp"), &scripts.join("gigatcp"))?;
-    let mut build = Command::new(maturin);
-    build.args([
-        "build",
-        "--quiet",
-        "--release",
-        "--manifest-path",
-        "face/py/Cargo.toml",
-    ]);
-    build.arg("--out").arg(packages).current_dir(top());
-    let built = succeed(build);
-    drop(fs::remove_dir_all(top().join("face/py/gigatcp.data")));
-    built
+    tool(&["pack"], &unpacked, packages)?;
+    drop(fs::remove_dir_all(parts));
+    Ok(())
+}
+
+/// The one entry of a directory.
+fn only(directory: &Path) -> Result<PathBuf, Failed> {
+    let entries = fs::read_dir(directory).map_err(|error| failed(directory, &error))?;
+    let found = entries.flatten().map(|entry| entry.path()).next();
+    found.ok_or_else(|| Failed::Usage(format!("{} is empty", directory.display())))
 }
 
 /// The time of the last commit, so that the same source gives the same bytes.

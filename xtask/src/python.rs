@@ -14,7 +14,7 @@ use crate::process::{self, cargo, run_lines, spelled};
 use crate::{Failed, top};
 
 /// What the tests need. Tests skip, with a reason, what is not there.
-const NEEDS: &str = "maturin>=1.16,<2 pytest pyarrow polars gymnasium>=1.0 matplotlib nbclient nbformat \
+const NEEDS: &str = "maturin>=1.16,<2 wheel pytest pyarrow polars gymnasium>=1.0 matplotlib nbclient nbformat \
                      ipykernel mypy";
 
 /// What executors need in addition.
@@ -76,9 +76,9 @@ pub fn tested(executors: bool) -> Result<Counts, Failed> {
     Ok(Some((passed, failed.max(u64::from(!status.success())))))
 }
 
-/// maturin of the environment; `None` if there cannot be one, which was then said.
-pub fn maturin() -> Option<PathBuf> {
-    environment(false).map(|python| python.with_file_name("maturin"))
+/// The interpreter of the environment, beside its tools; `None` if there cannot be one.
+pub fn interpreter() -> Option<PathBuf> {
+    environment(false)
 }
 
 /// The interpreter of the environment, with everything installed; `None` if that cannot be,
