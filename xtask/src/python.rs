@@ -76,7 +76,7 @@ pub fn tested(executors: bool) -> Result<Counts, Failed> {
     Ok(Some((passed, failed.max(u64::from(!status.success())))))
 }
 
-/// The interpreter of the environment, in one directory with its tools; `None` if there is none.
+/// The interpreter of the environment, its tools in the same directory. `None` if there is none.
 pub fn interpreter() -> Option<PathBuf> {
     environment(false)
 }
