@@ -94,7 +94,6 @@ impl Failure {
     }
 
     /// What the command exits with instead.
-    #[cfg(target_os = "linux")]
     pub(crate) fn status(self, status: u8) -> Self {
         self.with(|words| words.status = status)
     }
