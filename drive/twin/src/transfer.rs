@@ -59,11 +59,23 @@ impl Transfer {
             .rereadable()
             .map_err(|error| error.to_string())?;
         let capture = Capture::read(&source, options).map_err(|error| error.to_string())?;
+        Self::within(&capture, options, index)
+    }
+
+    /// Diagnoses and measures the connection with that index, or the largest one.
+    ///
+    /// # Errors
+    /// The reason for which there is no transfer to fit, in a sentence.
+    pub fn within(
+        capture: &Capture,
+        options: &Options<'_>,
+        index: Option<usize>,
+    ) -> Result<Self, String> {
         let connections = capture.connections();
         let largest = || connections.largest_first().first().copied();
         let index = index.or_else(largest).ok_or("no connection carried data")?;
         let diagnosis = connections.diagnose(index).ok_or("it carried no data")?;
-        Self::of(&capture, options, index, diagnosis)
+        Self::of(capture, options, index, diagnosis)
     }
 
     /// Measures a connection of a capture that was read and diagnosed.

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use gigatcp_analyze::{Options, Source};
+use gigatcp_analyze::{Capture, Options, Source};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap;
 use gigatcp_twin::{Certainty, Fit, NoFit, Prediction, Transfer, Twin};
@@ -87,7 +87,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let source = Source::named(&arguments.file);
     let name = terminal(&arguments.file.display().to_string());
     let index = arguments.connection.map(|number| number as usize - 1);
-    let transfer = Transfer::read(&source, &Options::default(), index);
+    let source = source.rereadable()?;
+    let options = Options::default();
+    let capture = Capture::read(&source, &options)?;
+    let transfer = Transfer::within(&capture, &options, index);
     let transfer = transfer.map_err(|reason| refused(&name, &reason, None))?;
     let twin = Twin::fit(transfer, &arguments.known);
     let twin = twin.map_err(|no| {
