@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use gigatcp_tcp::{Config, Endpoint, Handle, Profile, ReadError};
 use gigatcp_units::{Bytes as Size, Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
-use gigatcp_wire::{ChecksumFill, IpHeader, decode_packet, encode_packet, packet_len};
+use gigatcp_wire::{ChecksumFill, IpHeader, Segment, decode_packet, encode_packet, packet_len};
 
 use crate::octets::Octets;
 
@@ -238,22 +238,20 @@ impl Network {
                 self.hosts[from].endpoint.poll_transmit(self.now)
             {
                 let ip = IpHeader::new(endpoints);
-                loop {
-                    let rest = (segment.wire_segments() > 1).then(|| {
-                        let first = segment.split_front(1);
-                        std::mem::replace(&mut segment, first)
-                    });
-                    let length = packet_len(&ip, &segment).expect("its options fit");
-                    let mut packet = vec![0; length];
-                    encode_packet(&ip, &segment, ChecksumFill::Whole, &mut packet)
-                        .expect("it fits a packet");
-                    self.packets.push((1 - from, packet));
-                    let Some(rest) = rest else { break };
-                    segment = rest;
+                while segment.wire_segments() > 1 {
+                    let first = segment.split_front(1);
+                    self.fly(from, &ip, &first);
                 }
+                self.fly(from, &ip, &segment);
             }
             while self.hosts[from].endpoint.poll_event().is_some() {}
         }
+    }
+
+    fn fly(&mut self, from: usize, ip: &IpHeader, segment: &Segment<Bytes>) {
+        let mut packet = vec![0; packet_len(ip, segment).expect("its options fit")];
+        encode_packet(ip, segment, ChecksumFill::Whole, &mut packet).expect("it fits a packet");
+        self.packets.push((1 - from, packet));
     }
 
     fn advance(&mut self, time: Duration) {

@@ -34,26 +34,17 @@ pub(crate) fn headline(report: &Report<'_>, rows: &[Row<'_>]) -> Option<String> 
     if let Some((_, why)) = answered(report).first() {
         return Some(why.sentence.clone());
     }
-    let answers: Vec<String> = of_flows(rows)
-        .into_iter()
-        .map(|(label, answer)| match label {
-            Some(label) => format!("{label}: {answer}"),
-            None => answer,
-        })
-        .collect();
+    let answers = of_flows(rows);
     (!answers.is_empty()).then(|| answers.join(". "))
 }
 
-/// Answers of a run of a plan, each with its label.
+/// Answers of a run of a plan.
 ///
 /// Of several flows they are of the fastest and the slowest, if one is at least 5 % faster than the
 /// other.
-pub(crate) fn of_flows(rows: &[Row<'_>]) -> Vec<(Option<String>, String)> {
+pub(crate) fn of_flows(rows: &[Row<'_>]) -> Vec<String> {
     if let [row] = rows {
-        return of_flow(row)
-            .map(|answer| (None, answer))
-            .into_iter()
-            .collect();
+        return of_flow(row).into_iter().collect();
     }
     let mut known: Vec<_> = rows
         .iter()
@@ -68,10 +59,7 @@ pub(crate) fn of_flows(rows: &[Row<'_>]) -> Vec<(Option<String>, String)> {
     }
     [("Fastest", fastest), ("Slowest", slowest)]
         .into_iter()
-        .filter_map(|(name, (_, row))| {
-            let answer = format!("{}, {}", row.label, of_flow(row)?);
-            Some((Some(name.to_owned()), answer))
-        })
+        .filter_map(|(name, (_, row))| Some(format!("{name}: {}, {}", row.label, of_flow(row)?)))
         .collect()
 }
 

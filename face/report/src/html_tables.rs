@@ -28,7 +28,8 @@ const FEW_INTERVALS: usize = 60;
 
 /// All series: quantities published and ours, with ratios, and what limited each.
 pub(crate) fn summary(report: &Report<'_>, rows: &[Row<'_>]) -> String {
-    let columns = columns(rows);
+    let all: Vec<_> = rows.iter().map(Row::comparisons).collect();
+    let columns = columns(&all);
     let has_limits = !causes_met(rows).is_empty();
     let mut out =
         String::from("<table class=\"numbers wide\"><thead><tr><th rowspan=\"2\">Series</th>");
@@ -51,11 +52,10 @@ pub(crate) fn summary(report: &Report<'_>, rows: &[Row<'_>]) -> String {
         }
     }
     out.push_str("</tr></thead><tbody>\n");
-    for row in rows {
+    for (row, compared) in rows.iter().zip(&all) {
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", label_cell(row));
-        let all = row.comparisons();
         for (place, (quantity, is_compared)) in columns.iter().enumerate() {
-            out.push_str(&comparison_cells(&all[*quantity], row, *is_compared));
+            out.push_str(&comparison_cells(&compared[*quantity], row, *is_compared));
             if place == 0 && has_limits {
                 out.push_str(&limits_cell(row));
             }
@@ -63,15 +63,15 @@ pub(crate) fn summary(report: &Report<'_>, rows: &[Row<'_>]) -> String {
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody></table>\n");
-    out.push_str(&summary_notes(report, rows));
+    out.push_str(&summary_notes(report, rows, &columns));
     out
 }
 
 /// Quantities that some row has, by place, and whether one was published.
 /// The average is always there.
-fn columns(rows: &[Row<'_>]) -> Vec<(usize, bool)> {
+fn columns(rows: &[[Comparison; 5]]) -> Vec<(usize, bool)> {
     let shown = Quantity::ALL.iter().enumerate().filter_map(|(place, one)| {
-        let all = || rows.iter().map(|row| row.comparisons()[place]);
+        let all = || rows.iter().map(|row| row[place]);
         let is_compared = all().any(|one| one.published.is_some());
         // A host without a model of its processors uses none of them.
         let is_cpu = matches!(one, Quantity::SenderCpu | Quantity::ReceiverCpu);
@@ -166,10 +166,10 @@ fn spread_cell(quantity: Quantity, ours: Option<Spread>, repeats: usize) -> Stri
     )
 }
 
-fn summary_notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
+fn summary_notes(report: &Report<'_>, rows: &[Row<'_>], columns: &[(usize, bool)]) -> String {
     let mut notes = Vec::new();
     let has_time_to_90 = |(place, _): &(usize, bool)| Quantity::ALL[*place] == Quantity::TimeTo90;
-    if columns(rows).iter().any(has_time_to_90) {
+    if columns.iter().any(has_time_to_90) {
         notes.push(
             "To 90 %: end of the first interval at 90 % of the plateau, the median of the \
              intervals from the fastest growth on; \u{201c}-\u{201d} when it was not reached."

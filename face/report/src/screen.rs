@@ -60,11 +60,8 @@ pub(crate) fn text(report: &Report<'_>) -> String {
 
 /// Rate and limit of the fastest and the slowest flow.
 fn answers(rows: &[Row<'_>]) -> String {
-    let answers = answer::of_flows(rows).into_iter();
-    let lines = answers.map(|(label, answer)| {
-        let label = label.map_or_else(String::new, |label| label + ": ");
-        format!("{label}{}\n", terminal(&answer))
-    });
+    let answers = answer::of_flows(rows);
+    let lines = answers.iter().map(|answer| terminal(answer) + "\n");
     let out: String = lines.collect();
     if out.is_empty() { out } else { out + "\n" }
 }

@@ -369,7 +369,7 @@ mod tests {
             assert_eq!(one.handle(&answer), Frame::Answer(theirs));
             let header = one.header_for(theirs).unwrap();
             assert_eq!(header[..12], [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2]);
-            // Whoever was asked knows who asks.
+            // The target of a request learns its sender's address.
             let ours = if theirs.is_ipv4() {
                 OURS[0].0
             } else {

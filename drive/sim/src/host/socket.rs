@@ -340,8 +340,7 @@ impl Socket {
     /// Writes `len` octets of a call that reaches the engine in pieces.
     fn write_piece(&mut self, now: Instant, program: &mut dyn Application, len: u64) {
         if self.batch == 0 {
-            let space = self.connection.as_ref().map_or(0, |c| c.send_space());
-            self.batch = space.min(self.left_of_call());
+            self.batch = self.send_space().min(self.left_of_call());
         }
         self.write(now, program, len);
         self.batch = self.batch.saturating_sub(len);
