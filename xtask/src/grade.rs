@@ -1,7 +1,7 @@
 //! `cargo xtask grade`: how often `gigatcp why` finds the cause it should, and the fit of
 //! the weights that it rests on.
 //!
-//! The grading is a crate of its own (`drive/grade`): simulated worlds with one known cause,
+//! The grading is a crate of its own (`proof/grade`): simulated worlds with one known cause,
 //! and captures of the running kernel whose counters prove the cause. `--make DIR` makes
 //! such captures, which needs root; `--kernels DIR` grades them. `--fit` fits the weights
 //! to worlds with seeds below 1,000,000 and to kernels' captures, and writes

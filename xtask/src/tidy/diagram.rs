@@ -14,7 +14,7 @@ pub const PAGE: &str = "ARCHITECTURE.md";
 /// Arrows of a crate: to which crates, each with its line.
 type Arrows = BTreeMap<String, BTreeMap<String, usize>>;
 
-/// Compares the page with the manifests of `core`, `drive` and `face`.
+/// Compares the page with the manifests of the rings.
 pub fn check(page: &File, manifests: &[&File]) -> Vec<Finding> {
     let (arrows, end) = arrows(&page.text);
     let mut uses: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
@@ -61,7 +61,7 @@ fn crate_of(path: &str) -> Option<&str> {
     let mut parts = path.split('/');
     let ring = parts.next()?;
     let name = parts.next()?;
-    let is_ours = ["core", "drive", "face"].contains(&ring);
+    let is_ours = ["core", "drive", "face", "proof"].contains(&ring);
     (is_ours && parts.next() == Some("Cargo.toml")).then_some(name)
 }
 

@@ -1,6 +1,6 @@
 //! The weights of all cards: bias of each wait, and a row for each feature that says something.
 //!
-//! Written by `counters --fit` (`drive/grade`). A row has a log likelihood ratio in nats for
+//! Written by `counters --fit` (`proof/grade`). A row has a log likelihood ratio in nats for
 //! each of [`Feature::knots`](super::features::Feature::knots). Nothing else of this module
 //! is fitted.
 
