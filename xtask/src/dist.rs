@@ -11,13 +11,14 @@
 //!
 //! The paths of this machine are not part of the program, so another checkout gives the same bytes;
 //! `--twice` builds a second time elsewhere and compares. `--program FILE` packs a program that was
-//! built elsewhere. `gigatcp` is built for the machine that this runs on. Its C library is glibc:
-//! with musl's allocator sweeps would be slower.
+//! built elsewhere. `--target aarch64-unknown-linux-gnu` makes all of it for another machine, and
+//! needs its linker and QEMU. The C library is glibc: with musl's allocator sweeps would be slower.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::machine::Machine;
 use crate::process::{self, cargo, spelled};
 use crate::{Failed, materials, python, tools, top};
 
@@ -29,10 +30,14 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     let packages = packages();
     drop(fs::remove_dir_all(&packages));
     create(&packages)?;
-    let given = words.iter().skip_while(|word| *word != "--program").nth(1);
-    let program = match given {
+    let value = |name: &str| words.iter().skip_while(|word| *word != name).nth(1);
+    let machine = match value("--target") {
+        Some(triple) => Machine::named(triple)?,
+        None => Machine::here()?,
+    };
+    let program = match value("--program") {
         Some(file) => PathBuf::from(file),
-        None => build(&process::target())?,
+        None => build(machine, &process::target())?,
     };
     let size = fs::metadata(&program).map_or(0, |about| about.len());
     println!(
@@ -41,7 +46,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         GOAL / 1_000_000
     );
     if words.iter().any(|word| word == "--twice") {
-        same_again(&program)?;
+        same_again(machine, &program)?;
     }
     copy(&program, &packages.join("gigatcp"))?;
     copy(
@@ -52,10 +57,10 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         &top().join("packaging/systemd/gigatcp-server.service"),
         &packages.join("gigatcp-server.service"),
     )?;
-    documents(&packages)?;
-    pack(&packages)?;
-    pack_rpm(&packages)?;
-    wheel(&packages)?;
+    documents(machine, &packages)?;
+    pack(machine, &packages)?;
+    pack_rpm(machine, &packages)?;
+    wheel(machine, &packages)?;
     materials::write(&packages.join("gigatcp.cdx.json"))?;
     sums(&packages)?;
     println!("all in {}", packages.display());
@@ -71,8 +76,7 @@ pub fn packages() -> PathBuf {
 }
 
 /// Builds the program into `target` and returns where it is.
-fn build(target: &Path) -> Result<PathBuf, Failed> {
-    let triple = host()?;
+fn build(machine: &Machine, target: &Path) -> Result<PathBuf, Failed> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
@@ -86,29 +90,18 @@ fn build(target: &Path) -> Result<PathBuf, Failed> {
     flags.push(remap(target, "target"));
     let mut build = cargo(&["build", "--quiet", "--locked", "--profile", "dist"]);
     build.args(["--package", "gigatcp-cli", "--features", "parquet"]);
-    build.args(["--target", &triple]);
+    build.args(["--target", machine.triple]);
+    machine.link(&mut build);
     build.arg("--target-dir").arg(target);
     build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
     succeed(build)?;
-    Ok(target.join(triple).join("dist/gigatcp"))
-}
-
-/// The target of this machine.
-fn host() -> Result<String, Failed> {
-    let said = printed("rustc", &["-vV"])?;
-    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
-    match host {
-        Some(host) if host.ends_with("linux-gnu") => Ok(host.to_owned()),
-        _ => Err(Failed::Usage(
-            "packages are made on Linux with glibc".into(),
-        )),
-    }
+    Ok(target.join(machine.triple).join("dist/gigatcp"))
 }
 
 /// Builds in another directory and compares.
-fn same_again(program: &Path) -> Result<(), Failed> {
+fn same_again(machine: &Machine, program: &Path) -> Result<(), Failed> {
     let elsewhere = process::target().join("again");
-    let second = build(&elsewhere)?;
+    let second = build(machine, &elsewhere)?;
     let [first, second] = [program, &second].map(|file| fs::read(file).unwrap_or_default());
     drop(fs::remove_dir_all(elsewhere));
     match first == second && !first.is_empty() {
@@ -122,9 +115,9 @@ fn same_again(program: &Path) -> Result<(), Failed> {
 }
 
 /// Man pages and completions, by the program itself.
-fn documents(packages: &Path) -> Result<(), Failed> {
+fn documents(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     let program = packages.join("gigatcp");
-    let mut man = Command::new(&program);
+    let mut man = machine.command(&program)?;
     man.arg("man").arg(packages.join("man"));
     succeed(man)?;
     let mut gzip = Command::new("gzip");
@@ -138,7 +131,9 @@ fn documents(packages: &Path) -> Result<(), Failed> {
         ("zsh", "_gigatcp"),
         ("fish", "gigatcp.fish"),
     ] {
-        let script = printed(&program.to_string_lossy(), &["completions", shell])?;
+        let mut complete = machine.command(&program)?;
+        complete.args(["completions", shell]);
+        let script = printed(complete)?;
         write(&completions.join(file), script.as_bytes())?;
     }
     Ok(())
@@ -166,7 +161,7 @@ const CONTENTS: [(&str, &str); 5] = [
 ];
 
 /// The package of Debian. It depends on nothing: the program is linked statically.
-fn pack(packages: &Path) -> Result<(), Failed> {
+fn pack(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     let root = packages.join("root");
     for (from, to) in CONTENTS {
         let to = root.join(to);
@@ -191,10 +186,9 @@ fn pack(packages: &Path) -> Result<(), Failed> {
     create(&root.join("DEBIAN"))?;
     let control = fs::read_to_string(top().join("packaging/control"));
     let control = control.map_err(|error| failed(Path::new("packaging/control"), &error))?;
-    let architecture = printed("dpkg", &["--print-architecture"])?;
     let control = control
         .replace("VERSION", env!("CARGO_PKG_VERSION"))
-        .replace("ARCHITECTURE", architecture.trim());
+        .replace("ARCHITECTURE", machine.debian);
     write(&root.join("DEBIAN/control"), control.as_bytes())?;
     let mut build = Command::new("dpkg-deb");
     build.env("SOURCE_DATE_EPOCH", commit_time()?.trim());
@@ -211,7 +205,7 @@ fn pack(packages: &Path) -> Result<(), Failed> {
 const GENERATE_RPM: &str = "0.21.1";
 
 /// The package of Fedora and its relatives. The manifest of the program lists its content.
-fn pack_rpm(packages: &Path) -> Result<(), Failed> {
+fn pack_rpm(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     let tool = tools::cargo_tool("cargo-generate-rpm", GENERATE_RPM)?;
     let mut build = Command::new(tool);
     build.args([
@@ -223,12 +217,13 @@ fn pack_rpm(packages: &Path) -> Result<(), Failed> {
     ]);
     build.arg("--output").arg(packages);
     build.args(["--source-date", commit_time()?.trim()]);
+    build.args(["--arch", machine.linux]);
     build.current_dir(top());
     succeed(build)
 }
 
 /// The wheel of the Python module, with the program among its scripts.
-fn wheel(packages: &Path) -> Result<(), Failed> {
+fn wheel(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     let Some(python) = python::interpreter() else {
         println!("skipped: the wheel, without Python's tools");
         return Ok(());
@@ -237,6 +232,8 @@ fn wheel(packages: &Path) -> Result<(), Failed> {
     let mut build = Command::new(python.with_file_name("maturin"));
     build.args(["build", "--quiet", "--release", "--manifest-path"]);
     build.arg("face/py/Cargo.toml").arg("--out").arg(&parts);
+    build.args(["--target", machine.triple]);
+    machine.link(&mut build);
     build.current_dir(top());
     succeed(build)?;
     let tool = |words: &[&str], file: &Path, to: &Path| {
@@ -264,17 +261,14 @@ fn only(directory: &Path) -> Result<PathBuf, Failed> {
 
 /// The time of the last commit, so that the same source gives the same bytes.
 fn commit_time() -> Result<String, Failed> {
-    let top = top();
-    printed(
-        "git",
-        &["-C", &top.to_string_lossy(), "log", "-1", "--format=%ct"],
-    )
+    let mut git = Command::new("git");
+    git.arg("-C").arg(top()).args(["log", "-1", "--format=%ct"]);
+    printed(git)
 }
 
 /// What the program prints.
-fn printed(program: &str, words: &[&str]) -> Result<String, Failed> {
-    let mut command = Command::new(program);
-    let output = command.args(words).output();
+fn printed(mut command: Command) -> Result<String, Failed> {
+    let output = command.output();
     let output = output.map_err(|error| process::cannot(&command, &error))?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

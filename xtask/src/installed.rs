@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::machine::Machine;
 use crate::process::{self, spelled};
 use crate::{Failed, dist};
 
@@ -43,7 +44,8 @@ pub fn run() -> Result<(), Failed> {
         in_root("rpm", |root, package| {
             let mut install = as_root("rpm");
             install.arg("--root").arg(root);
-            install.args(["--install", "--nosignature"]).arg(package);
+            install.args(["--install", "--nosignature", "--ignorearch"]);
+            install.arg(package);
             expect(install, "")
         })?;
     } else {
@@ -75,12 +77,18 @@ fn in_root(
             return Err(Failed::Found);
         }
     }
+    let machine = Machine::of(&dist::packages().join("gigatcp"))?;
+    let emulator = machine.emulator()?.map(|path| {
+        let copied = fs::copy(path, root.join("emulator"));
+        copied.map(|_| "/emulator")
+    });
+    let emulator = emulator
+        .transpose()
+        .map_err(|error| Failed::Usage(format!("cannot copy QEMU into the root: {error}")))?;
     for (words, expected) in RUNS {
         let mut command = as_root("chroot");
-        command
-            .arg(&root)
-            .arg("/usr/bin/gigatcp")
-            .args(words.split(' '));
+        command.arg(&root).args(emulator);
+        command.arg("/usr/bin/gigatcp").args(words.split(' '));
         expect(command, expected)?;
     }
     drop(fs::remove_dir_all(&root));
@@ -91,6 +99,10 @@ fn in_root(
 /// Installs the wheel, and runs the program and the module.
 fn wheel() -> Result<(), Failed> {
     let wheel = package("whl")?;
+    if !Machine::of(&dist::packages().join("gigatcp"))?.is_here() {
+        println!("skipped: the wheel of another machine, whose Python is not here");
+        return Ok(());
+    }
     let environment = process::target().join("clean-environment");
     drop(fs::remove_dir_all(&environment));
     let mut make = Command::new("python3");

@@ -45,6 +45,7 @@ mod installed;
 mod ledger;
 mod links;
 mod live;
+mod machine;
 mod materials;
 mod process;
 mod proof;

@@ -109,6 +109,12 @@ pub fn target() -> PathBuf {
 
 /// Whether a program of that name can be found.
 pub fn has(program: &str) -> bool {
+    found(program).is_some()
+}
+
+/// Where the program of that name is.
+pub fn found(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    let mut places = std::env::split_paths(&path).map(|folder| folder.join(program));
+    places.find(|place| place.is_file())
 }

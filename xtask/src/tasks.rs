@@ -243,12 +243,14 @@ pub const TASKS: [Task; 19] = [
     Task {
         name: "dist",
         forms: &[(
-            "[--twice] [--program FILE]",
+            "[--twice] [--program FILE] [--target TRIPLE]",
             &[
-                "static program, .deb, checksums, libraries;",
+                "static program, .deb, .rpm, wheel, checksums,",
+                "libraries;",
                 "target/packages;",
                 "--twice: builds again elsewhere and compares;",
-                "--program: packs a program that was built",
+                "--program: packs a program that was built;",
+                "--target: for aarch64-unknown-linux-gnu",
             ],
         )],
         run: dist::run,
