@@ -157,12 +157,6 @@ impl Arrivals {
     pub fn mean_size(&self) -> Bytes {
         Bytes::new(libm::round(self.sizes.law().mean()) as u64)
     }
-
-    /// The mean time between two flows.
-    #[must_use]
-    pub fn mean_time(&self) -> Duration {
-        Duration::from_secs_f64(self.every.law().mean())
-    }
 }
 
 impl Iterator for Arrivals {

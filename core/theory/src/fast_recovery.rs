@@ -58,12 +58,6 @@ impl FastRecovery {
         })
     }
 
-    /// Segments in flight when the recovery acknowledgment, U + W, arrives.
-    #[must_use]
-    pub const fn flight_size_after(&self) -> u32 {
-        self.new_segments
-    }
-
     /// Segments that the recovery acknowledgment releases at once.
     #[must_use]
     pub const fn burst_after(&self) -> u32 {

@@ -65,20 +65,6 @@ impl MathisConstant {
             Self::Other(c) => c,
         }
     }
-
-    /// What it assumes, in words.
-    #[must_use]
-    pub const fn assumption(self) -> &'static str {
-        match self {
-            Self::Slides => "the round figure of the 2002 slides",
-            Self::PeriodicEverySegment => "periodic loss, every segment acknowledged",
-            Self::PeriodicDelayed => "periodic loss, delayed acknowledgments",
-            Self::RandomEverySegment => "random loss, every segment acknowledged",
-            Self::RandomDelayed => "random loss, delayed acknowledgments",
-            Self::Rfc3649 => "periodic loss, as rounded in RFC 3649",
-            Self::Other(_) => "a constant of the user's own",
-        }
-    }
 }
 
 /// Mean window in segments at loss probability `p`; infinite without loss.

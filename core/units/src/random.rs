@@ -69,11 +69,6 @@ impl Stream {
         -libm::log(self.uniform()) * mean
     }
 
-    /// Returns an exponentially distributed time of this mean.
-    pub fn exponential_time(&mut self, mean: Duration) -> Duration {
-        Duration::from_secs_f64(self.exponential(mean.as_secs_f64()))
-    }
-
     /// Returns a Pareto-distributed number: `scale / u^(1/shape)`, `scale` or more.
     pub fn pareto(&mut self, scale: f64, shape: f64) -> f64 {
         scale * libm::pow(self.uniform(), -1.0 / shape)

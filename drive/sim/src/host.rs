@@ -292,11 +292,6 @@ impl Host {
         &self.sockets[number as usize]
     }
 
-    /// A socket, to take the events of its engine.
-    pub fn socket_mut(&mut self, number: u32) -> &mut Socket {
-        &mut self.sockets[number as usize]
-    }
-
     /// The application of a socket.
     #[must_use]
     pub fn application(&self, socket: u32) -> &dyn Application {

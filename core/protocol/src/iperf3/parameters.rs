@@ -54,11 +54,6 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Whether the server sends.
-    #[must_use]
-    pub fn has_reverse(self) -> bool {
-        self != Self::Forward
-    }
 
     /// Whether the client sends.
     #[must_use]

@@ -135,12 +135,6 @@ impl Session {
         session
     }
 
-    /// The byte that refuses a client in place of a session: the server is busy.
-    #[must_use]
-    pub fn denial() -> [u8; 1] {
-        [State::AccessDenied.to_byte()]
-    }
-
     /// What to send or to do next.
     pub fn poll_output(&mut self) -> Option<Output<ServerEvent>> {
         self.outbox.pop_front()

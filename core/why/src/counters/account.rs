@@ -239,12 +239,6 @@ impl CounterAccount {
         HostSummary::between(first, last, host.card.as_ref())
     }
 
-    /// What an end's host did between its last two readings.
-    #[must_use]
-    pub fn host_use(&self, end: End) -> HostUse {
-        self.hosts[end as usize].used
-    }
-
     fn bound(&mut self, end: End, reading: &Reading) {
         let rtts = [reading.min_rtt, reading.rtt, self.min_rtt];
         let rtts = match end {

@@ -34,8 +34,6 @@ impl Known {
     /// The sequence numbers are those of the wire, and not relative to some
     /// that are nowhere in the text.
     pub const ABSOLUTE: Self = Self(8);
-    /// The checksums.
-    pub const CHECKSUMS: Self = Self(16);
     /// Every option.
     pub const OPTIONS: Self = Self(32);
     /// IPv4's don't-fragment bit.
