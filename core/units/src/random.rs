@@ -33,7 +33,6 @@
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 
-use crate::Duration;
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 

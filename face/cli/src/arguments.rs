@@ -14,33 +14,28 @@ use crate::output;
 #[command(
     name = "gigatcp",
     version,
-    about = "Runs TCP over simulated paths and says what limited it",
+    about = "Finds what limits a TCP connection; tests, emulates and simulates paths",
     long_about = "\
-Runs TCP over simulated paths and says what limited it.
+Finds what limits a TCP connection: in a capture (`why`), between two hosts (`test`), in the \
+settings of this host (`doctor`), in the connections that run now (`watch`).
 
-A plan (TOML) says what to run: path, hosts, flows and series of variations. A run gives \
-throughput per interval, where the time went, and what every path element dropped. One seed and \
-one plan give the same result on every machine.
+Paths are emulated for any command (`emulate`), or simulated from plans in TOML (`run`, \
+`sweep`): the same plan and seed give the same result on every machine.
 
 Results go to stdout, everything else to stderr. Exit status: 0 done; 1 a result missed its bar; 2 wrong usage, plan or \
 environment; 130 after Ctrl-C, 143 after SIGTERM.",
     after_help = "\
 Examples:
-  gigatcp list                                   which experiments there are
-  gigatcp run fink-slow-start                    run one and see the tables
-  gigatcp sweep my.toml --over path.rtt=10ms,80ms
-                                                 one question: the plan over an axis
-  gigatcp check my.toml                          is my plan right, and what would it run?
-  gigatcp conform conformance/script             does the engine follow the packet scripts?
   gigatcp why trace.pcapng                       why the connections of a capture were not faster
   gigatcp whatif trace.pcapng --best             which setting would bring how much
+  gigatcp test HOST                              throughput to a host, and what limited it
   gigatcp doctor --rtt 80ms --rate 10G           which settings of this host limit that path
-  gigatcp emulate --rtt '80 ms' -- bash          a shell behind a real-time path
   gigatcp watch :443                             what limits the connections that run now
-  gigatcp flows trace.pcapng                     which connections a capture contains
-  gigatcp list keys                              everything a plan can say
-  gigatcp theory --rate '10 Gbit/s' --rtt '80 ms' --mss 8948
-                                                 what the textbooks expect of a path",
+  gigatcp theory --rate 10G --rtt 80ms           which buffers the path requires
+  gigatcp emulate --rtt 80ms -- bash             a shell behind a real-time path
+  gigatcp run fink-slow-start                    an experiment and its tables; `list` names all
+  gigatcp sweep my.toml --over path.rtt=10ms,80ms
+                                                 one question: the plan over an axis",
     arg_required_else_help = true,
     max_term_width = 100
 )]
@@ -56,56 +51,56 @@ pub(crate) struct Arguments {
 /// What can be done; each command says itself what it does.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    Why(why::Arguments),
+    Test(Box<test::Arguments>),
+    Server(server::Arguments),
+    Doctor(doctor::Arguments),
+    Watch(watch::Arguments),
+    Flows(flows::Arguments),
+    Trace(trace::Arguments),
+    Whatif(whatif::Arguments),
+    Emulate(Box<emulate::Arguments>),
     Run(run::Arguments),
     Sweep(Box<sweep::Arguments>),
     Show(show::Arguments),
     Check(check::Arguments),
-    Conform(conform::Arguments),
-    Why(why::Arguments),
-    Whatif(whatif::Arguments),
-    Doctor(doctor::Arguments),
-    Explain(explain::Arguments),
-    Emulate(Box<emulate::Arguments>),
-    Flows(flows::Arguments),
-    List(list::Arguments),
     New(new::Arguments),
-    Man(man::Arguments),
-    Theory(theory::Arguments),
-    Test(Box<test::Arguments>),
-    Server(server::Arguments),
-    Trace(trace::Arguments),
-    Demo(demo::Arguments),
+    List(list::Arguments),
     Diff(diff::Arguments),
-    Watch(watch::Arguments),
+    Theory(theory::Arguments),
+    Explain(explain::Arguments),
+    Demo(demo::Arguments),
+    Conform(conform::Arguments),
     Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 impl Command {
     /// Does it.
     pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         match self {
+            Self::Why(arguments) => why::run(arguments),
+            Self::Test(arguments) => test::run(arguments),
+            Self::Server(arguments) => server::run(arguments),
+            Self::Doctor(arguments) => doctor::run(arguments),
+            Self::Watch(arguments) => watch::run(arguments),
+            Self::Flows(arguments) => flows::run(arguments),
+            Self::Trace(arguments) => trace::run(arguments),
+            Self::Whatif(arguments) => whatif::run(arguments),
+            Self::Emulate(arguments) => emulate::run(arguments),
             Self::Run(arguments) => run::run(arguments),
             Self::Sweep(arguments) => sweep::run(arguments),
             Self::Show(arguments) => show::run(arguments),
             Self::Check(arguments) => check::run(arguments),
-            Self::Conform(arguments) => conform::run(arguments),
-            Self::Why(arguments) => why::run(arguments),
-            Self::Whatif(arguments) => whatif::run(arguments),
-            Self::Doctor(arguments) => doctor::run(arguments),
-            Self::Explain(arguments) => explain::run(arguments),
-            Self::Emulate(arguments) => emulate::run(arguments),
-            Self::Flows(arguments) => flows::run(arguments),
-            Self::List(arguments) => list::run(arguments),
-            Self::Man(arguments) => man::run(arguments),
             Self::New(arguments) => new::run(arguments),
-            Self::Theory(arguments) => theory::run(arguments),
-            Self::Test(arguments) => test::run(arguments),
-            Self::Server(arguments) => server::run(arguments),
-            Self::Trace(arguments) => trace::run(arguments),
-            Self::Demo(arguments) => demo::run(arguments),
+            Self::List(arguments) => list::run(arguments),
             Self::Diff(arguments) => diff::run(arguments),
-            Self::Watch(arguments) => watch::run(arguments),
+            Self::Theory(arguments) => theory::run(arguments),
+            Self::Explain(arguments) => explain::run(arguments),
+            Self::Demo(arguments) => demo::run(arguments),
+            Self::Conform(arguments) => conform::run(arguments),
             Self::Completions(arguments) => completions::run(arguments),
+            Self::Man(arguments) => man::run(arguments),
         }
     }
 }
