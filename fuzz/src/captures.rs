@@ -129,7 +129,7 @@ pub fn flows(octets: &[u8]) {
     for index in 0..tables[0].len() {
         for side in Side::BOTH {
             let outlined = outlines.of(&tables[0], index, side);
-            let followed = analyzer.connections().surroundings(index, side);
+            let followed = analyzer.connections().capture_context(index, side);
             assert_eq!(outlined, followed, "{index}");
         }
         let diagnosis = analyzer.connections().diagnose(index);

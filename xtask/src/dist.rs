@@ -84,6 +84,8 @@ fn build(machine: &Machine, target: &Path) -> Result<PathBuf, Failed> {
         "-Ctarget-feature=+crt-static".to_owned(),
         // A table of addresses less: a fifteenth of the file.
         "-Crelocation-model=static".to_owned(),
+        // Nothing is unwound.
+        "-Cforce-unwind-tables=no".to_owned(),
         remap(&top(), "gigatcp"),
     ];
     flags.extend(home.map(|home| remap(&home, "cargo")));

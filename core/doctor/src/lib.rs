@@ -25,5 +25,5 @@ mod rules;
 pub use facts::HostFacts;
 pub use finding::{Change, Finding};
 pub use path::{Direction, Path};
-pub use report::{Advice, Found, Missing, Report, examine};
+pub use report::{Advice, CostedFinding, Missing, Report, examine};
 pub use rules::{RULES, Rule, find};

@@ -13,7 +13,7 @@ use crate::rules::{RULES, Rule};
 
 /// A finding, the rule that made it, and its cost.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct CostedFinding {
     /// The rule.
     pub rule: &'static Rule,
     /// The finding.
@@ -40,7 +40,7 @@ pub struct Missing {
 pub struct Report {
     /// Findings: first those that always limit, the costliest first, then those without a
     /// ceiling, then those that limit in some circumstances only.
-    pub findings: Vec<Found>,
+    pub findings: Vec<CostedFinding>,
     /// Facts that rules need and that could not be read.
     pub missing: Vec<Missing>,
 }
@@ -72,13 +72,13 @@ impl Report {
         let side = first.finding.direction;
         let ceiling = first.finding.ceiling?;
         let as_low = law::scaled(ceiling, 1.0 + TOLERANCE);
-        let of_side: Vec<&Found> = always
+        let of_side: Vec<&CostedFinding> = always
             .filter(|found| found.finding.direction.overlaps(side))
             .collect();
-        let is_as_low = |found: &&Found| found.finding.ceiling <= Some(as_low);
+        let is_as_low = |found: &&CostedFinding| found.finding.ceiling <= Some(as_low);
         let mut findings = Vec::from([first]);
         findings.extend(of_side.iter().copied().filter(is_as_low));
-        let is_ended = |found: &Found| {
+        let is_ended = |found: &CostedFinding| {
             let mut ended = findings.iter().map(|one| &one.finding.change.fix);
             ended.any(|fix| *fix == found.finding.change.fix)
         };
@@ -97,7 +97,7 @@ impl Report {
 #[derive(Clone, Debug)]
 pub struct Advice<'a> {
     /// The findings, the lowest ceiling first.
-    pub findings: Vec<&'a Found>,
+    pub findings: Vec<&'a CostedFinding>,
     /// The lowest ceiling.
     pub ceiling: Rate,
     /// The rate once their commands were run. Other findings that a command ends do not limit
@@ -118,7 +118,7 @@ impl Advice<'_> {
 /// How far a test may be from a ceiling, as a share of it.
 const TOLERANCE: f64 = 0.2;
 
-impl Found {
+impl CostedFinding {
     /// Whether it limits always and to a known rate.
     #[must_use]
     pub fn is_certain(&self) -> bool {
@@ -129,11 +129,11 @@ impl Found {
 /// Applies every rule.
 #[must_use]
 pub fn examine(facts: &HostFacts, path: &Path) -> Report {
-    let mut findings: Vec<Found> = RULES
+    let mut findings: Vec<CostedFinding> = RULES
         .iter()
         .filter_map(|rule| found(rule, facts, path))
         .collect();
-    let order = |found: &Found| {
+    let order = |found: &CostedFinding| {
         let ceiling = found.finding.ceiling.unwrap_or(Rate::MAX);
         (found.finding.only_if.is_some(), ceiling)
     };
@@ -147,14 +147,14 @@ pub fn examine(facts: &HostFacts, path: &Path) -> Report {
 
 /// Joins the changes of the route into one command, as each alone would restore what another
 /// removes: what always limits first, then that and what limits in some cases.
-fn join_route_changes(facts: &HostFacts, findings: &mut [Found]) {
+fn join_route_changes(facts: &HostFacts, findings: &mut [CostedFinding]) {
     let Some(route) = &facts.route else {
         return;
     };
     let mut joined = route.metrics.clone();
     let mut further = String::new();
     for is_conditional in [false, true] {
-        let is_of_pass = |found: &Found| found.finding.only_if.is_some() == is_conditional;
+        let is_of_pass = |found: &CostedFinding| found.finding.only_if.is_some() == is_conditional;
         for found in findings.iter().filter(|found| is_of_pass(found)) {
             let change = &found.finding.change;
             if let Some(changed) = &change.metrics {
@@ -173,7 +173,7 @@ fn join_route_changes(facts: &HostFacts, findings: &mut [Found]) {
     }
 }
 
-fn found(rule: &'static Rule, facts: &HostFacts, path: &Path) -> Option<Found> {
+fn found(rule: &'static Rule, facts: &HostFacts, path: &Path) -> Option<CostedFinding> {
     let finding = (rule.check)(facts, path)?;
     if !finding.direction.overlaps(path.direction) {
         return None;
@@ -182,7 +182,7 @@ fn found(rule: &'static Rule, facts: &HostFacts, path: &Path) -> Option<Found> {
         let lost = path.rate.as_bps().saturating_sub(ceiling.as_bps());
         Rate::from_bps(lost)
     });
-    Some(Found {
+    Some(CostedFinding {
         rule,
         finding,
         cost,

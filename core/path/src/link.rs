@@ -336,7 +336,7 @@ impl<T: Parcel> Link<T> {
             let view = self.view();
             self.queue.enqueue(now, &view, ticket, &mut self.drops);
             if !self.drops.0.is_empty() {
-                number = self.bury(now, books, number);
+                number = self.release_dropped(now, books, number);
             }
             if !self.service.is_busy() {
                 self.serve_next(now, false, books);
@@ -451,7 +451,7 @@ impl<T: Parcel> Link<T> {
 
     /// Lets go of what the discipline has dropped, all of which was inside. Returns
     /// the number under which the rest of the parcel goes on that was `arriving`.
-    fn bury(&mut self, now: Instant, books: &mut Books<T>, arriving: u32) -> u32 {
+    fn release_dropped(&mut self, now: Instant, books: &mut Books<T>, arriving: u32) -> u32 {
         let mut number = arriving;
         let mut drops = core::mem::take(&mut self.drops.0);
         for (ticket, cause) in drops.drain(..) {
@@ -523,7 +523,7 @@ impl<T: Parcel> Link<T> {
             let view = self.view();
             let ticket = self.queue.dequeue(now, &view, &mut self.drops);
             if !self.drops.0.is_empty() {
-                self.bury(now, books, u32::MAX);
+                self.release_dropped(now, books, u32::MAX);
             }
             let Some(ticket) = ticket else { break };
             self.begin(now, ticket, books);

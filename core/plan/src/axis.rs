@@ -29,7 +29,7 @@ pub use condition::Condition;
 pub use expression::Expression;
 pub use span::{Span, plain};
 
-use crate::keys::lookup::{self, Found};
+use crate::keys::lookup::{self, KnownKey};
 
 mod amount;
 mod condition;
@@ -131,7 +131,7 @@ impl Axis {
 }
 
 /// Whether every key takes whole numbers only.
-fn is_whole(kinds: &[Found]) -> bool {
+fn is_whole(kinds: &[KnownKey]) -> bool {
     kinds.iter().all(|found| found.is_whole())
 }
 

@@ -55,7 +55,7 @@ pub use queue::Listener;
 
 /// What a listener makes of a segment.
 #[derive(Debug)]
-pub enum Heard<P> {
+pub enum ListenOutcome<P> {
     /// A SYN: here is the connection that answers it.
     Opened(alloc::boxed::Box<Connection<P>>),
     /// Not for a listener: send this reset.
@@ -70,16 +70,16 @@ pub fn handle_segment<P: Payload>(
     now: Instant,
     config: &Config,
     received: &Received<P>,
-) -> Heard<P> {
+) -> ListenOutcome<P> {
     let segment = &received.segment;
     if segment.flags.contains(Flags::RST) {
-        return Heard::Ignored;
+        return ListenOutcome::Ignored;
     }
     if segment.flags.contains(Flags::ACK) {
-        return Heard::Reset(reset_answering(segment));
+        return ListenOutcome::Reset(reset_answering(segment));
     }
-    Connection::accept(now, config, received).map_or(Heard::Ignored, |connection| {
-        Heard::Opened(alloc::boxed::Box::new(connection))
+    Connection::accept(now, config, received).map_or(ListenOutcome::Ignored, |connection| {
+        ListenOutcome::Opened(alloc::boxed::Box::new(connection))
     })
 }
 

@@ -14,7 +14,7 @@ use gigatcp_tcp::congestion::{
     Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Entry, Family, SlowStart,
     WindowBounds,
 };
-use gigatcp_tcp::listener::{self, Heard};
+use gigatcp_tcp::listener::{self, ListenOutcome};
 use gigatcp_tcp::{Connection, Profile, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Payload, Phantom, Segment, SeqNumber};
@@ -232,7 +232,9 @@ impl Pair {
         let mut client = Box::new(Connection::connect(now, &host(profile)));
         let segment = client.poll_transmit(now).expect("a SYN");
         let received = Received { at: now, segment };
-        let Heard::Opened(server) = listener::handle_segment(now, &host(profile), &received) else {
+        let ListenOutcome::Opened(server) =
+            listener::handle_segment(now, &host(profile), &received)
+        else {
             panic!("a SYN opens a connection");
         };
         let mut pair = Self {

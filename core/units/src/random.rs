@@ -33,7 +33,6 @@
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 
-
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A stream of random numbers that belongs to one purpose.

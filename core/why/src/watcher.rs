@@ -188,7 +188,7 @@ impl Watcher {
     /// What that side's data shows of where it went, as [`crate::Outlines`] has it in
     /// less memory. `None` if it sent none.
     #[must_use]
-    pub fn surroundings(&self, index: usize, side: Side) -> Option<CaptureContext> {
+    pub fn capture_context(&self, index: usize, side: Side) -> Option<CaptureContext> {
         let connection = self.table.connection(index)?;
         let followed = self.followed.get(index)?;
         let (trail, start) = followed.lived(side)?;

@@ -1,6 +1,6 @@
 //! Expected data, which takes a short way through the sender's view, comes to what
 //! it comes to on the long one, for transfers in which most data is expected; and
-//! outlines alone come to the same surroundings.
+//! outlines alone come to the same capture_context.
 
 use std::net::Ipv4Addr;
 
@@ -144,7 +144,7 @@ proptest! {
             if number.is_multiple_of(64) {
                 for side in Side::BOTH {
                     let outlined = outlines.of(short.table(), 0, side);
-                    prop_assert_eq!(outlined, short.surroundings(0, side));
+                    prop_assert_eq!(outlined, short.capture_context(0, side));
                 }
                 let both = [&short, &long].map(|one| format!("{:?}", one.diagnose(0)));
                 prop_assert_eq!(&both[0], &both[1]);
@@ -153,7 +153,7 @@ proptest! {
         let both = [&short, &long].map(|one| format!("{:?}", one.diagnose(0)));
         prop_assert_eq!(&both[0], &both[1]);
         for side in Side::BOTH {
-            prop_assert_eq!(outlines.of(short.table(), 0, side), short.surroundings(0, side));
+            prop_assert_eq!(outlines.of(short.table(), 0, side), short.capture_context(0, side));
         }
         let both = [&mut short, &mut long].map(|one| format!("{:?}", one.conclude(0)));
         prop_assert_eq!(&both[0], &both[1]);

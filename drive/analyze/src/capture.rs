@@ -10,7 +10,7 @@ use crate::error::{Error, Halt};
 use crate::options::Options;
 use crate::shares::{self, Share};
 use crate::source::Source;
-use crate::walk::{About, Found, Unit, Walk};
+use crate::walk::{About, CapturedRecord, Unit, Walk};
 
 /// A capture that was read, and its connections.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ fn part(
     let mut watcher = Watcher::new(seed);
     let (mut segments, mut unit) = (0, Unit::default());
     let selection = source.selection();
-    let mut take = |found: Found<'_>| {
+    let mut take = |found: CapturedRecord<'_>| {
         unit.add(found.at);
         if let Some(segment) = &found.segment
             && share.has(segment)

@@ -113,9 +113,9 @@ impl Connections {
 
     /// Returns where the data of this side was captured, and in segments of which size.
     #[must_use]
-    pub fn surroundings(&self, index: usize, side: Side) -> Option<CaptureContext> {
+    pub fn capture_context(&self, index: usize, side: Side) -> Option<CaptureContext> {
         let (watcher, place) = self.at(index)?;
-        watcher.surroundings(place, side)
+        watcher.capture_context(place, side)
     }
 
     /// Returns unique bytes of data of a connection, in the direction that has more.

@@ -6,7 +6,7 @@ use crate::capture::seed;
 use crate::error::{Error, Halt};
 use crate::options::Options;
 use crate::source::Source;
-use crate::walk::{About, Found, Unit, Walk};
+use crate::walk::{About, CapturedRecord, Unit, Walk};
 
 /// A segment that was just taken in.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ pub fn follow<E: From<Error>>(
     let selection = source.selection();
     let mut failed = None;
     loop {
-        let more = walk.stretch(&mut |found: Found<'_>| {
+        let more = walk.stretch(&mut |found: CapturedRecord<'_>| {
             unit.add(found.at);
             let Some(segment) = found.segment.filter(|_| failed.is_none()) else {
                 return;
@@ -109,6 +109,6 @@ pub fn check(source: &Source) -> Result<(), Error> {
     let begun = source
         .open()
         .map_err(Halt::from)
-        .and_then(|reader| Walk::quiet(reader).stretch(&mut |_: Found<'_>| ()));
+        .and_then(|reader| Walk::quiet(reader).stretch(&mut |_: CapturedRecord<'_>| ()));
     begun.map(|_| ()).map_err(|halt| halt.of(&source.name()))
 }

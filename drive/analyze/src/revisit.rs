@@ -12,7 +12,7 @@ use crate::error::{Error, Halt};
 use crate::options::Options;
 use crate::shares::{self, Share};
 use crate::source::Source;
-use crate::walk::{Found, Walk};
+use crate::walk::{CapturedRecord, Walk};
 
 /// Classes of connections by their endpoints, nearly all of which are skipped.
 const CLASSES: u32 = 1 << 16;
@@ -101,7 +101,7 @@ fn visit<V: Visitor>(
     let selection = source.selection();
     // Of each connection in the table, if it is visited.
     let mut places: Vec<Option<(usize, V)>> = Vec::new();
-    let mut take = |found: Found<'_>| {
+    let mut take = |found: CapturedRecord<'_>| {
         let Some(segment) = found.segment else {
             return;
         };

@@ -20,7 +20,7 @@ use crate::error::{Error, Halt};
 use crate::options::Options;
 use crate::shares::{self, Share};
 use crate::source::Source;
-use crate::walk::{About, Found, Segment, Take, Walk};
+use crate::walk::{About, CapturedRecord, Segment, Take, Walk};
 
 /// Time without a packet after which an ended connection is concluded: answers come
 /// within an RTT. What comes later, retransmitted by a timer, is rare, and has it
@@ -230,7 +230,7 @@ impl<'a> Summarizer<'a> {
 
 impl Take for Summarizer<'_> {
     #[inline(always)]
-    fn take(&mut self, found: Found<'_>) {
+    fn take(&mut self, found: CapturedRecord<'_>) {
         self.now = found.at;
         let Some(segment) = &found.segment else {
             return;

@@ -54,7 +54,7 @@ impl Packet for Segment<'_> {
 }
 
 /// A record of the capture.
-pub(crate) struct Found<'a> {
+pub(crate) struct CapturedRecord<'a> {
     /// Its number, from 1.
     pub(crate) number: u64,
     /// When it was captured; a record without a time has that of the one before.
@@ -65,12 +65,12 @@ pub(crate) struct Found<'a> {
 
 /// Takes the records of a capture.
 pub(crate) trait Take {
-    fn take(&mut self, found: Found<'_>);
+    fn take(&mut self, found: CapturedRecord<'_>);
 }
 
-impl<F: FnMut(Found<'_>)> Take for F {
+impl<F: FnMut(CapturedRecord<'_>)> Take for F {
     #[inline(always)]
-    fn take(&mut self, found: Found<'_>) {
+    fn take(&mut self, found: CapturedRecord<'_>) {
         self(found);
     }
 }
@@ -142,7 +142,7 @@ impl<'a> Walk<'a> {
                 return false;
             };
             *now = at;
-            to.take(Found {
+            to.take(CapturedRecord {
                 number: record.number,
                 at: record.time,
                 segment: Some(Segment::Plain(&plain)),
@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
         self.now = record.time.unwrap_or(self.now);
         let at = self.now;
         let mut show = |number, segment| {
-            to.take(Found {
+            to.take(CapturedRecord {
                 number,
                 at,
                 segment,
@@ -216,7 +216,7 @@ impl<'a> Walk<'a> {
                 self.reader.note_obstacle(place, &obstacle);
                 None
             });
-            to.take(Found {
+            to.take(CapturedRecord {
                 number,
                 at,
                 segment: observed.as_ref().map(Segment::Other),

@@ -56,7 +56,7 @@ pub enum Refusal {
 
 /// A segment without its payload, and where that lies among the octets.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ParsedSegment {
     pub endpoints: Endpoints,
     pub segment: Segment<Octets>,
     pub payload: Range<usize>,
@@ -68,7 +68,7 @@ pub(crate) struct Found {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "as with `Arrival`")]
 pub(crate) enum Read {
-    Segment(Found),
+    Segment(ParsedSegment),
     Icmp(FourTuple, IcmpError),
 }
 
@@ -94,7 +94,7 @@ fn read_segment(
     ip: &IpHeader,
     carried: IpPayload,
     octets: &[u8],
-) -> Result<Found, Refusal> {
+) -> Result<ParsedSegment, Refusal> {
     let is_summed = received.offload.checksum == ChecksumState::InPacket;
     if is_summed && !verify_checksum(&ip.endpoints, octets) {
         return Err(Refusal::Harmed);
@@ -104,7 +104,7 @@ fn read_segment(
     segment.ecn = carried.ecn;
     segment.segment_size = received.offload.segmentation.map_or(0, |cut| cut.size);
     let start = received.skip + carried.start;
-    Ok(Found {
+    Ok(ParsedSegment {
         endpoints: ip.endpoints,
         segment,
         payload: start + header_len..start + carried.len,
@@ -197,7 +197,7 @@ mod tests {
         Received { offload, skip: 0 }
     }
 
-    fn found(offload: VirtioHeader, octets: &[u8]) -> Found {
+    fn found(offload: VirtioHeader, octets: &[u8]) -> ParsedSegment {
         match read(&known(offload), octets) {
             Ok(Read::Segment(found)) => found,
             _ => panic!("no segment"),

@@ -13,7 +13,7 @@
 
 use gigatcp_wire::{Endpoints, Flags, MAX_SUPER_SEGMENT, Octets, Segment};
 
-use crate::arrival::Found;
+use crate::arrival::ParsedSegment;
 
 /// Flags that all packets of a super-segment may have.
 const ALIKE: Flags = Flags::from_bits(Flags::ACK.bits() | Flags::ECE.bits());
@@ -32,7 +32,7 @@ pub(crate) struct Joined {
 
 impl Joined {
     /// What `found` alone is.
-    pub fn new(found: &Found) -> Self {
+    pub fn new(found: &ParsedSegment) -> Self {
         let size = found.payload.len();
         Self {
             endpoints: found.endpoints,
@@ -59,7 +59,7 @@ impl Joined {
     }
 
     /// Takes `next` in, if it follows; its payload is the caller's to move.
-    pub fn try_grow(&mut self, next: &Found) -> bool {
+    pub fn try_grow(&mut self, next: &ParsedSegment) -> bool {
         let (ours, theirs) = (&self.segment, &next.segment);
         let len = next.payload.len();
         let follows = self.endpoints == next.endpoints

@@ -16,7 +16,7 @@ use std::os::fd::BorrowedFd;
 use gigatcp_linux::virtio::{ChecksumState, Segmentation, VirtioHeader};
 use gigatcp_wire::{ChecksumFill, Endpoints, Flags, IpHeader, Octets, Segment, encode_headers};
 
-use crate::arrival::{self, Arrival, Found, Read, Refusal};
+use crate::arrival::{self, Arrival, ParsedSegment, Read, Refusal};
 use crate::device::{
     Device, DeviceCounters, Interface, MAX_BATCH, MAX_PARTS, Offloads, Packet, Sent,
 };
@@ -128,7 +128,7 @@ impl Link {
     }
 
     /// Joins the segment `found` with those waiting behind it ([`crate::join`]).
-    fn join(&mut self, found: Found) -> Arrival {
+    fn join(&mut self, found: ParsedSegment) -> Arrival {
         let mut joined = Joined::new(&found);
         if !joined.may_grow() {
             let payload = self.slabs.keep(found.payload).into();

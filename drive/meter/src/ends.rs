@@ -21,7 +21,7 @@ const BACKLOG: i32 = 16;
 
 /// What a socket is to have.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Wishes {
+pub struct SocketSettings {
     /// Congestion control, by the kernel's name; absent: the kernel's choice.
     pub congestion: Option<String>,
     /// Send buffer; absent: it fits itself to the path.
@@ -79,7 +79,7 @@ pub fn congestion_controls() -> Vec<String> {
     names.split_whitespace().map(str::to_owned).collect()
 }
 
-fn grant(socket: &impl AsRawFd, wishes: &Wishes) -> Result<(), MeterError> {
+fn grant(socket: &impl AsRawFd, wishes: &SocketSettings) -> Result<(), MeterError> {
     if let Some(name) = &wishes.congestion {
         socket::set_congestion(socket, name)
             .map_err(failed(format!("use the congestion control {name}")))?;
@@ -120,7 +120,7 @@ pub fn granted(socket: &impl AsRawFd) -> Result<Granted, MeterError> {
 ///
 /// # Errors
 /// [`MeterError`]: what was refused.
-pub fn listen(at: SocketAddr, wishes: &Wishes) -> Result<TcpListener, MeterError> {
+pub fn listen(at: SocketAddr, wishes: &SocketSettings) -> Result<TcpListener, MeterError> {
     let socket = socket::tcp(&at).map_err(failed("make a socket"))?;
     grant(&socket, wishes)?;
     let begun = socket::bind(&socket, &at).and_then(|()| socket::listen(&socket, BACKLOG));
@@ -167,7 +167,7 @@ pub fn accept(
 pub fn connect(
     from: SocketAddr,
     to: SocketAddr,
-    wishes: &Wishes,
+    wishes: &SocketSettings,
     goes_on: impl Fn() -> bool,
 ) -> Result<Option<TcpStream>, MeterError> {
     let socket = socket::tcp(&to).map_err(failed("make a socket"))?;

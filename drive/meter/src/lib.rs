@@ -37,7 +37,7 @@ pub mod watch;
 
 #[cfg(target_os = "linux")]
 pub use ends::{
-    Granted, MeterError, Wishes, accept, congestion_controls, connect, granted, listen,
+    Granted, MeterError, SocketSettings, accept, congestion_controls, connect, granted, listen,
 };
 pub use host_sampler::Boot;
 use host_sampler::{CardWatch, HostSampler};

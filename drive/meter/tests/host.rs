@@ -5,7 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 
-use gigatcp_doctor::{Direction, Found, HostFacts, Path, examine};
+use gigatcp_doctor::{CostedFinding, Direction, HostFacts, Path, examine};
 use gigatcp_linux::{Namespace, device, first_threshold, interface, make_pair, settings};
 use gigatcp_meter::host;
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
@@ -128,9 +128,9 @@ fn facts() -> HostFacts {
 }
 
 /// Findings of the kinds that the cases make.
-fn findings(id: &str) -> Vec<Found> {
+fn findings(id: &str) -> Vec<CostedFinding> {
     let found = examine(&facts(), &path(id)).findings;
-    let is_ours = |found: &Found| KINDS.contains(&found.rule.id);
+    let is_ours = |found: &CostedFinding| KINDS.contains(&found.rule.id);
     found.into_iter().filter(is_ours).collect()
 }
 

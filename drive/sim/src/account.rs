@@ -68,7 +68,7 @@ pub struct Use {
 
 /// What the driver saw of the path and the hosts during a round.
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings {
+pub struct Environment {
     /// The busiest link between the hosts.
     pub path: Use,
     /// The sender's interface.
@@ -89,7 +89,7 @@ pub struct Surroundings {
     pub lacks_scaling: bool,
 }
 
-impl Default for Surroundings {
+impl Default for Environment {
     /// An idle path of a single flow.
     fn default() -> Self {
         Self {
@@ -246,7 +246,7 @@ impl Account {
         limits: &ByLimit,
         srtt: Option<Duration>,
         blame: impl FnOnce() -> Option<Cause>,
-        look: impl FnOnce() -> Surroundings,
+        look: impl FnOnce() -> Environment,
     ) -> bool {
         self.count(limits);
         let has_timed_out = window.timeouts != self.window.timeouts;
@@ -278,7 +278,7 @@ impl Account {
 
     /// The connection ends at `now`, or no more samples are taken.
     #[must_use]
-    pub fn finish(mut self, now: Instant, limits: &ByLimit, look: &Surroundings) -> Settled {
+    pub fn finish(mut self, now: Instant, limits: &ByLimit, look: &Environment) -> Settled {
         if self.is_established {
             self.count(limits);
             self.end_round(now, look);
@@ -340,7 +340,7 @@ impl Account {
         }
     }
 
-    fn end_round(&mut self, now: Instant, look: &Surroundings) {
+    fn end_round(&mut self, now: Instant, look: &Environment) {
         let mut round = std::mem::replace(&mut self.round, [Duration::ZERO; Cause::COUNT]);
         attribute(&mut round, look);
         self.settle(now, &round);
@@ -376,7 +376,7 @@ fn largest(round: &ByCause, counts: impl Fn(Cause) -> bool) -> Option<Cause> {
 }
 
 /// Attributes a round, see the steps of this file's header.
-fn attribute(round: &mut ByCause, look: &Surroundings) {
+fn attribute(round: &mut ByCause, look: &Environment) {
     let is_idle = |cause: Cause| match cause {
         // What was written last is still on its way.
         Cause::ApplicationLimited => !look.is_closing,
@@ -407,7 +407,7 @@ fn sum(round: &ByCause, counts: impl Fn(Cause) -> bool) -> Duration {
 }
 
 /// The server that had work for all of the time `active` in which there was data to send.
-fn saturated(active: Duration, look: &Surroundings) -> Option<Cause> {
+fn saturated(active: Duration, look: &Environment) -> Option<Cause> {
     if active.is_zero() {
         return None;
     }

@@ -33,7 +33,7 @@ use std::collections::VecDeque;
 use gigatcp_app::Application;
 use gigatcp_events::Cause;
 use gigatcp_path::{Appointments, ConfigError, CpuCosts, DropCause, Drops, Hop};
-use gigatcp_tcp::listener::{self, Heard};
+use gigatcp_tcp::listener::{self, ListenOutcome};
 use gigatcp_tcp::{Connection, Received};
 use gigatcp_units::Instant;
 use gigatcp_wire::{IcmpError, Phantom};
@@ -560,7 +560,9 @@ impl Host {
         if self.listening.is_some() {
             return self.hear(now, number, received);
         }
-        if let Heard::Opened(connection) = listener::handle_segment(now, &socket.tcp, received) {
+        if let ListenOutcome::Opened(connection) =
+            listener::handle_segment(now, &socket.tcp, received)
+        {
             socket.connection = Some(connection);
         }
     }

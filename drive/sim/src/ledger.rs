@@ -6,7 +6,7 @@ use gigatcp_tcp::Connection;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Phantom;
 
-use crate::account::{Account, ByLimit, Losses, Settled, Surroundings, Use, Window};
+use crate::account::{Account, ByLimit, Environment, Losses, Settled, Use, Window};
 use crate::host::Host;
 use crate::packet::Packet;
 
@@ -204,7 +204,7 @@ impl Readings {
     }
 
     /// What has happened since they were read.
-    fn until(&self, scene: &Scene<'_>, is_scaled: bool) -> Surroundings {
+    fn until(&self, scene: &Scene<'_>, is_scaled: bool) -> Environment {
         let now = scene.now;
         let [own, all] = [0, 1].map(|of| scene.carried[of] - self.carried[of]);
         let cpu = [scene.sender, scene.receiver].map(|end| end.host.cpu_occupied(end.socket, now));
@@ -220,7 +220,7 @@ impl Readings {
         let reverse = scene.reverse_alone().zip(&self.reverse);
         let state = scene.sender.connection().map(Connection::state);
         let is_open = matches!(state, Some(State::Established | State::CloseWait));
-        Surroundings {
+        Environment {
             path: busiest(&mut forward.map(use_at)),
             local: scene
                 .sender

@@ -2,7 +2,7 @@
 
 use gigatcp_events::{Cause, Limit, Phase};
 use gigatcp_sim::account::{
-    Account, ByLimit, Losses, MIN_ROUND, Settled, Surroundings, Use, Window,
+    Account, ByLimit, Environment, Losses, MIN_ROUND, Settled, Use, Window,
 };
 use gigatcp_units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ fn established() -> Account {
 }
 
 /// A round until `until` with these mechanisms so far.
-fn round(account: &mut Account, until: u64, limits: &ByLimit, look: Surroundings) {
+fn round(account: &mut Account, until: u64, limits: &ByLimit, look: Environment) {
     let window = open(1000);
     assert!(account.observe(at(until), true, window));
     let turned = account.turn((at(until), true), window, limits, None, || None, || look);
@@ -60,16 +60,16 @@ fn busy(of: u64) -> Use {
 #[test]
 fn a_full_link_is_asked_before_the_mechanism() {
     let mut account = established();
-    let full = Surroundings {
+    let full = Environment {
         path: busy(99),
-        ..Surroundings::default()
+        ..Environment::default()
     };
     let first = limits(&[(Limit::ReceiveWindow, 100)]);
     round(&mut account, 110, &first, full);
     let second = limits(&[(Limit::ReceiveWindow, 200)]);
-    let half = Surroundings {
+    let half = Environment {
         path: busy(50),
-        ..Surroundings::default()
+        ..Environment::default()
     };
     let settled = account.finish(at(210), &second, &half);
     assert_eq!(spent(&settled, Cause::ConnectionSetup), 10);
@@ -86,18 +86,18 @@ fn a_full_link_is_asked_before_the_mechanism() {
 
 #[test]
 fn time_without_data_to_send_is_the_applications_even_on_a_full_link() {
-    let full = Surroundings {
+    let full = Environment {
         path: busy(40),
-        ..Surroundings::default()
+        ..Environment::default()
     };
     let times = limits(&[(Limit::Application, 60), (Limit::Avoidance, 40)]);
     let settled = established().finish(at(110), &times, &full);
     assert_eq!(spent(&settled, Cause::ApplicationLimited), 60);
     assert_eq!(spent(&settled, Cause::PathSaturated), 40);
-    let closing = Surroundings {
+    let closing = Environment {
         path: busy(100),
         is_closing: true,
-        ..Surroundings::default()
+        ..Environment::default()
     };
     let settled = established().finish(at(110), &times, &closing);
     assert_eq!(spent(&settled, Cause::PathSaturated), 100);
@@ -106,20 +106,20 @@ fn time_without_data_to_send_is_the_applications_even_on_a_full_link() {
 #[test]
 fn a_link_of_others_is_cross_traffic_and_the_longer_queue_decides() {
     let times = limits(&[(Limit::Avoidance, 100)]);
-    let others = Surroundings {
+    let others = Environment {
         path: busy(100),
         own_share: 0.4,
-        ..Surroundings::default()
+        ..Environment::default()
     };
     let settled = established().finish(at(110), &times, &others);
     assert_eq!(spent(&settled, Cause::CrossTraffic), 100);
-    let both = |local_wait| Surroundings {
+    let both = |local_wait| Environment {
         path: busy(100),
         local: Use {
             busy: ms(100),
             wait: ms(local_wait),
         },
-        ..Surroundings::default()
+        ..Environment::default()
     };
     let settled = established().finish(at(110), &times, &both(2));
     assert_eq!(spent(&settled, Cause::LocalQueue), 100);
@@ -129,7 +129,7 @@ fn a_link_of_others_is_cross_traffic_and_the_longer_queue_decides() {
 
 #[test]
 fn pacing_is_a_cause_only_where_no_other_limit_is_reached_in_the_round() {
-    let idle = Surroundings::default();
+    let idle = Environment::default();
     let alone = limits(&[(Limit::Pacing, 100)]);
     let settled = established().finish(at(110), &alone, &idle);
     assert_eq!(spent(&settled, Cause::PacingLimited), 100);
@@ -150,7 +150,7 @@ fn a_window_belongs_to_the_loss_that_reduced_it_until_it_has_recovered() {
                 &times,
                 None,
                 || lost,
-                Surroundings::default,
+                Environment::default,
             );
         }
     };
@@ -175,7 +175,7 @@ fn a_window_belongs_to_the_loss_that_reduced_it_until_it_has_recovered() {
     turn(70, open(2000), 60, None);
     turn(80, open(2100), 70, None);
     let times = limits(&[(Limit::Avoidance, 70)]);
-    let settled = account.finish(at(80), &times, &Surroundings::default());
+    let settled = account.finish(at(80), &times, &Environment::default());
     assert_eq!(spent(&settled, Cause::CwndGrowth), 20 + 10);
     assert_eq!(spent(&settled, Cause::Policer), 20);
     assert_eq!(spent(&settled, Cause::RandomLoss), 20);
@@ -192,7 +192,7 @@ fn the_time_before_a_timeout_is_the_timers_whatever_the_mechanism_was() {
         &times,
         None,
         || None,
-        Surroundings::default,
+        Environment::default,
     );
     let fired = Window {
         phase: Phase::Loss,
@@ -207,9 +207,9 @@ fn the_time_before_a_timeout_is_the_timers_whatever_the_mechanism_was() {
         &times,
         None,
         || None,
-        Surroundings::default,
+        Environment::default,
     );
-    let settled = account.finish(at(220), &times, &Surroundings::default());
+    let settled = account.finish(at(220), &times, &Environment::default());
     assert_eq!(spent(&settled, Cause::RtoBackoff), 200);
     assert_eq!(spent(&settled, Cause::ApplicationLimited), 10);
 }
@@ -236,11 +236,11 @@ proptest! {
         let mut times = ByLimit::default();
         let mut now = 10;
         let mut timeouts = 0;
-        let mut look = Surroundings::default();
+        let mut look = Environment::default();
         for (step, limit, cwnd, phase, heard, load) in steps {
             now += step;
             times[limit] += ms(step);
-            look = Surroundings {
+            look = Environment {
                 path: busy(load),
                 receiver_cpu: ms(60 - load),
                 unread: ms(load / 2),

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use gigatcp_design::Question;
 use gigatcp_design::space::Memory;
 use gigatcp_plan::{NoFiles, Sweep as Section, Template};
-use gigatcp_sweep::{Asked, Progress, Sweep};
+use gigatcp_sweep::{Progress, StoredQuestion, Sweep};
 
 /// About 10 ms of work for a cell.
 const WORK: &str = r#"
@@ -35,14 +35,14 @@ flow = { bytes = "1 kB" }
 record = { sample = "1 s" }
 "#;
 
-fn asked(plan: &str, over: &[String]) -> Asked {
+fn asked(plan: &str, over: &[String]) -> StoredQuestion {
     let template = Template::read("p", plan.as_bytes(), &[], &NoFiles).expect("a checked plan");
     let section = Section {
         over: over.to_vec(),
         ..Section::default()
     };
     let question = Question::of(template.plan(), &section, None);
-    Asked::new(&template, plan, &question, "example")
+    StoredQuestion::new(&template, plan, &question, "example")
 }
 
 /// CPU time of this process, user and system.
@@ -61,7 +61,7 @@ fn cpu() -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
-fn run(base: &Path, asked: &Asked) -> (u64, u64) {
+fn run(base: &Path, asked: &StoredQuestion) -> (u64, u64) {
     let sweep = Sweep::open(base, asked.clone()).expect("a sweep");
     let progress = Progress::default();
     let stop = AtomicBool::new(false);
@@ -127,7 +127,7 @@ fn peak() -> String {
 }
 
 /// 20,000 cells of half a millisecond: more than 100 killed sweeps come through.
-fn killed() -> Asked {
+fn killed() -> StoredQuestion {
     let over = [
         "path.rtt=1 ms..40 ms linear 100",
         "path.loss=0..0.02 linear 200",

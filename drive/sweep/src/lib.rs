@@ -7,7 +7,7 @@
 //! * [`Sweep`]: all of it, as `gigatcp sweep` and `gigatcp show` use it.
 //! * [`rows`]: what is kept of a cell; the columns of the tables, with units.
 //! * [`store`]: rows in files that only grow, by the address of their cell.
-//! * [`asked`]: a question and its plan as they are stored.
+//! * [`stored_question`]: a question and its plan as they are stored.
 //! * [`execute`]: what is not in the store is run; nothing else is. [`Worker`]: a part of it in
 //!   another process, on any machine.
 //! * [`tables`]: all rows as compressed CSV, or Parquet.
@@ -20,7 +20,6 @@
 
 #[cfg(feature = "arrow")]
 pub mod arrow;
-pub mod asked;
 pub mod execute;
 mod index;
 #[cfg(feature = "parquet")]
@@ -28,12 +27,13 @@ mod parquet;
 pub mod results;
 pub mod rows;
 pub mod store;
+pub mod stored_question;
 pub mod sweep;
 pub mod tables;
 mod worker;
 
-pub use asked::Asked;
 pub use execute::{Job, Progress, run};
 pub use store::{Store, StoreError};
+pub use stored_question::StoredQuestion;
 pub use sweep::Sweep;
 pub use worker::Worker;

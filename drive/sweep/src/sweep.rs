@@ -11,17 +11,17 @@ use std::sync::atomic::AtomicBool;
 
 use gigatcp_design::{Question, Space};
 
-use crate::asked::{Asked, AskedError};
 use crate::execute::{self, Job, Progress};
 use crate::results::Results;
 use crate::rows::{CellRow, Column, find_metric};
 use crate::store::{Store, StoreError};
+use crate::stored_question::{AskedError, StoredQuestion};
 use crate::tables;
 
 /// A question with its cells and their rows.
 #[derive(Debug)]
 pub struct Sweep {
-    asked: Asked,
+    asked: StoredQuestion,
     question: Question,
     space: Space,
     store: Store,
@@ -34,7 +34,7 @@ impl Sweep {
     ///
     /// # Errors
     /// When the question is refused, or what is stored there cannot be read.
-    pub fn open(base: &Path, asked: Asked) -> Result<Self, AskedError> {
+    pub fn open(base: &Path, asked: StoredQuestion) -> Result<Self, AskedError> {
         let space = asked.space()?;
         let metric = find_metric(&asked.metric).ok_or_else(|| {
             AskedError::Strange(format!("no column of cells is called `{}`", asked.metric))
@@ -54,7 +54,7 @@ impl Sweep {
     /// # Errors
     /// When there is none, or it cannot be read.
     pub fn stored(directory: &Path) -> Result<Self, AskedError> {
-        let asked = Asked::read(directory)?;
+        let asked = StoredQuestion::read(directory)?;
         let base = directory.parent().unwrap_or(Path::new("."));
         let mut sweep = Self::open(base, asked)?;
         sweep.directory = directory.to_owned();
@@ -63,7 +63,7 @@ impl Sweep {
 
     /// The question as it is stored.
     #[must_use]
-    pub const fn asked(&self) -> &Asked {
+    pub const fn asked(&self) -> &StoredQuestion {
         &self.asked
     }
 

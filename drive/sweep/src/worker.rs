@@ -10,14 +10,14 @@ use gigatcp_design::address::Addresses;
 use gigatcp_design::space::Memory;
 use gigatcp_design::{Question, Space};
 
-use crate::asked::{Asked, AskedError};
 use crate::execute::row;
 use crate::store::line;
+use crate::stored_question::{AskedError, StoredQuestion};
 
 /// Runs repetitions of the cells of a question, without a store.
 #[derive(Debug)]
 pub struct Worker {
-    asked: Asked,
+    asked: StoredQuestion,
     question: Question,
     space: Space,
     addresses: Addresses,
@@ -28,7 +28,7 @@ impl Worker {
     ///
     /// # Errors
     /// When the question was asked by another program, or is refused.
-    pub fn new(asked: Asked, version: &str) -> Result<Self, AskedError> {
+    pub fn new(asked: StoredQuestion, version: &str) -> Result<Self, AskedError> {
         if asked.version != version {
             return Err(AskedError::Strange(format!(
                 "the sweep is of version {}, and this worker of version {version}",

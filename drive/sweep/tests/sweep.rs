@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use gigatcp_design::Question;
 use gigatcp_plan::{NoFiles, Sweep as Section, Template, parse};
-use gigatcp_sweep::asked::AskedError;
 use gigatcp_sweep::execute::Round;
 use gigatcp_sweep::rows::find_metric;
-use gigatcp_sweep::{Asked, Progress, StoreError, Sweep, Worker};
+use gigatcp_sweep::stored_question::AskedError;
+use gigatcp_sweep::{Progress, StoreError, StoredQuestion, Sweep, Worker};
 
 /// A short transfer over a lossy path: under a millisecond of work.
 const PLAN: &str = r#"
@@ -27,7 +27,7 @@ const OVER: [&str; 2] = [
     "flow.congestion_control=cubic,reno",
 ];
 
-fn asked(plan: &str, over: &[&str], change: impl FnOnce(&mut Section)) -> Asked {
+fn asked(plan: &str, over: &[&str], change: impl FnOnce(&mut Section)) -> StoredQuestion {
     let template = Template::read("p", plan.as_bytes(), &[], &NoFiles).unwrap();
     let mut section = Section {
         over: over.iter().map(|&text| text.to_owned()).collect(),
@@ -36,11 +36,11 @@ fn asked(plan: &str, over: &[&str], change: impl FnOnce(&mut Section)) -> Asked 
     };
     change(&mut section);
     let question = Question::of(template.plan(), &section, None);
-    Asked::new(&template, plan, &question, "test")
+    StoredQuestion::new(&template, plan, &question, "test")
 }
 
 /// Runs a question; how many repetitions were known, ran, and failed.
-fn run(base: &Path, asked: &Asked, threads: usize) -> (u64, u64, u64) {
+fn run(base: &Path, asked: &StoredQuestion, threads: usize) -> (u64, u64, u64) {
     let sweep = Sweep::open(base, asked.clone()).unwrap();
     let progress = Progress::default();
     let is_complete = sweep.run(threads, &AtomicBool::new(false), &progress);
@@ -52,7 +52,7 @@ fn run(base: &Path, asked: &Asked, threads: usize) -> (u64, u64, u64) {
 }
 
 /// Every table of a question, by name.
-fn tables(base: &Path, asked: &Asked) -> BTreeMap<String, Vec<u8>> {
+fn tables(base: &Path, asked: &StoredQuestion) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(base.join(asked.hash())).unwrap();
     let files = entries.map(|entry| {
         let path = entry.unwrap().path();
@@ -73,7 +73,7 @@ fn segments(base: &Path) -> Vec<PathBuf> {
 }
 
 /// Event hash of each repetition, with changes and seed.
-fn hashes(base: &Path, asked: &Asked) -> Vec<(Vec<String>, u64, String)> {
+fn hashes(base: &Path, asked: &StoredQuestion) -> Vec<(Vec<String>, u64, String)> {
     let sweep = Sweep::open(base, asked.clone()).unwrap();
     let mut all = Vec::new();
     let each = sweep.results().each(|one, row| -> Result<(), StoreError> {
@@ -211,7 +211,7 @@ fn a_sweep_that_others_kill() {
     );
 }
 
-fn killed() -> Asked {
+fn killed() -> StoredQuestion {
     asked(PLAN, &["path.rtt=1..40 ms linear 10", OVER[1]], |section| {
         section.repeat = Some(10)
     })
@@ -367,7 +367,7 @@ fn details_that_were_not_kept_run_again_and_become_tables() {
     (detailed.intervals, detailed.samples) = (true, true);
     assert_eq!(run(base.path(), &detailed, 2), (0, 24, 0));
     assert_eq!(run(base.path(), &plain, 2), (24, 0, 0));
-    let names = |asked: &Asked| tables(base.path(), asked).into_keys().collect::<Vec<_>>();
+    let names = |asked: &StoredQuestion| tables(base.path(), asked).into_keys().collect::<Vec<_>>();
     let detail = |name: &String| name.starts_with("intervals") || name.starts_with("samples");
     assert_eq!(
         names(&detailed).iter().filter(|name| detail(name)).count(),

@@ -72,7 +72,7 @@ fn main() -> ExitCode {
     {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Missed) => ExitCode::from(1),
-        Ok(Outcome::Told(status)) => ExitCode::from(status),
+        Ok(Outcome::Exited(status)) => ExitCode::from(status),
         Ok(Outcome::Refused) => ExitCode::from(failure::USAGE),
         Ok(Outcome::Interrupted(signal)) => ExitCode::from(signal.exit_status()),
         Err(failure) => {

@@ -9,11 +9,11 @@ use gigatcp_design::question::Design;
 use gigatcp_design::{Question, Refused};
 use gigatcp_plan::{Sweep as Section, Template};
 use gigatcp_run::files::Beside;
-use gigatcp_sweep::asked::AskedError;
 use gigatcp_sweep::execute::Round;
 use gigatcp_sweep::rows::find_metric;
+use gigatcp_sweep::stored_question::AskedError;
 use gigatcp_sweep::tables::Table as Kept;
-use gigatcp_sweep::{Asked, Progress, StoreError, Sweep as Stored, Worker, arrow};
+use gigatcp_sweep::{Progress, StoreError, StoredQuestion, Sweep as Stored, Worker, arrow};
 use pyo3::prelude::*;
 
 use crate::error::{failed, plan_error};
@@ -111,7 +111,7 @@ impl Sweep {
         let template = template.map_err(|findings| plan_error(py, &findings))?;
         let question = Question::of(plan.checked(), &section, seed);
         Design::read(&question.design).map_err(|wrong| refused(py, wrong))?;
-        let mut asked = Asked::new(&template, text, &question, version);
+        let mut asked = StoredQuestion::new(&template, text, &question, version);
         asked.files = plan.named().clone();
         asked.series = plan.chosen(series)?;
         asked.intervals = keep.iter().any(|table| table == "intervals");
@@ -268,7 +268,7 @@ pub fn run_bundle(
     let worker = match known {
         Some((_, worker)) => Arc::clone(worker),
         None => {
-            let asked: Asked = serde_json::from_str(question).map_err(|error| {
+            let asked: StoredQuestion = serde_json::from_str(question).map_err(|error| {
                 failed(
                     format!("this is no question: {error}"),
                     "nothing was run",

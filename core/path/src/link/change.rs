@@ -143,7 +143,7 @@ impl<T: Parcel> Link<T> {
             let view = self.view();
             self.queue.enqueue(now, &view, ticket, &mut self.drops);
             if !self.drops.0.is_empty() {
-                let rest = self.bury(now, books, ticket.parcel);
+                let rest = self.release_dropped(now, books, ticket.parcel);
                 goes_on = Some((number, rest));
             }
         }

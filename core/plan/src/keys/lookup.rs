@@ -18,14 +18,14 @@ pub const SECTIONS: [&str; 9] = [
 
 /// A key that exists.
 #[derive(Clone, Copy, Debug)]
-pub enum Found {
+pub enum KnownKey {
     /// A key of a table.
     Key(&'static Key),
     /// A setting of a profile.
     Setting(&'static Setting),
 }
 
-impl Found {
+impl KnownKey {
     /// Whether it takes whole numbers and nothing else.
     #[must_use]
     pub fn is_whole(&self) -> bool {
@@ -49,7 +49,7 @@ impl Found {
 ///
 /// # Errors
 /// No such key, with the nearest that there is; `place` is where it was read.
-pub fn find(dotted: &str, place: Range<usize>) -> Result<Found, Misread> {
+pub fn find(dotted: &str, place: Range<usize>) -> Result<KnownKey, Misread> {
     let words: Vec<&str> = dotted.split('.').map(str::trim).collect();
     let (first, rest) = words.split_first().unwrap_or((&"", &[]));
     let unknown = |why: &str, hint: String| Misread::new(dotted, place.clone(), why, hint);
@@ -100,12 +100,14 @@ pub fn find(dotted: &str, place: Range<usize>) -> Result<Found, Misread> {
     ))
 }
 
-fn leaf(table: &KeyTable, word: &str) -> Option<Found> {
+fn leaf(table: &KeyTable, word: &str) -> Option<KnownKey> {
     if let Some(key) = table.find(word) {
-        return Some(Found::Key(key));
+        return Some(KnownKey::Key(key));
     }
     let setting = SETTINGS.iter().find(|setting| setting.name == word);
-    setting.filter(|_| table.has_settings).map(Found::Setting)
+    setting
+        .filter(|_| table.has_settings)
+        .map(KnownKey::Setting)
 }
 
 /// The keys inside a table, and whether there can be several such tables.

@@ -54,7 +54,6 @@ pub enum Direction {
 }
 
 impl Direction {
-
     /// Whether the client sends.
     #[must_use]
     pub fn has_forward(self) -> bool {

@@ -17,7 +17,9 @@ use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Payload, Segment};
 
 use super::{Connection, Failure, Reset};
-use crate::ecn::{ALL_FIELDS, Arrived, EcnOption, EcnReceiver, Feedback, Marked, OptionSeen, Told};
+use crate::ecn::{
+    ALL_FIELDS, AckReport, Arrived, EcnOption, EcnReceiver, Feedback, Marked, OptionSeen,
+};
 use crate::scoreboard::Revealed;
 use crate::space::{Length, Offset};
 
@@ -445,7 +447,7 @@ impl<P: Payload> Connection<P> {
             // The peer's first option came late: from now on ours ride too.
             self.follow_segment_size(now);
         }
-        let told = Told {
+        let told = AckReport {
             from: self.snd.una - revealed.acked,
             una: self.snd.una,
             nxt: self.snd.nxt,

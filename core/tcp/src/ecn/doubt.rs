@@ -41,7 +41,7 @@ pub(crate) struct CeSanityCheck {
 
 /// What an acknowledgment says to it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct AckReport {
     /// SND.UNA before it.
     pub(crate) from: u64,
     /// SND.UNA now.
@@ -74,11 +74,11 @@ impl CeSanityCheck {
 
     /// Whether it now turns out that the path marks whatever can be marked.
     #[inline]
-    pub(crate) fn on_feedback(&mut self, told: &Told) -> bool {
+    pub(crate) fn on_feedback(&mut self, told: &AckReport) -> bool {
         self.missing > 0 && self.watch(told)
     }
 
-    fn watch(&mut self, told: &Told) -> bool {
+    fn watch(&mut self, told: &AckReport) -> bool {
         if told.from >= self.plain_end {
             self.delivered += u64::from(told.delivered);
             self.marked += u64::from(told.marked);
@@ -104,7 +104,7 @@ mod tests {
 
     /// A round of ten packets, so many of them marked.
     fn round(doubt: &mut CeSanityCheck, number: u64, marked: u32) -> bool {
-        let told = |from, nxt, marked| Told {
+        let told = |from, nxt, marked| AckReport {
             from,
             una: from + 5,
             nxt,

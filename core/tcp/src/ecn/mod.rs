@@ -28,7 +28,7 @@ mod feedback;
 pub(crate) mod negotiation;
 
 pub(crate) use counters::{ALL_FIELDS, Arrived, EcnCounters, EcnReceiver};
-pub(crate) use doubt::Told;
+pub(crate) use doubt::AckReport;
 pub use feedback::OptionSeen;
 pub(crate) use feedback::{EcnSender, Feedback, Marked};
 
@@ -658,7 +658,7 @@ impl<P> EcnState<P> {
     /// What an acknowledgment says of the path: where that marks every packet,
     /// nothing is believed from now on.
     #[inline]
-    pub(crate) fn doubts(&mut self, told: &Told) -> bool {
+    pub(crate) fn doubts(&mut self, told: &AckReport) -> bool {
         let found = self.accurate.doubt.on_feedback(told);
         if found {
             self.disbelieve();

@@ -2,7 +2,7 @@
 //! connection of a socket with itself.
 
 use gigatcp_events::State;
-use gigatcp_tcp::listener::{self, Heard};
+use gigatcp_tcp::listener::{self, ListenOutcome};
 use gigatcp_tcp::{Config, Connection, Failure, Received};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
@@ -63,7 +63,7 @@ fn hears(tcp: &mut Connection<Bytes>, segment: &Segment<Bytes>, state: State) {
 }
 
 /// A host that listens hears `segment`.
-fn listens(iss: u32, segment: &Segment<Bytes>) -> Heard<Bytes> {
+fn listens(iss: u32, segment: &Segment<Bytes>) -> ListenOutcome<Bytes> {
     let received = Received {
         at: NOW,
         segment: segment.clone(),
@@ -73,7 +73,7 @@ fn listens(iss: u32, segment: &Segment<Bytes>) -> Heard<Bytes> {
 
 #[track_caller]
 fn opens(iss: u32, syn: &Segment<Bytes>) -> Connection<Bytes> {
-    let Heard::Opened(tcp) = listens(iss, syn) else {
+    let ListenOutcome::Opened(tcp) = listens(iss, syn) else {
         panic!("no connection");
     };
     assert_eq!(tcp.state(), State::SynReceived);
@@ -82,7 +82,7 @@ fn opens(iss: u32, syn: &Segment<Bytes>) -> Connection<Bytes> {
 
 #[track_caller]
 fn resets(segment: &Segment<Bytes>, text: &str) -> Segment<Bytes> {
-    let Heard::Reset(reset) = listens(1, segment) else {
+    let ListenOutcome::Reset(reset) = listens(1, segment) else {
         panic!("no reset");
     };
     assert_eq!(drawn(&reset), text);

@@ -2,7 +2,7 @@
 
 use gigatcp_events::State;
 use gigatcp_tcp::Failure;
-use gigatcp_tcp::listener::{self, Heard};
+use gigatcp_tcp::listener::{self, ListenOutcome};
 use gigatcp_tcp::profile::InitialWindow;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Flags, IpVersion};
@@ -581,7 +581,7 @@ fn closing_in_syn_sent_leaves_silently() {
     t.expect("R 1:1(0)");
 }
 
-fn heard(text: &str) -> Heard<gigatcp_wire::bytes::Bytes> {
+fn heard(text: &str) -> ListenOutcome<gigatcp_wire::bytes::Bytes> {
     let received = gigatcp_tcp::Received {
         at: Instant::ZERO,
         segment: notation::read(text, PEER_ISS, ISS, 1000),
@@ -592,15 +592,15 @@ fn heard(text: &str) -> Heard<gigatcp_wire::bytes::Bytes> {
 #[test]
 fn a_listener_ignores_resets_resets_acknowledgments_and_answers_syns() {
     for text in ["R 0:0(0)", "R. 0:0(0) ack 1", "F 0:0(0)", "P 0:10(10)"] {
-        assert!(matches!(heard(text), Heard::Ignored), "{text}");
+        assert!(matches!(heard(text), ListenOutcome::Ignored), "{text}");
     }
     for text in [". 0:0(0) ack 5", "S. 0:0(0) ack 5", "F. 0:0(0) ack 5"] {
-        let Heard::Reset(reset) = heard(text) else {
+        let ListenOutcome::Reset(reset) = heard(text) else {
             panic!("{text} is not reset");
         };
         assert_eq!((reset.flags, reset.seq), (Flags::RST, ISS + 5));
     }
-    let Heard::Opened(mut connection) = heard("S 0:0(0)") else {
+    let ListenOutcome::Opened(mut connection) = heard("S 0:0(0)") else {
         panic!("a SYN is not answered");
     };
     let answer = connection.poll_transmit(Instant::ZERO).unwrap();

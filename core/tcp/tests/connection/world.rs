@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use gigatcp_events::State;
-use gigatcp_tcp::listener::{self, Heard};
+use gigatcp_tcp::listener::{self, ListenOutcome};
 use gigatcp_tcp::{Config, Connection, Received};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Ecn, Flags, Payload, Segment};
@@ -267,7 +267,7 @@ impl<P: Stream> World<P> {
             self.sides[arrived.to]
                 .tcp
                 .handle_segment(self.now, received);
-        } else if let Heard::Opened(tcp) =
+        } else if let ListenOutcome::Opened(tcp) =
             listener::handle_segment(self.now, &self.server.0, &received)
         {
             self.sides.push(Side::new(*tcp, self.server.1));

@@ -27,7 +27,7 @@ pub struct Socket {
 
 /// One run of `ss`.
 #[derive(Clone, PartialEq, Default, Debug)]
-pub struct Look {
+pub struct SsSnapshot {
     /// When, if a line before it said so.
     pub at: Option<Instant>,
     /// Its connections.
@@ -125,8 +125,8 @@ pub fn is_ss(text: &str) -> bool {
 
 /// Reads all runs of `ss` in a text; what is not understood is passed over.
 #[must_use]
-pub fn looks(text: &str) -> Vec<Look> {
-    let mut looks: Vec<Look> = Vec::new();
+pub fn looks(text: &str) -> Vec<SsSnapshot> {
+    let mut looks: Vec<SsSnapshot> = Vec::new();
     let mut at = None;
     let mut is_new = true;
     let mut head: Option<Socket> = None;
@@ -159,7 +159,7 @@ pub fn looks(text: &str) -> Vec<Look> {
                 .any(|one| one.local == socket.local && one.peer == socket.peer)
         });
         if core::mem::take(&mut is_new) || known || looks.is_empty() {
-            looks.push(Look {
+            looks.push(SsSnapshot {
                 at: at.take(),
                 sockets: Vec::new(),
             });
@@ -173,7 +173,7 @@ pub fn looks(text: &str) -> Vec<Look> {
 
 /// Times all runs: as their lines say, or by how long connections were busy between them.
 /// Returns whether the times are those of lines.
-pub fn set_times(looks: &mut [Look]) -> bool {
+pub fn set_times(looks: &mut [SsSnapshot]) -> bool {
     let is_timed = looks.iter().all(|look| look.at.is_some());
     let mut now = Instant::ZERO + Duration::from_secs(1);
     for index in 0..looks.len() {
@@ -193,7 +193,7 @@ pub fn set_times(looks: &mut [Look]) -> bool {
 }
 
 /// The largest growth of a busy time from one run to the next, at least a second.
-fn step(from: &Look, to: &Look) -> Duration {
+fn step(from: &SsSnapshot, to: &SsSnapshot) -> Duration {
     let grown = to.sockets.iter().filter_map(|socket| {
         let mut before = from.sockets.iter();
         let before = before.find(|one| one.local == socket.local && one.peer == socket.peer)?;

@@ -9,7 +9,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_why::counters::{End, Reading};
 use serde_json::Value;
 
-use super::Told;
+use super::ReportedConnection;
 
 /// The documents that a text holds: one, or one reassembled from the lines of a stream.
 fn document(text: &str) -> Option<Value> {
@@ -34,7 +34,7 @@ fn document(text: &str) -> Option<Value> {
 }
 
 /// The streams of a test, and what has to be known; `None` if the text is no such report.
-pub(super) fn read(text: &str) -> Option<(Vec<Told>, Vec<String>)> {
+pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)> {
     if !text.contains("\"intervals\"") && !text.contains("\"event\"") {
         return None;
     }
@@ -69,7 +69,7 @@ pub(super) fn read(text: &str) -> Option<(Vec<Told>, Vec<String>)> {
     Some((told, notes))
 }
 
-fn streams(whole: &Value, end: &Value) -> Vec<Told> {
+fn streams(whole: &Value, end: &Value) -> Vec<ReportedConnection> {
     let start = &whole["start"];
     let smss = start["tcp_mss_default"]
         .as_u64()
@@ -93,7 +93,7 @@ fn streams(whole: &Value, end: &Value) -> Vec<Told> {
     let cpu = |name: &str| Some(cpu[name].as_f64()? / 100.0);
     let (local, remote) = (cpu("host_total"), cpu("remote_total"));
     let congestion = end["sender_tcp_congestion"].as_str().map(str::to_owned);
-    let all = told.into_iter().map(|(_, stream)| Told {
+    let all = told.into_iter().map(|(_, stream)| ReportedConnection {
         ends: stream.ends,
         congestion: congestion.clone(),
         steps: stream.steps,

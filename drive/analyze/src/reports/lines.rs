@@ -4,14 +4,14 @@ use gigatcp_units::Instant;
 use gigatcp_why::counters::{End, Reading};
 use serde_json::Value;
 
-use super::{Told, receive};
+use super::{ReportedConnection, receive};
 
 /// The connections in the lines; `None` if the text is something else.
-pub(super) fn read(text: &str) -> Option<Vec<Told>> {
+pub(super) fn read(text: &str) -> Option<Vec<ReportedConnection>> {
     if !text.contains("\"gigatcp.watch/1\"") {
         return None;
     }
-    let mut told: Vec<Told> = Vec::new();
+    let mut told: Vec<ReportedConnection> = Vec::new();
     for line in text.lines() {
         let Ok(line) = serde_json::from_str::<Value>(line) else {
             continue;
@@ -31,7 +31,7 @@ pub(super) fn read(text: &str) -> Option<Vec<Told>> {
         let step = (End::Sender, Reading::of_words(at, words));
         match told.iter_mut().find(|one| one.ends == ends) {
             Some(known) => known.steps.push(step),
-            None => told.push(Told {
+            None => told.push(ReportedConnection {
                 ends,
                 congestion: line["congestion_control"].as_str().map(str::to_owned),
                 steps: vec![step],

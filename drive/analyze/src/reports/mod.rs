@@ -39,7 +39,7 @@ pub struct Report {
 }
 
 /// A connection of a report, before it is explained.
-struct Told {
+struct ReportedConnection {
     ends: String,
     congestion: Option<String>,
     steps: Vec<(End, Reading)>,
@@ -70,7 +70,7 @@ pub fn report(text: &str) -> Option<Report> {
     })
 }
 
-fn explained(told: Told) -> Option<Reported> {
+fn explained(told: ReportedConnection) -> Option<Reported> {
     let mut account = CounterAccount::default();
     if let Some(congestion) = &told.congestion {
         account.set_congestion(congestion);
@@ -100,17 +100,17 @@ fn host(at: Instant, cpu: f64) -> HostReading {
 }
 
 /// Connections in repeated output of `ss`: each as the end with more data of its own.
-fn of_ss(text: &str) -> (Vec<Told>, Vec<String>) {
+fn of_ss(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
     let mut looks = ss::looks(text);
     let is_timed = ss::set_times(&mut looks);
-    let mut told: Vec<Told> = Vec::new();
+    let mut told: Vec<ReportedConnection> = Vec::new();
     for socket in looks.into_iter().flat_map(|look| look.sockets) {
         let ends = format!("{} -> {}", socket.local, socket.peer);
         let known = told.iter_mut().find(|one| one.ends == ends);
         let step = (End::Sender, socket.reading);
         match known {
             Some(known) => known.steps.push(step),
-            None => told.push(Told {
+            None => told.push(ReportedConnection {
                 ends,
                 congestion: socket.congestion,
                 steps: vec![step],
@@ -140,7 +140,7 @@ fn of_ss(text: &str) -> (Vec<Told>, Vec<String>) {
 }
 
 /// Turns a connection that mostly received into one seen from its receiver.
-fn receive(one: &mut Told) {
+fn receive(one: &mut ReportedConnection) {
     let grown = |of: fn(&Reading) -> Option<gigatcp_units::Bytes>| {
         let ends = one.steps.first().zip(one.steps.last());
         let ends = ends.and_then(|(first, last)| Some((of(&first.1)?, of(&last.1)?)));

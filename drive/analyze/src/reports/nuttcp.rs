@@ -6,7 +6,7 @@
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::{End, Reading, known_default};
 
-use super::Told;
+use super::ReportedConnection;
 
 /// nuttcp's MB.
 const MB: f64 = 1_048_576.0;
@@ -70,7 +70,7 @@ impl Line {
 }
 
 /// The test of a text; `None` if the text has no such lines.
-pub(super) fn read(text: &str) -> Option<(Vec<Told>, Vec<String>)> {
+pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)> {
     let lines: Vec<Line> = text.lines().filter_map(Line::read).collect();
     let last = lines.iter().rev().find(|line| line.is_last());
     let intervals: Vec<Line> = lines
@@ -125,7 +125,7 @@ pub(super) fn read(text: &str) -> Option<(Vec<Told>, Vec<String>)> {
         };
         steps.push((End::Sender, reading));
     }
-    let told = Told {
+    let told = ReportedConnection {
         ends: "transmitter -> receiver".to_owned(),
         congestion: None,
         steps,

@@ -71,7 +71,7 @@ pub struct Piece {
 /// A record before it borrows its octets. Places are within what the input has
 /// in memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct RawRecord {
     pub time: Option<Instant>,
     pub wire_len: u32,
     pub interface: u32,

@@ -273,7 +273,7 @@ impl CaptureReader {
 
     /// What was found, as a record.
     #[inline(always)]
-    fn record(&mut self, found: &interface::Found) -> Record<'_> {
+    fn record(&mut self, found: &interface::RawRecord) -> Record<'_> {
         self.records += 1;
         let octets = self.input.octets();
         let piece = |piece: interface::Piece| &octets[piece.start..piece.start + piece.len];

@@ -16,7 +16,7 @@ use std::io;
 use gigatcp_units::Instant;
 use gigatcp_wire::link::LinkType;
 
-use super::interface::{CapturedInterface, Found, Piece, Work, lengths};
+use super::interface::{CapturedInterface, Piece, RawRecord, Work, lengths};
 use super::notes::{Note, NoteKind};
 use super::options::Order;
 use super::record::{Direction, PlainRecord};
@@ -168,7 +168,7 @@ impl Pcap {
     /// The next record, if it is sound and in memory: one look at what is
     /// there. Nearly every record is.
     #[inline(always)]
-    pub fn next_here(&mut self, work: &mut Work<'_>) -> Option<Found> {
+    pub fn next_here(&mut self, work: &mut Work<'_>) -> Option<RawRecord> {
         let octets = work.input.octets().get(self.pending..)?;
         let behind = octets.len().checked_sub(self.head)?;
         let header = self.header(octets);
@@ -244,7 +244,7 @@ impl Pcap {
     /// The next record where more has to be read, or something is odd; nothing
     /// at the end of the file.
     #[inline(never)]
-    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
+    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<RawRecord>> {
         loop {
             let (at, head) = (self.pending, self.head);
             if !work.input.has(at + head)? {
@@ -301,7 +301,7 @@ impl Pcap {
     /// Hands out the record of which `header` is the next header; all of its
     /// octets are there.
     #[inline(always)]
-    fn take(&mut self, header: Header, work: &mut Work<'_>) -> Found {
+    fn take(&mut self, header: Header, work: &mut Work<'_>) -> RawRecord {
         work.input.pass(self.pending);
         let len = header.captured as usize;
         self.pending = self.head + len;
@@ -309,7 +309,7 @@ impl Pcap {
     }
 
     #[inline(always)]
-    fn found(&mut self, header: Header, there: usize, work: &mut Work<'_>) -> Found {
+    fn found(&mut self, header: Header, there: usize, work: &mut Work<'_>) -> RawRecord {
         let place = work.place(0);
         let time = self.time(&header);
         let interface = &mut self.interface[0];
@@ -325,7 +325,7 @@ impl Pcap {
                 _ => None,
             })
             .flatten();
-        Found {
+        RawRecord {
             time: Some(time),
             wire_len,
             interface: 0,
@@ -361,7 +361,7 @@ impl Pcap {
         &mut self,
         header: Header,
         work: &mut Work<'_>,
-    ) -> io::Result<Option<Option<Found>>> {
+    ) -> io::Result<Option<Option<RawRecord>>> {
         let at = self.pending;
         let len = header.captured as usize;
         let is_possible = header.captured <= self.limit && header.captured.max(header.wire) > 0;
@@ -393,7 +393,7 @@ impl Pcap {
     }
 
     /// A record with an odd header behind which the next ones make sense.
-    fn take_odd(&mut self, mut header: Header, work: &mut Work<'_>) -> Found {
+    fn take_odd(&mut self, mut header: Header, work: &mut Work<'_>) -> RawRecord {
         let place = work.place(self.pending);
         if header.captured > header.wire {
             let more = u64::from(header.captured - header.wire);
@@ -408,7 +408,7 @@ impl Pcap {
     }
 
     /// The last record, of which the end is missing.
-    fn take_cut(&mut self, header: Header, work: &mut Work<'_>) -> Option<Found> {
+    fn take_cut(&mut self, header: Header, work: &mut Work<'_>) -> Option<RawRecord> {
         work.input.pass(self.pending);
         let there = work.input.octets().len() - self.head;
         let missing = u64::from(header.captured) - there as u64;

@@ -14,7 +14,7 @@ use std::io;
 
 use gigatcp_wire::link::LinkType;
 
-use super::interface::{CapturedInterface, Found, Piece, Work, lengths};
+use super::interface::{CapturedInterface, Piece, RawRecord, Work, lengths};
 use super::notes::NoteKind;
 use super::options::{Options, Order};
 use super::record::Direction;
@@ -82,7 +82,7 @@ struct Packet {
 
 /// What became of the next block.
 enum Step {
-    Packet(Found),
+    Packet(RawRecord),
     Passed,
     End,
 }
@@ -102,7 +102,7 @@ impl Pcapng {
     /// one look at what is there. Nearly every packet is. A block that is
     /// looked at and not taken is looked at again by [`Self::next`].
     #[inline(always)]
-    pub fn next_here(&mut self, work: &mut Work<'_>) -> Option<Found> {
+    pub fn next_here(&mut self, work: &mut Work<'_>) -> Option<RawRecord> {
         let (at, order) = (self.pending, self.order);
         let octets = work.input.octets().get(at..)?;
         if octets.len() < 32 || order.u32(octets, 0) != ENHANCED_PACKET {
@@ -126,7 +126,7 @@ impl Pcapng {
 
     /// The next packet whatever is before it; nothing at the end of the file.
     #[inline(never)]
-    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
+    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<RawRecord>> {
         loop {
             match self.step(work)? {
                 Step::Packet(found) => return Ok(Some(found)),
@@ -270,7 +270,7 @@ impl Pcapng {
     }
 
     #[inline(always)]
-    fn found(&mut self, packet: &Packet, end: usize, work: &mut Work<'_>) -> Option<Found> {
+    fn found(&mut self, packet: &Packet, end: usize, work: &mut Work<'_>) -> Option<RawRecord> {
         let place = work.place(0);
         let index = self.section + packet.interface as usize;
         let Some(interface) = self.interfaces.get_mut(index) else {
@@ -310,7 +310,7 @@ impl Pcapng {
         }
         let fcs_len = said.fcs_len.unwrap_or(interface.fcs_len);
         let (wire_len, len) = lengths((packet.captured, wire), fcs_len, work.notes, place);
-        Some(Found {
+        Some(RawRecord {
             time,
             wire_len,
             interface: index as u32,

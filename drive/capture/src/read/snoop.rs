@@ -10,7 +10,7 @@ use gigatcp_units::Instant;
 use gigatcp_wire::link::LinkType;
 
 use super::ReadError;
-use super::interface::{CapturedInterface, Found, Piece, Work, lengths};
+use super::interface::{CapturedInterface, Piece, RawRecord, Work, lengths};
 use super::notes::NoteKind;
 use super::options::Order;
 
@@ -61,7 +61,7 @@ impl Snoop {
     }
 
     /// Returns the next record; `None` at the end of the file.
-    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
+    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<RawRecord>> {
         work.input.pass(self.pending);
         self.pending = 0;
         let place = work.place(0);
@@ -111,7 +111,7 @@ impl Snoop {
         let interface = &mut self.interface[0];
         let time = interface.on_time(Instant::from_nanos(nanos), work.notes, place);
         let (wire_len, len) = lengths((captured, wire), 0, work.notes, place);
-        Ok(Some(Found {
+        Ok(Some(RawRecord {
             time: Some(time),
             wire_len,
             interface: 0,

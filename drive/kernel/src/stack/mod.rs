@@ -30,7 +30,7 @@ use crate::sys::socket;
 use crate::sys::socket::Buffer;
 use crate::test_netns::TestNetns;
 use arguments::Names;
-use calls::{Arguments, Blocks, Surroundings, Table};
+use calls::{Arguments, Blocks, SyscallContext, Table};
 use gigatcp_linux::{SetupError, Step};
 use gigatcp_linux::{clock, process};
 use gigatcp_linux::{settings, tcp_info};
@@ -167,7 +167,7 @@ impl<'a> KernelStack<'a> {
 
     /// An answer in the script's words, its descriptors taken in.
     fn finish(&mut self, request: &Request<'_>, (at, answer): Done) -> (Instant, Returned) {
-        let around = surroundings(self);
+        let around = syscall_context(self);
         let call = Arguments {
             name: request.name,
             values: request.args,
@@ -202,8 +202,8 @@ impl<'a> KernelStack<'a> {
     }
 }
 
-fn surroundings<'s>(stack: &'s KernelStack<'_>) -> Surroundings<'s> {
-    Surroundings {
+fn syscall_context<'s>(stack: &'s KernelStack<'_>) -> SyscallContext<'s> {
+    SyscallContext {
         names: &stack.names,
         table: &stack.table,
         local: stack.local,
@@ -276,7 +276,7 @@ impl Stack for KernelStack<'_> {
 
     fn call(&mut self, request: &Request<'_>) -> Result<Progress, Unsupported> {
         self.begin_time();
-        let around = surroundings(self);
+        let around = syscall_context(self);
         let call = Arguments {
             name: request.name,
             values: request.args,

@@ -215,12 +215,12 @@ impl Buffer {
 
 /// Memory that a call reads into: `length` octets, or none at all behind the
 /// null address, to which the kernel says EFAULT.
-struct Room {
+struct ReadBuffer {
     octets: Vec<u8>,
     is_nowhere: bool,
 }
 
-impl Room {
+impl ReadBuffer {
     fn new(length: usize, is_nowhere: bool) -> Self {
         Self {
             octets: vec![0; length],
@@ -245,7 +245,7 @@ impl Room {
 
 /// `read(2)`: what came.
 pub(crate) fn read(fd: RawFd, length: usize, is_nowhere: bool) -> io::Result<Vec<u8>> {
-    let mut room = Room::new(length, is_nowhere);
+    let mut room = ReadBuffer::new(length, is_nowhere);
     // SAFETY: the room is writable for `length` octets, or the null address.
     let read = check_size(unsafe { libc::read(fd, room.as_mut_ptr(), length) })?;
     Ok(room.filled(read))
@@ -264,7 +264,7 @@ pub(crate) fn receive_from(
     flags: i32,
     is_nowhere: bool,
 ) -> io::Result<(Vec<u8>, Option<SocketAddr>)> {
-    let mut room = Room::new(length, is_nowhere);
+    let mut room = ReadBuffer::new(length, is_nowhere);
     let mut address = RawAddress::empty();
     // SAFETY: the storage is writable for the length given, and so is the
     // room, unless it is the null address.

@@ -50,7 +50,8 @@ fn arrived(far: &OwnedFd) -> Vec<u32> {
             skip: HEADER_LEN,
             ..Received::default()
         };
-        let Ok(Read::Segment(Found { segment, .. })) = arrival::read(&received, &packet) else {
+        let Ok(Read::Segment(ParsedSegment { segment, .. })) = arrival::read(&received, &packet)
+        else {
             panic!("a segment");
         };
         found.push(segment.seq.as_u32());

@@ -66,19 +66,24 @@ pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount
     let theirs: Vec<Reading> = theirs
         .map(|one| shifted(one, delay, kept.server_is_later))
         .collect();
-    let mut all: Vec<Look<'_>> = Vec::new();
-    all.extend(own.iter().map(|one| Look::Socket(own_end, one)));
-    all.extend(kept.own.host.iter().map(|one| Look::Host(own_end, one)));
+    let mut all: Vec<EndReading<'_>> = Vec::new();
+    all.extend(own.iter().map(|one| EndReading::Socket(own_end, one)));
+    all.extend(
+        kept.own
+            .host
+            .iter()
+            .map(|one| EndReading::Host(own_end, one)),
+    );
     if let Some(peer) = peer {
-        all.extend(theirs.iter().map(|one| Look::Socket(peer_end, one)));
-        all.extend(peer.host.iter().map(|one| Look::Host(peer_end, one)));
+        all.extend(theirs.iter().map(|one| EndReading::Socket(peer_end, one)));
+        all.extend(peer.host.iter().map(|one| EndReading::Host(peer_end, one)));
     }
     // Sorting is stable: what is simultaneous stays in order.
-    all.sort_by_key(Look::at);
+    all.sort_by_key(EndReading::at);
     for look in &all {
         match look {
-            Look::Socket(end, reading) => account.on_reading(*end, reading),
-            Look::Host(end, reading) => account.on_host(*end, reading),
+            EndReading::Socket(end, reading) => account.on_reading(*end, reading),
+            EndReading::Host(end, reading) => account.on_host(*end, reading),
         }
     }
     Some(account)
@@ -103,12 +108,12 @@ pub fn boots(outcome: &Outcome) -> [Option<Boot>; 2] {
 }
 
 /// A reading of either end.
-enum Look<'a> {
+enum EndReading<'a> {
     Socket(End, &'a Reading),
     Host(End, &'a HostReading),
 }
 
-impl Look<'_> {
+impl EndReading<'_> {
     fn at(&self) -> Instant {
         match self {
             Self::Socket(_, reading) => reading.at,

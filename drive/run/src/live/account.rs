@@ -9,7 +9,7 @@
 
 use gigatcp_emulate::{HopView, Snapshot, Way};
 use gigatcp_events::{Cause, Phase};
-use gigatcp_sim::account::{Account, Settled, Surroundings, Use, Window, cause_of};
+use gigatcp_sim::account::{Account, Environment, Settled, Use, Window, cause_of};
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::end::{Detail, Seen};
@@ -174,7 +174,7 @@ impl LiveAccount {
 impl Began {
     /// What has happened since. The path's counters are a little older than the look, so
     /// what they say is stretched to the time between looks.
-    fn until(&self, view: &FlowView<'_>, scene: &Scene, has_link: bool) -> Surroundings {
+    fn until(&self, view: &FlowView<'_>, scene: &Scene, has_link: bool) -> Environment {
         let passed = view.at.saturating_since(self.at);
         let counted = scene.path.at.saturating_sub(self.scene.path.at);
         let stretched = |busy: Duration| match counted.as_nanos() {
@@ -205,7 +205,7 @@ impl Began {
         let all = scene.delivered.saturating_sub(self.scene.delivered);
         let [sender_cpu, receiver_cpu] =
             [0, 1].map(|end| scene.engines[end].saturating_sub(self.scene.engines[end]));
-        Surroundings {
+        Environment {
             path: busiest(path),
             local: busiest(local),
             reverse: busiest(&acks),

@@ -10,7 +10,7 @@ use gigatcp_emulate::Side;
 use gigatcp_events::Limit;
 use gigatcp_linux::socket;
 use gigatcp_live::{Listener, Options, Stream};
-use gigatcp_meter::{Granted, LimitTally, View, Wishes};
+use gigatcp_meter::{Granted, LimitTally, SocketSettings, View};
 use gigatcp_plan::{Flow, Host, Stack};
 use gigatcp_tcp::connection::Info;
 use gigatcp_units::{Bytes, Duration, Instant};
@@ -82,8 +82,8 @@ fn options(host: &Host, flow: &Flow, local_port: Option<u16>) -> Options {
     }
 }
 
-fn wishes(flow: &Flow) -> Wishes {
-    Wishes {
+fn wishes(flow: &Flow) -> SocketSettings {
+    SocketSettings {
         congestion: Some(kernel_name(flow).to_owned()),
         send_buffer: flow.send_buffer,
         receive_buffer: flow.receive_buffer,
@@ -92,7 +92,7 @@ fn wishes(flow: &Flow) -> Wishes {
 
 /// What a kernel's receiver is to have: the sender's control too, where the kernel
 /// has it (it only matters to those that change how marks are told).
-fn heard(flow: &Flow) -> Wishes {
+fn heard(flow: &Flow) -> SocketSettings {
     let known = gigatcp_meter::congestion_controls();
     let mut wishes = wishes(flow);
     wishes.congestion = wishes.congestion.filter(|name| known.contains(name));

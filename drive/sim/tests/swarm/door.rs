@@ -13,7 +13,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use gigatcp_tcp::authentication::Keys;
 use gigatcp_tcp::fast_open::{FastOpenKey, FastOpenOffer};
-use gigatcp_tcp::listener::{self, Heard, Listener, ListenerConfig};
+use gigatcp_tcp::listener::{self, ListenOutcome, Listener, ListenerConfig};
 use gigatcp_tcp::profile::SynCookies;
 use gigatcp_tcp::{Config, Connection, FourTuple, Received, Secret};
 use gigatcp_units::{Duration, Instant};
@@ -235,9 +235,9 @@ impl Door {
                 .map(Box::new);
         }
         match listener::handle_segment(now, config, &received) {
-            Heard::Opened(connection) => return Some(connection),
-            Heard::Reset(segment) => replies.push(segment),
-            Heard::Ignored => {}
+            ListenOutcome::Opened(connection) => return Some(connection),
+            ListenOutcome::Reset(segment) => replies.push(segment),
+            ListenOutcome::Ignored => {}
         }
         None
     }

@@ -16,7 +16,7 @@ use gigatcp_script::engine::Engine;
 use gigatcp_script::run::{Leniency, Pace, Settings, Tolerance};
 use rayon::prelude::*;
 
-use self::collect::{Found, collect};
+use self::collect::{ScriptFile, collect};
 use self::view::{Judged, Summary};
 use super::Outcome;
 use crate::failure::Failure;
@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Which::Kernel => match kernel::judge(&found, arguments, &settings)? {
             Ok(judged) => judged,
             // A second process, begun with the privilege, has said it all.
-            Err(status) => return Ok(Outcome::Told(status)),
+            Err(status) => return Ok(Outcome::Exited(status)),
         },
     };
     let summary = Summary::of(&judged);
@@ -170,7 +170,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
 }
 
 /// Runs a script in virtual time.
-fn on_engine(found: &Found, settings: &Settings) -> Judged {
+fn on_engine(found: &ScriptFile, settings: &Settings) -> Judged {
     let script = match gigatcp_script::parse(&found.text) {
         Ok(script) => script,
         Err(mistake) => return Judged::unreadable(found, &mistake),

@@ -154,7 +154,7 @@ fn ended(command: &mut Command) -> Result<Outcome, Failure> {
     let status = command.status().map_err(|error| unstarted(&error))?;
     Ok(match status.success() {
         true => Outcome::Done,
-        false => Outcome::Told(code(status)),
+        false => Outcome::Exited(code(status)),
     })
 }
 

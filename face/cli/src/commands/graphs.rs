@@ -455,7 +455,7 @@ fn stream_facts(connection: &Connection, side: Side) -> Vec<(String, String)> {
         connection,
         side,
         detail: None,
-        surroundings: None,
+        context: None,
     });
     for key in SHOWN {
         let fact = known.iter().find(|fact| fact.key == key);

@@ -40,7 +40,7 @@ pub(crate) enum Outcome {
     /// A measured result missed its bar, and that was said on stdout.
     Missed,
     /// Another process has done and said everything; its exit status.
-    Told(u8),
+    Exited(u8),
     /// A signal requested the end of the program.
     Interrupted(Signal),
 }

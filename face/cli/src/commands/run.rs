@@ -171,7 +171,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.on == On::Live
         && let Some(status) = super::privilege::begin_again()?
     {
-        return Ok(Outcome::Told(status));
+        return Ok(Outcome::Exited(status));
     }
     let file = PlanFile::find(&arguments.plan)?;
     let plan = file.parse(&arguments.overrides)?;

@@ -116,7 +116,7 @@ pub(crate) struct View {
 /// Shows the sweep.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let given = &arguments.sweep;
-    let is_question = given.join(gigatcp_sweep::asked::FILE).exists();
+    let is_question = given.join(gigatcp_sweep::stored_question::FILE).exists();
     let directory = match is_question {
         true => Some(given.clone()),
         false => sweep::newest(given),
@@ -291,7 +291,7 @@ fn parts(sweep: &Sweep, cell: &Cell) -> (PathBuf, Vec<String>, Vec<String>) {
         true => vec![space.template().plan().series[cell.series].name.clone()],
         false => vec![],
     };
-    let plan = sweep.directory().join(gigatcp_sweep::asked::PLAN);
+    let plan = sweep.directory().join(gigatcp_sweep::stored_question::PLAN);
     (plan, series, changes.collect())
 }
 

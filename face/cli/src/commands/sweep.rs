@@ -15,9 +15,9 @@ use gigatcp_design::address::digest;
 use gigatcp_design::question::Design;
 use gigatcp_design::{Question, Refused, Space};
 use gigatcp_plan::{Sweep as Section, Template};
-use gigatcp_sweep::asked::AskedError;
 use gigatcp_sweep::rows::{CellRow, Column, find_metric, metrics};
-use gigatcp_sweep::{Asked, Progress, StoreError, Sweep, tables};
+use gigatcp_sweep::stored_question::AskedError;
+use gigatcp_sweep::{Progress, StoreError, StoredQuestion, Sweep, tables};
 use gigatcp_units::grammar::human_duration;
 
 use super::{Outcome, show};
@@ -167,7 +167,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let question = Question::of(&plan, &section(arguments)?, arguments.seed);
     column(&question.metric)?;
     Design::read(&question.design).map_err(refused)?;
-    let mut asked = Asked::new(&template, &file.text(), &question, &version()?);
+    let mut asked = StoredQuestion::new(&template, &file.text(), &question, &version()?);
     asked.files = file.named();
     asked.series = super::run::chosen(&plan, &arguments.series)?;
     asked.intervals = arguments.keep.iter().any(|table| table == "intervals");
@@ -423,7 +423,7 @@ pub(crate) fn newest(base: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(base).ok()?;
     let questions = entries.filter_map(|entry| {
         let path = entry.ok()?.path();
-        let file = path.join(gigatcp_sweep::asked::FILE);
+        let file = path.join(gigatcp_sweep::stored_question::FILE);
         let written = file.metadata().and_then(|about| about.modified()).ok()?;
         Some((written, path))
     });

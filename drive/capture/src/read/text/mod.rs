@@ -31,7 +31,7 @@ use std::net::{IpAddr, SocketAddr};
 use gigatcp_units::Instant;
 use gigatcp_wire::link::{LinkType, Reason};
 
-use super::interface::{CapturedInterface, Found, Piece, Work};
+use super::interface::{CapturedInterface, Piece, RawRecord, Work};
 use super::notes::{NoteKind, Place};
 use super::options::Order;
 use super::record::{Direction, Known};
@@ -75,7 +75,7 @@ pub struct Text {
 /// A record of a text: what every record has, and what only these have.
 #[derive(Debug)]
 pub struct FoundText {
-    pub found: Found,
+    pub found: RawRecord,
     pub offset: u64,
     pub known: Known,
     pub follows_omission: bool,
@@ -246,7 +246,7 @@ impl Text {
             work.notes.add(NoteKind::Omission, place);
         }
         let time = self.time(time, place, work);
-        let found = Found {
+        let found = RawRecord {
             time,
             wire_len,
             interface: 0,

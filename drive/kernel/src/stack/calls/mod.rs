@@ -192,7 +192,7 @@ impl Drop for Table {
 }
 
 /// What calls are made with.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct SyscallContext<'a> {
     pub(crate) names: &'a Names,
     pub(crate) table: &'a Table,
     /// The address that `bind(3, ..., ...)` means.
@@ -215,7 +215,7 @@ pub(crate) struct Surroundings<'a> {
 pub(crate) struct Arguments<'a> {
     pub(crate) name: &'a str,
     pub(crate) values: &'a [Value],
-    pub(crate) around: &'a Surroundings<'a>,
+    pub(crate) around: &'a SyscallContext<'a>,
 }
 
 impl<'a> Arguments<'a> {

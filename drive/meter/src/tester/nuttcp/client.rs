@@ -24,7 +24,7 @@ use super::super::wire::{Arrival, Wire};
 use super::figures;
 use super::link::Link;
 use super::requested;
-use super::transfer::{Found, Transfer, port_of};
+use super::transfer::{Transfer, TransferChange, port_of};
 use crate::system::fd::AsFd;
 use crate::system::poll::{self, Interest};
 
@@ -251,7 +251,7 @@ impl<'a> Test<'a> {
         };
         let now = Instant::now();
         while let Some(found) = transfer.look(now, report) {
-            if found == Found::Begun {
+            if found == TransferChange::Begun {
                 let begun = outcome(self.request, transfer, self.control_mss);
                 report(Progress::Started(&begun));
             }

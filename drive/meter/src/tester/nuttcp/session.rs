@@ -22,7 +22,7 @@ use super::super::wire::{Arrival, Wire};
 use super::super::{options, request};
 use super::link::Link;
 use super::ports;
-use super::transfer::{Found, Transfer, port_of};
+use super::transfer::{Transfer, TransferChange, port_of};
 use super::{figures, foreign};
 
 use crate::system::fd::AsFd;
@@ -246,7 +246,7 @@ fn step(
     };
     let mut begun = false;
     while let Some(found) = transfer.look(Instant::now(), &mut both) {
-        begun |= found == Found::Begun;
+        begun |= found == TransferChange::Begun;
     }
     for interval in &intervals {
         served.server.interval(reporter.line(transfer, interval));

@@ -28,7 +28,7 @@ const BIND_PAUSE: Duration = Duration::from_millis(50);
 
 /// A change that a look at a transfer found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Found {
+pub(super) enum TransferChange {
     /// Data flows from now on.
     Begun,
     /// All data was sent or received.
@@ -93,7 +93,7 @@ impl Transfer {
         &mut self,
         now: Instant,
         report: &mut dyn FnMut(Progress<'_>),
-    ) -> Option<Found> {
+    ) -> Option<TransferChange> {
         let is_udp = self.link.parameters.udp;
         match self.state {
             State::Closed | State::Over => None,
@@ -109,7 +109,7 @@ impl Transfer {
                 self.traffic.start();
                 self.last_data.0 = Instant::now();
                 self.state = State::Flowing;
-                Some(Found::Begun)
+                Some(TransferChange::Begun)
             }
             State::Flowing => {
                 if self.traffic.is_ended() {
@@ -145,9 +145,9 @@ impl Transfer {
     }
 
     /// Ends it, whatever is still to come.
-    pub(super) fn end(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Found {
+    pub(super) fn end(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> TransferChange {
         if matches!(self.state, State::Markers(..) | State::Over) {
-            return Found::Ended;
+            return TransferChange::Ended;
         }
         let is_udp = self.link.parameters.udp;
         let mut over_at = Instant::now();
@@ -165,7 +165,7 @@ impl Transfer {
             let pause = Duration::from_nanos(END_PAUSE.as_nanos());
             self.state = State::Markers(1, Instant::now() + pause);
         }
-        Found::Ended
+        TransferChange::Ended
     }
 
     /// Whether the peer has been told that the data is over.

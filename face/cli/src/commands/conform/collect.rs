@@ -8,7 +8,7 @@ use crate::nearest;
 
 /// A script that was found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct ScriptFile {
     /// The directory it is counted in.
     pub folder: String,
     /// Its file.
@@ -19,7 +19,7 @@ pub(super) struct Found {
 }
 
 /// The scripts under `paths`, in the order of their names.
-pub(super) fn collect(paths: &[PathBuf]) -> Result<Vec<Found>, Failure> {
+pub(super) fn collect(paths: &[PathBuf]) -> Result<Vec<ScriptFile>, Failure> {
     let mut files = Vec::new();
     for path in paths {
         let before = files.len();
@@ -63,13 +63,13 @@ fn walk(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-fn read(path: PathBuf) -> Result<Found, Failure> {
+fn read(path: PathBuf) -> Result<ScriptFile, Failure> {
     let octets = fs::read(&path)
         .map_err(|error| Failure::io(&format!("read {}", path.display()), &error))?;
     let folder = path
         .parent()
         .map_or_else(String::new, |folder| folder.display().to_string());
-    Ok(Found {
+    Ok(ScriptFile {
         folder,
         path,
         text: String::from_utf8_lossy(&octets).into_owned(),

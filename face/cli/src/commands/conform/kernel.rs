@@ -13,7 +13,7 @@ use gigatcp_script::stack::Unsupported;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Arguments;
-use super::collect::Found;
+use super::collect::ScriptFile;
 use super::view::Judged;
 use crate::failure::Failure;
 use crate::output;
@@ -27,7 +27,7 @@ const SCRIPTS: &str = "script";
 /// Runs all scripts, or returns the exit status of a second process that did,
 /// because it could be given the privilege that this one has not.
 pub(super) fn judge(
-    found: &[Found],
+    found: &[ScriptFile],
     arguments: &Arguments,
     settings: &Settings,
 ) -> Result<Result<Vec<Judged>, u8>, Failure> {
@@ -37,7 +37,7 @@ pub(super) fn judge(
     }
     let lists = Lists::of(found)?;
     let mut judged = Vec::new();
-    let mut places: Vec<(usize, &Found)> = Vec::new();
+    let mut places: Vec<(usize, &ScriptFile)> = Vec::new();
     let mut cases = Vec::new();
     for one in found {
         let script = match gigatcp_script::parse(&one.text) {
@@ -102,7 +102,7 @@ fn not_asked() -> Report {
 /// Asks the kernel, and shows how far it has come.
 fn ask(
     cases: &[Case],
-    places: &[(usize, &Found)],
+    places: &[(usize, &ScriptFile)],
     arguments: &Arguments,
 ) -> Result<Vec<judge::Judged>, Failure> {
     let bar = ProgressBar::new(cases.len() as u64).with_style(style());
@@ -148,7 +148,7 @@ struct Lists {
 }
 
 impl Lists {
-    fn of(found: &[Found]) -> Result<Self, Failure> {
+    fn of(found: &[ScriptFile]) -> Result<Self, Failure> {
         let mut lists = BTreeMap::new();
         for one in found {
             if let Some(folder) = list_folder(&one.path)
@@ -174,7 +174,7 @@ impl Lists {
         Some((self.lists.get(&folder)?, name))
     }
 
-    fn standing(&self, found: &Found, report: &Report) -> Option<Standing<'_>> {
+    fn standing(&self, found: &ScriptFile, report: &Report) -> Option<Standing<'_>> {
         let (list, name) = self.of_script(&found.path)?;
         Some(list.standing(&name, &found.text, report))
     }

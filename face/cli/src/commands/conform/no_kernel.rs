@@ -3,13 +3,13 @@
 use gigatcp_script::run::Settings;
 
 use super::Arguments;
-use super::collect::Found;
+use super::collect::ScriptFile;
 use super::view::Judged;
 use crate::failure::Failure;
 
 /// Says that it cannot be done.
 pub(super) fn judge(
-    _: &[Found],
+    _: &[ScriptFile],
     _: &Arguments,
     _: &Settings,
 ) -> Result<Result<Vec<Judged>, u8>, Failure> {

@@ -7,7 +7,7 @@ use gigatcp_script::run::{Report, Verdict};
 use gigatcp_script::source::{Mistake, line_column};
 use serde::Serialize;
 
-use super::collect::Found;
+use super::collect::ScriptFile;
 use crate::grid::{Align, grid};
 
 /// The schema of `--json`.
@@ -40,7 +40,7 @@ enum Result {
 }
 
 impl Judged {
-    pub(super) fn of(found: &Found, report: &Report) -> Self {
+    pub(super) fn of(found: &ScriptFile, report: &Report) -> Self {
         let file = found.path.display().to_string();
         let (result, at) = match &report.verdict {
             Verdict::Passed => (Result::Passed, 0),
@@ -62,7 +62,7 @@ impl Judged {
         }
     }
 
-    pub(super) fn unreadable(found: &Found, mistake: &Mistake) -> Self {
+    pub(super) fn unreadable(found: &ScriptFile, mistake: &Mistake) -> Self {
         let file = found.path.display().to_string();
         Self {
             folder: found.folder.clone(),
@@ -78,7 +78,7 @@ impl Judged {
     /// are tried.
     #[cfg(target_os = "linux")]
     pub(super) fn of_kernel(
-        found: &Found,
+        found: &ScriptFile,
         version: Option<&str>,
         judged: &gigatcp_kernel::judge::Judged,
     ) -> Self {

@@ -1,6 +1,6 @@
 //! The report as JSON.
 
-use gigatcp_doctor::{Found, HostFacts, Missing, Report};
+use gigatcp_doctor::{CostedFinding, HostFacts, Missing, Report};
 use serde_json::{Value, json};
 
 use super::Question;
@@ -44,7 +44,7 @@ pub(super) fn document(
     })
 }
 
-fn finding(found: &Found) -> Value {
+fn finding(found: &CostedFinding) -> Value {
     let finding = &found.finding;
     json!({
         "id": found.rule.id,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use gigatcp_doctor::{Direction, Found, Report};
+use gigatcp_doctor::{CostedFinding, Direction, Report};
 use gigatcp_report::prose::wrap_hanging;
 use gigatcp_units::grammar::{human_duration, human_rate};
 use gigatcp_units::{Duration, Rate};
@@ -106,7 +106,7 @@ pub(super) fn min_rtt(tests: &[Test]) -> Option<Duration> {
 }
 
 /// What tests show of a finding: the rate next to its ceiling.
-pub(super) fn shown(found: &Found, tests: &[Test]) -> Option<String> {
+pub(super) fn shown(found: &CostedFinding, tests: &[Test]) -> Option<String> {
     let about = tests
         .iter()
         .filter(|test| test.is_about(found.finding.direction));
@@ -114,7 +114,7 @@ pub(super) fn shown(found: &Found, tests: &[Test]) -> Option<String> {
     (!words.is_empty()).then(|| words.join("; "))
 }
 
-fn against_ceiling(test: &Test, found: &Found) -> String {
+fn against_ceiling(test: &Test, found: &CostedFinding) -> String {
     let (name, rate) = (test.name(), human_rate(test.rate()));
     let Some(ceiling) = found.finding.ceiling else {
         return format!("{name} {rate}; no ceiling is calculated");

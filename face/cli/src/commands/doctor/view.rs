@@ -1,6 +1,6 @@
 //! The report as text: the costliest finding, a table of all, commands, what is missing.
 
-use gigatcp_doctor::{Direction, Found, HostFacts, Missing, Report};
+use gigatcp_doctor::{CostedFinding, Direction, HostFacts, Missing, Report};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::{wrap, wrap_hanging};
 use gigatcp_units::grammar::{human_duration, human_probability, human_rate};
@@ -80,7 +80,7 @@ fn answer(question: &Question, report: &Report, tests: &[Test]) -> String {
 }
 
 /// One finding in full.
-fn full(found: &Found, question: &Question, tests: &[Test]) -> String {
+fn full(found: &CostedFinding, question: &Question, tests: &[Test]) -> String {
     let finding = &found.finding;
     let when = match finding.direction {
         Direction::Send => " when sending",
@@ -194,7 +194,7 @@ fn table(report: &Report) -> String {
     grid(&columns, &rows)
 }
 
-fn row(found: &Found) -> Vec<String> {
+fn row(found: &CostedFinding) -> Vec<String> {
     let delay = found.finding.delay.map(human_duration);
     let cost = found.cost.map(human_rate).or(delay);
     let cost = cost.unwrap_or_else(|| "time".to_owned());

@@ -12,7 +12,7 @@ use gigatcp_emulate::{Changed, Emulator, HopChange, Side};
 use gigatcp_path::{Difference, HopConfig};
 use serde::{Deserialize, Serialize};
 
-use super::path::{Found, Source};
+use super::path::{EmulatedPath, Source};
 use super::runtime::{self, Listening};
 use super::set::Request;
 use crate::commands::Outcome;
@@ -58,7 +58,7 @@ pub(super) fn ask(name: Option<&str>, request: &Request) -> Result<Outcome, Fail
     } else {
         output::say(reply.text.trim_end());
     }
-    Ok(Outcome::Told(reply.status))
+    Ok(Outcome::Exited(reply.status))
 }
 
 fn line(value: &impl Serialize) -> Result<String, Failure> {
@@ -72,12 +72,12 @@ fn line(value: &impl Serialize) -> Result<String, Failure> {
 pub(super) struct Control {
     socket: Listening,
     source: Source,
-    now: Found,
+    now: EmulatedPath,
 }
 
 impl Control {
     /// Listens under `name` for changes of what `source` says, which is `now`.
-    pub(super) fn begin(name: &str, source: Source, now: Found) -> Result<Self, Failure> {
+    pub(super) fn begin(name: &str, source: Source, now: EmulatedPath) -> Result<Self, Failure> {
         let socket = runtime::listen(name)?;
         Ok(Self {
             socket,
@@ -188,7 +188,7 @@ pub(super) fn told(changed: &Changed) -> String {
     format!("{place}: {what} {} -> {}", or_none(from), or_none(to))
 }
 
-impl Found {
+impl EmulatedPath {
     /// What differs in `after`, for the emulator.
     fn changes_to(&self, after: &Self) -> Result<Vec<HopChange>, Failure> {
         let names = |hops: &[HopConfig]| -> Vec<String> {

@@ -17,7 +17,7 @@ use signal_hook::iterator::Signals;
 use super::control::Control;
 pub(super) use super::control::ask;
 use super::jobs::{self, Jobs};
-use super::path::{Found, Source};
+use super::path::{EmulatedPath, Source};
 use super::sysctl;
 use super::uplink;
 use super::view::{self, MachineDrops};
@@ -38,7 +38,7 @@ const DEVICE_QUEUE: u32 = 10_000;
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     // First of all, or everything would be said by two processes.
     if let Some(status) = privilege::begin_again()? {
-        return Ok(Outcome::Told(status));
+        return Ok(Outcome::Exited(status));
     }
     let source = Source::of(arguments)?;
     let found = source.find_aloud()?;
@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let packets = counted(packets, "packet");
         output::say(&format!("  {packets} in {}", file.display()));
     }
-    Ok(Outcome::Told(status))
+    Ok(Outcome::Exited(status))
 }
 
 /// A capture that is being written, which stands there when it is whole.
@@ -155,7 +155,7 @@ impl Arguments {
 fn control(
     arguments: &Arguments,
     source: Source,
-    found: Found,
+    found: EmulatedPath,
 ) -> Result<Option<Control>, Failure> {
     let number = std::process::id().to_string();
     let name = arguments.name.as_deref();
@@ -172,7 +172,7 @@ fn control(
 }
 
 /// The emulator's configuration as requested by the arguments.
-fn config(arguments: &Arguments, found: &Found) -> Result<EmulatorConfig, Failure> {
+fn config(arguments: &Arguments, found: &EmulatedPath) -> Result<EmulatorConfig, Failure> {
     let setting = |text: &String| match text.split_once('=') {
         Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
         None => Err(Failure::new(format!("`--sysctl {text}` has no value"))

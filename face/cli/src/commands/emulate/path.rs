@@ -18,7 +18,7 @@ use crate::{nearest, output};
 
 /// What lies between the ends.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct EmulatedPath {
     /// From client to server.
     pub(super) forward: Vec<HopConfig>,
     /// From server to client.
@@ -72,14 +72,14 @@ impl Source {
     }
 
     /// Finds the path, and says what of the plan could be meant otherwise.
-    pub(super) fn find_aloud(&self) -> Result<Found, Failure> {
+    pub(super) fn find_aloud(&self) -> Result<EmulatedPath, Failure> {
         let plan = self.plan(true)?;
         let series = self.series(&plan, false)?;
         found(&series.scenario, self.seed.unwrap_or(plan.seed))
     }
 
     /// Finds the path.
-    pub(super) fn find(&self) -> Result<Found, Failure> {
+    pub(super) fn find(&self) -> Result<EmulatedPath, Failure> {
         let plan = self.plan(false)?;
         let series = self.series(&plan, true)?;
         found(&series.scenario, self.seed.unwrap_or(plan.seed))
@@ -201,7 +201,7 @@ fn same_path(one: &Scenario, other: &Scenario) -> bool {
     path(one) == path(other)
 }
 
-fn found(scenario: &Scenario, seed: u64) -> Result<Found, Failure> {
+fn found(scenario: &Scenario, seed: u64) -> Result<EmulatedPath, Failure> {
     let mtu = |mtu: u32| {
         let mtu = u16::try_from(mtu);
         mtu.map_err(|_| Failure::new("an MTU is 65535 at most").effect("nothing was run"))
@@ -221,7 +221,7 @@ fn found(scenario: &Scenario, seed: u64) -> Result<Found, Failure> {
             .effect("nothing was run")
             .hint("`gigatcp run` simulates it"));
     }
-    Ok(Found {
+    Ok(EmulatedPath {
         forward,
         reverse,
         mtu: [mtu(scenario.sender.mtu)?, mtu(scenario.receiver.mtu)?],

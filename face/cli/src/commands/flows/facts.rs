@@ -14,7 +14,7 @@ pub(in crate::commands) struct Whose<'a> {
     /// Counts for the detailed view, if requested.
     pub detail: Option<&'a Detail>,
     /// Where it went, likewise.
-    pub surroundings: Option<CaptureContext>,
+    pub context: Option<CaptureContext>,
 }
 
 /// A fact.
@@ -154,7 +154,7 @@ pub(in crate::commands) fn of(whose: Whose<'_>) -> Vec<Fact> {
         connection,
         side,
         detail,
-        surroundings,
+        context,
     } = whose;
     let mut facts = amounts(connection, side);
     facts.extend(detail.map(|_| throughput(connection, side)));
@@ -163,7 +163,7 @@ pub(in crate::commands) fn of(whose: Whose<'_>) -> Vec<Fact> {
     facts.extend(detail.into_iter().flat_map(|it| opening(it, whose)));
     facts.extend(offers(connection, side));
     if detail.is_some() {
-        facts.extend(segments(surroundings));
+        facts.extend(segments(context));
     }
     facts.extend(times(connection, side));
     facts.extend(detail.into_iter().flat_map(acknowledgments));
@@ -465,8 +465,8 @@ fn offers(connection: &Connection, side: Side) -> Vec<Fact> {
 }
 
 /// How large full segments are, and why.
-fn segments(surroundings: Option<CaptureContext>) -> [Fact; 4] {
-    let size = surroundings.map(|about| about.segments);
+fn segments(context: Option<CaptureContext>) -> [Fact; 4] {
+    let size = context.map(|about| about.segments);
     let number = |key, label, value| Fact {
         key,
         label,

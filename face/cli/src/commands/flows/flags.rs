@@ -85,7 +85,7 @@ struct Flags {
 }
 
 /// A packet that is worth a line.
-struct Found<'a> {
+struct FlagFinding<'a> {
     step: &'a Step<'a>,
     first_at: Instant,
     flags: WiresharkFlags,
@@ -94,7 +94,7 @@ struct Found<'a> {
 
 impl Flags {
     /// What there is to say of a packet, if anything.
-    fn judge<'a>(&mut self, step: &'a Step<'a>) -> Option<Found<'a>> {
+    fn judge<'a>(&mut self, step: &'a Step<'a>) -> Option<FlagFinding<'a>> {
         let first_at = *self.first_at.get_or_insert(step.packet.at);
         let is_successor = connection(step).is_some_and(Connection::is_successor);
         let verdict = step.verdict;
@@ -118,7 +118,7 @@ impl Flags {
         for kind in correction.iter().flat_map(|found| found.instead.iter()) {
             *self.missing.entry(kind.name()).or_default() += 1;
         }
-        Some(Found {
+        Some(FlagFinding {
             step,
             first_at,
             flags,
@@ -173,7 +173,7 @@ fn connection<'a>(step: &Step<'a>) -> Option<&'a Connection> {
     step.table.connection(step.verdict.connection)
 }
 
-impl Found<'_> {
+impl FlagFinding<'_> {
     /// Octets from the beginning of the sender's stream, its SYN at zero.
     fn seq(&self) -> i64 {
         let from = self.step.verdict.from;

@@ -116,18 +116,18 @@ fn whose<'a>(
         connection,
         side,
         detail: capture.details.of(index, side),
-        surroundings: surroundings(capture, index, side),
+        context: context_of(capture, index, side),
     }
 }
 
 /// Where what a side sent went.
-fn surroundings(capture: &Capture, index: usize, side: Side) -> Option<CaptureContext> {
+fn context_of(capture: &Capture, index: usize, side: Side) -> Option<CaptureContext> {
     capture.outlines.of(&capture.counts.table, index, side)
 }
 
 /// Where a connection was captured, relative to the side that sent more data.
 fn capture_point(capture: &Capture, index: usize, sender: Side) -> View {
-    surroundings(capture, index, sender).map_or(View::Unknown, |about| about.view)
+    context_of(capture, index, sender).map_or(View::Unknown, |about| about.view)
 }
 
 /// Everything about one connection.

@@ -14,7 +14,7 @@ use crate::store::{StoreError, io_error};
 
 /// A question about a plan.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Asked {
+pub struct StoredQuestion {
     /// `gigatcp.question/1`.
     pub schema: String,
     /// Name of the plan.
@@ -89,14 +89,14 @@ pub enum AskedError {
     Refused(#[from] Refused),
 }
 
-impl Files for Asked {
+impl Files for StoredQuestion {
     fn read(&self, name: &str) -> Result<String, String> {
         let text = self.files.get(name).cloned();
         text.ok_or_else(|| format!("{name} was not stored with the sweep"))
     }
 }
 
-impl Asked {
+impl StoredQuestion {
     /// The question about a plan whose text is `plan`.
     #[must_use]
     pub fn new(template: &Template, plan: &str, question: &Question, version: &str) -> Self {
