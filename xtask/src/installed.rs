@@ -23,6 +23,9 @@ const RUNS: [(&str, &str); 4] = [
     ("test here.example -p 1 -t 1", "refused"),
 ];
 
+/// The name of the image while it is tried.
+const IMAGE: &str = "gigatcp-proof";
+
 /// Files that both packages must bring.
 const FILES: [&str; 3] = [
     "usr/share/man/man1/gigatcp-why.1.gz",
@@ -51,6 +54,8 @@ pub fn run() -> Result<(), Failed> {
     } else {
         println!("skipped: `rpm` is not installed");
     }
+    println!("\n== the image of the Containerfile");
+    image()?;
     println!("\n== the wheel in an environment of its own");
     wheel()
 }
@@ -94,6 +99,29 @@ fn in_root(
     drop(fs::remove_dir_all(&root));
     println!("installed, and {} commands ran", RUNS.len());
     Ok(())
+}
+
+/// Builds the image and runs the program in it.
+fn image() -> Result<(), Failed> {
+    if !process::has("podman") || !Machine::of(&dist::packages().join("gigatcp"))?.is_here() {
+        println!("skipped: `podman` is not installed, or the image is for another machine");
+        return Ok(());
+    }
+    let podman = |words: &[&str]| {
+        let mut command = Command::new("podman");
+        // Works without a service and without mounts.
+        command.env("STORAGE_DRIVER", "vfs");
+        command.env("BUILDAH_ISOLATION", "chroot");
+        command.args(words);
+        command
+    };
+    let mut build = podman(&["build", "--quiet", "--tag", IMAGE]);
+    build.arg(dist::packages());
+    expect(build, "")?;
+    let mut list = podman(&["run", "--rm", "--network", "none", IMAGE]);
+    list.arg("list");
+    expect(list, "fink-slow-start")?;
+    expect(podman(&["rmi", IMAGE]), "")
 }
 
 /// Installs the wheel, and runs the program and the module.
