@@ -4,10 +4,9 @@
 //! that were not run are named. Tests are counted from what cargo prints; each
 //! other step counts as one. The last line is `N passed, N failed`.
 //!
-//! What keeps it short: tests, doc tests and the swarm share one profile and
+//! What keeps it short: tests, doc tests, swarm and benchmark share one profile and
 //! one set of compiled crates, and the wheel of the Python module with them; clippy and rustdoc
-//! only check; the benchmark's
-//! release build is the one other compilation.
+//! only check.
 
 use std::time::Instant;
 

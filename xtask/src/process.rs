@@ -54,10 +54,8 @@ pub fn cannot(command: &Command, error: &std::io::Error) -> Failed {
 pub fn build_example(package: &str, name: &str, profile: &str) -> Result<PathBuf, Failed> {
     let mut build = cargo(&["build", "--quiet", "--package", package]);
     build.args(["--example", name, "--profile", profile]);
-    // The profile's directory: cargo calls that of `test` debug.
-    let directory = if profile == "test" { "debug" } else { profile };
     if run(build)?.success() {
-        return Ok(target().join(directory).join("examples").join(name));
+        return Ok(directory(profile).join("examples").join(name));
     }
     Err(Failed::Usage(format!(
         "the example {name} of {package} does not build (see above)"
@@ -92,11 +90,16 @@ pub fn build_command(profile: &str) -> Result<PathBuf, Failed> {
         "gigatcp-cli",
     ];
     if run(cargo(&words))?.success() {
-        return Ok(target().join(profile).join("gigatcp"));
+        return Ok(directory(profile).join("gigatcp"));
     }
     Err(Failed::Usage(
         "gigatcp-cli does not build (see above)".into(),
     ))
+}
+
+/// Where cargo puts what it builds under a profile: that of `test` is called debug.
+fn directory(profile: &str) -> PathBuf {
+    target().join(if profile == "test" { "debug" } else { profile })
 }
 
 /// Cargo's target directory.

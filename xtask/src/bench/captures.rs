@@ -27,7 +27,7 @@ const FEWER_PACKETS: &str = "2000000";
 
 /// Measures them all and takes their files away.
 pub fn run(is_short: bool, runs: usize) -> Result<(), Failed> {
-    let program = process::build_example("gigatcp-capture", "bench", process::MEASURE)?;
+    let program = process::build_example("gigatcp-capture", "bench", super::profile(is_short))?;
     let packets = if is_short { FEWER_PACKETS } else { PACKETS };
     println!("captures of {packets} packets (96 octets kept of each, processor time)");
     for (name, what, goal) in WORKLOADS {

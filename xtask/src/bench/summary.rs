@@ -103,8 +103,9 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         [word] if word == "--short" => true,
         _ => return Err(Failed::Usage("bench --why takes --short alone".into())),
     };
-    let gigatcp = process::build_command(process::MEASURE)?;
-    let maker = process::build_example("gigatcp-capture", "make_capture", process::MEASURE)?;
+    let gigatcp = process::build_command(super::profile(is_short))?;
+    let maker =
+        process::build_example("gigatcp-capture", "make_capture", super::profile(is_short))?;
     for capture in &CAPTURES {
         let packets = if is_short && capture.packets > 1_000_000 {
             capture.packets / 5
