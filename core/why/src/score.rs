@@ -42,16 +42,16 @@ const FIRST_KNOT: [usize; FEATURES + 1] = {
 
 const KNOTS: usize = FIRST_KNOT[FEATURES];
 
-/// The weights of a table by knot, and how far it is from each to the next. Those of all
-/// causes stand together, since a feature is placed between its knots once for all of them.
-struct Matrix([[Row; 2]; KNOTS]);
+/// The weights of a table by knot. Those of all causes stand together, since a feature is
+/// placed between its knots once for all of them. Behind the last knot a row of zeros follows.
+struct Matrix([[i16; ZERO.len()]; KNOTS + 1]);
 
 static NEAR_MATRIX: Matrix = Matrix::of(NEAR);
 static AWAY_MATRIX: Matrix = Matrix::of(AWAY);
 
 impl Matrix {
     const fn of(table: &Table) -> Self {
-        let mut all = [[ZERO; 2]; KNOTS];
+        let mut all = [[0; ZERO.len()]; KNOTS + 1];
         let mut cause = 0;
         while cause < table.causes.len() {
             let rows = table.causes[cause].2;
@@ -60,11 +60,7 @@ impl Matrix {
                 let (feature, weights) = rows[row];
                 let mut knot = 0;
                 while knot < weights.len() {
-                    let [low, step] = &mut all[FIRST_KNOT[feature as usize] + knot];
-                    low[cause] = weights[knot] as f32;
-                    if knot + 1 < weights.len() {
-                        step[cause] = weights[knot + 1] as f32 - weights[knot] as f32;
-                    }
+                    all[FIRST_KNOT[feature as usize] + knot][cause] = weights[knot];
                     knot += 1;
                 }
                 row += 1;
@@ -88,9 +84,10 @@ impl Matrix {
         }
         let mut scores = *scores;
         for (knot, part) in &places[..count] {
-            let [low, step] = &self.0[*knot];
-            for ((score, low), step) in scores.iter_mut().zip(low).zip(step) {
-                *score += low + step * part;
+            // At the last knot of a feature `part` is zero, whatever stands in the next row.
+            let [low, next] = [&self.0[*knot], &self.0[knot + 1]];
+            for ((score, low), next) in scores.iter_mut().zip(low).zip(next) {
+                *score += f32::from(*low) + f32::from(next - low) * part;
             }
         }
         scores
@@ -257,7 +254,7 @@ mod tests {
             assert_eq!(both, [ZERO, alone[0]]);
             let by_hand: f32 = (0..FEATURES)
                 .map(|feature| FIRST_KNOT[feature])
-                .map(|knot| (matrix.0[knot][0][3] + matrix.0[knot + 1][0][3]) / 2.0)
+                .map(|knot| f32::from(matrix.0[knot][3] + matrix.0[knot + 1][3]) / 2.0)
                 .sum();
             assert!((alone[0][3] - by_hand).abs() < 0.01);
         }
