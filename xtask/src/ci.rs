@@ -47,7 +47,7 @@ impl Count {
 type Step = (&'static str, fn() -> Result<Count, Failed>);
 
 /// All steps, the cheap ones first.
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     ("tools", || {
         tools::install();
         Ok(Count::PASSED)
@@ -65,6 +65,7 @@ const STEPS: [Step; 12] = [
             None,
         )
     }),
+    ("features", || one(targets::features())),
     ("targets", || one(targets::bare())),
     ("tests", || {
         let words = ["test", "--no-fail-fast", "--lib", "--bins", "--tests"];

@@ -61,9 +61,9 @@ impl<P: Payload> Connection<P> {
         self.profile.segments.nagle = on;
     }
 
-    /// The application has more to write than there was room, or has not: [`Connection::write`]
-    /// notes it; a driver says it that keeps octets back in front of the connection.
-    /// Decides between the send buffer and the application as the limit.
+    /// Says whether the application has more to write than there was room.
+    /// [`Connection::write`] notes it itself; a driver says it that keeps octets back in front
+    /// of the connection. Decides between the send buffer and the application as the limit.
     pub fn set_write_blocked(&mut self, blocked: bool) {
         self.write_blocked = blocked;
         if blocked

@@ -267,8 +267,8 @@ impl<P: Payload> Connection<P> {
         space.min(left.max(u64::from(self.smss)))
     }
 
-    /// Space for up to `offered` octets, which are written next: where packets count, one
-    /// packet is filled after the other until there is no room for another.
+    /// Returns the space for up to `offered` octets, which are written next. Where packets
+    /// count, one is filled after the other until there is no room for another.
     #[inline]
     pub(super) fn take_send_space(&mut self, offered: u64) -> u64 {
         let Some(mut memory) = self.buffers.send_memory.take() else {
