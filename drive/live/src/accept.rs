@@ -93,7 +93,7 @@ impl Acceptor {
         Ok(call)
     }
 
-    /// Returns a connection that is there: waits for the event loop, but not for a peer.
+    /// Returns a connection that is there. Waits for the event loop, but not for a peer.
     pub fn take(&self) -> io::Result<Arc<Socket>> {
         lock(&self.queue).calls += 1;
         let call = Call { acceptor: self };

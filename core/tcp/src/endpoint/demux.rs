@@ -259,8 +259,7 @@ impl<P: Payload> Demux<P> {
         None
     }
 
-    /// A port at which nothing listens yet, for a listener at `address`; `None` if all
-    /// are taken.
+    /// A port at which nothing listens yet at `address`; `None` if all are taken.
     pub fn port_to_listen(&mut self, address: IpAddr) -> Option<u16> {
         let keyed = self.secret.keyed(Purpose::EphemeralPort).address(address);
         let start = (keyed.finish() % u64::from(PORTS)) as u16;

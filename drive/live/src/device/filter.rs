@@ -23,7 +23,7 @@ const ICMPV6: u32 = libc::IPPROTO_ICMPV6 as u32;
 const SOLICITATION: u32 = 135;
 const ADVERTISEMENT: u32 = 136;
 
-/// Verdicts: the frame as a whole, or nothing of it.
+/// Verdicts: the whole frame, or none.
 const PASS: sock_filter = statement(libc::BPF_RET | libc::BPF_K, u32::MAX);
 const DROP: sock_filter = statement(libc::BPF_RET | libc::BPF_K, 0);
 
