@@ -12,7 +12,7 @@
 use std::time::Instant;
 
 use crate::process::{self, cargo, run_lines, spelled};
-use crate::{Failed, bench, ledger, python, swarm, targets, tidy, tools};
+use crate::{Failed, api, bench, ledger, python, swarm, targets, tidy, tools};
 
 /// Seeds of the swarm: the same every time, so that a failure is the change's.
 const SEEDS: [&str; 4] = ["--seed", "1", "--count", "500"];
@@ -47,7 +47,7 @@ impl Count {
 type Step = (&'static str, fn() -> Result<Count, Failed>);
 
 /// All steps, the cheap ones first.
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     ("tools", || {
         tools::install();
         Ok(Count::PASSED)
@@ -79,6 +79,7 @@ const STEPS: [Step; 13] = [
         let words = [&words[..], &RUST].concat();
         check(&words, Some(("RUSTDOCFLAGS", "-D warnings")))
     }),
+    ("api", || one(api::run(&[]))),
     ("python", || {
         let counts = python::tested(false)?;
         let count = |(passed, failed)| Count { passed, failed };
