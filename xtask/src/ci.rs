@@ -11,7 +11,7 @@
 use std::time::Instant;
 
 use crate::process::{self, cargo, run_lines, spelled};
-use crate::{Failed, bench, ledger, python, swarm, targets, tidy, tools};
+use crate::{Failed, api, bench, ledger, python, swarm, targets, tidy, tools};
 
 /// Seeds of the swarm: the same every time, so that a failure is the change's.
 const SEEDS: [&str; 4] = ["--seed", "1", "--count", "500"];
@@ -46,7 +46,7 @@ impl Count {
 type Step = (&'static str, fn() -> Result<Count, Failed>);
 
 /// All steps, the cheap ones first.
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 14] = [
     ("tools", || {
         tools::install();
         Ok(Count::PASSED)
@@ -64,6 +64,7 @@ const STEPS: [Step; 12] = [
             None,
         )
     }),
+    ("features", || one(targets::features())),
     ("targets", || one(targets::bare())),
     ("tests", || {
         let words = ["test", "--no-fail-fast", "--lib", "--bins", "--tests"];
@@ -77,6 +78,7 @@ const STEPS: [Step; 12] = [
         let words = [&words[..], &RUST].concat();
         check(&words, Some(("RUSTDOCFLAGS", "-D warnings")))
     }),
+    ("api", || one(api::run(&[]))),
     ("python", || {
         let counts = python::tested(false)?;
         let count = |(passed, failed)| Count { passed, failed };

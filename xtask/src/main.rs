@@ -30,6 +30,7 @@
 //! measured, and a world that hangs can be ended. The cost: results come back
 //! as text.
 
+mod api;
 mod bench;
 mod bench_live;
 mod ci;

@@ -1,13 +1,17 @@
-//! Other systems and older compilers that the code is checked for, as far as they are installed.
+//! Features, other systems and older compilers that the code is checked for, as far as they are
+//! installed.
 //!
-//! `cargo xtask ci` checks the engine where there is no standard library; `cargo xtask proof
-//! --targets` the command line for other systems, and with the oldest compiler that the
-//! manifest names. rustup brings what is missing: `rustup target add`, `rustup toolchain install`.
+//! `cargo xtask ci` checks the engine with none and with each of its features, and where there
+//! is no standard library; `cargo xtask proof --targets` the command line for other systems,
+//! and with the oldest compiler that the manifest names. rustup brings what is missing: `rustup target add`, `rustup toolchain install`.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::{Failed, process, top};
+
+/// Features of the engine, each checked alone; the first is none of them.
+const FEATURES: [&str; 4] = ["", "authentication", "fast-open", "historic"];
 
 /// Targets without an operating system, of 32 bits.
 const BARE: [&str; 2] = ["thumbv7em-none-eabihf", "wasm32-unknown-unknown"];
@@ -18,6 +22,18 @@ const SYSTEMS: [&str; 3] = [
     "x86_64-apple-darwin",
     "x86_64-unknown-freebsd",
 ];
+
+/// Checks the engine with none of its features and with each alone: all are on elsewhere.
+pub fn features() -> Result<(), Failed> {
+    for feature in FEATURES {
+        let words = ["clippy", "--quiet", "--package", "gigatcp", "--package"];
+        let mut command = process::cargo(&words);
+        command.args(["gigatcp-tcp", "--no-default-features"]);
+        command.args(["--features", feature, "--", "-D", "warnings"]);
+        run(command)?;
+    }
+    Ok(())
+}
 
 /// Checks the engine for targets without a standard library.
 pub fn bare() -> Result<(), Failed> {

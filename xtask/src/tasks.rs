@@ -4,7 +4,7 @@
 //! without its usage.
 
 use crate::{
-    Failed, bench, bench_live, ci, controls_table, dist, docs, duel, fink_today, fuzz, grade,
+    Failed, api, bench, bench_live, ci, controls_table, dist, docs, duel, fink_today, fuzz, grade,
     ledger, live, proof, python, record_doc, swarm, tidy,
 };
 
@@ -22,7 +22,7 @@ pub struct Task {
 }
 
 /// Every task.
-pub const TASKS: [Task; 19] = [
+pub const TASKS: [Task; 20] = [
     Task {
         name: "ci",
         forms: &[("", &["everything a change must pass"])],
@@ -46,6 +46,17 @@ pub const TASKS: [Task; 19] = [
             ),
         ],
         run: ledger::run,
+    },
+    Task {
+        name: "api",
+        forms: &[(
+            "[--install]",
+            &[
+                "the public interface of the library, compared with",
+                "the last tag; --install: and the tool for it",
+            ],
+        )],
+        run: api::run,
     },
     Task {
         name: "fuzz",

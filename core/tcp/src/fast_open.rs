@@ -21,6 +21,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::FastOpenCookie;
 
+use crate::profile::Profile;
 use crate::secret::{Purpose, Secret};
 
 /// Time without Fast Open after the first negative response, doubled each time
@@ -63,6 +64,11 @@ impl FastOpenKey {
     pub fn change(&mut self, secret: Secret) {
         self.previous = Some(self.current);
         self.current = secret;
+    }
+
+    /// Whether a listener with this profile takes the option.
+    pub(crate) const fn serves(&self, profile: &Profile) -> bool {
+        profile.opening.fast_open_server
     }
 
     /// The cookie of a client.

@@ -36,12 +36,30 @@
 //! | `receive_window` | how much to offer |
 //! | `receive_buffer`, `send_buffer` | the two buffers |
 //! | `space` | sequence variables and their 32-bit form |
+//!
+//! # Features
+//!
+//! All are on by default.
+//!
+//! | feature | without it |
+//! |---|---|
+//! | `authentication` | no TCP Authentication Option, and no cryptography among the dependencies |
+//! | `fast-open` | no TCP Fast Open: the option is ignored, whatever the profile says |
+//! | `historic` | no congestion controls and profiles that no system has any more |
+//!
+//! Where a mechanism is off, a stand-in of the same name takes its place (`*_off.rs`): code
+//! that uses it has no conditions.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 extern crate alloc;
 
+#[cfg_attr(
+    not(feature = "authentication"),
+    path = "authentication_off.rs",
+    doc(hidden)
+)]
 pub mod authentication;
 pub mod congestion;
 pub mod connection;
@@ -49,6 +67,7 @@ mod delayed_ack;
 mod ecn;
 mod eifel;
 pub mod endpoint;
+#[cfg_attr(not(feature = "fast-open"), path = "fast_open_off.rs", doc(hidden))]
 pub mod fast_open;
 mod four_tuple;
 mod frto;

@@ -14,7 +14,7 @@
 //! | `profile/congestion.rs`, `pacing.rs`, `ecn.rs` | how much may be in flight |
 //! | `profile/path_mtu.rs`, `liveness.rs`, `defense.rs` | the path, the peer, and who forges them |
 //! | `profile/modern.rs` | `modern`, from which the others say how they differ |
-//! | `profile/linux_2_6_20.rs`, `profile/bsd_4_3_reno.rs` | systems of 2007 and 2001 |
+//! | `profile/linux_2_6_20.rs`, `profile/bsd_4_3_reno.rs` | systems of 2007 and 2001 (feature `historic`) |
 //! | `profile/linux_6.rs`, `profile/freebsd.rs` | today's Linux and FreeBSD |
 //! | `profile/settings.rs` | the settings by name |
 //! | `profile/shared.rs` | one profile for many connections |
@@ -32,6 +32,7 @@
 //! Sources: RFCs as cited at each field, and those that each profile names.
 
 mod acknowledgments;
+#[cfg(feature = "historic")]
 mod bsd_4_3_reno;
 mod buffers;
 mod closing;
@@ -39,6 +40,7 @@ mod congestion;
 mod defense;
 mod ecn;
 mod freebsd;
+#[cfg(feature = "historic")]
 mod linux_2_6_20;
 mod linux_6;
 mod liveness;
@@ -126,7 +128,9 @@ impl Profile {
         Self::MODERN,
         Self::LINUX_6,
         Self::FREEBSD,
+        #[cfg(feature = "historic")]
         Self::LINUX_2_6_20,
+        #[cfg(feature = "historic")]
         Self::BSD_4_3_RENO,
     ];
 

@@ -31,6 +31,7 @@ pub(crate) enum Purpose {
     /// The key under which the check of one period is made.
     SynCookieCount = 4,
     /// RFC 7413 section 4.1.2.
+    #[cfg(feature = "fast-open")]
     FastOpenCookie = 5,
     /// RFC 6056 section 3.3.3.
     EphemeralPort = 6,

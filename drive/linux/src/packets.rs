@@ -26,11 +26,11 @@ pub fn open(name: &str) -> io::Result<OwnedFd> {
 /// Opens one on an Ethernet interface of the calling thread's namespace, for both directions.
 ///
 /// Each frame is behind a [`VirtioHeader`](crate::virtio::VirtioHeader). Calls do not wait.
-/// Everything that arrives at the interface is received, multicast included.
+/// Of everything that arrives at the interface, multicast included, `filter` lets pass.
 ///
 /// # Errors
 /// What the kernel says: no such interface, no privilege.
-pub fn open_ethernet(name: &str) -> io::Result<OwnedFd> {
+pub fn open_ethernet(name: &str, filter: &[libc::sock_filter]) -> io::Result<OwnedFd> {
     /// `linux/if_packet.h`; libc lacks it.
     const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
     let index = device::index(&device::control_socket(libc::AF_INET)?, name)?;
@@ -49,11 +49,30 @@ pub fn open_ethernet(name: &str) -> io::Result<OwnedFd> {
     groups.extend((libc::PACKET_MR_ALLMULTI as u16).to_ne_bytes());
     groups.extend([0; 10]);
     set(libc::PACKET_ADD_MEMBERSHIP, &groups)?;
+    attach_filter(&socket, filter)?;
     let address = address(index, libc::ETH_P_ALL as u16);
     let length = size_of_val(&address) as libc::socklen_t;
     // SAFETY: pointer and length are those of `address`.
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
     Ok(socket)
+}
+
+/// Has the kernel run a socket filter on what arrives (`SO_ATTACH_FILTER`).
+///
+/// # Errors
+/// What the kernel says: the program is not valid.
+pub fn attach_filter(socket: &OwnedFd, program: &[libc::sock_filter]) -> io::Result<()> {
+    let whole = libc::sock_fprog {
+        len: u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
+        filter: program.as_ptr().cast_mut(),
+    };
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
+    let length = size_of_val(&whole) as libc::socklen_t;
+    let fd = socket.as_raw_fd();
+    // SAFETY: pointer and length are those of `whole`, whose pointer and length are those of
+    // `program`; the kernel copies both.
+    check(unsafe { libc::setsockopt(fd, level, name, (&raw const whole).cast(), length) })?;
+    Ok(())
 }
 
 /// Two descriptors between which packets pass whole, each like a TUN device to

@@ -6,11 +6,12 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use crate::shared::{Command, Shared, lock};
+use crate::shared::{Command, Shared, gone, lock};
 use crate::socket::Socket;
 use crate::trouble::Trouble;
 
@@ -84,8 +85,24 @@ impl Acceptor {
     pub fn call(&self) -> io::Result<Call<'_>> {
         lock(&self.queue).calls += 1;
         let call = Call { acceptor: self };
-        self.shared.send(Command::Accept { at: self.at })?;
+        let answer = None;
+        self.shared.send(Command::Accept {
+            at: self.at,
+            answer,
+        })?;
         Ok(call)
+    }
+
+    /// Returns a connection that is there. Waits for the event loop, but not for a peer.
+    pub fn take(&self) -> io::Result<Arc<Socket>> {
+        lock(&self.queue).calls += 1;
+        let call = Call { acceptor: self };
+        let (answer, looked) = sync_channel(1);
+        let (at, answer) = (self.at, Some(answer));
+        self.shared.send(Command::Accept { at, answer })?;
+        looked.recv().map_err(|_| gone())?;
+        let taken = lock(&call.acceptor.queue).take();
+        taken.unwrap_or(Err(io::ErrorKind::WouldBlock.into()))
     }
 }
 

@@ -7,14 +7,17 @@
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::net::{Shutdown, SocketAddr};
+use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::thread;
 
 use futures_io::{AsyncRead, AsyncWrite};
 
 use crate::options::Options;
-use crate::stack::Stack;
+use crate::shared::lock;
+use crate::stack::{Stack, no_address};
 use crate::stream::{Listener, Stream, accepted};
 
 /// A [`Stream`] for tasks.
@@ -162,7 +165,7 @@ impl AsyncListener {
 
 impl Stack {
     /// Opens a connection; ready when it is established. Dropping the future
-    /// ends the attempt. A host name is the caller's to resolve: that waits.
+    /// ends the attempt. [`Stack::connect_async_by_name`] takes a host name.
     ///
     /// # Errors
     /// As [`Stack::connect`].
@@ -175,6 +178,53 @@ impl Stack {
         poll_fn(|context| ready(stream.socket().poll_connected(context.waker()))).await?;
         Ok(stream.into())
     }
+
+    /// Opens a connection to `NAME:PORT`: the name's addresses are tried in their order. This
+    /// machine resolves it, in a thread of its own unless it is an address already.
+    ///
+    /// # Errors
+    /// As [`Stack::connect`].
+    pub async fn connect_async_by_name(
+        &self,
+        name: &str,
+        options: &Options,
+    ) -> io::Result<AsyncStream> {
+        if let Ok(address) = name.parse::<SocketAddr>() {
+            return self.connect_async(address, options).await;
+        }
+        let mut done = Err(no_address());
+        for address in resolve(name.to_owned()).await? {
+            done = self.connect_async(address, options).await;
+            if done.is_ok() {
+                break;
+            }
+        }
+        done
+    }
+}
+
+/// A result that a thread computes, and the task that waits for it.
+type Resolving = Mutex<(Option<io::Result<Vec<SocketAddr>>>, Option<Waker>)>;
+
+/// Returns the addresses of a name without holding up the executor.
+async fn resolve(name: String) -> io::Result<Vec<SocketAddr>> {
+    let resolving = Arc::new(Resolving::default());
+    let of_thread = Arc::clone(&resolving);
+    let thread = thread::Builder::new().name("gigatcp-resolve".into());
+    thread.spawn(move || {
+        let addresses = name.to_socket_addrs().map(Iterator::collect);
+        let mut state = lock(&of_thread);
+        state.0 = Some(addresses);
+        let waker = state.1.take();
+        drop(state);
+        waker.into_iter().for_each(Waker::wake);
+    })?;
+    poll_fn(|context| {
+        let mut state = lock(&resolving);
+        state.1 = Some(context.waker().clone());
+        ready(state.0.take())
+    })
+    .await
 }
 
 impl AsyncRead for AsyncStream {

@@ -13,6 +13,7 @@
 //! [`VirtioHeader`] with each packet says which of it applies; the default: nothing.
 
 mod ethernet;
+mod filter;
 mod neighbors;
 mod tun;
 mod wire;

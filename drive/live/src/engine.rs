@@ -283,15 +283,19 @@ impl Engine {
                 Err(trouble) => socket.give_up(trouble),
             },
             Command::Listen {
-                acceptor,
+                at,
                 options,
                 answer,
             } => {
-                let done = self.listen(acceptor, &options);
+                let done = self.listen(at, &options);
                 // A caller that has stopped waiting does not need the answer.
                 let _ = answer.send(done);
             }
-            Command::Accept { at } => self.pump_listener(at)?,
+            Command::Accept { at, answer } => {
+                self.pump_listener(at)?;
+                // The caller waits for the answer.
+                let _ = answer.map(|answer| answer.send(()));
+            }
             Command::Unlisten { at } => {
                 self.demux.unlisten(at);
                 if let Some(acceptor) = self.acceptors.remove(&at) {
@@ -486,11 +490,9 @@ impl Engine {
 
 /// Answers a command that will not be carried out any more.
 fn refuse(command: Command, trouble: &Trouble) {
-    match command {
-        Command::Open { socket, .. } => socket.give_up(trouble.clone()),
-        Command::Listen { acceptor, .. } => acceptor.end(trouble),
-        // An answer that is dropped is an answer.
-        _ => {}
+    // Of the others the answer is dropped, which is one.
+    if let Command::Open { socket, .. } = command {
+        socket.give_up(trouble.clone());
     }
 }
 

@@ -69,11 +69,9 @@ impl Options {
     /// profile lets them.
     #[must_use]
     pub fn of_profile(profile: Profile) -> Self {
-        let cubic = |entry: &&congestion::Entry| entry.name == "cubic";
-        let first = &congestion::REGISTRY[0];
         Self {
             profile,
-            congestion: congestion::REGISTRY.iter().find(cubic).unwrap_or(first),
+            congestion: congestion::CUBIC,
             slow_start: SlowStart::Usual,
             initial_ssthresh: None,
             send_buffer: None,

@@ -31,12 +31,15 @@ pub enum Command {
     Touch { slot: u32 },
     /// To listen.
     Listen {
-        acceptor: Arc<Acceptor>,
+        at: SocketAddr,
         options: Box<Options>,
-        answer: SyncSender<io::Result<()>>,
+        answer: SyncSender<io::Result<Arc<Acceptor>>>,
     },
-    /// To take a connection of a listener.
-    Accept { at: SocketAddr },
+    /// To take a connection of a listener; the answer is that it was looked for.
+    Accept {
+        at: SocketAddr,
+        answer: Option<SyncSender<()>>,
+    },
     /// Not to listen any more.
     Unlisten { at: SocketAddr },
     /// To know the counts.

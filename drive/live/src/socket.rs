@@ -419,8 +419,8 @@ impl Socket {
         let space = match guard.room() {
             Err(error) => return Attempt::Done(Err(error)),
             Ok(_) if len == 0 => return Attempt::Done(Ok(0)),
-            Ok(0) => return guard.no_room(),
-            Ok(space) => usize::try_from(space).unwrap_or(usize::MAX),
+            // Without room one octet is offered: the connection learns that a writer waits.
+            Ok(space) => usize::try_from(space).unwrap_or(usize::MAX).max(1),
         };
         drop(guard);
         // Room only grows meanwhile, unless another thread writes as well.
@@ -475,15 +475,15 @@ impl Socket {
         match guard.room() {
             Err(error) => return Attempt::Done(Err(error)),
             Ok(_) if octets.is_empty() => return Attempt::Done(Ok(0)),
-            Ok(0) => return guard.no_room(),
             Ok(_) => {}
         }
         let slot = guard.slot;
         let Some(connection) = &mut guard.connection else {
             return Attempt::Wait(guard);
         };
-        // Room was found under this lock, so something is taken.
-        let written = connection.write(octets.clone().into()).unwrap_or(0);
+        let Ok(written) = connection.write(octets.clone().into()) else {
+            return Attempt::Wait(guard);
+        };
         drop(guard);
         self.touch(slot);
         Attempt::Done(Ok(written))
@@ -639,7 +639,6 @@ impl Inner {
 /// What a guard makes of an attempt that found nothing.
 trait Waiting<'a> {
     fn nothing_to_read<T>(self, none: T) -> Attempt<'a, T>;
-    fn no_room(self) -> Attempt<'a, usize>;
     fn attempt_peek(self, buffer: &mut [u8]) -> Attempt<'a, usize>;
     fn attempt_connect(self) -> Attempt<'a, ()>;
 }
@@ -651,13 +650,6 @@ impl<'a> Waiting<'a> for MutexGuard<'a, Inner> {
         }
         if self.may_read_now() {
             return Attempt::Done(Ok(none));
-        }
-        Attempt::Wait(self)
-    }
-
-    fn no_room(mut self) -> Attempt<'a, usize> {
-        if let Some(connection) = &mut self.connection {
-            connection.set_write_blocked(true);
         }
         Attempt::Wait(self)
     }

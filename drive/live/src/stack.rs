@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use gigatcp_linux::process;
 
-use crate::accept::Acceptor;
 use crate::device::Device;
 use crate::engine::{Engine, StackCounters};
 use crate::options::Options;
@@ -172,22 +171,22 @@ impl Stack {
     }
 
     /// Listens at an address of the stack; the unspecified address: at all of its family.
+    /// Port 0 is one that is free: [`Listener::local_addr`] has it.
     ///
     /// # Errors
-    /// When the address is not the device's, the port is zero or taken.
+    /// When the address is not the device's, or the port is taken.
     pub fn listen(&self, at: impl ToSocketAddrs, options: &Options) -> io::Result<Listener> {
         each_address(at, |at| self.listen_at(at, options))
     }
 
     fn listen_at(&self, at: SocketAddr, options: &Options) -> io::Result<Listener> {
-        let acceptor = Arc::new(Acceptor::new(Arc::clone(&self.shared), at));
         let (answer, done) = sync_channel(1);
         self.shared.send(Command::Listen {
-            acceptor: Arc::clone(&acceptor),
+            at,
             options: Box::new(options.clone()),
             answer,
         })?;
-        done.recv().map_err(|_| gone())??;
+        let acceptor = done.recv().map_err(|_| gone())??;
         Ok(Listener::new(acceptor, Arc::clone(&self.shared)))
     }
 
@@ -247,8 +246,7 @@ fn each_address<T>(
     addresses: impl ToSocketAddrs,
     mut attempt: impl FnMut(SocketAddr) -> io::Result<T>,
 ) -> io::Result<T> {
-    let none = || io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
-    let mut done = Err(none());
+    let mut done = Err(no_address());
     for address in addresses.to_socket_addrs()? {
         done = attempt(address);
         if done.is_ok() {
@@ -256,6 +254,11 @@ fn each_address<T>(
         }
     }
     done
+}
+
+/// The error where a name has no address.
+pub(crate) fn no_address() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "the name has no address")
 }
 
 impl Drop for Stack {

@@ -6,6 +6,7 @@
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -66,12 +67,16 @@ pub struct Stream {
     hold: Arc<Hold>,
 }
 
+/// The shortest [`KeepAlive::interval`], as of Linux. A peer limits its answers to segments
+/// outside its window, which probes are, to one per 500 ms (Linux `tcp_invalid_ratelimit`).
+const MIN_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Keep-alives of a connection (RFC 9293 section 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeepAlive {
     /// Silence before the first probe.
     pub time: Duration,
-    /// From one probe to the next.
+    /// From one probe to the next; a second at least.
     pub interval: Duration,
     /// Probes without an answer after which the connection is aborted; two at least (MUST-29).
     pub probes: u32,
@@ -196,8 +201,13 @@ impl Stream {
     /// Sets keep-alives; `None`: none.
     ///
     /// # Errors
-    /// When the connection has failed.
+    /// When the connection has failed; an interval below a second.
     pub fn set_keepalive(&self, keepalive: Option<KeepAlive>) -> io::Result<()> {
+        if keepalive.is_some_and(|wanted| wanted.interval < MIN_KEEPALIVE_INTERVAL) {
+            let what = "a keep-alive interval below 1 s: peers answer at most one such probe \
+                        per 500 ms (RFC 5961 section 7), so a live connection would be aborted";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
         self.socket().set(|held| {
             let at = now();
             if let Some(wanted) = keepalive {
@@ -389,15 +399,26 @@ impl Drop for WriteHalf {
 pub struct Listener {
     acceptor: Arc<Acceptor>,
     shared: Arc<Shared>,
+    is_nonblocking: AtomicBool,
 }
 
 impl Listener {
     pub(crate) fn new(acceptor: Arc<Acceptor>, shared: Arc<Shared>) -> Self {
-        Self { acceptor, shared }
+        Self {
+            acceptor,
+            shared,
+            is_nonblocking: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn acceptor(&self) -> &Acceptor {
         &self.acceptor
+    }
+
+    /// Sets whether [`Listener::accept`] fails with [`io::ErrorKind::WouldBlock`] where it would
+    /// wait. Accepted streams wait until they are set otherwise.
+    pub fn set_nonblocking(&self, nonblocking: bool) {
+        self.is_nonblocking.store(nonblocking, Ordering::Relaxed);
     }
 
     /// Waits for the next connection; returns it and the peer's address.
@@ -405,7 +426,10 @@ impl Listener {
     /// # Errors
     /// When the stack has ended.
     pub fn accept(&self) -> io::Result<(Stream, SocketAddr)> {
-        accepted(self.acceptor.call()?.wait(None)?)
+        accepted(match self.is_nonblocking.load(Ordering::Relaxed) {
+            true => self.acceptor.take()?,
+            false => self.acceptor.call()?.wait(None)?,
+        })
     }
 
     /// Waits for the next connection, and gives up after `longest`.
@@ -416,7 +440,8 @@ impl Listener {
         accepted(self.acceptor.call()?.wait(Some(longest))?)
     }
 
-    /// Returns one connection after the other. The last item is the error that ends the stack.
+    /// Returns one connection after the other. The last item is the error that ends the stack,
+    /// or says that a listener that does not wait has no more.
     pub fn incoming(&self) -> impl Iterator<Item = io::Result<Stream>> + '_ {
         let mut is_over = false;
         std::iter::from_fn(move || {

@@ -1,6 +1,7 @@
 //! Streams and listeners as users of `std::net` know them, between two stacks in one process.
 //! No privileges are needed.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -346,7 +347,7 @@ fn a_peer_that_is_silent_is_given_up_by_keep_alives_and_by_the_user_timeout() {
     let keepalive = KeepAlive {
         // More often than each 500 ms probes are not answered (RFC 5961 section 7).
         time: Duration::from_millis(550),
-        interval: Duration::from_millis(100),
+        interval: Duration::from_secs(1),
         probes: 2,
     };
     let tens = Duration::from_millis(10);
@@ -356,7 +357,7 @@ fn a_peer_that_is_silent_is_given_up_by_keep_alives_and_by_the_user_timeout() {
         if by_keepalive {
             ours.set_keepalive(Some(keepalive)).unwrap();
             // As long as it answers it is kept.
-            thread::sleep(2 * keepalive.time + keepalive.interval);
+            thread::sleep(3 * keepalive.time);
             assert_eq!(ours.info().unwrap().state, State::Established);
         } else {
             ours.set_user_timeout(Some(30 * tens)).unwrap();
@@ -377,4 +378,76 @@ fn a_peer_that_is_silent_is_given_up_by_keep_alives_and_by_the_user_timeout() {
             "{took:?}"
         );
     }
+}
+
+#[test]
+fn port_zero_listens_at_a_free_port_that_the_listener_knows() {
+    let [client, server] = stacks(Offloads::NONE);
+    let mut listeners = Vec::new();
+    for at in ["10.0.0.2:0", "10.0.0.2:0", "0.0.0.0:0"] {
+        listeners.push(server.listen(at, &reno()).unwrap());
+    }
+    let ports: BTreeSet<u16> = listeners
+        .iter()
+        .map(|listener| listener.local_addr().port())
+        .collect();
+    assert_eq!(ports.len(), 3);
+    for listener in &listeners {
+        let at = ("10.0.0.2", listener.local_addr().port());
+        let ours = client.connect(at, &reno()).unwrap();
+        let (_theirs, peer) = listener.accept().unwrap();
+        assert_eq!(ours.local_addr().unwrap(), peer);
+    }
+    let again = server.listen(listeners[0].local_addr(), &reno());
+    assert_eq!(again.unwrap_err().kind(), ErrorKind::AddrInUse);
+}
+
+#[test]
+fn a_listener_that_does_not_wait_gives_what_is_there_and_says_when_nothing_is() {
+    let [client, server] = stacks(Offloads::NONE);
+    let listener = server.listen("10.0.0.2:80", &reno()).unwrap();
+    listener.set_nonblocking(true);
+    assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    let ours: Vec<_> = (0..3)
+        .map(|_| client.connect("10.0.0.2:80", &reno()).unwrap())
+        .collect();
+    // The last acknowledgment of the third may still be on its way.
+    let deadline = Instant::now() + Duration::from_secs(5);
+    let mut theirs = Vec::new();
+    while theirs.len() < ours.len() {
+        match listener.accept() {
+            Ok(accepted) => theirs.push(accepted),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                assert!(Instant::now() < deadline, "{} came", theirs.len());
+            }
+        }
+    }
+    for (ours, (_, peer)) in ours.iter().zip(&theirs) {
+        assert_eq!(ours.local_addr().unwrap(), *peer);
+    }
+    assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    // It waits again, and so do its streams.
+    listener.set_nonblocking(false);
+    let nothing = listener.accept_timeout(Duration::from_millis(10));
+    assert_eq!(nothing.unwrap_err().kind(), ErrorKind::TimedOut);
+    drop(server);
+    assert_eq!(
+        listener.accept().unwrap_err().kind(),
+        ErrorKind::NotConnected
+    );
+}
+
+#[test]
+fn keep_alives_more_often_than_peers_answer_are_refused() {
+    let stacks = stacks(Offloads::NONE);
+    let (ours, _theirs) = connection(&stacks);
+    let keepalive = |interval| KeepAlive {
+        interval: Duration::from_millis(interval),
+        ..KeepAlive::default()
+    };
+    let error = ours.set_keepalive(Some(keepalive(999))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(error.to_string().contains("below 1 s"), "{error}");
+    ours.set_keepalive(Some(keepalive(1000))).unwrap();
 }

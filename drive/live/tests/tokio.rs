@@ -258,3 +258,24 @@ fn many_tasks_wait_without_a_thread_or_a_poll_of_their_own() {
         }
     });
 }
+
+#[test]
+fn a_name_is_resolved_and_its_addresses_are_tried() {
+    let interface = |address: &str| Interface::new([address.parse().unwrap()]);
+    let ends = Wire::pair(interface("127.0.0.9"), interface("127.0.0.1")).unwrap();
+    let [client, server] = ends.map(|end| Stack::start(end).unwrap());
+    let options = Options::default();
+    let listener = AsyncListener::from(server.listen("127.0.0.1:80", &options).unwrap());
+    run(async {
+        // `localhost` may be ::1 too, of which these stacks have no address.
+        for name in ["localhost:80", "127.0.0.1:80"] {
+            let ours = client.connect_async_by_name(name, &options).await.unwrap();
+            let (_theirs, peer) = listener.accept().await.unwrap();
+            assert_eq!(ours.as_stream().local_addr().unwrap(), peer);
+        }
+        for name in ["127.0.0.1", "no port"] {
+            let error = client.connect_async_by_name(name, &options).await;
+            assert_eq!(error.unwrap_err().kind(), ErrorKind::InvalidInput);
+        }
+    });
+}

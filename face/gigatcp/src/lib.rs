@@ -47,6 +47,12 @@
 //!
 //! The crate is `no_std` and needs an allocator; with the feature `live` it needs
 //! Linux.
+//!
+//! # Features
+//!
+//! On by default, and of the engine: `authentication` (RFC 5925, and the cryptography it
+//! needs), `fast-open` (RFC 7413), `historic` (congestion controls and profiles that no
+//! system has any more). Off by default: `live`, `tokio`.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

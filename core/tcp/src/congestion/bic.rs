@@ -1,7 +1,18 @@
 //! BIC of today's Linux: binary increase (Xu, Harfoush, Rhee, INFOCOM 2004).
 //!
-//! The window at the last loss is a maximum to be found again by bisection; the steps are
-//! those of `bic_2_6_20.rs`, whose table holds. Constants of 6.12 (`tcp_bic.c`).
+//! The window at the last loss is a maximum to be found again by bisection. Segments by which
+//! a window of w grows per round trip, with the maximum at m:
+//!
+//! | where            | growth per round trip       |
+//! |------------------|-----------------------------|
+//! | w <= 14          | 1 (as Reno)                 |
+//! | w < m, far away  | 16                          |
+//! | w < m            | (m − w)/4                   |
+//! | within 4 of m    | 4/20: five round trips per segment |
+//! | above m          | (w − m)/3, at most 16       |
+//! | before any loss  | at least w/20               |
+//!
+//! Constants of 6.12 (`tcp_bic.c`).
 //!
 //! What has changed since 2.6.20:
 //!
@@ -18,12 +29,19 @@
 //! That is left out, since each segment counts already. Whether it still applies there is not
 //! verified.
 
-use super::bic_2_6_20::segments_per_step;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
 /// Window up to which BIC is Reno, segments.
-const LOW_WINDOW: u64 = 14;
+pub(super) const LOW_WINDOW: u32 = 14;
+/// Most segments per round trip.
+const MAX_INCREMENT: u32 = 16;
+/// Part of the distance to go per round trip, as its divisor.
+const B: u32 = 4;
+/// Round trips for the last B segments below the maximum.
+const SMOOTH_PART: u32 = 20;
+/// Most ACKs per segment before the first loss: growth of 5 % per round trip.
+const MAX_ACKS_BEFORE_LOSS: u32 = 20;
 /// Scale of [`BETA`].
 const BETA_SCALE: u64 = 1024;
 /// What loss leaves: 0.8.
@@ -62,7 +80,7 @@ impl Law for Bic {
         } else {
             window.cwnd
         };
-        if window.segments() <= LOW_WINDOW {
+        if window.segments() <= u64::from(LOW_WINDOW) {
             in_use / 2
         } else {
             scaled(in_use, BETA, BETA_SCALE)
@@ -76,5 +94,78 @@ impl Law for Bic {
     fn on_unvalidated(&mut self, most: u64) {
         // A maximum that was never in use is none.
         self.maximum = self.maximum.min(most.saturating_mul(2));
+    }
+}
+
+/// Returns the segments to acknowledge for one more, with the maximum at `maximum`.
+pub(super) fn segments_per_step(cwnd: u32, maximum: u32, has_lost: bool) -> u32 {
+    if cwnd <= LOW_WINDOW {
+        return cwnd;
+    }
+    let step = if cwnd < maximum {
+        below(cwnd, maximum)
+    } else {
+        above(cwnd, maximum)
+    };
+    if has_lost {
+        step
+    } else {
+        step.min(MAX_ACKS_BEFORE_LOSS)
+    }
+}
+
+/// Bisection towards the maximum.
+fn below(cwnd: u32, maximum: u32) -> u32 {
+    match (maximum - cwnd) / B {
+        0 | 1 => slowest(cwnd),
+        step if step > MAX_INCREMENT => cwnd / MAX_INCREMENT,
+        step => cwnd / step,
+    }
+}
+
+/// Away from the maximum, slowly at first.
+fn above(cwnd: u32, maximum: u32) -> u32 {
+    match cwnd - maximum {
+        distance if distance < B => slowest(cwnd),
+        distance if distance < MAX_INCREMENT * (B - 1) => cwnd.saturating_mul(B - 1) / distance,
+        _ => cwnd / MAX_INCREMENT,
+    }
+}
+
+/// Around the maximum.
+fn slowest(cwnd: u32) -> u32 {
+    cwnd.saturating_mul(SMOOTH_PART) / B
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bisection_slows_down_towards_the_maximum_and_speeds_up_beyond_it() {
+        let per_round = |cwnd: u32| {
+            let acks = if cwnd < 1000 {
+                below(cwnd, 1000)
+            } else {
+                above(cwnd, 1000)
+            };
+            f64::from(cwnd) / f64::from(acks)
+        };
+        let expected = [
+            (800, 16.0),
+            (960, 10.0),
+            (992, 2.0),
+            (993, 0.2),
+            (1000, 0.2),
+            (1003, 0.2),
+            (1015, 5.0),
+            (1047, 47.0 / 3.0),
+            (1048, 16.0),
+            (1400, 16.0),
+        ];
+        for (cwnd, growth) in expected {
+            let got = per_round(cwnd);
+            assert!((got - growth).abs() < 0.05 * growth, "{cwnd}: {got}");
+        }
     }
 }

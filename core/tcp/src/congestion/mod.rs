@@ -14,7 +14,7 @@
 //! control inflates its window by duplicate acknowledgments.
 //!
 //! To add a control: one file here that implements [`CongestionControl`], one
-//! entry in [`REGISTRY`], one golden snapshot of its window per round.
+//! entry in `IN_USE`, one golden snapshot of its window per round.
 
 pub mod cubic;
 pub mod reno;
@@ -22,44 +22,37 @@ pub mod reno;
 mod bbr;
 mod bbr3;
 mod bic;
-mod bic_2_6_20;
 mod cdg;
 mod compound;
 mod copa;
-mod cubic_2_6_20;
 mod cubic_linux;
-mod cute;
 mod dctcp;
-mod decbit;
 mod fixed;
 mod gate;
 mod highspeed;
+#[cfg_attr(not(feature = "historic"), path = "historic_off.rs")]
+mod historic;
 mod htcp;
 mod hybla;
 mod illinois;
 mod ledbat;
 mod ledbat_plus_plus;
-mod linux_2_6_20;
 mod lp;
 #[cfg(test)]
 mod model_path;
 mod nv;
 mod prague;
 mod rate_model;
-mod rcp;
 mod round_rtt;
 mod scalable;
 mod signals;
 mod slow_start;
-mod tahoe;
-mod tahoe_1988;
 mod validation;
 mod vegas;
 mod veno;
 mod westwood;
 mod windowed;
 mod windowed_filter;
-mod xcp;
 mod yeah;
 
 use alloc::boxed::Box;
@@ -263,8 +256,34 @@ pub struct Entry {
     pub build: fn(&Config) -> Box<dyn CongestionControl>,
 }
 
-/// Every congestion control there is.
-pub const REGISTRY: &[Entry] = &[
+/// CUBIC, the default.
+pub const CUBIC: &Entry = &Entry {
+    name: "cubic",
+    summary: "window a cubic function of time since the last loss (RFC 9438)",
+    family: Family::WindowBased,
+    reacts_to: "losses, marks as losses",
+    deployed: "Linux, Windows, macOS, FreeBSD from 14: the default",
+    draws: false,
+    build: |config| Box::new(cubic::Cubic::new(config)),
+};
+
+/// Every congestion control there is: those in use, then those of the feature
+/// `historic`.
+pub const REGISTRY: &[Entry] = &{
+    let mut all = [*CUBIC; IN_USE.len() + historic::ENTRIES.len()];
+    let mut n = 0;
+    while n < all.len() {
+        all[n] = match n.checked_sub(IN_USE.len()) {
+            None => IN_USE[n],
+            Some(n) => historic::ENTRIES[n],
+        };
+        n += 1;
+    }
+    all
+};
+
+/// Controls that a system offers today, or that are under trial.
+const IN_USE: &[Entry] = &[
     Entry {
         name: "reno",
         summary: "additive increase, multiplicative decrease by half (RFC 5681)",
@@ -274,15 +293,7 @@ pub const REGISTRY: &[Entry] = &[
         draws: false,
         build: |config| Box::new(reno::Reno::new(config)),
     },
-    Entry {
-        name: "cubic",
-        summary: "window a cubic function of time since the last loss (RFC 9438)",
-        family: Family::WindowBased,
-        reacts_to: "losses, marks as losses",
-        deployed: "Linux, Windows, macOS, FreeBSD from 14: the default",
-        draws: false,
-        build: |config| Box::new(cubic::Cubic::new(config)),
-    },
+    *CUBIC,
     Entry {
         name: "cubic-linux",
         summary: "CUBIC in whole numbers with HyStart, as in Linux 6",
@@ -480,78 +491,6 @@ pub const REGISTRY: &[Entry] = &[
         deployed: "L4S trials",
         draws: false,
         build: |config| Box::new(prague::control(config)),
-    },
-    Entry {
-        name: "tahoe",
-        summary: "slow start after every loss (Jacobson 1988; 4.3BSD-Tahoe)",
-        family: Family::WindowBased,
-        reacts_to: "losses, each with slow start",
-        deployed: "4.3BSD-Tahoe, 1988 to 1990",
-        draws: false,
-        build: |config| Box::new(tahoe::control(config)),
-    },
-    Entry {
-        name: "tahoe-1988",
-        summary: "tahoe by the paper: per ACK, half of cwnd in whole segments (Jacobson 1988)",
-        family: Family::WindowBased,
-        reacts_to: "losses, each with slow start",
-        deployed: "4.3BSD-Tahoe, 1988 to 1990",
-        draws: false,
-        build: |config| Box::new(tahoe_1988::control(config)),
-    },
-    Entry {
-        name: "decbit",
-        summary: "half of the packets marked: an eighth less, otherwise one more (Ramakrishnan, Jain 1990)",
-        family: Family::WindowBased,
-        reacts_to: "the share of marked octets; losses",
-        deployed: "DECnet Phase V",
-        draws: false,
-        build: |config| Box::new(decbit::control(config)),
-    },
-    Entry {
-        name: "cute",
-        summary: "loss leaves one segment, a window without adds one (Jain 1986)",
-        family: Family::WindowBased,
-        reacts_to: "losses",
-        deployed: "DECnet",
-        draws: false,
-        build: |config| Box::new(cute::control(config)),
-    },
-    Entry {
-        name: "xcp",
-        summary: "routers say by how much the window changes (Katabi, Handley, Rohrs 2002)",
-        family: Family::Explicit,
-        reacts_to: "feedback of routers (queue `xcp`); losses; without routers as `reno`",
-        deployed: "nowhere: experiments",
-        draws: false,
-        build: |config| Box::new(xcp::control(config)),
-    },
-    Entry {
-        name: "rcp",
-        summary: "routers say at which rate to send (Dukkipati 2005)",
-        family: Family::Explicit,
-        reacts_to: "the rate of routers (queue `rcp`); losses; without routers as `reno`",
-        deployed: "nowhere: experiments",
-        draws: false,
-        build: |config| Box::new(rcp::control(config)),
-    },
-    Entry {
-        name: "bic-2.6.20",
-        summary: "binary increase as in Linux 2.6.20, May 2007 (Xu, Harfoush, Rhee 2004)",
-        family: Family::WindowBased,
-        reacts_to: "losses",
-        deployed: "Linux, the default from 2.6.8 to 2.6.18",
-        draws: false,
-        build: |config| Box::new(bic_2_6_20::control(config)),
-    },
-    Entry {
-        name: "cubic-2.6.20",
-        summary: "CUBIC 2.0 as in Linux 2.6.20, May 2007 (Rhee, Xu 2005)",
-        family: Family::WindowBased,
-        reacts_to: "losses",
-        deployed: "Linux 2.6.19 and 2.6.20, the default",
-        draws: false,
-        build: |config| Box::new(cubic_2_6_20::control(config)),
     },
 ];
 

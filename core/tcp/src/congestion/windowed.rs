@@ -123,6 +123,7 @@ impl Window {
     }
 
     /// Sets cwnd to `octets`, one segment at least, and ends slow start: a router's word.
+    #[cfg(feature = "historic")]
     pub(super) fn set(&mut self, octets: u64) {
         self.cwnd = octets.max(self.smss).min(u64::MAX - 1);
         self.ssthresh = self.cwnd.max(self.floor());

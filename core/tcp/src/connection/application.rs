@@ -19,12 +19,9 @@ impl<P: Payload> Connection<P> {
             return Err(self.why_not_written());
         }
         let offered = payload.len();
-        let queue = self.send_queue_state();
-        let accepted = self.send_buffer.write(payload, self.send_space());
-        if let Some(memory) = &mut self.buffers.send_memory {
-            memory.on_written(&queue, accepted as u64);
-        }
-        self.write_blocked = accepted < offered;
+        let room = self.take_send_space(offered as u64);
+        let accepted = self.send_buffer.write(payload, room);
+        self.set_write_blocked(accepted < offered);
         if accepted == 0 && offered > 0 {
             return Err(WriteError::Full);
         }
@@ -64,8 +61,9 @@ impl<P: Payload> Connection<P> {
         self.profile.segments.nagle = on;
     }
 
-    /// The application has more to write than there was room, or has not:
-    /// decides between the send buffer and the application as the limit.
+    /// Says whether the application has more to write than there was room.
+    /// [`Connection::write`] notes it itself; a driver says it that keeps octets back in front
+    /// of the connection. Decides between the send buffer and the application as the limit.
     pub fn set_write_blocked(&mut self, blocked: bool) {
         self.write_blocked = blocked;
         if blocked

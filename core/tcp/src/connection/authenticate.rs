@@ -36,7 +36,10 @@ pub(super) const OPTION_LEN: u32 = 16;
 /// Octets of a code.
 const CODE_LEN: usize = 12;
 
-/// What a connection needs for it.
+/// The keys of a connection; `None`: its segments are not signed.
+pub(super) type OptionalAuthenticator<P> = Option<Box<Authenticator<P>>>;
+
+/// Keys of a connection whose segments are signed.
 #[derive(Debug)]
 pub(super) struct Authenticator<P> {
     keys: Keys<P>,

@@ -237,25 +237,59 @@ impl<P: Payload> Connection<P> {
     /// Octets that may be written now: what the send buffer has room for, and
     /// where `not_sent_lowat` is set, as long as less than that waits unsent
     /// (Linux `TCP_NOTSENT_LOWAT`). Less than a segment is never all: it could
-    /// not leave while Nagle's algorithm waits for the rest. `None` if the connection
-    /// takes no more data.
+    /// not leave while Nagle's algorithm waits for the rest. Where packets count, to the end
+    /// of one. 0 if the connection takes no more data.
     #[inline]
     pub fn send_space(&self) -> u64 {
         if !self.may_write() {
             return 0;
         }
-        let space = match &self.buffers.send_memory {
-            Some(memory) => memory.room(&self.send_queue_state(), self.send_buffer.capacity()),
-            None => self.send_buffer.space(),
-        };
+        match &self.buffers.send_memory {
+            Some(memory) => {
+                let queue = self.send_queue_state();
+                let room = memory.room(&queue, self.send_buffer.capacity());
+                self.below_lowat(room, queue.end.saturating_sub(queue.unsent))
+            }
+            None => self.below_lowat(self.send_buffer.space(), self.unsent()),
+        }
+    }
+
+    /// What `not_sent_lowat` leaves of `space` while `unsent` octets wait.
+    #[inline]
+    fn below_lowat(&self, space: u64, unsent: u64) -> u64 {
         let Some(lowat) = self.profile.buffers.not_sent_lowat else {
             return space;
         };
-        let left = lowat.as_u64().saturating_sub(self.unsent());
+        let left = lowat.as_u64().saturating_sub(unsent);
         if left == 0 {
             return 0;
         }
         space.min(left.max(u64::from(self.smss)))
+    }
+
+    /// Returns the space for up to `offered` octets, which are written next. Where packets
+    /// count, one is filled after the other until there is no room for another.
+    #[inline]
+    pub(super) fn take_send_space(&mut self, offered: u64) -> u64 {
+        let Some(mut memory) = self.buffers.send_memory.take() else {
+            return self.send_space();
+        };
+        let mut queue = self.send_queue_state();
+        let mut taken = 0;
+        while taken < offered {
+            let room = memory.room(&queue, self.send_buffer.capacity());
+            let room = self.below_lowat(room, queue.end.saturating_sub(queue.unsent));
+            if room == 0 {
+                break;
+            }
+            let part = room.min(offered - taken);
+            memory.on_written(&queue, part);
+            queue.end += part;
+            queue.is_open = true;
+            taken += part;
+        }
+        self.buffers.send_memory = Some(memory);
+        taken
     }
 
     /// The send queue in terms of packets.

@@ -66,7 +66,6 @@ pub struct Config {
 impl Default for Config {
     /// The profile `modern` and CUBIC, over IPv4 with an MTU of 1500, between ports 0.
     fn default() -> Self {
-        let first = &congestion::REGISTRY[0];
         Self {
             profile: Profile::MODERN.into(),
             local_port: 0,
@@ -74,7 +73,7 @@ impl Default for Config {
             iss: SeqNumber::default(),
             ip: IpVersion::V4,
             mss: mss_of(ETHERNET_MTU, IpVersion::V4),
-            congestion: congestion::find("cubic").unwrap_or(first),
+            congestion: congestion::CUBIC,
             initial_ssthresh: None,
             slow_start: SlowStart::Usual,
             send_buffer: None,

@@ -26,7 +26,10 @@ use super::{Config, Connection, Failure, Received};
 use crate::fast_open::{FastOpenOffer, FastOpenOutcome, FastOpenSlot};
 use crate::space::{Length, Offset, RightEdge};
 
-/// What a connection knows about its Fast Open. Boxed: few have one.
+/// The Fast Open of a connection. Boxed: few have one.
+pub(super) type OptionalFastOpen = Option<Box<FastOpen>>;
+
+/// A Fast Open, as client or as server.
 #[derive(Default, Debug)]
 pub(super) struct FastOpen {
     /// Goes out with our first SYN, or with our SYN-ACK.

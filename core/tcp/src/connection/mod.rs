@@ -50,6 +50,7 @@
 
 mod acknowledge;
 mod application;
+#[cfg_attr(not(feature = "authentication"), path = "authenticate_off.rs")]
 mod authenticate;
 mod buffers;
 mod challenge;
@@ -58,6 +59,7 @@ mod counters;
 mod deferral;
 mod ecn;
 mod error;
+#[cfg_attr(not(feature = "fast-open"), path = "fast_open_off.rs")]
 mod fast_open;
 mod icmp;
 mod info;
@@ -213,9 +215,9 @@ pub struct Connection<P> {
     /// Text and FIN of the peer's SYN, waiting for the handshake.
     syn_text: Option<Box<Segment<P>>>,
     /// What there is to know about Fast Open, where it is used.
-    fast_open: Option<Box<fast_open::FastOpen>>,
+    fast_open: fast_open::OptionalFastOpen,
     /// Keys, where every segment is authenticated.
-    authentication: Option<Box<authenticate::Authenticator<P>>>,
+    authentication: authenticate::OptionalAuthenticator<P>,
     /// The application has closed: FIN follows the last octet.
     fin_wanted: bool,
     /// More of the call whose data were written last follows.

@@ -251,14 +251,37 @@ impl<P: Payload> Demux<P> {
         let keyed = self.secret.keyed(Purpose::EphemeralPort).tuple(&name(0));
         let start = (keyed.finish() % u64::from(PORTS)) as u16;
         for _ in 0..PORTS {
-            let port = FIRST_PORT + start.wrapping_add(self.next_port) % PORTS;
-            self.next_port = self.next_port.wrapping_add(1);
-            let name = name(port);
+            let name = name(self.take_port(start));
             if self.table.find(&name).is_none() && self.listener_for(&name).is_none() {
                 return Some(name);
             }
         }
         None
+    }
+
+    /// A port at which nothing listens yet at `address`; `None` if all are taken.
+    pub fn port_to_listen(&mut self, address: IpAddr) -> Option<u16> {
+        let keyed = self.secret.keyed(Purpose::EphemeralPort).address(address);
+        let start = (keyed.finish() % u64::from(PORTS)) as u16;
+        let shares = |other: IpAddr| {
+            let is_any = other.is_unspecified() || address.is_unspecified();
+            other == address || is_any && other.is_ipv4() == address.is_ipv4()
+        };
+        for _ in 0..PORTS {
+            let port = self.take_port(start);
+            let mut listeners = self.listeners.keys();
+            if !listeners.any(|at| at.port() == port && shares(at.ip())) {
+                return Some(port);
+            }
+        }
+        None
+    }
+
+    /// The port of the next try, counted from `start`.
+    const fn take_port(&mut self, start: u16) -> u16 {
+        let port = FIRST_PORT + start.wrapping_add(self.next_port) % PORTS;
+        self.next_port = self.next_port.wrapping_add(1);
+        port
     }
 }
 

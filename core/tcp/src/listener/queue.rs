@@ -363,7 +363,7 @@ impl<P: Payload> Listener<P> {
     ) -> (bool, Option<FastOpenCookie>) {
         let profile = &self.config.template.profile;
         let without_cookie = profile.opening.fast_open_without_cookie;
-        if !profile.opening.fast_open_server {
+        if !self.fast_open.serves(profile) {
             return (false, None);
         }
         let Some(offered) = syn.options.fast_open() else {

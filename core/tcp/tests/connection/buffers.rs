@@ -592,3 +592,22 @@ fn a_side_that_fits_itself_to_the_path_does_not_ask_the_route() {
     assert_eq!(receive_buffer(&t), 131_072);
     assert_eq!(t.tcp.info().autotuning, (true, true));
 }
+
+#[test]
+fn a_write_fills_packet_after_packet_and_goes_on_when_a_third_is_free() {
+    let mut config = with(|p| p.buffers.truesize = true);
+    config.send_buffer = Some(Bytes::new(40_000));
+    let mut t = Script::established(&config);
+    // Packets of 32 segments and 960 octets more; a second begins below 40,000.
+    let written = t.tcp.write(crate::notation::octets(1, 100_000));
+    assert_eq!(written, Ok(64_000));
+    for acked in [1, 10_001, 30_001, 44_001] {
+        t.inject(&format!(". 1:1(0) ack {acked}"));
+        t.leaving();
+    }
+    // 20 segments that left one by one occupy 39,200: room for a writer that does not wait.
+    assert_eq!((t.tcp.send_queue(), t.tcp.send_space()), (20_000, 0));
+    // 13 of them 25,480, less than two thirds of 40,000.
+    t.inject(". 1:1(0) ack 51001");
+    assert_eq!((t.tcp.send_queue(), t.tcp.send_space()), (13_000, 32_000));
+}

@@ -5,9 +5,8 @@
 //! neighbors found, by [`super::neighbors`]. Segmentation and checksums are left to the
 //! interface, or to the kernel in front of it (`PACKET_VNET_HDR`).
 //!
-//! Requires `CAP_NET_RAW`. Every frame that the interface receives is read, those of the kernel's
-//! connections too: an interface of the stack's own (`macvlan`, one end of a `veth` pair) costs
-//! less. Frames for the stack also reach the kernel, which ignores them unless it
+//! Requires `CAP_NET_RAW`. A socket filter ([`super::filter`]) keeps frames of other hosts, those
+//! of the kernel's connections too, from being copied. Frames for the stack also reach the kernel, which ignores them unless it
 //! forwards (`net.ipv4.ip_forward`). An interface that belongs to a wireless station or a
 //! cloud's network usually passes no address but its own.
 //!
@@ -26,6 +25,7 @@ use gigatcp_linux::virtio::{self, ChecksumState, VirtioHeader};
 use gigatcp_linux::{packets, written};
 use gigatcp_wire::Octets;
 
+use super::filter;
 use super::neighbors::{self, Frame, Neighbors};
 use super::{Device, DeviceCounters, Interface, Packet, Received, Sent};
 
@@ -93,15 +93,17 @@ impl PacketSocket {
         let mac = device::ethernet_address(&control, &config.interface)?;
         let mtu = device::mtu(&control, &config.interface)?;
         let addresses = config.addresses.iter().map(|(address, _)| *address);
+        let addresses: Vec<IpAddr> = addresses.collect();
+        let filter = filter::program(&addresses);
         let interface = Interface {
             name: config.interface.clone(),
-            addresses: addresses.collect(),
+            addresses,
             mtu: u16::try_from(mtu).unwrap_or(u16::MAX),
             offloads: Offloads::ALL,
             ttl: config.ttl,
         };
         Ok(Self {
-            socket: packets::open_ethernet(&config.interface)?.into(),
+            socket: packets::open_ethernet(&config.interface, &filter)?.into(),
             interface,
             neighbors: Neighbors::new(mac, config.addresses.clone(), config.gateways.clone()),
             held: VecDeque::new(),

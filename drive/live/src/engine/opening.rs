@@ -110,11 +110,19 @@ impl Engine {
         }
     }
 
-    pub(super) fn listen(&mut self, acceptor: Arc<Acceptor>, options: &Options) -> io::Result<()> {
-        let at = acceptor.at;
+    /// Listens; port 0 is any that is free.
+    pub(super) fn listen(
+        &mut self,
+        mut at: SocketAddr,
+        options: &Options,
+    ) -> io::Result<Arc<Acceptor>> {
         let ours = &self.device.interface().addresses;
         if !at.ip().is_unspecified() && !ours.contains(&at.ip()) {
             return Err(io::ErrorKind::AddrNotAvailable.into());
+        }
+        if at.port() == 0 {
+            let free = self.demux.port_to_listen(at.ip());
+            at.set_port(free.ok_or(io::ErrorKind::AddrInUse)?);
         }
         let ip = if at.is_ipv4() {
             IpVersion::V4
@@ -137,8 +145,9 @@ impl Engine {
             };
             io::Error::new(kind, error)
         })?;
-        self.acceptors.insert(at, acceptor);
-        Ok(())
+        let acceptor = Arc::new(Acceptor::new(Arc::clone(&self.shared), at));
+        self.acceptors.insert(at, Arc::clone(&acceptor));
+        Ok(acceptor)
     }
 
     /// Sends a listener's segments, and hands over its connections.

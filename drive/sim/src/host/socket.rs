@@ -322,7 +322,7 @@ impl Socket {
         program.handle_read(now, self.port, len - left);
     }
 
-    /// Writes `len` octets, for which there is room; returns how many were accepted.
+    /// Offers `len` octets; returns how many were accepted.
     #[inline]
     fn write(&mut self, now: Instant, program: &mut dyn Application, len: u64) -> u64 {
         let payload = Phantom {
@@ -333,7 +333,9 @@ impl Socket {
         let accepted = connection.and_then(|connection| connection.write(payload).ok());
         let accepted = accepted.unwrap_or(0) as u64;
         self.written += accepted;
-        program.handle_written(now, self.port, accepted);
+        if accepted > 0 {
+            program.handle_written(now, self.port, accepted);
+        }
         accepted
     }
 
@@ -401,22 +403,13 @@ impl Socket {
                 break;
             }
             limit = Limit::SendBuffer;
-            // Memory by packets has room for one at a time: the call goes on with the next.
-            let len = wanted.min(self.send_space()).min(u64::from(u32::MAX));
-            let accepted = if len == 0 {
-                0
-            } else {
-                self.write(now, program, len)
-            };
-            if accepted == 0 || accepted < wanted && self.send_space() == 0 {
+            let len = wanted.min(u64::from(u32::MAX));
+            if self.write(now, program, len) < len {
                 break;
             }
         }
         if let Some(connection) = &mut self.connection {
             connection.set_idle_limit(limit);
-            if limit == Limit::SendBuffer {
-                connection.set_write_blocked(true);
-            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use gigatcp::endpoint::{ConnectError, ListenError};
 use gigatcp::{
-    Bytes, Config, Duration, EndpointEvent, Failure, Handle, ReadError, State, WriteError,
+    Bytes, Config, Duration, EndpointEvent, Failure, Handle, Profile, ReadError, State, WriteError,
 };
 
 use crate::network::{Network, Path, addresses};
@@ -216,4 +216,28 @@ fn a_peer_that_never_closes_holds_a_released_connection_for_a_minute() {
     // The reset went with it.
     let connection = network.hosts[1].connection(server).unwrap();
     assert_eq!(connection.failure(), Some(Failure::Reset));
+}
+
+#[test]
+fn a_writer_that_found_no_room_hears_of_it_when_a_third_of_the_memory_is_free() {
+    const CAPACITY: u64 = 60_000;
+    let mut network = network();
+    let config = Config {
+        profile: Profile::LINUX_6.into(),
+        send_buffer: Some(gigatcp::units::Bytes::new(CAPACITY)),
+        ..Config::default()
+    };
+    let now = network.now;
+    network.hosts[1].listen(at(1, 80), &config).unwrap();
+    let client = network.hosts[0].connect(now, at(1, 80), &config).unwrap();
+    second(&mut network);
+    let now = network.now;
+    let written = network.hosts[0].write(now, client, vec![0; 200_000]);
+    assert!(written.unwrap() as u64 > CAPACITY / 2, "{written:?}");
+    events(&mut network, 0);
+    while events(&mut network, 0) != [EndpointEvent::Writable(client)] {
+        assert!(network.step());
+    }
+    let queued = network.hosts[0].connection(client).unwrap().send_queue();
+    assert!(queued <= CAPACITY * 2 / 3, "{queued}");
 }

@@ -13,9 +13,9 @@
 
 use gigatcp_units::Bytes;
 
-use super::slow_start::SlowStartState;
-use super::windowed::{Law, Window, Windowed};
-use super::{Ack, Config, Congestion};
+use crate::congestion::slow_start::SlowStartState;
+use crate::congestion::windowed::{Law, Window, Windowed};
+use crate::congestion::{Ack, Config, Congestion};
 
 /// A CUTE control.
 pub(super) fn control(config: &Config) -> Windowed<Cute> {

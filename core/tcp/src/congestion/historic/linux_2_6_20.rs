@@ -47,9 +47,9 @@ use core::fmt::Debug;
 use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant};
 
-use super::gate::{Gate, is_reducing};
-use super::slow_start::SlowStartState;
-use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, WindowBounds};
+use crate::congestion::gate::{Gate, is_reducing};
+use crate::congestion::slow_start::SlowStartState;
+use crate::congestion::{Ack, Config, Congestion, CongestionControl, CongestionKind, WindowBounds};
 
 /// Clock ticks per second.
 pub(super) const HZ: u64 = 1000;

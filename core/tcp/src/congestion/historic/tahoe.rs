@@ -10,8 +10,8 @@
 //! is lost; Tahoe went back to SND.UNA and sent all of the window. A profile without fast
 //! retransmit makes it that of the paper. An explicit notification halves the window.
 
-use super::windowed::{Law, Window, Windowed};
-use super::{Ack, Config, Congestion};
+use crate::congestion::windowed::{Law, Window, Windowed};
+use crate::congestion::{Ack, Config, Congestion};
 
 /// A Tahoe control.
 pub(super) fn control(config: &Config) -> Windowed<Tahoe> {

@@ -26,8 +26,8 @@
 
 use gigatcp_units::Duration;
 
-use super::Config;
 use super::linux_2_6_20::{Acks, Control, HZ, History, Law, ticks};
+use crate::congestion::Config;
 
 /// C in 1/1024, for round trips of 0.1 s: `bic_scale`·10.
 const CUBE_RTT_SCALE: u64 = 41 * 10;

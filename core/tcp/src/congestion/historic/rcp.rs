@@ -22,10 +22,10 @@
 use gigatcp_units::{Duration, Rate};
 use gigatcp_wire::{RequestScheme, RouterReply, RouterRequest};
 
-use super::slow_start::SlowStartState;
-use super::windowed::{Law, Window, Windowed};
 use super::xcp::{Answers, stated};
-use super::{Ack, Config, Congestion};
+use crate::congestion::slow_start::SlowStartState;
+use crate::congestion::windowed::{Law, Window, Windowed};
+use crate::congestion::{Ack, Config, Congestion};
 
 /// Segments beyond four times the rate times the minimum RTT.
 const SPARE_SEGMENTS: u64 = 3;

@@ -21,9 +21,9 @@
 use gigatcp_units::Duration;
 use gigatcp_wire::{RequestScheme, RouterReply, RouterRequest};
 
-use super::slow_start::SlowStartState;
-use super::windowed::{Law, Window, Windowed};
-use super::{Ack, Config, Congestion};
+use crate::congestion::slow_start::SlowStartState;
+use crate::congestion::windowed::{Law, Window, Windowed};
+use crate::congestion::{Ack, Config, Congestion};
 
 /// Rounds without an answer after which the flow is Reno again.
 const PATIENCE: u8 = 2;

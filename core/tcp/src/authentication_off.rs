@@ -1,0 +1,14 @@
+//! The feature `authentication` is off: there are no keys.
+
+use core::convert::Infallible;
+use core::marker::PhantomData;
+
+/// Keys of which there are none.
+#[derive(Clone, Debug)]
+pub struct Keys<P>(Infallible, PhantomData<P>);
+
+impl<P> Keys<P> {
+    pub(crate) const fn never(&self) -> ! {
+        match self.0 {}
+    }
+}
