@@ -234,15 +234,12 @@ impl Network {
     /// Everything that may leave leaves.
     fn send(&mut self) {
         for from in 0..2 {
-            while let Some((endpoints, mut segment)) =
-                self.hosts[from].endpoint.poll_transmit(self.now)
+            while let Some((endpoints, segment)) = self.hosts[from].endpoint.poll_transmit(self.now)
             {
                 let ip = IpHeader::new(endpoints);
-                while segment.wire_segments() > 1 {
-                    let first = segment.split_front(1);
-                    self.fly(from, &ip, &first);
+                for segment in segment.into_wire_segments() {
+                    self.fly(from, &ip, &segment);
                 }
-                self.fly(from, &ip, &segment);
             }
             while self.hosts[from].endpoint.poll_event().is_some() {}
         }

@@ -291,7 +291,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The next segment to send, and between which addresses.
+    /// The next segment to send, and between which addresses. May be a super-segment: a
+    /// driver of packets sends [`Segment::into_wire_segments`] one by one.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(Endpoints, Segment<P>)> {
         if let Some(out) = self.outgoing.pop_front() {
             return Some(out);

@@ -32,6 +32,9 @@ pub fn packet_len<P: PayloadOctets>(
 
 /// Writes the IP packet of `segment` to the front of `out`. Returns its length.
 ///
+/// A super-segment becomes one packet, longer than a network takes; see
+/// [`Segment::into_wire_segments`].
+///
 /// # Errors
 /// [`EncodeError`].
 #[inline]

@@ -133,6 +133,16 @@ impl<P: Payload> Segment<P> {
             ..*self
         }
     }
+
+    /// Returns the segments that this is on the wire, in order: itself, unless it is a
+    /// super-segment.
+    pub fn into_wire_segments(self) -> impl Iterator<Item = Self> {
+        let mut rest = Some(self);
+        core::iter::from_fn(move || match &mut rest {
+            Some(whole) if whole.wire_segments() > 1 => Some(whole.split_front(1)),
+            _ => rest.take(),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -142,14 +152,8 @@ mod tests {
     use alloc::vec::Vec;
     use proptest::prelude::*;
 
-    /// Cuts a super-segment into the segments of the wire, one by one.
-    fn wire_segments_of(mut whole: Segment<Phantom>) -> Vec<Segment<Phantom>> {
-        let mut pieces = Vec::new();
-        while whole.wire_segments() > 1 {
-            pieces.push(whole.split_front(1));
-        }
-        pieces.push(whole);
-        pieces
+    fn wire_segments_of(whole: Segment<Phantom>) -> Vec<Segment<Phantom>> {
+        whole.into_wire_segments().collect()
     }
 
     fn super_segments() -> impl Strategy<Value = Segment<Phantom>> {

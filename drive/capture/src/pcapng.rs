@@ -159,14 +159,12 @@ impl<W: Write> PcapngWriter<W> {
         if !self.interface(interface)?.expand_super_segments || segment.wire_segments() == 1 {
             return self.write_one_segment(interface, at, ip, segment);
         }
-        let mut rest = segment.clone();
         let mut ip = *ip;
-        while rest.wire_segments() > 1 {
-            let front = rest.split_front(1);
-            self.write_one_segment(interface, at, &ip, &front)?;
+        for segment in segment.clone().into_wire_segments() {
+            self.write_one_segment(interface, at, &ip, &segment)?;
             ip.ident = ip.ident.wrapping_add(1);
         }
-        self.write_one_segment(interface, at, &ip, &rest)
+        Ok(())
     }
 
     fn write_one_segment<P: PayloadOctets>(

@@ -45,11 +45,9 @@ impl Tap for WatchTap {
         if segment.wire_segments() == 1 {
             return see(segment);
         }
-        let mut rest = segment.clone();
-        while rest.wire_segments() > 1 {
-            see(&rest.split_front(1));
+        for segment in segment.clone().into_wire_segments() {
+            see(&segment);
         }
-        see(&rest);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::space::{Length, Offset, Usable};
 
 impl<P: Payload> Connection<P> {
     /// The next segment to put on the wire, if there is one. May be a
-    /// super-segment (see [`Segment::wire_segments`]).
+    /// super-segment (see [`Segment::into_wire_segments`]).
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment<P>> {
         if self.authentication.is_some() {

@@ -165,22 +165,16 @@ pub fn capture(
 impl State {
     fn depart(&mut self, now: Instant, packet: &Packet, segment: &Segment<Phantom>) {
         let way = &mut self.ways[packet.flow as usize][usize::from(packet.reverse())];
-        let mut rest = segment.clone();
-        while rest.wire_segments() > 1 {
-            let front = rest.split_front(1);
-            way.depart(now, front);
+        for segment in segment.clone().into_wire_segments() {
+            way.depart(now, segment);
         }
-        way.depart(now, rest);
     }
 
     /// One or several packets pass the place of capture.
     fn pass(&mut self, now: Instant, packet: &Packet, segment: &Segment<Phantom>) {
-        let mut rest = segment.clone();
-        while rest.wire_segments() > 1 {
-            let front = rest.split_front(1);
-            self.pass_one(now, packet, &front);
+        for segment in segment.clone().into_wire_segments() {
+            self.pass_one(now, packet, &segment);
         }
-        self.pass_one(now, packet, &rest);
     }
 
     fn pass_one(&mut self, now: Instant, packet: &Packet, segment: &Segment<Phantom>) {

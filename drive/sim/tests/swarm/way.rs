@@ -173,16 +173,15 @@ impl Way {
     }
 
     /// A segment enters.
-    pub fn send(&mut self, now: Instant, mut segment: Segment<Bytes>) -> Result<(), String> {
+    pub fn send(&mut self, now: Instant, segment: Segment<Bytes>) -> Result<(), String> {
         if self.whole {
             self.launch_all(now, Cargo::Whole(segment));
             return Ok(());
         }
-        while segment.wire_segments() > 1 {
-            let first = segment.split_front(1);
-            self.send_wire_segment(now, &first)?;
+        for segment in segment.into_wire_segments() {
+            self.send_wire_segment(now, &segment)?;
         }
-        self.send_wire_segment(now, &segment)
+        Ok(())
     }
 
     fn send_wire_segment(&mut self, now: Instant, segment: &Segment<Bytes>) -> Result<(), String> {

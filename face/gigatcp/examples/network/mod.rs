@@ -57,14 +57,12 @@ impl Network {
     /// Everything that may leave leaves.
     pub fn send(&mut self) {
         for from in 0..2 {
-            while let Some((endpoints, mut segment)) = self.hosts[from].poll_transmit(self.now) {
+            while let Some((endpoints, segment)) = self.hosts[from].poll_transmit(self.now) {
                 let ip = IpHeader::new(endpoints);
                 // A super-segment is several packets.
-                while segment.wire_segments() > 1 {
-                    let first = segment.split_front(1);
-                    self.fly(from, &ip, &first);
+                for segment in segment.into_wire_segments() {
+                    self.fly(from, &ip, &segment);
                 }
-                self.fly(from, &ip, &segment);
             }
         }
     }
