@@ -254,6 +254,10 @@ impl<P: Payload> Demux<P> {
             let port = FIRST_PORT + start.wrapping_add(self.next_port) % PORTS;
             self.next_port = self.next_port.wrapping_add(1);
             let name = name(port);
+            debug_assert!(
+                port >= FIRST_PORT,
+                "port {port} is not a dynamic one (RFC 6335 section 6)"
+            );
             if self.table.find(&name).is_none() && self.listener_for(&name).is_none() {
                 return Some(name);
             }
