@@ -468,11 +468,6 @@ impl<T: Parcel> SharedMedium<T> {
         self.busy += now.saturating_since(start.max(self.busy_until));
         self.busy_until = now;
         if collided {
-            debug_assert!(
-                now.saturating_since(start) <= self.times.slot,
-                "a collision from {start:?} to {now:?}, a slot is {:?} (clause 4.4.2)",
-                self.times.slot
-            );
             self.back_off(now, number);
         } else {
             self.send_off(now, number);
