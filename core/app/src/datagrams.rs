@@ -279,6 +279,14 @@ impl Sink {
         }
         self.report.received += 1;
         self.report.octets += u64::from(datagram.size);
+        // A peer chooses the numbers: the largest one has no successor.
+        debug_assert!(
+            self.next_expected == u64::MAX
+                || self.report.received + self.report.lost == self.next_expected,
+            "each number below {} has arrived once or is lost: {:?}",
+            self.next_expected,
+            self.report
+        );
     }
 
     /// Whether the datagram with this number has arrived.

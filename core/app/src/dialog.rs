@@ -237,6 +237,11 @@ impl Application for Server {
             socket.to_write += job.answer;
             self.report.answered += 1;
         }
+        debug_assert_eq!(
+            self.report.answered + self.jobs.len() as u64,
+            self.report.requests,
+            "each request is in work or answered"
+        );
     }
 
     fn poll_timeout(&self) -> Instant {

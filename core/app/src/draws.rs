@@ -108,6 +108,10 @@ impl Law {
 
 /// The value whose probability is `p`.
 fn invert(points: &[Point], p: f64) -> f64 {
+    debug_assert!(
+        points.is_sorted_by(|a, b| a.0 <= b.0 && a.1 < b.1),
+        "a distribution function grows from point to point: {points:?}"
+    );
     let above = points.partition_point(|point| point.1 < p);
     match (points.get(above.wrapping_sub(1)), points.get(above)) {
         (Some(a), Some(b)) => a.0 + (b.0 - a.0) * (p - a.1) / (b.1 - a.1),

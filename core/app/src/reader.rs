@@ -207,6 +207,14 @@ impl Gate {
             self.next_read_at = self.next_read_at.max(now) + rate.time_for(Bytes::new(octets));
             self.pause_until(now, self.next_read_at);
         }
+        debug_assert!(
+            self.reader
+                .pause
+                .is_none_or(|(after, _)| self.read <= after.as_u64()),
+            "no more is read than up to the pause: {} of {:?}",
+            self.read,
+            self.reader
+        );
         if let Some((after, span)) = self.reader.pause
             && self.read == after.as_u64()
         {

@@ -79,6 +79,11 @@ impl Times {
                 self.sizes[size_of(kept)] += 1;
             }
         }
+        debug_assert!(
+            nanos <= longest_of(size_of(nanos)) && self.nanos.is_empty(),
+            "{nanos} ns are counted as at most {} ns, and not kept",
+            longest_of(size_of(nanos))
+        );
         self.sizes[size_of(nanos)] += 1;
     }
 

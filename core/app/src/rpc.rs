@@ -177,6 +177,11 @@ impl Pace {
 
     /// Equation (1).
     fn on_answered(&mut self) {
+        debug_assert!(
+            self.rate > 0.0 && self.rate.is_finite(),
+            "calls leave at a rate: {}",
+            self.rate
+        );
         self.rate += self.gain / self.rate;
     }
 
@@ -272,9 +277,21 @@ impl Client {
                 pace.on_released(now);
             }
             if let Some(timeout) = self.timeout {
+                debug_assert!(
+                    self.deadlines
+                        .back()
+                        .is_none_or(|last| last.0 <= now + timeout),
+                    "the oldest deadline is first: {:?}",
+                    self.deadlines.back()
+                );
                 self.deadlines.push_back((now + timeout, call));
             }
         }
+        debug_assert_eq!(
+            self.report.answered + self.open.len() as u64,
+            self.report.requests,
+            "each call is open or answered"
+        );
         self.report.max_waiting = self.report.max_waiting.max(self.waiting.len() as u64);
     }
 

@@ -196,6 +196,11 @@ impl Writer {
             _ => Instant::FAR_FUTURE,
         };
         self.wake_at = stops_at.min(self.next_supply(now));
+        debug_assert!(
+            self.wake_at > now,
+            "what it acts on next comes after {now:?}: {:?}",
+            self.wake_at
+        );
     }
 }
 

@@ -82,6 +82,10 @@ impl Effects {
             squares(&arm.values, center)
         });
         let within: f64 = within.sum();
+        debug_assert!(
+            within <= total * (1.0 + 1e-9),
+            "squares within cells are part of all: {within} of {total}"
+        );
         let freedom = (grid.arms.len() * (repetitions - 1)) as f64;
         let mut sources = Vec::new();
         let mut single: BTreeMap<usize, (f64, f64)> = BTreeMap::new();

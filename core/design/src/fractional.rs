@@ -47,8 +47,15 @@ impl Fraction {
             let mut relation = vec![0];
             let mut budget = 200_000;
             let wanted = (free, factors - free, resolution);
-            search(wanted, &words, &mut chosen, &mut relation, &mut budget)
-                .then(|| Self::new(factors, chosen))?
+            let found = search(wanted, &words, &mut chosen, &mut relation, &mut budget)
+                .then(|| Self::new(factors, chosen))?;
+            debug_assert!(
+                found
+                    .as_ref()
+                    .is_some_and(|one| one.resolution().is_none_or(|own| own >= resolution)),
+                "a fraction of {factors} factors has resolution {resolution}: {found:?}"
+            );
+            found
         })
     }
 
@@ -81,12 +88,18 @@ impl Fraction {
             let products: Vec<u32> = words.iter().map(|word| word ^ own).collect();
             words.extend(products);
         }
+        debug_assert!(
+            words.iter().skip(1).all(|word| *word != 0),
+            "generators are independent: {:?}",
+            self.generators
+        );
         words
     }
 
     /// Returns the level of each factor in a run: 0 low, 1 high.
     #[must_use]
     pub fn levels(&self, run: u64) -> Vec<u32> {
+        debug_assert!(run < self.runs(), "run {run} of {}", self.runs());
         let free = self.factors - self.generators.len();
         // The first factor varies slowest, as in a full design.
         let level = |factor: usize| (run >> (free - 1 - factor)) as u32 & 1;
@@ -109,6 +122,11 @@ fn search(
     budget: &mut u32,
 ) -> bool {
     let (free, count, resolution) = wanted;
+    debug_assert_eq!(
+        relation.len(),
+        1 << chosen.len(),
+        "the defining relation is all products of the generators {chosen:?}"
+    );
     if chosen.len() == count {
         return true;
     }

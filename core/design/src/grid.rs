@@ -82,6 +82,13 @@ impl Grid {
     #[must_use]
     pub fn pivot(&self, rows: &[usize], column: Option<usize>) -> Pivot {
         type Place = (Vec<Option<u32>>, Option<u32>);
+        debug_assert!(
+            self.arms
+                .iter()
+                .all(|arm| arm.levels.len() == self.scales.len()),
+            "each cell has a level of each of {} factors",
+            self.scales.len()
+        );
         let mut pools: BTreeMap<Place, (Vec<f64>, Pooled)> = BTreeMap::new();
         for arm in &self.arms {
             let row = rows.iter().map(|number| arm.levels[*number]).collect();
@@ -110,6 +117,15 @@ impl Grid {
                 };
             }
         }
+        debug_assert_eq!(
+            cells
+                .iter()
+                .flat_map(|(_, row)| row)
+                .map(|pooled| pooled.cells.1)
+                .sum::<usize>(),
+            self.arms.len(),
+            "each cell is in one place of the table"
+        );
         Pivot {
             rows: rows.to_vec(),
             column,

@@ -29,7 +29,12 @@ pub fn latin_hypercube(count: usize, dimensions: usize, seed: u64) -> Vec<Vec<f6
         }
         let at = |part: usize, share: f64| (part as f64 + share) / count as f64;
         let values = parts.into_iter().map(|part| at(part, stream.uniform()));
-        values.collect::<Vec<f64>>()
+        let values = values.collect::<Vec<f64>>();
+        debug_assert!(
+            values.iter().all(|value| (0.0..1.0).contains(value)),
+            "points of a hypercube are in the unit cube"
+        );
+        values
     });
     let columns: Vec<Vec<f64>> = columns.collect();
     let points = (0..count).map(|point| columns.iter().map(|column| column[point]).collect());
@@ -100,5 +105,9 @@ fn direction(dimension: usize) -> [u32; 32] {
         }
         v[bit] = number;
     }
+    debug_assert!(
+        (0..32).all(|bit| v[bit].trailing_zeros() == 31 - bit as u32),
+        "direction number k is odd in units of 2^-k: dimension {dimension}, {v:x?}"
+    );
     v
 }

@@ -155,7 +155,30 @@ impl Space {
             count: 0,
         };
         space.lay_out(&design, &axes, question)?;
+        space.assert_invariants();
         Ok(space)
+    }
+
+    /// Asserts what holds of the combinations that were chosen.
+    fn assert_invariants(&self) {
+        debug_assert!(
+            self.factors.iter().all(|one| !one.levels.is_empty()),
+            "each factor of a space has a level"
+        );
+        let dimensions = self.factors.len();
+        if let Points::Listed(levels) = &self.points {
+            debug_assert_eq!(
+                levels.len() as u64,
+                self.count * dimensions as u64,
+                "each listed combination has a level of each of {dimensions} factors"
+            );
+            debug_assert!(
+                levels.iter().enumerate().all(|(at, level)| {
+                    (*level as usize) < self.factors[at % dimensions].levels.len()
+                }),
+                "listed levels are those of their factors"
+            );
+        }
     }
 
     /// Chooses the combinations.
@@ -382,6 +405,7 @@ impl Space {
     }
 
     fn chosen(&self, number: u64) -> Vec<u32> {
+        debug_assert!(number < self.count, "cell {number} of {}", self.count);
         let dimensions = self.factors.len();
         if let Points::Listed(levels) = &self.points {
             let begin = number as usize * dimensions;

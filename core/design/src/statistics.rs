@@ -43,7 +43,7 @@ impl Summary {
         let mean = mean(&values)?;
         let deviation = libm::sqrt(variance(&values));
         let error = deviation / libm::sqrt(count as f64);
-        Some(Self {
+        let summary = Self {
             count,
             mean,
             deviation,
@@ -54,7 +54,12 @@ impl Summary {
             median: quantile(&values, 0.5),
             min: values[0],
             max: values[count - 1],
-        })
+        };
+        debug_assert!(
+            summary.min <= summary.median && summary.median <= summary.max,
+            "min <= median <= max: {summary:?}"
+        );
+        Some(summary)
     }
 
     /// Half the width of the interval as a share of the mean.
@@ -86,6 +91,15 @@ pub fn variance(values: &[f64]) -> f64 {
 /// Returns the quantile of sorted values, linear between neighbors.
 #[must_use]
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
+    debug_assert!(
+        (0.0..=1.0).contains(&share) && !sorted.is_empty(),
+        "a quantile at a share from 0 to 1 of some values: {share} of {}",
+        sorted.len()
+    );
+    debug_assert!(
+        sorted.is_sorted_by(|a, b| a.total_cmp(b).is_le()),
+        "a quantile is read from sorted values"
+    );
     let at = share * (sorted.len() - 1) as f64;
     let low = libm::floor(at) as usize;
     let high = (low + 1).min(sorted.len() - 1);
@@ -149,6 +163,10 @@ pub fn batches(values: &[&[f64]]) -> Option<Batches> {
     let of_means = variance(&means) * size as f64;
     let freedom = [values.len() - 1, values.len() * (size - 1)].map(|one| one as f64);
     let between = (of_means - within) / size as f64;
+    debug_assert!(
+        means.len() == values.len() && freedom.iter().all(|one| *one >= 1.0),
+        "each batch has a mean, and both variances a degree of freedom: {freedom:?}"
+    );
     Some(Batches {
         within,
         between: if between > 0.0 { between } else { 0.0 },
@@ -159,6 +177,10 @@ pub fn batches(values: &[&[f64]]) -> Option<Batches> {
 /// Returns the quantile of Student's t distribution.
 #[must_use]
 pub fn t_quantile(probability: f64, freedom: f64) -> f64 {
+    debug_assert!(
+        (0.5..1.0).contains(&probability) && freedom > 0.0,
+        "the upper half of a distribution with freedom: {probability} at {freedom}"
+    );
     let tail = 2.0 * (1.0 - probability);
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
     while t_two_tails(high, freedom) > tail && high < 1e300 {
@@ -202,11 +224,16 @@ fn beta(a: f64, b: f64, x: f64) -> f64 {
     let front = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b);
     let front = libm::exp(front + a * libm::log(x) + b * libm::log1p(-x));
     // The fraction converges fast on one side of the mean.
-    if x < (a + 1.0) / (a + b + 2.0) {
+    let share = if x < (a + 1.0) / (a + b + 2.0) {
         front * fraction(a, b, x) / a
     } else {
         1.0 - front * fraction(b, a, 1.0 - x) / b
-    }
+    };
+    debug_assert!(
+        (-1e-9..=1.0 + 1e-9).contains(&share),
+        "the regularized beta function is a probability: {share} at {x} with {a}, {b}"
+    );
+    share
 }
 
 /// The continued fraction of the incomplete beta function.

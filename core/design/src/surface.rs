@@ -64,6 +64,12 @@ impl Numeric {
 
     /// -1 at the smallest place, 1 at the largest.
     fn coded(&self, place: f64) -> f64 {
+        debug_assert!(
+            (self.low..=self.high).contains(&place),
+            "{} <= {place} <= {}: a place of the factor",
+            self.low,
+            self.high
+        );
         let share = match self.is_log {
             true => libm::log(place / self.low) / libm::log(self.high / self.low),
             false => (place - self.low) / (self.high - self.low),
@@ -176,6 +182,10 @@ impl Surface {
         }
         self.coefficients = sorted;
         self.factors = order.iter().map(|one| self.factors[*one].clone()).collect();
+        debug_assert!(
+            (1..count).all(|one| self.range(one) <= self.range(one - 1) * (1.0 + 1e-6) + 1e-9),
+            "coefficients stand in the order of the factors"
+        );
     }
 }
 
@@ -208,6 +218,11 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 /// The coefficients of least squares, by the normal equations and Cholesky's factors: coded
 /// factors are of one size. `None` where the points do not determine them.
 fn least_squares(points: &[(Vec<f64>, f64)], count: usize) -> Option<Vec<f64>> {
+    debug_assert!(
+        points.len() >= count && points.iter().all(|(terms, _)| terms.len() == count),
+        "{} points of {count} terms each determine {count} coefficients",
+        points.len()
+    );
     let mut matrix = alloc::vec![alloc::vec![0.0; count]; count];
     let mut right = alloc::vec![0.0; count];
     for (terms, value) in points {

@@ -151,6 +151,17 @@ impl Cause {
     }
 }
 
+const _: () = {
+    let mut place = 0;
+    while place < Cause::ALL.len() {
+        assert!(
+            Cause::ALL[place] as usize == place,
+            "times of causes are found by their place"
+        );
+        place += 1;
+    }
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -84,6 +84,17 @@ impl Limit {
     }
 }
 
+const _: () = {
+    let mut place = 0;
+    while place < Limit::ALL.len() {
+        assert!(
+            Limit::ALL[place] as usize == place,
+            "times of limits are found by their place"
+        );
+        place += 1;
+    }
+};
+
 /// Adds up the time spent under each limit.
 #[derive(Clone, Debug)]
 pub struct LimitClock {
@@ -121,6 +132,11 @@ impl LimitClock {
     }
 
     fn change(&mut self, now: Instant, limit: Limit) {
+        debug_assert!(
+            self.since <= now,
+            "the clock of limits runs forwards: {:?} <= {now:?}",
+            self.since
+        );
         let spent = self.spent.get_or_insert_default();
         spent[self.current.index()] += now.saturating_since(self.since);
         self.since = now;

@@ -77,6 +77,10 @@ impl Outbox {
     #[inline]
     pub fn put(&mut self, kind: EventMask, at: Instant, event: Event) {
         if self.mask.wants(kind) {
+            debug_assert!(
+                self.events.last().is_none_or(|last| last.at <= at),
+                "events come in the order of time: {event:?} at {at:?}"
+            );
             self.events.push(Stamped { at, event });
         }
     }

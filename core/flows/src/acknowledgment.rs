@@ -80,6 +80,11 @@ fn on_advance(
     pool: &mut Pool,
     kinds: &mut Kinds,
 ) -> Option<Duration> {
+    debug_assert!(
+        ack <= data.next,
+        "SND.UNA moves to {ack}, SND.NXT as far as seen is {}",
+        data.next
+    );
     let una = core::mem::replace(&mut data.una, ack);
     let is_sample = una >= data.karn && data.seen.has(Seen::UNA);
     data.seen.set(Seen::UNA, true);

@@ -255,9 +255,17 @@ impl PacketTimes {
         if room < 0.0 {
             return None;
         }
+        debug_assert!(
+            room.is_finite() && (-MAX_DRIFT..=MAX_DRIFT).contains(&roomiest),
+            "a drift of {roomiest} leaves {room} s"
+        );
         let drift = bounds.likeliest(bounds.with_room(roomiest, room * (1.0 - NEARLY) - EXACT));
         let (low, high) = bounds.with_room(roomiest, room * (1.0 - VARIES) - EXACT);
         let (below, above) = bounds.at(drift);
+        debug_assert!(
+            low <= roomiest && roomiest <= high,
+            "the drift that leaves most room is {roomiest}, not from {low} to {high}"
+        );
         // Offsets are relative to the moment of the first packet here.
         let early = client.iter().chain(&server).map(|point| point.x);
         let start = early.fold(f64::INFINITY, f64::min);
@@ -378,6 +386,12 @@ impl<'a> Bounds<'a> {
     /// The drift that leaves most room. The room is a concave function of the
     /// drift, so a third of the interval can go at each step.
     fn roomiest(&self) -> f64 {
+        debug_assert!(
+            !self.over.is_empty() && !self.under.is_empty(),
+            "bounds of {} and {} corners",
+            self.over.len(),
+            self.under.len()
+        );
         let (mut low, mut high) = (-MAX_DRIFT, MAX_DRIFT);
         for _ in 0..120 {
             let third = (high - low) / 3.0;

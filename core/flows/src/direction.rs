@@ -315,6 +315,12 @@ impl Direction {
 
     /// Settles what a packet at `time` changed of it, whatever that was.
     pub(crate) fn settle(&mut self, before: Standing, time: u64) {
+        debug_assert!(
+            !self.is_started() || self.base <= self.next,
+            "positions from {} to {}",
+            self.base,
+            self.next
+        );
         self.unpaid = self.next.wrapping_sub(before.payload);
         let owin = self.owin();
         self.is_fresh = owin != before.owin;

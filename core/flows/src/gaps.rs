@@ -52,6 +52,26 @@ impl Gaps {
             self.0.pop_front();
         }
         self.0.push_back(gap);
+        self.assert_invariants(self.0.len() - 1);
+    }
+
+    /// Asserts what holds of the gap at `index`, if there is one. It is not empty, and lies
+    /// between its neighbors.
+    fn assert_invariants(&self, index: usize) {
+        let Some(gap) = self.0.get(index) else { return };
+        let before = index.checked_sub(1).map(|before| self.0[before]);
+        let after = self.0.get(index + 1);
+        debug_assert!(gap.start < gap.end, "a gap of no octets: {gap:?}");
+        debug_assert!(
+            before.is_none_or(|before| before.end <= gap.start)
+                && after.is_none_or(|after| gap.end <= after.start),
+            "{gap:?} lies behind {before:?} and before {after:?}"
+        );
+        debug_assert!(
+            self.0.len() <= MAX_GAPS,
+            "{} gaps are kept of {MAX_GAPS}",
+            self.0.len()
+        );
     }
 
     /// Octets between `start` and `end` are there now: how many of them filled
@@ -94,6 +114,11 @@ impl Gaps {
                 }
             }
         }
+        self.assert_invariants(first);
+        debug_assert!(
+            filled <= end.saturating_sub(start),
+            "{filled} octets of {start}..{end} filled gaps"
+        );
         (filled, opener)
     }
 
@@ -111,6 +136,7 @@ impl Gaps {
             missing += edge - gap.start;
             gap.start = edge;
         }
+        self.assert_invariants(0);
         missing
     }
 }

@@ -144,6 +144,17 @@ impl Kind {
     }
 }
 
+const _: () = {
+    let mut place = 0;
+    while place < Kind::ALL.len() {
+        assert!(
+            Kind::ALL[place] as usize == place,
+            "counts of kinds are found by their place"
+        );
+        place += 1;
+    }
+};
+
 /// What a packet is: a set of kinds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Kinds(u32);

@@ -165,6 +165,14 @@ impl Passages {
                 *count += change;
             }
         }
+        debug_assert!(
+            counts == [0; 4],
+            "ranges begin that do not end: {counts:?} are left"
+        );
+        debug_assert!(
+            bytes.lost <= bytes.here && bytes.missed <= bytes.there,
+            "more was lost or missed than passed: {bytes:?}"
+        );
         bytes.lost_before = self.filled_later(overlap);
         Some(bytes)
     }

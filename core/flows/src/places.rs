@@ -87,6 +87,17 @@ impl<const N: usize> Places<N> {
                 self.grow();
             }
         }
+        debug_assert!(
+            self.slots.len().is_power_of_two() && self.taken < self.slots.len(),
+            "{} of {} slots are taken, and a search ends at a free one",
+            self.taken,
+            self.slots.len()
+        );
+        debug_assert!(
+            self.find(pair) == place,
+            "a pair leads to {:?}, not to {place:?}",
+            self.find(pair)
+        );
     }
 
     #[inline(always)]

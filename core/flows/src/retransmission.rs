@@ -93,6 +93,10 @@ impl Repair {
         let len = repeat.end - repeat.start;
         let reported = repeat.end.min(end) - repeat.start.max(start);
         let segments = (repeat.segments * reported).div_ceil(len.max(1));
+        debug_assert!(
+            reported <= len && repeat.segments > 0,
+            "{reported} octets of {repeat:?} are reported as duplicates"
+        );
         let segments = segments.clamp(1, repeat.segments);
         repeat.segments -= segments;
         segments
@@ -152,6 +156,10 @@ pub(crate) fn on_again(
         .min(packet.at.saturating_since(peer_at));
     let kind = kind(data, &again, packet.at, silence, round_trip);
     let (next, una) = (data.next, data.una);
+    debug_assert!(
+        again.start < again.end && again.end <= next && again.segments > 0,
+        "{again:?} was sent before, SND.NXT as far as seen is {next}"
+    );
     let rare = data.rare();
     rare.counts[kind as usize] += again.segments;
     rare.retransmitted_packets += 1;

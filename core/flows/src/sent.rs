@@ -66,6 +66,18 @@ impl InFlight {
             self.make_room();
         }
         let mask = self.boundaries.len().wrapping_sub(1);
+        debug_assert!(
+            self.boundaries.len().is_power_of_two() && self.put - self.taken <= mask,
+            "{} boundaries in a ring of {}",
+            self.put - self.taken,
+            self.boundaries.len()
+        );
+        let last = self.put.wrapping_sub(1) & mask;
+        debug_assert!(
+            self.put == self.taken || self.boundaries[last].end < end,
+            "a boundary at {end} follows {:?}",
+            self.boundaries[last]
+        );
         if let Some(place) = self.boundaries.get_mut(self.put & mask) {
             *place = Boundary { end, at };
         }
@@ -151,6 +163,11 @@ impl Pool {
     /// Releases unused memory.
     #[inline]
     pub fn give(&mut self, mut empty: Box<InFlight>) {
+        debug_assert!(
+            empty.is_empty(),
+            "memory is given back with {} boundaries in it",
+            empty.put - empty.taken
+        );
         empty.rarity = 0;
         empty.gaps.shrink();
         if self.0.len() < MAX_SPARE {

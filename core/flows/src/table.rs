@@ -155,6 +155,10 @@ impl FlowTable {
                 self.connections.len() - 1
             }
         };
+        debug_assert!(
+            self.connections[index].key == pair.key,
+            "connection {index} takes the packets of other endpoints"
+        );
         self.put(&pair.key, Place::of(index));
         index
     }

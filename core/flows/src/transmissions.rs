@@ -112,6 +112,13 @@ impl Transmissions {
             self.waiting.pop_first();
         }
         self.waiting.insert(start, Segment { end, at, repeats });
+        let before = self.waiting.range(..start).next_back();
+        let after = self.waiting.range(start + 1..).next();
+        debug_assert!(
+            before.is_none_or(|(_, before)| before.end <= start)
+                && after.is_none_or(|(after, _)| *after >= end),
+            "segment {start}..{end} overlaps {before:?} or {after:?}"
+        );
     }
 
     /// Everything up to `ack` has arrived.

@@ -110,6 +110,11 @@ impl EveryNth {
         let before = slot.filter(|slot| ack.is_plain_after(&slot.last));
         let taken = before.map_or(0, |slot| slot.note + 1);
         let passes = before.is_none() || taken >= self.n;
+        debug_assert!(
+            taken <= self.n.max(1),
+            "{taken} plain ACKs in a row were taken, every {} passes",
+            self.n
+        );
         *slot = Some(Slot {
             last: ack,
             note: if passes { 0 } else { taken },

@@ -367,6 +367,18 @@ impl<T: Parcel> Closed<T> {
             books.counters.reordered.add(run.frames.tally());
         }
         self.line.push(now, run, &mut self.serialiser);
+        let queued = self.line.queued();
+        debug_assert!(
+            queued.packets <= self.limits.packets && queued.bytes.as_u64() <= self.limits.bytes,
+            "{queued:?} in a queue with {:?}",
+            self.limits
+        );
+        debug_assert!(
+            books.counters.inside.packets <= self.limits.hold,
+            "{} wire packets inside, at most {}",
+            books.counters.inside.packets,
+            self.limits.hold
+        );
     }
 
     #[cold]
@@ -384,8 +396,13 @@ impl<T: Parcel> Closed<T> {
         };
         let parcel = self.line.take_front(now, frames, &mut self.serialiser);
         if let Some(parcel) = parcel {
+            let due = due + self.reorder_delay;
+            debug_assert!(
+                self.late.back().is_none_or(|last| last.due <= due),
+                "a reordered parcel is due at {due:?}, before the one before it"
+            );
             self.late.push_back(Late {
-                due: due + self.reorder_delay,
+                due,
                 parcel,
                 frames,
             });

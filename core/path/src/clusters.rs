@@ -71,6 +71,13 @@ impl ClusterPool {
             self.used = used;
             self.max_used = self.max_used.max(used);
         }
+        debug_assert!(
+            self.used <= self.max_used && self.used <= self.config.count,
+            "{} clusters are in use of {}, never more than {}",
+            self.used,
+            self.config.count,
+            self.max_used
+        );
         is_enough
     }
 

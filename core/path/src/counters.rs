@@ -147,6 +147,37 @@ impl Counters {
         came == self.delivered.plus(self.drops.total()).plus(self.inside)
     }
 
+    /// Asserts that nothing has appeared or vanished. A part is no more than its whole.
+    pub(crate) fn assert_invariants(&self) {
+        debug_assert!(
+            self.is_conserved(),
+            "arrived, duplicated and cut are not what was delivered, dropped and is inside: {self:?}"
+        );
+        let came = self.arrived.plus(self.duplicated).plus(self.fragmented);
+        debug_assert!(
+            self.marked.packets <= came.packets && self.reordered.packets <= came.packets,
+            "{} packets marked and {} reordered, of {}",
+            self.marked.packets,
+            self.reordered.packets,
+            came.packets
+        );
+        debug_assert!(
+            self.bleached.packets <= self.arrived.packets
+                && self.rewritten.packets <= self.arrived.packets,
+            "headers of {} and {} packets changed, of {}",
+            self.bleached.packets,
+            self.rewritten.packets,
+            self.arrived.packets
+        );
+        debug_assert!(
+            self.corrupted.packets <= came.packets && self.exceeding.packets <= came.packets,
+            "{} packets corrupted and {} beyond a rate, of {}",
+            self.corrupted.packets,
+            self.exceeding.packets,
+            came.packets
+        );
+    }
+
     /// Counts in all that happened at another element.
     pub(crate) fn add(&mut self, other: &Self) {
         let Self {

@@ -86,6 +86,27 @@ impl Appointments {
         } else if at > before.at {
             self.sink(place, Appointment { at, ..before });
         }
+        self.assert_invariants(element);
+    }
+
+    /// Asserts, around `element`, that no appointment comes before the one above it.
+    fn assert_invariants(&self, element: usize) {
+        let place = self.place[element] as usize;
+        let own = self.heap[place];
+        debug_assert!(
+            own.element as usize == element,
+            "{own:?} stands in the place of element {element}"
+        );
+        let above = place.checked_sub(1).map(|below| self.heap[below / 2]);
+        debug_assert!(
+            above.is_none_or(|above| above.is_before(own)),
+            "{own:?} stands below {above:?}"
+        );
+        let below = [2 * place + 1, 2 * place + 2].map(|child| self.heap.get(child));
+        debug_assert!(
+            below.iter().flatten().all(|child| own.is_before(**child)),
+            "{own:?} stands above {below:?}"
+        );
     }
 
     /// Moves the appointment of `element` if it is too late. One that is too early
@@ -97,6 +118,7 @@ impl Appointments {
         if at < before.at {
             self.rise(place, Appointment { at, ..before });
         }
+        self.assert_invariants(element);
     }
 
     /// Returns whether `element` has no appointment.

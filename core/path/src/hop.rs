@@ -188,7 +188,7 @@ impl<T: Parcel> Hop<T> {
         if let Form::Open(link) = &mut self.form {
             link.reconfigure(now, &before, &self.config, seed, &mut self.books);
         }
-        debug_assert!(self.books.counters.is_conserved());
+        self.books.counters.assert_invariants();
         Ok(())
     }
 
@@ -215,7 +215,7 @@ impl<T: Parcel> Hop<T> {
         } else {
             self.handle_fitting(now, parcel, frames);
         }
-        debug_assert!(self.books.counters.is_conserved());
+        self.books.counters.assert_invariants();
     }
 
     /// Changes headers of what arrives.

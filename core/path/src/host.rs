@@ -115,6 +115,17 @@ impl WorkKind {
     ];
 }
 
+const _: () = {
+    let mut place = 0;
+    while place < WorkKind::ALL.len() {
+        assert!(
+            WorkKind::ALL[place] as usize == place,
+            "work of a kind is found by its place"
+        );
+        place += 1;
+    }
+};
+
 /// An amount of processor time by kind; amounts add up.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Work {
@@ -455,6 +466,11 @@ impl Cpu {
             .saturating_add(rest / PICOS_PER_NANO);
         self.free_picos = rest % PICOS_PER_NANO;
         self.accepted = self.accepted + work;
+        debug_assert!(
+            self.busy_until() >= now.max(free_at),
+            "work accepted at {now:?} behind what is done at {free_at:?} is done at {:?}",
+            self.busy_until()
+        );
         self.busy_until()
     }
 
@@ -479,6 +495,13 @@ impl Cpu {
     pub fn busy_time(&self, now: Instant) -> Duration {
         let total = now.saturating_since(Instant::ZERO);
         let idle_now = now.saturating_since(self.busy_until());
+        debug_assert!(
+            self.taken <= self.idle && self.idle <= self.busy_until() - Instant::ZERO,
+            "others had the processor for {:?} of {:?} without work before {:?}",
+            self.taken,
+            self.idle,
+            self.busy_until()
+        );
         total.saturating_sub(self.idle).saturating_sub(idle_now)
     }
 

@@ -103,7 +103,13 @@ impl Delay {
         };
         let mean = i64::try_from(self.mean.as_nanos()).unwrap_or(i64::MAX);
         let nanos = mean.saturating_add(offset).max(0);
-        Duration::from_nanos(nanos.unsigned_abs())
+        let delay = Duration::from_nanos(nanos.unsigned_abs());
+        debug_assert!(
+            delay >= self.least(),
+            "a delay of {delay:?}, at least {:?} was promised",
+            self.least()
+        );
+        delay
     }
 }
 

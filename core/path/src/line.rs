@@ -116,6 +116,44 @@ impl<T: Parcel> Line<T> {
                 ..Cursor::default()
             };
         }
+        self.assert_invariants();
+    }
+
+    /// Asserts what holds after each arrival. Runs are served in their order, and what lies
+    /// behind the cursor is what is queued.
+    fn assert_invariants(&self) {
+        debug_assert!(
+            self.cursor.run <= self.runs.len(),
+            "the cursor is at run {} of {}",
+            self.cursor.run,
+            self.runs.len()
+        );
+        debug_assert!(
+            (self.cursor.run == self.runs.len()) == self.queued.is_zero(),
+            "{} wire packets are queued, the cursor is at run {} of {}",
+            self.queued.packets,
+            self.cursor.run,
+            self.runs.len()
+        );
+        if let Some(last) = self.runs.back() {
+            let first_served = last.first_served.instant();
+            debug_assert!(
+                last.arrived <= last.began
+                    && last.began <= first_served
+                    && first_served <= last.all_served,
+                "arrived {:?}, served from {:?}, the first until {first_served:?}, all until {:?}",
+                last.arrived,
+                last.began,
+                last.all_served
+            );
+            let before = self.runs.len().checked_sub(2);
+            let before = before.map(|at| self.runs[at].all_served);
+            debug_assert!(
+                before.is_none_or(|before| before <= last.began),
+                "a run is served from {:?}, the one before it until {before:?}",
+                last.began
+            );
+        }
     }
 
     /// Moves the cursor over all that has departed by `now`.

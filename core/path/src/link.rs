@@ -36,6 +36,7 @@ use crate::service::Service;
 use crate::sojourn::Sojourns;
 
 mod change;
+mod invariants;
 mod requests;
 
 /// What the entrance has decided on wire packets.
@@ -342,6 +343,7 @@ impl<T: Parcel> Link<T> {
                 self.serve_next(now, false, books);
             }
         }
+        self.assert_invariants(books);
     }
 
     /// Lets an ACK take the place of an older one that waits, which is dropped: then
@@ -400,6 +402,10 @@ impl<T: Parcel> Link<T> {
 
     /// Takes the first wire packet off a held parcel.
     fn take(&mut self, number: u32) -> Option<Held<T>> {
+        debug_assert!(
+            self.held.get(number as usize).is_some_and(Option::is_some),
+            "the queue gives a ticket of parcel {number}, which is not held"
+        );
         let slot = self.held.get_mut(number as usize)?;
         let held = slot.as_mut()?;
         if held.frames.count() == 1 {
@@ -630,6 +636,12 @@ impl<T: Parcel> Link<T> {
             tally: piece.tally,
         };
         self.departures += 1;
+        let last = self.line.back().map(|last| last.due);
+        debug_assert!(
+            is_unordered || last.is_none_or(|last| last <= departed.due),
+            "due at {:?}, behind what is due at {last:?}",
+            departed.due
+        );
         if is_unordered {
             self.unordered.push(Reverse(departed));
         } else {
@@ -655,6 +667,7 @@ impl<T: Parcel> Link<T> {
             self.line.pop_front()
         }?;
         books.counters.on_delivery(departed.tally);
+        self.assert_invariants(books);
         Some(departed.parcel)
     }
 }

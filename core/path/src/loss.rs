@@ -177,6 +177,11 @@ impl Judge {
             }
             Self::Listed { list, next, seen } => {
                 *seen += 1;
+                debug_assert!(
+                    list.get(*next).is_none_or(|listed| listed >= seen),
+                    "packet {seen} passes, the next to be lost is {:?}",
+                    list.get(*next)
+                );
                 let is_lost = list.get(*next) == Some(seen);
                 *next += usize::from(is_lost);
                 is_lost

@@ -222,6 +222,17 @@ impl<T: Routed> Network<T> {
     /// [`Network::due`].
     #[inline(always)]
     pub fn act(&mut self, now: Instant) -> Option<T> {
+        debug_assert!(
+            self.due() <= now,
+            "asked at {now:?} for what is due at {:?}",
+            self.due()
+        );
+        debug_assert!(
+            self.is_serving || self.first == self.appointments.first(),
+            "{:?} is to act first, {:?} has the first appointment",
+            self.first,
+            self.appointments.first()
+        );
         if self.news.is_behind() {
             return self.catch_up();
         }
@@ -579,6 +590,11 @@ impl<T: Routed> Network<T> {
     #[inline]
     fn answer_next(&mut self) -> Option<Dropped<T>> {
         let (at, dropped) = self.news.update(|news| news.unanswered.pop_front())?;
+        debug_assert!(
+            !dropped.cause.is_at_host(),
+            "a link drops by {:?}, which happens at hosts",
+            dropped.cause
+        );
         if dropped.cause == DropCause::TooBig
             && let Some(answer) = self.answer(&dropped)
         {

@@ -172,6 +172,11 @@ impl Frames {
 
     /// The wire packets without the first `n`; at least one must be left.
     pub(crate) const fn without_front(self, n: usize) -> Self {
+        debug_assert!(n < self.count, "at least one wire packet is left");
+        debug_assert!(
+            self.each_times(n) <= self.total,
+            "wire packets together are no longer than the parcel"
+        );
         Self {
             count: self.count - n,
             each: self.each,
@@ -222,6 +227,11 @@ impl<T: Parcel> Pieces<T> {
             return self.rest.take().map(|last| (last, self.frames));
         }
         let piece = self.rest.as_mut()?.split_front(n);
+        debug_assert!(
+            piece.wire_packets() == n,
+            "{} wire packets are cut off, {n} were to be",
+            piece.wire_packets()
+        );
         let sizes = self.frames.front(n);
         self.frames = self.frames.without_front(n);
         Some((piece, sizes))

@@ -171,6 +171,12 @@ impl Bucket {
             let wait = u64::try_from(missing.div_ceil(self.rate)).unwrap_or(u64::MAX);
             self.fill(self.at + Duration::from_nanos(wait));
         }
+        debug_assert!(
+            cost <= self.level && self.level <= self.most,
+            "a packet takes {cost} tokens of {}, the bucket holds {}",
+            self.level,
+            self.most
+        );
         self.level = self.level.saturating_sub(cost);
         self.at
     }
@@ -184,6 +190,12 @@ impl Bucket {
         if passes {
             self.level -= cost;
         }
+        debug_assert!(
+            self.level <= self.most,
+            "{} tokens in a bucket of {}",
+            self.level,
+            self.most
+        );
         passes
     }
 }

@@ -109,6 +109,37 @@ impl State {
         }
     }
 
+    /// Asserts what holds between two calls. Each frame that arrived was taken up, was
+    /// dropped or fills a posted buffer.
+    fn assert_invariants(&self) {
+        debug_assert!(
+            self.filled <= self.config.descriptors,
+            "{} buffers are full, {} were posted",
+            self.filled,
+            self.config.descriptors
+        );
+        debug_assert!(
+            self.config.most_held().is_none_or(|most| self.held <= most),
+            "the stack holds {} buffers of {:?}",
+            self.held,
+            self.config
+        );
+        debug_assert!(
+            self.held <= self.counters.most_held,
+            "the stack holds {} buffers, never more than {}",
+            self.held,
+            self.counters.most_held
+        );
+        let dropped = self.counters.drops.total().packets;
+        debug_assert!(
+            self.counters.arrived == self.counters.accepted + dropped + u64::from(self.filled),
+            "{} frames arrived, {} were accepted, {dropped} dropped, {} wait",
+            self.counters.arrived,
+            self.counters.accepted,
+            self.filled
+        );
+    }
+
     /// Counts a dropped frame; returns the cause.
     fn dropped(&mut self, cause: DropCause, ip_bytes: u64) -> DropCause {
         self.counters.drops.add(cause, Tally::new(1, ip_bytes));
@@ -156,6 +187,7 @@ impl ReceiveRings {
             return Err(state.dropped(DropCause::NoDescriptor, ip_bytes));
         }
         state.filled += 1;
+        state.assert_invariants();
         Ok(())
     }
 
@@ -185,6 +217,7 @@ impl ReceiveRings {
         state.held += 1;
         state.counters.accepted += 1;
         state.counters.most_held = state.counters.most_held.max(state.held);
+        state.assert_invariants();
         Ok(Some(ring))
     }
 

@@ -235,7 +235,11 @@ impl Ways {
     /// Returns the link with the number `stage` of a route.
     #[inline]
     pub(crate) fn link(&self, route: usize, stage: usize) -> Option<usize> {
-        debug_assert!(stage < self.stride, "a stage behind the end of all routes");
+        debug_assert!(
+            stage < self.stride,
+            "stage {stage}, the longest route has {}",
+            self.stride
+        );
         let link = *self.table.get(route * self.stride + stage)?;
         (link != Self::END).then_some(link as usize)
     }

@@ -42,6 +42,10 @@ impl Moment {
 
     /// This moment and `span`, both with `unit` parts in a nanosecond.
     fn plus(self, span: Self, unit: u64) -> Self {
+        debug_assert!(
+            self.parts < unit && span.parts < unit,
+            "{self:?} and {span:?}: {unit} parts are a nanosecond"
+        );
         let (parts, is_over) = self.parts.overflowing_add(span.parts);
         let carries = is_over || parts >= unit;
         let nanos = self.nanos.saturating_add(span.nanos);
@@ -114,6 +118,11 @@ impl Serialiser {
             };
         }
         self.free = self.after(self.free, ip_bytes);
+        debug_assert!(
+            self.free.instant() >= now.max(free_at),
+            "accepted at {now:?} behind what is served at {free_at:?}, served at {:?}",
+            self.free
+        );
         self.free
     }
 
@@ -201,6 +210,12 @@ impl Serialiser {
     pub(crate) fn busy_time(&self, now: Instant) -> Duration {
         let total = now.saturating_since(Instant::ZERO);
         let idle_now = now.saturating_since(self.free_at());
+        debug_assert!(
+            self.idle <= self.free_at().saturating_since(Instant::ZERO),
+            "idle for {:?} before {:?}",
+            self.idle,
+            self.free_at()
+        );
         total.saturating_sub(self.idle).saturating_sub(idle_now)
     }
 }

@@ -117,6 +117,12 @@ impl Service {
     pub(crate) fn start(&mut self, now: Instant, packets: u64, octets: u64, at_once: bool) {
         self.begin(now, packets, octets, at_once);
         self.end = self.next_end();
+        debug_assert!(
+            now <= self.began && self.began <= self.end,
+            "what is next at {now:?} is served from {:?} to {:?}",
+            self.began,
+            self.end
+        );
     }
 
     fn begin(&mut self, now: Instant, packets: u64, octets: u64, at_once: bool) {

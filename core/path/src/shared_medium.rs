@@ -253,7 +253,25 @@ impl<T: Parcel> SharedMedium<T> {
         if self.stations[station].phase == Phase::Quiet && self.has_frame(station) {
             self.plan(now, station);
         }
-        debug_assert!(self.counters.is_conserved());
+        self.assert_invariants();
+    }
+
+    /// Asserts what holds after each arrival.
+    fn assert_invariants(&self) {
+        self.counters.assert_invariants();
+        for station in &self.stations {
+            debug_assert!(
+                (station.phase == Phase::Quiet) == station.queue.is_empty(),
+                "{:?} with {} frames",
+                station.phase,
+                station.queue.len()
+            );
+            debug_assert!(
+                station.attempts < ATTEMPT_LIMIT,
+                "a frame after {} collisions (clause 4.4.2)",
+                station.attempts
+            );
+        }
     }
 
     /// Hands out the next parcel that has arrived by `now`, and who sent it.
@@ -347,6 +365,10 @@ impl<T: Parcel> SharedMedium<T> {
         while let Some((at, station)) = self.next_event()
             && at <= now
         {
+            debug_assert!(
+                self.has_frame(station),
+                "station {station} sends without a frame"
+            );
             if matches!(self.stations[station].phase, Phase::Sending { .. }) {
                 self.end(at, station);
             } else {
@@ -475,6 +497,10 @@ impl<T: Parcel> SharedMedium<T> {
         station.ready = now + self.times.gap;
         if let Some((parcel, tally)) = station.queue.pop_front() {
             let due = now + self.config.delay;
+            debug_assert!(
+                self.arriving.back().is_none_or(|(last, ..)| *last <= due),
+                "a frame arrives at {due:?}, before the one sent before it"
+            );
             self.arriving.push_back((due, number, parcel, tally));
         }
     }

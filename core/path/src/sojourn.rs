@@ -44,6 +44,11 @@ impl Histogram {
     pub fn count(&mut self, time: Duration) {
         let nanos = time.as_nanos();
         let step = step_of(nanos);
+        let (low, width) = bounds(step);
+        debug_assert!(
+            low <= nanos && nanos - low < width,
+            "{nanos} ns are counted with those from {low} ns, {width} ns wide"
+        );
         match self.counts.get_mut(step) {
             Some(count) => *count += 1,
             None => self.begin(step),

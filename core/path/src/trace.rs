@@ -179,6 +179,12 @@ impl Opportunities {
             let part = left.min(OPPORTUNITY - self.used);
             self.used += part;
             left -= part;
+            debug_assert!(
+                self.used <= OPPORTUNITY && self.at() >= now,
+                "{} octets of an opportunity at {:?} are used at {now:?}",
+                self.used,
+                self.at()
+            );
             if left == 0 {
                 return self.at();
             }

@@ -145,6 +145,7 @@ impl DelayedAck {
     /// More than `ack_every` - 1 full segments wait for an acknowledgment.
     #[inline]
     fn has_enough(&self, ack_every: u32) -> bool {
+        debug_assert!(ack_every > 0, "an acknowledgment for every zero segments");
         self.unacked > u64::from(ack_every - 1) * self.rcv_mss
     }
 
@@ -179,6 +180,10 @@ impl DelayedAck {
 
     /// Lets a deadline that has passed take effect.
     pub fn handle_timeout(&mut self, now: Instant) {
+        debug_assert!(
+            self.due || !self.alone,
+            "an acknowledgment is to leave alone, and not to leave"
+        );
         if self.deadline <= now {
             self.due = true;
             self.deadline = Instant::FAR_FUTURE;

@@ -294,6 +294,7 @@ impl<P: Payload> Endpoint<P> {
     /// The next segment to send, and between which addresses. May be a super-segment: a
     /// driver of packets sends [`Segment::into_wire_segments`] one by one.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(Endpoints, Segment<P>)> {
+        self.assert_invariants();
         if let Some(out) = self.outgoing.pop_front() {
             return Some(out);
         }
@@ -319,6 +320,29 @@ impl<P: Payload> Endpoint<P> {
             self.settle(number);
         }
         None
+    }
+
+    /// Asserts what holds between two calls. Numbers and slots are the same connections.
+    fn assert_invariants(&self) {
+        debug_assert!(
+            self.due.is_empty(),
+            "{} timers are due and were not called",
+            self.due.len()
+        );
+        debug_assert!(
+            self.slots.len() >= self.len(),
+            "{} connections in {} slots",
+            self.len(),
+            self.slots.len()
+        );
+        debug_assert!(
+            self.busy.front().is_none_or(|number| {
+                let slot = self.slots[*number as usize].as_ref();
+                slot.is_none_or(|slot| slot.is_busy)
+            }),
+            "connection {:?} has its turn to send and does not know it",
+            self.busy.front()
+        );
     }
 
     /// The next event for the application.
@@ -347,6 +371,10 @@ impl<P: Payload> Endpoint<P> {
         if self.slots.len() <= number as usize {
             self.slots.resize_with(number as usize + 1, || None);
         }
+        debug_assert!(
+            self.slots[number as usize].is_none(),
+            "connection {number} takes the place of another"
+        );
         self.slots[number as usize] = Some(Slot {
             told: Told {
                 wants_read: true,

@@ -126,6 +126,11 @@ impl Frto {
             }
             return;
         }
+        debug_assert!(
+            ack.una > 0 && self.recover > 0,
+            "a test about the SYN, SND.UNA {}",
+            ack.una
+        );
         let may_send = ack.new_data.min(2 * u64::from(smss));
         self.step = if ack.una >= self.recover || may_send == 0 {
             Step::Off

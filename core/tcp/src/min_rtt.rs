@@ -101,6 +101,22 @@ impl MinRtt {
             None => [new; 3],
         };
         let least = self.without_old(least, new);
+        let [first, second, third] = &least;
+        debug_assert!(
+            first.rtt <= second.rtt && second.rtt <= third.rtt,
+            "the smallest samples are not in order: {least:?}"
+        );
+        debug_assert!(
+            first.at <= second.at && second.at <= third.at && third.at <= new.at,
+            "a successor was taken before what it succeeds: {least:?}"
+        );
+        debug_assert!(
+            self.window.is_zero() || new.at.saturating_since(first.at) <= self.window,
+            "a sample of {:?} is the minimum at {:?}, over {:?}",
+            first.at,
+            new.at,
+            self.window
+        );
         self.due = self.due_for(&least);
         self.least = Some(least);
     }

@@ -139,6 +139,30 @@ impl PathMtu {
             self.current = remembered;
             self.act_at = now + profile.path_mtu.pmtu_raise;
         }
+        self.assert_invariants();
+    }
+
+    /// Asserts what holds after every change: estimate <= search <= ceiling.
+    fn assert_invariants(&self) {
+        debug_assert!(
+            self.current <= self.ceiling,
+            "an estimate of {} octets, interface and peer allow {}",
+            self.current,
+            self.ceiling
+        );
+        debug_assert!(
+            self.current <= self.high && self.high <= self.ceiling,
+            "the search is from {} to {}, interface and peer allow {}",
+            self.current,
+            self.high,
+            self.ceiling
+        );
+        let probe = self.probe.as_ref();
+        debug_assert!(
+            probe.map_or(u64::MAX, |probe| probe.octets.end) == self.probe_end,
+            "probe {probe:?} ends at {}",
+            self.probe_end
+        );
     }
 
     /// The version of IP underneath.
@@ -238,6 +262,11 @@ impl PathMtu {
 
     /// Down to `mtu`, until more is tried.
     fn fall_to(&mut self, now: Instant, profile: &Profile, mtu: u32) -> u32 {
+        debug_assert!(
+            mtu < self.current,
+            "an error raises the estimate from {} to {mtu} (RFC 8201 section 4)",
+            self.current
+        );
         self.current = mtu;
         // Once the estimate is old the search begins with the most there can be
         // (RFC 1191 section 6.3, RFC 8899 section 5.1.1).
@@ -245,6 +274,7 @@ impl PathMtu {
         self.full_end = u64::MAX;
         self.forget_probe();
         self.act_at = now + profile.path_mtu.pmtu_raise;
+        self.assert_invariants();
         mtu
     }
 
@@ -259,6 +289,7 @@ impl PathMtu {
         } else {
             Instant::FAR_FUTURE
         };
+        self.assert_invariants();
         self.current
     }
 
@@ -290,6 +321,7 @@ impl PathMtu {
         self.forget_probe();
         self.failures = 0;
         self.act_at = now;
+        self.assert_invariants();
     }
 
     /// The packet size to probe with next. Without one the search is over, and
@@ -326,6 +358,13 @@ impl PathMtu {
 
     /// A probe of `mtu` octets left, with these octets of the stream.
     pub fn on_probe_sent(&mut self, octets: Range<u64>, mtu: u32) {
+        debug_assert!(
+            self.probe.is_none() && self.current < mtu && mtu <= self.ceiling,
+            "a probe of {mtu} octets, the estimate is {}, the ceiling {}, in flight {:?}",
+            self.current,
+            self.ceiling,
+            self.probe
+        );
         self.probe_end = octets.end;
         self.probe = Some(Box::new(Probe { octets, mtu }));
     }
@@ -338,6 +377,7 @@ impl PathMtu {
         self.current = self.current.max(probe.mtu);
         // The probe was of that size.
         self.full_end = probe.octets.end;
+        self.assert_invariants();
         Some(self.current)
     }
 
@@ -352,6 +392,7 @@ impl PathMtu {
             self.high = (probe.mtu - 1).max(self.current);
             self.failures = 0;
         }
+        self.assert_invariants();
     }
 
     /// What became of the probe says nothing about its size.

@@ -140,6 +140,12 @@ impl Reduction {
             // The fast retransmit that begins a recovery always leaves.
             self.sndcnt = smss;
         }
+        let room = ack.target.saturating_sub(ack.pipe);
+        debug_assert!(
+            ack.pipe > ack.target || self.sndcnt <= room.max(smss),
+            "{} octets may leave where {room} lead to the target (RFC 9937 section 6.2)",
+            self.sndcnt
+        );
     }
 
     /// Rounded up to whole segments, as the figures of RFC 6937 have it.

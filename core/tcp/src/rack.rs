@@ -153,6 +153,10 @@ impl Rack {
     /// Step 2: the latest departure delivered, and its round trip.
     #[inline]
     fn advance(&mut self, departure: Departure, received_at: Instant) {
+        debug_assert!(
+            departure.sent_at <= received_at,
+            "{departure:?} is delivered at {received_at:?}"
+        );
         if self.delivered.is_none_or(|delivered| delivered < departure) {
             self.delivered = Some(departure);
             self.rtt = received_at.saturating_since(departure.sent_at);
@@ -197,6 +201,17 @@ impl Rack {
             }
             _ => Duration::ZERO,
         };
+        debug_assert!(
+            srtt.map_or(self.reo_wnd.is_zero(), |srtt| self.reo_wnd <= srtt),
+            "RACK.reo_wnd {:?} is more than SRTT {srtt:?} (RFC 8985 section 6.2 step 4)",
+            self.reo_wnd
+        );
+        debug_assert!(
+            self.reo_wnd_mult >= 1 && self.reo_wnd_persist <= REO_WND_PERSIST,
+            "RACK.reo_wnd_mult {}, persists for {} recoveries",
+            self.reo_wnd_mult,
+            self.reo_wnd_persist
+        );
     }
 
     /// Step 5: by what the scoreboard marks; `None` before a delivery.

@@ -117,7 +117,36 @@ impl RangeSet {
             self.insert_below(range)
         };
         self.total += added;
+        self.assert_invariants();
         added
+    }
+
+    /// Asserts, in O(log n), what holds after every change. The ranges are ordered, disjoint,
+    /// not empty, and do not touch.
+    fn assert_invariants(&self) {
+        let Range { start, end } = self.highest;
+        let below = self.lower.last_key_value();
+        debug_assert!(start <= end, "the highest range is {start}..{end}");
+        debug_assert!(
+            start < end || self.lower.is_empty(),
+            "{} ranges below a highest one that is empty",
+            self.lower.len()
+        );
+        debug_assert!(
+            below.is_none_or(|(s, e)| s < e && *e < start),
+            "range {below:?} is empty, or overlaps or touches {start}..{end}"
+        );
+        debug_assert!(
+            self.total >= end - start + self.lower.len() as u64,
+            "{} octets in all, in {} ranges below {start}..{end}",
+            self.total,
+            self.lower.len()
+        );
+        debug_assert!(
+            !self.lower.is_empty() || self.total == end - start,
+            "{} octets in all, in one range {start}..{end}",
+            self.total
+        );
     }
 
     /// The same for a range that begins below the highest.
@@ -145,6 +174,11 @@ impl RangeSet {
         } else {
             self.lower.insert(start, end);
         }
+        let next = self.lower.range(end..).next();
+        debug_assert!(
+            next.is_none_or(|(next, _)| *next > end),
+            "{start}..{end} touches the range at {next:?}"
+        );
         (end - start) - absorbed
     }
 
@@ -176,6 +210,11 @@ impl RangeSet {
             self.highest = self.lower.pop_last().map_or(0..0, |(s, e)| s..e);
         }
         self.total -= removed;
+        self.assert_invariants();
+        debug_assert!(
+            !self.intersects(range.clone()),
+            "{range:?} was removed and is in the set"
+        );
         removed
     }
 

@@ -157,6 +157,11 @@ impl ReceiveAutotuning {
             .saturating_mul(2)
             .saturating_add(SLACK_SEGMENTS * mss);
         let growth = share(window, copied - self.space, self.space);
+        debug_assert!(
+            copied > self.space && copied <= taken,
+            "{copied} octets per round trip, of {taken} in {elapsed:?}, {} before",
+            self.space
+        );
         self.space = copied;
         Some(window.saturating_add(growth.saturating_mul(2)))
     }

@@ -82,8 +82,29 @@ impl<P: Payload> ReceiveBuffer<P> {
     /// nothing is held beyond it.
     #[inline]
     pub fn append(&mut self, payload: P) {
-        debug_assert!(self.is_contiguous());
+        debug_assert!(
+            self.is_contiguous(),
+            "octets are appended at the edge of a buffer with {} beyond a gap",
+            self.held()
+        );
         self.push_ready(payload);
+    }
+
+    /// Asserts, in O(log n), what holds after every change; RCV.NXT is at `nxt`.
+    fn assert_invariants(&self, nxt: u64) {
+        debug_assert!(
+            self.ready.is_empty() == (self.ready_len == 0),
+            "{} octets ready in {} pieces",
+            self.ready_len,
+            self.ready.len()
+        );
+        debug_assert!(
+            self.ready.back().is_none_or(|last| !last.is_empty()),
+            "an empty piece waits to be read"
+        );
+        if let Some(beyond) = self.beyond.touched() {
+            beyond.assert_invariants(nxt);
+        }
     }
 
     /// Takes `payload` whose first octet stands at `offset`, with the edge
@@ -106,6 +127,7 @@ impl<P: Payload> ReceiveBuffer<P> {
             if (beyond.pieces.len() as u64) < most_pieces {
                 beyond.hold(offset, payload);
             }
+            self.assert_invariants(nxt);
             return arrival;
         }
         arrival.filled_hole = !self.is_contiguous();
@@ -116,6 +138,7 @@ impl<P: Payload> ReceiveBuffer<P> {
             payload
         };
         arrival.advanced = self.advance(nxt, end, fresh) - nxt;
+        self.assert_invariants(nxt + arrival.advanced);
         arrival
     }
 
@@ -220,7 +243,7 @@ impl<P: Payload> ReceiveBuffer<P> {
     fn advance(&mut self, nxt: u64, end: u64, fresh: P) -> u64 {
         self.push_ready(fresh);
         let mut edge = end;
-        debug_assert!(edge > nxt);
+        debug_assert!(edge > nxt, "RCV.NXT moves from {nxt} back to {edge}");
         while let Some((offset, mut piece)) =
             self.beyond.touched_mut().and_then(|b| b.take_up_to(edge))
         {
@@ -240,6 +263,37 @@ impl<P: Payload> ReceiveBuffer<P> {
 }
 
 impl<P: Payload> Beyond<P> {
+    /// Asserts what holds after every change. What is held lies beyond RCV.NXT, the pieces are
+    /// what is held, and each SACK block is a whole range of it (RFC 2018 section 4).
+    fn assert_invariants(&self, nxt: u64) {
+        let held = self.held.first().zip(self.held.last());
+        let held = held.map(|(first, last)| (first.start, last.end));
+        let first = self.pieces.first_key_value().map(|(start, _)| *start);
+        let last = self.pieces.last_key_value();
+        let last = last.map(|(start, piece)| start + piece.len() as u64);
+        debug_assert!(
+            first.zip(last) == held,
+            "the pieces are {first:?}..{last:?}, held is {held:?}"
+        );
+        debug_assert!(
+            first.is_none_or(|first| first > nxt),
+            "octets from {first:?} are held beyond a gap, RCV.NXT is {nxt}"
+        );
+        debug_assert!(
+            self.held.len() <= self.pieces.len(),
+            "{} ranges of {} pieces",
+            self.held.len(),
+            self.pieces.len()
+        );
+        let blocks = &self.recent[..self.recent_len];
+        debug_assert!(
+            blocks
+                .iter()
+                .all(|block| self.held.range_around(block.start).as_ref() == Some(block)),
+            "SACK blocks {blocks:?} are not ranges that are held"
+        );
+    }
+
     /// Keeps the parts of `payload` that are not yet held.
     fn hold(&mut self, offset: u64, payload: P) {
         let end = offset + payload.len() as u64;

@@ -122,6 +122,34 @@ impl ReceiveWindow {
         } else {
             self.offer.min(self.clamp)
         };
+        self.assert_invariants();
+    }
+
+    /// Asserts what holds after every change. Offer <= clamp <= what the window field can say.
+    fn assert_invariants(&self) {
+        debug_assert!(
+            self.shift <= 14,
+            "window scale {} (RFC 7323 section 2.3: at most 14)",
+            self.shift
+        );
+        debug_assert!(
+            self.clamp <= self.expressible && self.expressible <= 65_535 << 14,
+            "a window of {} octets, where its field can say {}",
+            self.clamp,
+            self.expressible
+        );
+        debug_assert!(
+            self.offer <= self.clamp,
+            "an offer of {} octets, where at most {} are to be offered",
+            self.offer,
+            self.clamp
+        );
+        debug_assert!(
+            self.silly_step <= self.mss,
+            "the window moves in steps of {} octets, segments have up to {}",
+            self.silly_step,
+            self.mss
+        );
     }
 
     /// The peer does not scale windows: 16 bits must express all.
@@ -130,6 +158,7 @@ impl ReceiveWindow {
         self.expressible = self.expressible.min(65_535);
         self.clamp = self.clamp.min(self.expressible);
         self.offer = self.offer.min(self.clamp);
+        self.assert_invariants();
     }
 
     /// Counts silly-window avoidance and updates in segments of `mss` bytes, options
@@ -221,6 +250,7 @@ impl ReceiveWindow {
             return false;
         }
         self.offer = (self.offer + self.step.max(2 * len)).min(self.clamp);
+        self.assert_invariants();
         true
     }
 

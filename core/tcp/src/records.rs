@@ -24,6 +24,11 @@ impl Records {
     /// A record ends before `at`.
     pub fn mark(&mut self, at: u64) {
         let ends = self.ends.make();
+        debug_assert!(
+            ends.back().is_none_or(|last| *last <= at),
+            "a record ends at {at}, before the end of the last at {:?}",
+            ends.back()
+        );
         if ends.back().is_none_or(|last| *last < at) {
             ends.push_back(at);
         }

@@ -188,6 +188,11 @@ impl Recovery {
         self.phase
     }
 
+    /// `recover` of RFC 6582, `RecoveryPoint` of RFC 6675.
+    pub(crate) fn recover(&self) -> u64 {
+        self.recover
+    }
+
     /// Whether duplicate acknowledgments came that have not led to recovery, with
     /// `sacked` octets SACKed: in Disorder, and while the window is reduced for a
     /// notification.
@@ -347,6 +352,7 @@ impl Recovery {
         board: &mut Scoreboard,
         facts: &AckFacts,
     ) -> Judgment {
+        self.assert_invariants(facts.una..facts.nxt);
         match self.phase {
             Phase::Open | Phase::Disorder => self.watch(profile, board, facts),
             Phase::Cwr => self.reduce(profile, board, facts),
@@ -366,6 +372,33 @@ impl Recovery {
                 self.watch(profile, board, facts)
             }
         }
+    }
+
+    /// Asserts what holds with `flight` in flight. What recovery remembers was sent.
+    pub(crate) fn assert_invariants(&self, flight: Range<u64>) {
+        debug_assert!(
+            self.recover <= flight.end,
+            "RecoveryPoint {} lies beyond SND.NXT {} (RFC 6675 section 5)",
+            self.recover,
+            flight.end
+        );
+        debug_assert!(
+            self.cwr_end <= flight.end,
+            "the reduction ends at {}, beyond SND.NXT {}",
+            self.cwr_end,
+            flight.end
+        );
+        debug_assert!(
+            self.episode_start <= flight.start,
+            "the episode began at {}, beyond SND.UNA {}",
+            self.episode_start,
+            flight.start
+        );
+        debug_assert!(
+            !self.resegmenting || self.phase == Phase::Loss,
+            "what was too big is repaired in {:?}",
+            self.phase
+        );
     }
 
     /// The retransmission timer expired, `again` if nothing was acknowledged

@@ -121,6 +121,16 @@ impl Retransmissions {
             end,
             sent_at: state.sent_at,
         };
+        let last = self.log.back().map(|logged| logged.departure);
+        debug_assert!(
+            last.is_none_or(|last| last.number < number && last.sent_at <= state.sent_at),
+            "departure {number} at {:?} follows {last:?} in the log",
+            state.sent_at
+        );
+        debug_assert!(
+            !self.intersects(start..end),
+            "{start}..{end} stands twice among the retransmissions"
+        );
         self.log.push_back(Logged { start, departure });
         let resent = Resent { end, number, state };
         self.by_place.insert(start, resent);
@@ -204,6 +214,10 @@ impl Retransmissions {
         if latest.is_some() {
             self.drop_stale();
         }
+        debug_assert!(
+            !self.intersects(range.clone()),
+            "{range:?} was taken and still stands"
+        );
         latest
     }
 

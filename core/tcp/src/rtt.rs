@@ -119,6 +119,10 @@ impl Estimate {
         let error = rtt.as_nanos() as i64 / tick - (average >> 3);
         average += error;
         deviation += error.abs() - (deviation >> 2);
+        debug_assert!(
+            average >= 0 && deviation >= 0,
+            "SRTT {average} / 8 and deviation {deviation} / 4 ticks"
+        );
         Self {
             srtt: Duration::from_nanos((average * tick / 8) as u64),
             rttvar: Duration::from_nanos((deviation * tick / 4) as u64),

@@ -144,9 +144,18 @@ impl Scoreboard {
     pub fn pipe(&self) -> u64 {
         let known = self.marks.touched();
         let gone = known.map_or(0, |marks| marks.sacked.total() + marks.lost.total());
-        debug_assert!(gone <= self.nxt - self.una, "more gone than sent");
+        debug_assert!(
+            gone <= self.nxt - self.una,
+            "{gone} octets SACKed or lost, of {} in flight (RFC 6675 section 4, SetPipe)",
+            self.nxt - self.una
+        );
         let outstanding = self.nxt - self.una - gone;
         outstanding.saturating_sub(self.duplicate_credit)
+    }
+
+    /// Whether exactly the octets of `flight` are in flight.
+    pub(crate) fn in_flight_is(&self, flight: Range<u64>) -> bool {
+        (self.una..self.nxt) == flight
     }
 
     /// Octets probably in the network a second time: see the module's text.
@@ -194,9 +203,19 @@ impl Scoreboard {
 
     /// Octets from SND.NXT on leave for the first time.
     pub fn on_transmit(&mut self, now: Instant, end: u64) {
-        debug_assert!(end > self.nxt);
+        debug_assert!(
+            end > self.nxt,
+            "SND.NXT moves from {} back to {end}",
+            self.nxt
+        );
+        let last = self.flight.back().map(|sent| sent.state.sent_at);
+        debug_assert!(
+            last.is_none_or(|last| last <= now),
+            "a departure at {now:?}, after one at {last:?}"
+        );
         let start = core::mem::replace(&mut self.nxt, end);
-        let in_flight = self.in_flight();
+        // Duplicates without SACK may stand for more than had left.
+        let in_flight = self.in_flight().max(end - start);
         let sent = Transmission {
             start,
             end,
@@ -204,18 +223,80 @@ impl Scoreboard {
             state: self.send_state(now, in_flight, in_flight <= end - start),
         };
         self.flight.push_back(sent);
+        self.assert_invariants();
+    }
+
+    /// Asserts, in O(log n), what holds after every change. First transmissions are exactly
+    /// what is in flight, and whatever is known is known of octets in flight.
+    pub(crate) fn assert_invariants(&self) {
+        let flight = self.una..self.nxt;
+        debug_assert!(self.una <= self.nxt, "SND.UNA <= SND.NXT: {flight:?}");
+        let front = self.flight.front().map_or(self.una, |sent| sent.start);
+        let back = self.flight.back().map_or(self.una, |sent| sent.end);
+        debug_assert!(
+            (front..back) == flight,
+            "first transmissions are {front}..{back}, in flight is {flight:?}"
+        );
+        let Some(marks) = self.marks.touched() else {
+            return;
+        };
+        let is_in_flight = |set: &RangeSet| {
+            set.first().is_none_or(|first| first.start >= self.una)
+                && set.last().is_none_or(|last| last.end <= self.nxt)
+        };
+        debug_assert!(
+            is_in_flight(&marks.sacked),
+            "SACKed is {:?}..{:?}, in flight {flight:?}",
+            marks.sacked.first(),
+            marks.sacked.last()
+        );
+        debug_assert!(
+            is_in_flight(&marks.lost),
+            "lost is {:?}..{:?}, in flight {flight:?}",
+            marks.lost.first(),
+            marks.lost.last()
+        );
+        debug_assert!(
+            is_in_flight(&marks.twice),
+            "sent twice is {:?}..{:?}, in flight {flight:?}",
+            marks.twice.first(),
+            marks.twice.last()
+        );
+        let gone = marks.sacked.total() + marks.lost.total();
+        debug_assert!(
+            gone <= self.nxt - self.una,
+            "SACKed and lost octets are others: {gone} of {flight:?}"
+        );
+        debug_assert!(
+            self.lost_edge <= self.nxt,
+            "lost is what lies below {}, sent what lies below {}",
+            self.lost_edge,
+            self.nxt
+        );
+        debug_assert!(
+            marks.retransmitted.is_empty() || self.una < self.nxt,
+            "retransmitted octets stand on the scoreboard of an empty flight"
+        );
     }
 
     /// Octets of `range`, which was sent before, leave again.
     pub fn on_retransmit(&mut self, now: Instant, range: Range<u64>) {
+        debug_assert!(
+            self.una <= range.start && range.start < range.end && range.end <= self.nxt,
+            "{range:?} leaves again, in flight is {}..{}",
+            self.una,
+            self.nxt
+        );
         let is_first = self.in_flight() == 0;
         let marks = self.marks.make();
         if marks.lost.remove(range.clone()) == 0 {
             marks.twice.insert(range.clone());
         }
         let number = self.next_departure();
-        let state = self.send_state(now, self.in_flight(), is_first);
+        let in_flight = self.in_flight().max(range.end - range.start);
+        let state = self.send_state(now, in_flight, is_first);
         self.marks.retransmitted.on_retransmit(range, number, state);
+        self.assert_invariants();
     }
 
     /// How many times something left, first transmissions and others: the

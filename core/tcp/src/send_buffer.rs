@@ -105,7 +105,28 @@ impl<P: Payload> SendBuffer<P> {
             }
             None => self.pieces.push_back((offset, payload)),
         }
+        self.assert_invariants();
         accepted
+    }
+
+    /// Asserts what holds after every change. The pieces are what lies between SND.UNA and the
+    /// end of what was written.
+    fn assert_invariants(&self) {
+        let Self { start, end, .. } = *self;
+        let piece_end = |(offset, piece): &(u64, P)| offset + piece.len() as u64;
+        let first = self.pieces.front().map_or(end, |(offset, _)| *offset);
+        let last = self.pieces.back().map_or(start, piece_end);
+        debug_assert!(start <= end, "the buffer is {start}..{end}");
+        debug_assert!(
+            (first, last) == (start, end),
+            "the pieces are {first}..{last}, the buffer {start}..{end}"
+        );
+        debug_assert!(
+            self.cursor < self.pieces.len().max(1),
+            "the cursor is at piece {} of {}",
+            self.cursor,
+            self.pieces.len()
+        );
     }
 
     /// Forgets everything below `una`.
@@ -129,12 +150,18 @@ impl<P: Payload> SendBuffer<P> {
                 break;
             }
         }
+        self.assert_invariants();
     }
 
     /// The octets of a range inside the buffer.
     pub fn slice(&mut self, octets: Range<u64>) -> P {
         let (from, to) = (octets.start, octets.end);
-        debug_assert!(self.start <= from && from <= to && to <= self.end);
+        debug_assert!(
+            self.start <= from && from <= to && to <= self.end,
+            "{from}..{to} is not in the send buffer {}..{}",
+            self.start,
+            self.end
+        );
         if from == to {
             return P::default();
         }
@@ -152,6 +179,10 @@ impl<P: Payload> SendBuffer<P> {
         let first = self.pieces.partition_point(|(offset, _)| *offset <= from) - 1;
         self.cursor = first;
         let (offset, piece) = &self.pieces[first];
+        debug_assert!(
+            (*offset..offset + piece.len() as u64).contains(&from),
+            "octet {from} is not in the piece at {offset}"
+        );
         if to <= offset + piece.len() as u64 {
             return cut(piece, *offset, from, to);
         }
@@ -162,7 +193,13 @@ impl<P: Payload> SendBuffer<P> {
             .take_while(|(offset, _)| *offset < to)
             .map(|(offset, piece)| cut(piece, *offset, from, to))
             .collect();
-        P::concat(&parts)
+        let whole = P::concat(&parts);
+        debug_assert!(
+            whole.len() as u64 == to - from,
+            "{} octets of {from}..{to}",
+            whole.len()
+        );
+        whole
     }
 }
 

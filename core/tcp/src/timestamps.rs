@@ -37,6 +37,10 @@ pub struct TimestampClock {
 impl TimestampClock {
     /// A clock of the given tick that starts at `offset`.
     pub fn new(tick: Duration, offset: u32) -> Self {
+        debug_assert!(
+            !tick.is_zero(),
+            "a timestamp clock that stands still (RFC 7323 section 5.4)"
+        );
         Self {
             tick,
             offset,
@@ -103,6 +107,11 @@ impl TimestampClock {
         let newer = self.recent.is_none_or(|(recent, taken)| {
             val.wrapping_sub(recent) as i32 >= 0 || now.saturating_since(taken) >= RECENT_EXPIRES
         });
+        debug_assert!(
+            self.recent.is_none_or(|(_, taken)| taken <= now),
+            "TS.Recent was taken at {:?}, after {now:?}",
+            self.recent
+        );
         if newer && seq <= last_ack_sent {
             self.recent = Some((val, now));
         }

@@ -83,6 +83,15 @@ impl TailLossProbe {
 
     /// It leaves.
     pub fn on_probe(&mut self, probe: Probe) {
+        debug_assert!(
+            self.outstanding.is_none(),
+            "a second probe leaves before the account of {:?} (RFC 8985 section 7.3)",
+            self.outstanding
+        );
+        debug_assert!(
+            probe.resent_from.is_none_or(|from| from < probe.end),
+            "{probe:?} repeats nothing"
+        );
         self.outstanding = Some(Box::new(probe));
         self.sampled = false;
         self.due = false;
@@ -155,7 +164,12 @@ pub fn probe_at(
         Some(srtt) => srtt * 2 + delays.slack,
         None => PTO_WITHOUT_SRTT,
     };
-    (now + pto).min(retransmit_at)
+    let at = (now + pto).min(retransmit_at);
+    debug_assert!(
+        at >= now,
+        "a loss probe at {at:?} is set at {now:?}, the retransmission timer to {retransmit_at:?}"
+    );
+    at
 }
 
 #[cfg(test)]

@@ -108,6 +108,12 @@ impl SendMemory {
             self.ends.pop_back();
         }
         self.is_blocked = false;
+        debug_assert!(
+            self.ends.back().is_none_or(|last| *last <= queued.end),
+            "a packet ends at {:?}, what was written at {}",
+            self.ends.back(),
+            queued.end
+        );
         self.ends.push_back(queued.end + accepted);
     }
 
@@ -124,6 +130,12 @@ impl SendMemory {
         if is_cut && before.is_none_or(|before| before < nxt) {
             self.ends.insert(index, nxt);
         }
+        let (before, cut, after) = (index.checked_sub(1), index, index + 1);
+        let ends = [before, Some(cut), Some(after)].map(|at| self.ends.get(at?).copied());
+        debug_assert!(
+            ends.iter().flatten().is_sorted(),
+            "packets of the send queue end at {ends:?} around {nxt}"
+        );
     }
 
     /// Everything below `una` is acknowledged.
@@ -264,7 +276,29 @@ impl ReceiveMemory {
         let at = self.waiting.partition_point(|(other, _)| *other <= end);
         self.waiting.insert(at, (end, occupied));
         self.used += occupied;
+        self.assert_invariants();
         grows
+    }
+
+    /// Asserts what holds after every change.
+    fn assert_invariants(&self) {
+        debug_assert!(
+            self.waiting.is_empty() == (self.used == 0),
+            "{} arrivals occupy {} octets",
+            self.waiting.len(),
+            self.used
+        );
+        debug_assert!(
+            (1..=WHOLE).contains(&self.ratio),
+            "{} octets of {WHOLE} occupied",
+            self.ratio
+        );
+        debug_assert!(
+            self.rcv_mss <= self.advertised_mss,
+            "the peer's segments have {} octets, our SYN allows {}",
+            self.rcv_mss,
+            self.advertised_mss
+        );
     }
 
     /// Whether less than half of the window is free.
@@ -280,6 +314,7 @@ impl ReceiveMemory {
             self.used -= occupied;
             self.waiting.pop_front();
         }
+        self.assert_invariants();
     }
 
     /// A window of `wnd` octets was said.

@@ -37,6 +37,7 @@ impl Estimator1987 {
         let error = ticks as i64 - (self.mean_8 >> 3);
         self.mean_8 += error;
         self.deviation_4 += error.abs() - (self.deviation_4 >> 2);
+        debug_assert!(self.deviation_4 >= 0, "a deviation is never below 0");
     }
 
     /// The mean A in whole ticks.

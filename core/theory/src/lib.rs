@@ -49,6 +49,7 @@ pub use slow_start::Growth;
 
 /// A probability from an equation that may leave the range where it holds.
 fn clamped(p: f64) -> gigatcp_units::Probability {
+    debug_assert!(!p.is_nan(), "no equation gives what is no number");
     // Not a number, which no caller produces, would become "never".
     gigatcp_units::Probability::try_new(p.clamp(0.0, 1.0)).unwrap_or_default()
 }

@@ -123,6 +123,10 @@ fn component(
     let degrees = df as f64;
     let mean_square = squares / degrees;
     let own = weights[at][at] / degrees;
+    debug_assert!(
+        own > 0.0,
+        "a level's variance is in its own sum of squares: {own} at level {at}"
+    );
     // The mean square that is expected without the level's own variance, and its degrees of
     // freedom: a sum of mean squares of finer levels, each with its factor.
     let mut factors: Vec<f64> = weights[at].iter().map(|weight| weight / degrees).collect();

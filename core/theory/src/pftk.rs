@@ -117,6 +117,10 @@ pub fn timeout_share(p: f64, w: f64) -> f64 {
     let some_lost_of = |n: f64| -libm::expm1(n * libm::log1p(-p));
     let three_kept = 1.0 - some_lost_of(3.0);
     let share = some_lost_of(3.0) * (1.0 + three_kept * some_lost_of(w - 3.0)) / some_lost_of(w);
+    debug_assert!(
+        share >= 0.0,
+        "Q is a share of the losses: {share} at loss {p} and window {w}"
+    );
     share.min(1.0)
 }
 

@@ -139,6 +139,10 @@ fn t_distribution(t: f64, df: f64) -> f64 {
 
 /// The value that Student's t is below with probability `p` of one half and above.
 fn t_quantile(p: f64, df: f64) -> f64 {
+    debug_assert!(
+        (0.5..1.0).contains(&p) && df > 0.0,
+        "the upper half of a distribution with freedom: {p} at {df}"
+    );
     let (mut low, mut high) = (0.0, 1.0);
     while t_distribution(high, df) < p && high < 1e9 {
         high *= 2.0;
@@ -179,6 +183,7 @@ pub(crate) fn chi_square_quantile(p: f64, df: f64) -> f64 {
 
 /// Where a distribution of positive values reaches `p`, by bisection.
 fn quantile(p: f64, distribution: impl Fn(f64) -> f64) -> f64 {
+    debug_assert!(p > 0.0 && p < 1.0, "a quantile of a probability: {p}");
     let (mut low, mut high) = (0.0, 1.0);
     while distribution(high) < p && high < 1e12 {
         high *= 2.0;
@@ -268,7 +273,12 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
             break;
         }
     }
-    libm::exp(log_front) * fraction / a
+    let share = libm::exp(log_front) * fraction / a;
+    debug_assert!(
+        (-1e-9..=1.0 + 1e-9).contains(&share),
+        "the regularized beta function is a probability: {share} at {x} with {a}, {b}"
+    );
+    share
 }
 
 #[cfg(test)]

@@ -53,6 +53,10 @@ impl AddAssign for Bytes {
 impl Sub for Bytes {
     type Output = Bytes;
     fn sub(self, other: Bytes) -> Bytes {
+        debug_assert!(
+            other <= self,
+            "no amount is less than none: {self:?} - {other:?}"
+        );
         Bytes(self.0 - other.0)
     }
 }

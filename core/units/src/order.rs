@@ -36,7 +36,11 @@ impl Order {
     /// Returns the number at a place.
     #[must_use]
     pub fn at(&self, place: u64) -> u64 {
-        debug_assert!(place < self.count);
+        debug_assert!(
+            place < self.count,
+            "place {place} of an order of {}",
+            self.count
+        );
         let Some((half, seed)) = self.half else {
             return place;
         };
@@ -51,6 +55,11 @@ impl Order {
 }
 
 fn permuted(number: u64, half: u32, seed: u64) -> u64 {
+    debug_assert!(
+        half < 32 && number >> (2 * half) == 0 || half == 32,
+        "a permutation of the numbers below 2^{}: {number}",
+        2 * half
+    );
     let mask = (1 << half) - 1;
     let (mut left, mut right) = (number >> half, number & mask);
     for round in 0..4 {

@@ -69,6 +69,10 @@ impl Stream {
 
     /// Returns a Pareto-distributed number: `scale / u^(1/shape)`, `scale` or more.
     pub fn pareto(&mut self, scale: f64, shape: f64) -> f64 {
+        debug_assert!(
+            scale >= 0.0 && shape > 0.0,
+            "a Pareto distribution has a scale and a shape above 0: {scale}, {shape}"
+        );
         scale * libm::pow(self.uniform(), -1.0 / shape)
     }
 }

@@ -177,6 +177,10 @@ impl Sub<Duration> for Instant {
 impl Sub for Instant {
     type Output = Duration;
     fn sub(self, earlier: Instant) -> Duration {
+        debug_assert!(
+            earlier <= self,
+            "a span ends after it begins: {earlier:?} <= {self:?}"
+        );
         Duration(self.0 - earlier.0)
     }
 }
@@ -197,6 +201,10 @@ impl AddAssign for Duration {
 impl Sub for Duration {
     type Output = Duration;
     fn sub(self, other: Duration) -> Duration {
+        debug_assert!(
+            other <= self,
+            "no span is shorter than none: {self:?} - {other:?}"
+        );
         Duration(self.0 - other.0)
     }
 }

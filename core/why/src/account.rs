@@ -172,6 +172,10 @@ impl<'a, 'b> Scored<'a, 'b> {
                 });
                 at += time;
             }
+            debug_assert_eq!(
+                at, round.end,
+                "the states of round {index} take all its time"
+            );
         }
         self.assign_episodes(&mut account);
         for (cause, attributed) in CAUSES.iter().zip(&mut account.causes) {

@@ -191,6 +191,10 @@ impl Way {
                 Some(signed(origin_there, one.there?) - here - drift * here)
             })
             .collect();
+        debug_assert!(
+            crossings.is_sorted_by_key(|one| one.here),
+            "crossings are in the order of time: they are searched by halves"
+        );
         let least = delays.iter().flatten().copied().fold(f64::MAX, f64::min);
         let late = delays
             .iter()

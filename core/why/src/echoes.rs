@@ -53,6 +53,11 @@ impl Echoes {
             self.first = self.later.pop_front();
         }
         self.later.push_back(tick);
+        debug_assert!(
+            self.first.is_some() && self.later.len() < MAX_TICKS,
+            "the oldest tick stands by itself, and {MAX_TICKS} are remembered: {}",
+            self.later.len()
+        );
     }
 
     /// A segment that echoes `ecr` passes: the time since what it echoes

@@ -148,6 +148,15 @@ pub(crate) struct Episodes {
 
 impl Episodes {
     pub fn push(&mut self, episode: RecoveryEpisode) {
+        debug_assert!(
+            episode.at <= episode.until
+                && self.list.last().is_none_or(|last| last.at <= episode.at),
+            "episodes begin in the order of time, and end after that: {episode:?}"
+        );
+        debug_assert!(
+            episode.start + episode.lost <= episode.lost_end,
+            "what was lost lies between its begin and its end: {episode:?}"
+        );
         self.count += 1;
         if self.list.len() < MAX_EPISODES {
             self.list.push(episode);
@@ -162,6 +171,7 @@ impl Episodes {
     }
 
     pub fn on_hole(&mut self, hole: Hole) {
+        debug_assert!(hole.start < hole.end, "a hole has octets: {hole:?}");
         let len = |hole: &Hole| hole.end - hole.start;
         if self.hole.as_ref().is_none_or(|most| len(&hole) > len(most)) {
             self.hole = Some(hole);

@@ -107,6 +107,10 @@ impl Exchange {
         }
         self.current_bytes += bytes;
         self.last = self.last.max(packet.at);
+        debug_assert!(
+            self.first <= self.began && self.began <= self.last,
+            "a turn begins after the first data and before its last: {self:?}"
+        );
     }
 
     /// Min RTT from the capture point to that side and back.

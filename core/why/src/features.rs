@@ -196,6 +196,10 @@ impl Features {
     const UNKNOWN: Self = Self([f32::NAN; FEATURES]);
 
     fn set(&mut self, feature: Feature, value: f64) {
+        debug_assert!(
+            !value.is_infinite(),
+            "a feature is finite or unknown: {feature:?} {value}"
+        );
         self.0[feature as usize] = value as f32;
     }
 

@@ -39,6 +39,11 @@ impl Monotone {
 
     #[cold]
     fn on_step_back(&mut self, at: Instant) {
+        debug_assert!(
+            self.behind < Self::PATIENCE,
+            "as many packets in a row from the past set the clock: {}",
+            self.behind
+        );
         self.behind += 1;
         if self.behind == Self::PATIENCE {
             self.behind = 0;

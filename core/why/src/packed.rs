@@ -64,6 +64,12 @@ macro_rules! rounds {
 
             /// Takes in the round behind it.
             fn merge(&mut self, other: &Self) {
+                debug_assert!(
+                    self.end <= other.$start,
+                    "a round takes in one behind it: {:?} <= {:?}",
+                    self.end,
+                    other.$start
+                );
                 self.end = other.end;
                 self.count += other.count;
                 $(merge::$rule(&mut self.$field, &other.$field);)*
@@ -133,6 +139,11 @@ impl Packed {
         let mut at = MASK;
         let mut present = 0_u128;
         let all = round.figures(self.before);
+        debug_assert_eq!(
+            Round::of_figures(&all, self.before).figures(self.before),
+            all,
+            "a round comes out as it was put in"
+        );
         // What is rare stands together.
         for (chunk, figures) in all.chunks(8).enumerate() {
             if figures.iter().fold(0, |all, one| all | one) == 0 {
@@ -192,6 +203,11 @@ impl Packed {
             before = (round.end, round.packet);
             rounds.push(round);
         }
+        debug_assert!(
+            octets.len() == 0 && before == self.before,
+            "all octets belong to the {} rounds",
+            self.len
+        );
         rounds
     }
 }

@@ -55,6 +55,17 @@ impl State {
     ];
 }
 
+const _: () = {
+    let mut place = 0;
+    while place < STATES {
+        assert!(
+            State::ALL[place] as usize == place,
+            "times of states are found by their place"
+        );
+        place += 1;
+    }
+};
+
 rounds! {
     /// One round, or several neighbors.
     ///
@@ -292,6 +303,19 @@ const UNPACKED_LATER: usize = 2;
 
 impl Rounds {
     pub fn push(&mut self, round: &Round) {
+        debug_assert_eq!(
+            round
+                .spent
+                .iter()
+                .fold(Duration::ZERO, |sum, spent| sum + *spent),
+            round.length(),
+            "the states of a round take all its time: {:?}",
+            round.spent
+        );
+        debug_assert!(
+            self.whole.last().is_none_or(|last| last.end <= round.start),
+            "rounds come in the order of time"
+        );
         if self.packed.len() + self.whole.len() == MAX_ROUNDS {
             self.halve();
         }
@@ -358,6 +382,14 @@ impl Rounds {
             });
             merged = pairs.collect();
         }
+        debug_assert!(
+            merged.len() < MAX_ROUNDS
+                && merged.iter().map(|round| round.count).sum::<u64>()
+                    == all.iter().map(|round| round.count).sum::<u64>(),
+            "merging makes room and loses no round: {} of {}",
+            merged.len(),
+            all.len()
+        );
         self.packed = Packed::default();
         self.whole.clear();
         merged.iter().for_each(|round| self.packed.push(round));

@@ -37,6 +37,13 @@ impl Samples {
         self.most = self.most.max(other.most);
         self.sum += other.sum;
         self.count += other.count;
+        let least = self.least.unwrap_or_default();
+        debug_assert!(
+            self.least.is_some() == (self.count > 0)
+                && least.saturating_mul(self.count) <= self.sum
+                && self.sum <= self.most.saturating_mul(self.count),
+            "a mean lies between the extremes: {self:?}"
+        );
     }
 
     pub fn mean(&self) -> Option<Duration> {

@@ -52,14 +52,21 @@ static AWAY_MATRIX: Matrix = Matrix::of(AWAY);
 impl Matrix {
     const fn of(table: &Table) -> Self {
         let mut all = [[0; ZERO.len()]; KNOTS + 1];
+        assert!(table.causes.len() == CAUSES.len(), "each cause has weights");
         let mut cause = 0;
         while cause < table.causes.len() {
             let rows = table.causes[cause].2;
             let mut row = 0;
             while row < rows.len() {
                 let (feature, weights) = rows[row];
+                let knots = feature.knots();
+                assert!(
+                    weights.len() == knots.len(),
+                    "each knot of a feature has a weight"
+                );
                 let mut knot = 0;
                 while knot < weights.len() {
+                    assert!(knot == 0 || knots[knot - 1] < knots[knot], "knots ascend");
                     all[FIRST_KNOT[feature as usize] + knot][cause] = weights[knot];
                     knot += 1;
                 }
@@ -104,6 +111,10 @@ pub fn position(knots: &[f64], value: f64) -> (usize, f64) {
         Some(last) if last + 1 == knots.len() => (last, 0.0),
         Some(knot) => {
             let (from, to) = (knots[knot], knots[knot + 1]);
+            debug_assert!(
+                from <= value && value < to,
+                "knots ascend around a value: {from} <= {value} < {to}"
+            );
             (knot, (value - from) / (to - from))
         }
     }
@@ -128,6 +139,11 @@ impl Scores {
         };
         let features = of_rounds(m);
         let scores = of_all(matrix, &features);
+        debug_assert!(
+            scores.len() == m.rounds.len() && m.after.len() == m.rounds.len(),
+            "each of {} rounds has scores and a place among the episodes",
+            m.rounds.len()
+        );
         let smooth = (0..scores.len()).map(|index| smoothed(m, &scores, index));
         Self {
             table,
@@ -190,6 +206,10 @@ fn smoothed(m: &Measures<'_>, scores: &[Row], index: usize) -> Row {
         }
     }
     mean.iter_mut().for_each(|sum| *sum /= total);
+    debug_assert!(
+        mean.iter().all(|score| score.is_finite()),
+        "scores are sums of finite weights: round {index}, {mean:?}"
+    );
     mean
 }
 
@@ -208,6 +228,10 @@ fn softmax<const N: usize>(mut all: [f64; N]) -> [f64; N] {
     if sum > 0.0 {
         all.iter_mut().for_each(|part| *part /= sum);
     }
+    debug_assert!(
+        sum == 0.0 || (all.iter().sum::<f64>() - 1.0).abs() < 1e-9,
+        "probabilities of all causes add up to 1: {all:?}"
+    );
     all
 }
 

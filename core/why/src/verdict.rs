@@ -99,7 +99,7 @@ impl Diagnosis {
         });
         m.capacity = Capacity::attributed(&m, &full_link(&account));
         let delivered: u64 = m.rounds.iter().map(|round| round.acked).sum();
-        Self {
+        let diagnosis = Self {
             sender: trail.side,
             capture_point: m.view,
             start,
@@ -115,7 +115,13 @@ impl Diagnosis {
             unknown: account.unknown,
             spans,
             joined: m.pair.map(|pair| joined(pair.between)),
-        }
+        };
+        debug_assert!(
+            diagnosis.contradiction().is_none(),
+            "a diagnosis agrees with itself: {:?}",
+            diagnosis.contradiction()
+        );
+        diagnosis
     }
 
     /// The verdict to which most of the time was attributed, if that is more than is

@@ -50,6 +50,11 @@ impl AccEcn {
     /// counter the 24 low bits are sent (RFC 9768 section 3.2.3.1).
     #[must_use]
     pub fn new(order: AccEcnOrder, fields: &[u32]) -> Self {
+        debug_assert!(
+            fields.len() <= 3,
+            "at most three counters (RFC 9768 section 3.2.3): {}",
+            fields.len()
+        );
         let mut option = Self {
             order,
             ..Self::default()

@@ -150,6 +150,10 @@ pub(crate) fn write_segment<P: PayloadOctets>(
         }
     };
     set_checksum(header, field);
+    debug_assert!(
+        fill != ChecksumFill::Whole || crate::verify_checksum(endpoints, out),
+        "the checksum {field:#06x} of {len} octets verifies (RFC 9293 section 3.1)"
+    );
 }
 
 /// Fills `header` with the header of a segment whose payload stays where it is.
@@ -257,11 +261,10 @@ fn write_options(options: &Options, out: &mut [u8]) {
     } = options;
     // What packing leaves over is zero, which is "end of option list".
     out.fill(0);
-    let aligned = out.len() == options.aligned_len();
     let mut writer = OptionWriter {
-        out,
         at: 0,
-        aligned,
+        aligned: out.len() == options.aligned_len(),
+        out,
     };
     if let Some(mss) = mss {
         writer.start(option_kind::MSS, 4);
@@ -323,6 +326,21 @@ fn write_options(options: &Options, out: &mut [u8]) {
         writer.put(&[option.key_id, option.r_next_key_id]);
         writer.put(option.mac());
     }
+    assert_written(options, writer.at, out);
+}
+
+/// Asserts what holds of options that were written in `at` octets of `out`.
+fn assert_written(options: &Options, at: usize, out: &[u8]) {
+    let written = at + options.padding();
+    debug_assert!(
+        written <= out.len() && out.len() - written < 4,
+        "options have the length that was said: {written} of {} octets",
+        out.len()
+    );
+    debug_assert!(
+        crate::decode::read_options(out).1.is_none(),
+        "options that were written can be read: {out:02x?}"
+    );
 }
 
 #[cfg(test)]

@@ -76,7 +76,19 @@ impl Octets {
             return Self::default();
         };
         let more = (!pieces.is_empty()).then(|| Box::new(pieces));
-        Self { head, more }
+        let all = Self { head, more };
+        all.assert_invariants();
+        all
+    }
+
+    /// Asserts that no piece is empty, except where there is nothing.
+    fn assert_invariants(&self) {
+        debug_assert!(
+            self.more.as_ref().is_none_or(|more| {
+                !self.head.is_empty() && !more.is_empty() && more.iter().all(|one| !one.is_empty())
+            }),
+            "no piece of several is empty: {self:?}"
+        );
     }
 
     #[cold]
@@ -126,6 +138,12 @@ impl Octets {
             kept.push_back(piece);
         }
         self.more = (!kept.is_empty()).then(|| Box::new(kept));
+        self.assert_invariants();
+        debug_assert_eq!(
+            self.len_of_several(),
+            len,
+            "what is kept ends where it was cut"
+        );
         Self::from_pieces(pieces)
     }
 }

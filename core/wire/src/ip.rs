@@ -176,6 +176,14 @@ impl IpHeader {
         let mut sum = Checksum::new();
         sum.add_octets(&octets);
         octets[10..12].copy_from_slice(&sum.finish().to_be_bytes());
+        debug_assert!(
+            {
+                let mut sum = Checksum::new();
+                sum.add_octets(&octets);
+                sum.is_valid()
+            },
+            "the header checksum verifies (RFC 791 section 3.1): {octets:02x?}"
+        );
         octets
     }
 

@@ -259,6 +259,11 @@ impl Options {
         });
     }
 
+    /// Octets of padding behind the options, see [`Self::add_padding`].
+    pub(crate) fn padding(&self) -> usize {
+        self.rare.0.as_ref().map_or(0, |rare| rare.padding.into())
+    }
+
     fn rare_or_none(&self) -> Rare {
         self.rare.0.as_deref().copied().unwrap_or_default()
     }

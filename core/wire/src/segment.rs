@@ -123,7 +123,7 @@ impl<P: Payload> Segment<P> {
         if self.urgent == 0 {
             self.flags = self.flags.without(Flags::URG);
         }
-        Self {
+        let front = Self {
             seq,
             ident,
             flags: flags.without(Flags::FIN | Flags::PSH),
@@ -131,7 +131,14 @@ impl<P: Payload> Segment<P> {
             payload,
             options: self.options.clone(),
             ..*self
-        }
+        };
+        debug_assert!(
+            front.seq_end() == self.seq && front.wire_segments() == n,
+            "{n} segments up to {:?} and the rest from {:?} on follow each other",
+            front.seq_end(),
+            self.seq
+        );
+        front
     }
 
     /// Returns the segments that this is on the wire, in order: itself, unless it is a

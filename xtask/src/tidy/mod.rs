@@ -8,6 +8,7 @@
 //!   left over, commented-out code, clocks in the core, published results
 //!   outside the report, names of tests.
 //! * [`wording`]: phrases that must not occur in comments, literals and pages.
+//! * [`asserts`]: the number of assertions in the core, which may only rise.
 //! * Relative links of Markdown pages lead to files and headings that exist.
 //! * The tables of `docs/run-json.md` are those of the types.
 //! * [`tree`]: paths of one machine and registries in any file.
@@ -19,6 +20,7 @@
 //! A rule's own tests hold small pieces of bad code in strings; literals are
 //! exempt from rules about code for that reason.
 
+mod asserts;
 mod diagram;
 mod edges;
 mod masked;
@@ -88,6 +90,7 @@ pub fn run() -> Result<(), Failed> {
         .map_err(|error| Failed::Usage(format!("cannot read the tree: {error}")))?;
     let mut findings = check(&files);
     findings.extend(wording::check(&files));
+    findings.extend(asserts::check(&files));
     if !record_doc::is_up_to_date()? {
         findings.push(Finding::new(
             ("docs/run-json.md", 1),

@@ -126,6 +126,7 @@ impl<T: Parcel> Link<T> {
         self.is_router = self.queue.router().is_some() || self.quick_start.is_some();
         // What is served at an infinite rate has left.
         self.advance(now, books);
+        self.assert_invariants(books);
     }
 
     /// Hands tickets to a queue that is new.

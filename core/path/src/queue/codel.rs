@@ -242,10 +242,22 @@ impl Control {
     fn improve_root(&mut self) {
         let root = self.inverse_root;
         self.inverse_root = root * (3.0 - f64::from(self.count) * root * root) / 2.0;
+        debug_assert!(
+            self.inverse_root > 0.0 && self.inverse_root <= 1.0,
+            "1/sqrt({}) is approximated as {}, from {root}",
+            self.count,
+            self.inverse_root
+        );
     }
 
     /// Equation (1): the time to the next drop.
     fn gap(&self, law: &Law) -> Duration {
+        debug_assert!(
+            self.count > 0 && self.count >= self.last_count,
+            "drop {} of a state that began with {} (RFC 8289 section 5.5)",
+            self.count,
+            self.last_count
+        );
         let inverse_root = if law.newton {
             self.inverse_root
         } else {

@@ -201,6 +201,11 @@ struct Class {
 impl Class {
     /// Whether a signal falls due with this packet (`recur` of the RFC).
     fn recurs(&mut self, probability: f64) -> bool {
+        debug_assert!(
+            (0.0..=1.0).contains(&probability) && (0.0..=1.0).contains(&self.due),
+            "a probability of {probability}, {} are due",
+            self.due
+        );
         self.due += probability;
         if self.due > 1.0 {
             self.due -= 1.0;
@@ -291,6 +296,10 @@ impl DualPi2 {
             &mut self.classic
         };
         let ticket = class.waiting.pop()?;
+        debug_assert!(
+            ticket.is_l4s == is_low,
+            "a packet of the other queue (RFC 9332 section 2.5.1): {ticket:?}"
+        );
         if are_both_waiting {
             let octets = i64::from(ticket.octets);
             self.credit += if is_low {

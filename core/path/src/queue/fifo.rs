@@ -54,6 +54,12 @@ impl Discipline for Fifo {
     fn dequeue(&mut self, _now: Instant, _link: &Link, _drops: &mut Drops) -> Option<Ticket> {
         let ticket = self.waiting.pop_front()?;
         self.backlog.subtract(ticket.tally());
+        debug_assert!(
+            self.backlog.packets == self.waiting.len() as u64,
+            "a backlog of {} packets, {} tickets",
+            self.backlog.packets,
+            self.waiting.len()
+        );
         Some(ticket)
     }
 

@@ -170,6 +170,12 @@ impl FqCoDel {
             let list = if is_new { &mut self.new } else { &mut self.old };
             let index = *list.front()?;
             let flow = &mut self.flows[index as usize];
+            debug_assert!(
+                (flow.membership == Membership::New) == is_new
+                    && flow.membership != Membership::Outside,
+                "queue {index} is {:?} and first of the list of new ones: {is_new}",
+                flow.membership
+            );
             if flow.credit > 0 {
                 return Some(index as usize);
             }
@@ -183,6 +189,11 @@ impl FqCoDel {
     /// Equation (3): the queue whose turn it is has nothing left.
     fn retire(&mut self, index: usize) {
         let flow = &mut self.flows[index];
+        debug_assert!(
+            flow.waiting.is_empty(),
+            "queue {index} leaves its list with {:?}",
+            flow.waiting.backlog()
+        );
         if flow.membership == Membership::New {
             self.new.pop_front();
             self.old.push_back(index as u32);
@@ -213,7 +224,13 @@ impl Discipline for FqCoDel {
 
     fn dequeue(&mut self, now: Instant, _link: &Link, drops: &mut Drops) -> Option<Ticket> {
         loop {
-            let index = self.turn()?;
+            let turn = self.turn();
+            debug_assert!(
+                turn.is_some() || self.backlog.is_zero(),
+                "{} packets wait in queues that are in no list",
+                self.backlog.packets
+            );
+            let index = turn?;
             let flow = &mut self.flows[index];
             let before = flow.waiting.backlog();
             let waiting = &mut flow.waiting;

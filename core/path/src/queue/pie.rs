@@ -199,6 +199,11 @@ impl Controller {
             self.p *= 0.98;
         }
         self.p = self.p.clamp(0.0, 1.0);
+        debug_assert!(
+            (0.0..=1.0).contains(&self.p) && delay >= 0.0,
+            "a probability of {} at a delay of {delay} s",
+            self.p
+        );
         self.old = delay;
         is_short
     }
@@ -229,6 +234,10 @@ impl DepartureRate {
             let average = self
                 .average
                 .map_or(time, |average| time * WEIGHT + average * (1.0 - WEIGHT));
+            debug_assert!(
+                average >= 0.0 && average.is_finite(),
+                "{MEASURED_OCTETS} octets depart in {average} s"
+            );
             self.average = Some(average);
             self.measurement = None;
         }

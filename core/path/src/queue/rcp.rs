@@ -104,6 +104,11 @@ impl Rcp {
             // Late updates of an idle link make one step of at most an RTT.
             let step = (span / d0).min(1.0);
             self.share = (self.share * (1.0 + step * change)).clamp(LOWEST, 1.0);
+            debug_assert!(
+                (LOWEST..=1.0).contains(&self.share),
+                "R is {} of C, after a change of {change}",
+                self.share
+            );
         }
         self.arrived = 0;
         self.updated = now;

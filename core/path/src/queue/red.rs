@@ -295,6 +295,18 @@ impl Red {
     }
 
     fn verdict(&mut self) -> Verdict {
+        debug_assert!(
+            self.average >= 0.0 && self.average.is_finite(),
+            "the average queue is {}",
+            self.average
+        );
+        debug_assert!(
+            (0.0..=1.0).contains(&self.max_p) && self.min < self.max,
+            "maxp is {}, between {} and {} packets",
+            self.max_p,
+            self.min,
+            self.max
+        );
         if self.average < self.min {
             self.count = 0;
             return Verdict::Pass;

@@ -21,12 +21,35 @@ impl Waiting {
     pub(super) fn push(&mut self, ticket: Ticket) {
         self.backlog.add(ticket.tally());
         self.tickets.push_back(ticket);
+        self.assert_invariants();
+    }
+
+    /// Asserts that the sum is that of the tickets.
+    fn assert_invariants(&self) {
+        debug_assert!(
+            self.backlog.packets == self.tickets.len() as u64,
+            "a backlog of {} packets, {} tickets",
+            self.backlog.packets,
+            self.tickets.len()
+        );
+        debug_assert!(
+            !self.tickets.is_empty() || self.backlog.is_zero(),
+            "a backlog of {} without a ticket",
+            self.backlog.bytes
+        );
+        let head = self.tickets.front();
+        debug_assert!(
+            head.is_none_or(|head| u64::from(head.octets) <= self.backlog.bytes.as_u64()),
+            "{head:?} in a backlog of {}",
+            self.backlog.bytes
+        );
     }
 
     /// Takes the oldest ticket out.
     pub(super) fn pop(&mut self) -> Option<Ticket> {
         let ticket = self.tickets.pop_front()?;
         self.backlog.subtract(ticket.tally());
+        self.assert_invariants();
         Some(ticket)
     }
 
@@ -116,6 +139,11 @@ impl Ticks {
             let missed = (now - self.next).as_nanos() / self.period.as_nanos().max(1) + 1;
             self.next += self.period.saturating_mul(missed);
         }
+        debug_assert!(
+            self.next > now,
+            "the next update is due at {:?}, at {now:?}",
+            self.next
+        );
     }
 
     /// Time between two updates.
@@ -129,6 +157,10 @@ impl Ticks {
 /// The comparison is between integers, so it is the same on every machine.
 pub(super) fn draw(random: &mut Stream, probability: f64) -> bool {
     const WHOLE: f64 = (1_u64 << 53) as f64;
+    debug_assert!(
+        (0.0..=1.0).contains(&probability),
+        "a probability of {probability}"
+    );
     // Multiplication by a power of two is exact, and the cast saturates.
     (random.bits() >> 11) < (probability * WHOLE) as u64
 }

@@ -185,6 +185,11 @@ impl Granted {
         };
         self.residue.0 = (self.residue.0 - used_more / rtt).max(0.0);
         self.residue.1 = (self.residue.1 - used_less / rtt).max(0.0);
+        debug_assert!(
+            self.residue.0.is_finite() && self.residue.1.is_finite() && own.is_finite(),
+            "{own} bytes of change, {:?} are left",
+            self.residue
+        );
         own.min(wanted)
     }
 }
@@ -211,6 +216,11 @@ impl Router for Xcp {
         // Casts truncate and saturate.
         let whole = change as i64;
         self.carry = change - whole as f64;
+        debug_assert!(
+            self.carry.abs() < 1.0,
+            "{} of {change} bytes are not told",
+            self.carry
+        );
         if let Ask::Window { feedback, .. } = &mut request.ask {
             *feedback = whole.min(*feedback);
         }

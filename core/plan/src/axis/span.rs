@@ -109,6 +109,10 @@ impl Span {
     /// Returns the text of the value at a share of the range, from 0 to 1.
     #[must_use]
     pub fn at(&self, share: f64) -> String {
+        debug_assert!(
+            (0.0..=1.0).contains(&share),
+            "a value of the range is at a share from 0 to 1: {share}"
+        );
         let value = match self.division {
             Division::Log(_) => {
                 let (from, to) = (libm::log(self.from), libm::log(self.to));

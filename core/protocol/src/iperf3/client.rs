@@ -243,12 +243,20 @@ impl Client {
     }
 
     fn expect(&mut self, now: Instant, phase: Phase) {
+        debug_assert!(
+            self.phase != Phase::Ended,
+            "nothing is expected after the end of a test: {phase:?}"
+        );
         self.phase = phase;
         self.deadline = Some(now + ANSWER_TIMEOUT);
     }
 
     /// Expects nothing: the caller acts next.
     fn rest(&mut self, phase: Phase) {
+        debug_assert!(
+            self.phase != Phase::Ended,
+            "a test ends once, and nothing follows: {phase:?}"
+        );
         self.phase = phase;
         self.deadline = None;
     }
@@ -302,6 +310,11 @@ impl Client {
 
     /// The server's time: requests it again, or goes on.
     fn handle_time(&mut self, now: Instant, time: u64, has_run: bool) {
+        debug_assert!(
+            self.exchange.is_some(),
+            "the server's time comes in an exchange of times: {:?}",
+            self.phase
+        );
         let Some(exchange) = &mut self.exchange else {
             return;
         };

@@ -274,11 +274,16 @@ impl Session {
     }
 
     fn expect(&mut self, now: Instant, phase: Phase) {
+        debug_assert!(
+            self.phase != Phase::Ended,
+            "nothing is expected after the end of a test: {phase:?}"
+        );
         self.phase = phase;
         self.deadline = Some(now + ANSWER_TIMEOUT);
     }
 
     fn end(&mut self, end: ServerEnd) {
+        debug_assert!(self.phase != Phase::Ended, "a test ends once: {end}");
         self.phase = Phase::Ended;
         self.deadline = None;
         self.inbox = Inbox::default();

@@ -385,6 +385,7 @@ impl Client {
     }
 
     fn end(&mut self, event: Event) {
+        debug_assert!(self.state != State::Over, "a test ends once: {event:?}");
         self.state = State::Over;
         self.waiting.event(event);
         self.waiting.push(Output::Close);

@@ -256,6 +256,10 @@ impl Samples {
             return Spread::default();
         }
         let mean = self.sum_ns / i128::from(self.count);
+        debug_assert!(
+            i128::from(self.min_ns) <= mean && mean <= i128::from(self.max_ns),
+            "a mean lies between the extremes: {self:?}"
+        );
         Spread {
             min_ns: Some(self.min_ns),
             mean_ns: i64::try_from(mean).ok(),

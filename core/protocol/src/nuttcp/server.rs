@@ -298,6 +298,7 @@ impl Server {
     }
 
     fn close(&mut self) {
+        debug_assert!(self.state != State::Over, "a test ends once");
         self.state = State::Over;
         self.waiting.push(Output::Close);
     }

@@ -451,6 +451,11 @@ impl Conn {
 
     /// Hands `n` of the octets held back to the engine.
     fn release(&mut self, n: u32) {
+        debug_assert!(
+            n <= self.held,
+            "no more is handed over than is held back: {n} of {}",
+            self.held
+        );
         if n == 0 {
             return;
         }

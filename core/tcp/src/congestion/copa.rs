@@ -150,6 +150,13 @@ impl Copa {
     }
 
     fn step(&self) -> u64 {
+        debug_assert!(
+            (1..=MAX_VELOCITY).contains(&self.velocity)
+                && (INVERSE_DELTA..=MAX_INVERSE_DELTA).contains(&self.inverse_delta),
+            "velocity {} and 1/delta {}",
+            self.velocity,
+            self.inverse_delta
+        );
         self.velocity * self.inverse_delta
     }
 }

@@ -64,9 +64,14 @@ impl Stage {
     /// met before, if that is known.
     fn begin(now: Instant, cwnd: f64, w_max: Option<f64>) -> Self {
         let w_max = w_max.unwrap_or(cwnd).max(cwnd);
+        let k = libm::cbrt((w_max - cwnd) / C);
+        debug_assert!(
+            k >= 0.0 && k.is_finite(),
+            "K {k} of W_max {w_max} and cwnd_epoch {cwnd} (RFC 9438 section 4.2)"
+        );
         Self {
             t_epoch: now,
-            k: libm::cbrt((w_max - cwnd) / C),
+            k,
             w_max,
             w_est: cwnd,
         }
@@ -88,6 +93,10 @@ impl Stage {
     /// so that the function still gives the same octets now.
     fn rescaled(self, scale: f64, t: f64) -> Self {
         let (now, w_max) = (self.w_cubic(t) * scale, self.w_max * scale);
+        debug_assert!(
+            scale > 0.0 && now.is_finite(),
+            "W_cubic {now} in segments of another size, {scale} of the old one"
+        );
         Self {
             k: t - libm::cbrt((now - w_max) / C),
             w_max,
@@ -182,6 +191,11 @@ impl Cubic {
     /// The window alone has changed.
     #[inline]
     fn settle_cwnd(&mut self) {
+        debug_assert!(
+            self.cwnd >= 1.0 && self.cwnd.is_finite(),
+            "a window of {} segments (RFC 9438 section 4.6)",
+            self.cwnd
+        );
         // No window reaches 2^63 octets, and a signed conversion takes half the
         // instructions of `octets`.
         self.octets.cwnd = (self.cwnd * f64::from(self.smss) + 0.5) as i64 as u64;
@@ -278,6 +292,12 @@ impl Cubic {
             CongestionKind::Timeout => None,
             CongestionKind::Loss | CongestionKind::Ecn => Some(w_max),
         };
+        debug_assert!(
+            self.cwnd <= self.cwnd_prior.max(2.0) && w_max <= self.cwnd_prior,
+            "congestion at {} leaves {} segments and W_max {w_max} (RFC 9438 section 4.6)",
+            self.cwnd_prior,
+            self.cwnd
+        );
         self.stage = None;
     }
 }

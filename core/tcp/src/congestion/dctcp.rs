@@ -94,6 +94,11 @@ impl CongestionControl for Dctcp {
             CongestionKind::Ecn => {
                 let cwnd = self.reno.cwnd().as_u64();
                 let given_back = (u128::from(cwnd) * u128::from(self.alpha)) >> (FRACTION_BITS + 1);
+                debug_assert!(
+                    given_back <= u128::from(cwnd / 2),
+                    "DCTCP.Alpha {} of {ONE} takes {given_back} of {cwnd} (RFC 8257 section 3.3)",
+                    self.alpha
+                );
                 self.reno.reduce(event.kind, cwnd - given_back as u64);
             }
             CongestionKind::Loss | CongestionKind::Timeout => self.reno.on_congestion(event),

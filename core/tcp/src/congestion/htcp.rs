@@ -188,6 +188,11 @@ impl Law for Htcp {
             let above = self.max_rtt - self.min_rtt;
             self.max_rtt = self.min_rtt + (u128::from(above) * 95 / 100) as u64;
         }
+        debug_assert!(
+            (MIN_BETA..=MAX_BETA).contains(&self.beta()),
+            "beta {} of {SCALE}",
+            self.beta()
+        );
         self.last_congestion = Some(ticks(event.now));
         (u128::from(in_use) * u128::from(self.beta()) / u128::from(SCALE)) as u64
     }

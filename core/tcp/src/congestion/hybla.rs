@@ -56,6 +56,11 @@ pub(super) struct Hybla {
 impl Hybla {
     /// Eq. (1) in 1/[`SCALE`] segments.
     fn opening_growth(&self) -> u64 {
+        debug_assert!(
+            self.eighths >= 8,
+            "rho is {} eighths, below 1",
+            self.eighths
+        );
         let whole = (self.eighths >> 3).min(16);
         (EIGHTH_POWERS[(self.eighths & 7) as usize] << whole) - SCALE
     }

@@ -93,9 +93,19 @@ impl Illinois {
         } else if let Some(mean) = self.sum.checked_div(self.samples) {
             let dm = self.max_rtt - self.base_rtt;
             let da = mean.saturating_sub(self.base_rtt);
+            debug_assert!(
+                da <= dm,
+                "the mean RTT is {da} us above the base, the largest {dm}"
+            );
             self.alpha = self.alpha(da, dm);
             self.beta = beta(da, dm);
         }
+        debug_assert!(
+            self.alpha <= MAX_ALPHA && (MIN_BETA..=MAX_BETA).contains(&self.beta),
+            "alpha {} of {ALPHA_SCALE}, beta {} of {BETA_SCALE}",
+            self.alpha,
+            self.beta
+        );
         (self.sum, self.samples) = (0, 0);
     }
 

@@ -143,6 +143,12 @@ impl Law for Prague {
         }
         self.last_cut = Some(event.now);
         let given_back = u128::from(window.cwnd) * u128::from(self.alpha) / u128::from(2 * ONE);
+        debug_assert!(
+            given_back <= u128::from(window.cwnd / 2),
+            "alpha {} of {ONE} takes {given_back} of {}",
+            self.alpha,
+            window.cwnd
+        );
         window.cwnd - given_back as u64
     }
 

@@ -79,6 +79,12 @@ impl Reno {
             self.bytes_acked = (self.bytes_acked - self.cwnd).min(self.cwnd);
             self.cwnd = self.cwnd.saturating_add(self.smss);
         }
+        debug_assert!(
+            self.bytes_acked < self.cwnd,
+            "bytes_acked {} makes up a window of {} (RFC 3465 section 2.1)",
+            self.bytes_acked,
+            self.cwnd
+        );
     }
 
     /// Congestion that leaves `reduced` octets, but two segments at least.
@@ -98,6 +104,12 @@ impl Reno {
             // What is in flight may still be an older, larger window.
             CongestionKind::Loss | CongestionKind::Ecn => self.ssthresh.min(self.cwnd.max(least)),
         };
+        debug_assert!(
+            self.cwnd >= self.smss && self.cwnd <= self.ssthresh,
+            "after congestion cwnd is {}, ssthresh {} (RFC 5681 section 3.1)",
+            self.cwnd,
+            self.ssthresh
+        );
     }
 
     /// What congestion leaves of the flight, before the floor: RFC 5681 eq.

@@ -38,6 +38,10 @@ impl RoundRtt {
         let rtt = self.least.take();
         let samples = core::mem::take(&mut self.samples);
         let (rtt, base) = (rtt?, self.base?);
+        debug_assert!(
+            base <= rtt,
+            "the round's minimum RTT {rtt:?} is below the base RTT {base:?}"
+        );
         (samples >= MIN_SAMPLES).then_some(Measured { base, rtt })
     }
 

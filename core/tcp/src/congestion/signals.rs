@@ -88,6 +88,60 @@ pub struct RateSample {
     pub ack_delayed: bool,
 }
 
+impl Ack {
+    /// Asserts what every control may rely on.
+    pub(crate) fn assert_invariants(&self) {
+        debug_assert!(
+            self.delivered <= self.total_delivered,
+            "{} newly delivered, {} in all",
+            self.delivered,
+            self.total_delivered
+        );
+        debug_assert!(
+            self.sacked <= self.delivered,
+            "{} newly SACKed, {} newly delivered",
+            self.sacked,
+            self.delivered
+        );
+        debug_assert!(
+            self.rtt.is_none() || (self.srtt.is_some() && self.min_rtt <= self.rtt),
+            "a sample of {:?}, smoothed {:?}, minimum {:?}",
+            self.rtt,
+            self.srtt,
+            self.min_rtt
+        );
+        if let Some(rate) = &self.rate {
+            debug_assert!(
+                rate.prior_delivered + rate.delivered == self.total_delivered,
+                "{} delivered before and {} since, {} in all (RS.delivered)",
+                rate.prior_delivered,
+                rate.delivered,
+                self.total_delivered
+            );
+        }
+    }
+}
+
+impl Lost {
+    /// Asserts what every control may rely on.
+    pub(crate) fn assert_invariants(&self) {
+        debug_assert!(
+            self.octets > Bytes::ZERO && self.octets <= self.lost,
+            "{} marked lost, {} since it left",
+            self.octets,
+            self.lost
+        );
+        debug_assert!(
+            self.prior_delivered <= self.total_delivered && self.sent_at <= self.now,
+            "what left at {:?} is lost at {:?}, {} and {} delivered",
+            self.sent_at,
+            self.now,
+            self.prior_delivered,
+            self.total_delivered
+        );
+    }
+}
+
 impl RateSample {
     /// The longer of send interval and ACK interval: `RS.interval`.
     #[inline]

@@ -111,6 +111,10 @@ impl Validation {
         if flight.start < round.end {
             return;
         }
+        debug_assert!(
+            round.start <= flight.start && flight.start <= flight.end,
+            "SND.UNA moves from {round:?} to {flight:?}"
+        );
         let octets = flight.start - round.start;
         *round = flight;
         let measurement = sampling_period(srtt) / PERIODS as u64;
@@ -161,6 +165,11 @@ impl Validation {
             return None;
         }
         self.validated_at += NON_VALIDATED_PERIOD;
+        debug_assert!(
+            self.validated_at <= now,
+            "a non-validated period ends at {:?}, after {now:?}",
+            self.validated_at
+        );
         let cwnd = cwnd.as_u64();
         Some(WindowBounds {
             cwnd_at_most: initial_window.max(Bytes::new(cwnd / 2)),

@@ -60,6 +60,22 @@ impl Window {
         }
     }
 
+    /// Asserts what holds after every change. RFC 5681 section 3.1 has no window below the
+    /// loss window, which is one segment.
+    fn assert_invariants(&self) {
+        debug_assert!(
+            self.smss > 0 && self.cwnd >= self.smss,
+            "a window of {} octets, segments of {} (RFC 5681 section 3.1)",
+            self.cwnd,
+            self.smss
+        );
+        debug_assert!(
+            self.fraction < 1 << FRACTION_BITS,
+            "{} of 2^{FRACTION_BITS} is an octet or more",
+            self.fraction
+        );
+    }
+
     /// Returns cwnd in whole segments.
     pub(super) fn segments(&self) -> u64 {
         (self.cwnd / self.smss).max(1)
@@ -111,6 +127,7 @@ impl Window {
             self.cwnd = (left >> FRACTION_BITS) as u64;
             self.fraction = left as u64 & ((1 << FRACTION_BITS) - 1);
         }
+        self.assert_invariants();
     }
 
     /// `acked`·`factor`/cwnd segments in 2^-16 octets, `factor` being in 1/`scale`.
@@ -138,6 +155,7 @@ impl Window {
         self.ssthresh = self.ssthresh.min(self.cwnd.max(self.floor()));
         self.counted = 0;
         self.fraction = 0;
+        self.assert_invariants();
     }
 }
 
@@ -244,6 +262,7 @@ impl<L: Law> CongestionControl for Windowed<L> {
             };
             self.law.avoid(&mut self.window, ack, acked);
         }
+        self.window.assert_invariants();
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -270,6 +289,7 @@ impl<L: Law> CongestionControl for Windowed<L> {
                 window.ssthresh.min(window.cwnd.max(floor))
             }
         };
+        window.assert_invariants();
     }
 
     fn on_recovery_end(&mut self, now: Instant) {
@@ -334,6 +354,7 @@ impl<L: Law> CongestionControl for Windowed<L> {
             self.law = law;
         }
         self.window.ssthresh = ssthresh;
+        self.window.assert_invariants();
         self.opening.on_undo();
         self.gate.on_undo();
     }

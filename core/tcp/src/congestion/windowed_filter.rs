@@ -42,6 +42,14 @@ impl MaxFilter {
     pub(super) fn on_sample(&mut self, at: u64, value: u64) {
         let new = Sample { at, value };
         let [first, second, third] = &mut self.best;
+        debug_assert!(
+            first.value >= second.value && second.value >= third.value,
+            "the largest samples are not in order: {first:?} {second:?} {third:?}"
+        );
+        debug_assert!(
+            first.at <= second.at && second.at <= third.at && third.at <= at,
+            "a sample at {at} follows {first:?} {second:?} {third:?}"
+        );
         if value >= first.value || at - third.at > self.window {
             self.best = [new; 3];
             return;

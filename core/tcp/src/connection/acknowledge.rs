@@ -432,7 +432,7 @@ impl<P: Payload> Connection<P> {
             || (self.profile.congestion.half_used_opens
                 && was_slow_start
                 && 2 * most_in_flight > before.as_u64());
-        self.congestion.on_ack(&Ack {
+        let ack = Ack {
             now,
             acked: Bytes::new(if learned.held { 0 } else { learned.opening }),
             sacked: Bytes::new(revealed.sacked),
@@ -451,7 +451,9 @@ impl<P: Payload> Connection<P> {
             min_rtt: self.min_rtt.value(),
             round_end,
             rate: learned.rate,
-        });
+        };
+        ack.assert_invariants();
+        self.congestion.on_ack(&ack);
         if self.congestion.cwnd() != before {
             let cause = match (self.recovery.phase(), was_slow_start) {
                 (Phase::Recovery, _) => CwndCause::InRecovery,

@@ -139,6 +139,36 @@ impl Tally {
             ..*self.others
         }
     }
+
+    /// Asserts that a part is no more than its whole.
+    pub(super) fn assert_invariants(&self) {
+        let others = &*self.others;
+        debug_assert!(
+            others.fast_retransmits + others.timeout_retransmits <= others.retransmitted_segments,
+            "{} segments retransmitted, {} of them in fast recovery and {} after timeouts",
+            others.retransmitted_segments,
+            others.fast_retransmits,
+            others.timeout_retransmits
+        );
+        debug_assert!(
+            others.spurious_timeouts <= others.timeouts,
+            "{} timeouts, of them {} spurious",
+            others.timeouts,
+            others.spurious_timeouts
+        );
+        debug_assert!(
+            others.tail_probe_repairs <= others.tail_probes,
+            "{} loss probes repaired {} losses",
+            others.tail_probes,
+            others.tail_probe_repairs
+        );
+        debug_assert!(
+            others.path_mtu_probes_lost <= others.path_mtu_probes,
+            "{} probes of the path's MTU, {} lost",
+            others.path_mtu_probes,
+            others.path_mtu_probes_lost
+        );
+    }
 }
 
 impl Deref for Tally {

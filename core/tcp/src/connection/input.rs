@@ -20,6 +20,7 @@ impl<P: Payload> Connection<P> {
         }
         if self.predict(now, &mut received) {
             self.counters.predicted += 1;
+            self.assert_invariants();
             return;
         }
         match self.state {
@@ -29,6 +30,7 @@ impl<P: Payload> Connection<P> {
             State::TimeWait if self.ignores_in_time_wait(&received.segment) => {}
             _ => self.handle_in_window(now, &mut received),
         }
+        self.assert_invariants();
     }
 
     /// Header prediction (Van Jacobson 1990; RFC 1185 era code): in

@@ -64,6 +64,7 @@ mod fast_open;
 mod icmp;
 mod info;
 mod input;
+mod invariants;
 mod liveness;
 mod open;
 mod output;
@@ -515,6 +516,10 @@ impl<P: Payload> Connection<P> {
         if from == to {
             return;
         }
+        debug_assert!(
+            invariants::may_follow(from, to),
+            "{from:?} to {to:?} is not in RFC 9293 figure 5"
+        );
         self.state = to;
         if to == State::Established && self.established_at.is_none() {
             self.established_at = Some(now);

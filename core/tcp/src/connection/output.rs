@@ -21,6 +21,7 @@ impl<P: Payload> Connection<P> {
     /// super-segment (see [`Segment::into_wire_segments`]).
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment<P>> {
+        self.assert_invariants();
         if self.authentication.is_some() {
             return self.poll_signed(now);
         }

@@ -68,12 +68,24 @@ impl<P: Payload> Connection<P> {
         pipe: u64,
     ) {
         let (flight_size, bounds) = self.validate_reduction(now, kind, flight_size);
+        let (before, smss) = (self.congestion.cwnd(), u64::from(self.smss));
         self.congestion.on_congestion(&Congestion {
             now,
             kind,
             flight_size: Bytes::new(flight_size),
             pipe: Bytes::new(pipe),
         });
+        debug_assert!(
+            self.congestion.cwnd() <= before.max(Bytes::new(4 * smss)),
+            "{kind:?} raises cwnd from {before} to {}",
+            self.congestion.cwnd()
+        );
+        // Timeouts in a row leave ssthresh, whose segments may have been smaller.
+        debug_assert!(
+            kind == CongestionKind::Timeout || self.congestion.ssthresh() >= Bytes::new(2 * smss),
+            "{kind:?} leaves ssthresh {} (RFC 5681 equation 4)",
+            self.congestion.ssthresh()
+        );
         if self.is_quick_starting() {
             self.give_up_quick_start(now);
         }
@@ -106,7 +118,7 @@ impl<P: Payload> Connection<P> {
         let control = &mut self.congestion;
         self.board.take_newly_lost(|part| {
             let state = &part.state;
-            control.on_lost(&Lost {
+            let lost = Lost {
                 now,
                 from: part.from,
                 octets: Bytes::new(part.octets),
@@ -117,7 +129,9 @@ impl<P: Payload> Connection<P> {
                 sent_at: state.sent_at,
                 app_limited: state.app_limited,
                 is_retransmission: part.is_retransmission,
-            });
+            };
+            lost.assert_invariants();
+            control.on_lost(&lost);
         });
     }
 

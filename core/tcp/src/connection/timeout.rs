@@ -31,6 +31,7 @@ impl<P: Payload> Connection<P> {
         if self.time_wait_until <= now {
             self.set_state(now, State::Closed);
         }
+        self.assert_invariants();
     }
 
     /// RFC 6298 section 5 (5.4) to (5.7).

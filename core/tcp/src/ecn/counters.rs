@@ -175,6 +175,12 @@ impl EcnReceiver {
         }
         self.counters.cep += u64::from(arrived.packets);
         self.ce_unreported += arrived.packets;
+        debug_assert!(
+            u64::from(self.ce_unreported) <= self.counters.cep,
+            "{} packets with CE are to be reported, {} have come",
+            self.ce_unreported,
+            self.counters.cep
+        );
         let has_data = arrived.octets > 0;
         let changed = has_data && before != Ecn::Ce;
         let enough = if has_data || arrived.unacked {
@@ -214,6 +220,10 @@ impl EcnReceiver {
 
     /// The option with `fields` fields, ECT(1) first.
     pub(crate) fn option_of(&self, fields: usize) -> AccEcn {
+        debug_assert!(
+            (1..=ALL_FIELDS).contains(&fields),
+            "an AccECN option of {fields} fields (RFC 9768 section 3.2.3)"
+        );
         let order = AccEcnOrder::Ect1First;
         let values = order.counts().map(|ecn| self.counters.octets(ecn) as u32);
         AccEcn::new(order, &values[..fields])

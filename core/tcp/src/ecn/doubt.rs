@@ -79,6 +79,13 @@ impl CeSanityCheck {
     }
 
     fn watch(&mut self, told: &AckReport) -> bool {
+        debug_assert!(
+            told.from <= told.una && told.una <= told.nxt,
+            "SND.UNA moves from {} to {}, SND.NXT is {}",
+            told.from,
+            told.una,
+            told.nxt
+        );
         if told.from >= self.plain_end {
             self.delivered += u64::from(told.delivered);
             self.marked += u64::from(told.marked);

@@ -132,6 +132,12 @@ impl EcnSender {
             None => safest(least, feedback.packets),
         };
         self.counters.cep += u64::from(packets);
+        debug_assert!(
+            self.counters.cep % u64::from(ACE_MODULUS) == u64::from(feedback.ace),
+            "s.cep {} does not agree with the ACE field {} (RFC 9768 section 3.2.2.2)",
+            self.counters.cep,
+            feedback.ace
+        );
         let contradict = least == 0
             && ceb.is_some_and(|octets| octets > 0)
             && feedback
@@ -156,6 +162,10 @@ impl EcnSender {
             };
             let newly = u64::from(field.wrapping_sub(*counter as u32) & AccEcn::FIELD_MASK);
             *counter += newly;
+            debug_assert!(
+                *counter as u32 & AccEcn::FIELD_MASK == field & AccEcn::FIELD_MASK,
+                "the counter of {ecn:?} is {counter}, its field {field} (RFC 9768 section 3.2.3)"
+            );
             if ecn == Ecn::Ce {
                 marked = newly;
             }
@@ -191,6 +201,10 @@ fn safest(least: u32, acked: u32) -> u32 {
 
 /// The smallest packet count, `least` modulo 8, that can hold `octets`.
 fn fewest_holding(least: u32, octets: u64, smss: u32) -> u32 {
+    debug_assert!(
+        least < ACE_MODULUS,
+        "the ACE field moved by {least}, modulo {ACE_MODULUS}"
+    );
     let needed = octets.div_ceil(u64::from(smss.max(1)));
     let needed = u32::try_from(needed).unwrap_or(u32::MAX - ACE_MODULUS);
     let short = needed.saturating_sub(least);

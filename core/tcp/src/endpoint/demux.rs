@@ -281,6 +281,10 @@ impl<P: Payload> Demux<P> {
     const fn take_port(&mut self, start: u16) -> u16 {
         let port = FIRST_PORT + start.wrapping_add(self.next_port) % PORTS;
         self.next_port = self.next_port.wrapping_add(1);
+        debug_assert!(
+            port >= FIRST_PORT,
+            "not a dynamic port (RFC 6335 section 6)"
+        );
         port
     }
 }

@@ -82,7 +82,33 @@ impl Table {
                 self.numbers.insert_unique(own, number, rehash);
             }
         }
+        debug_assert!(
+            self.find(&tuple) == Some(number),
+            "connection {number} is not found by its name"
+        );
+        self.assert_invariants();
         number
+    }
+
+    /// Asserts what holds after every change. Who is found by name has a number.
+    fn assert_invariants(&self) {
+        debug_assert!(
+            self.free.len() <= self.names.len(),
+            "{} numbers are free of {}",
+            self.free.len(),
+            self.names.len()
+        );
+        debug_assert!(
+            self.numbers.len() <= self.len(),
+            "{} names are found, {} connections have a number",
+            self.numbers.len(),
+            self.len()
+        );
+        let last = self.free.last().map(|number| self.names[*number as usize]);
+        debug_assert!(
+            last.is_none_or(|name| name.is_none()),
+            "a free number has the name {last:?}"
+        );
     }
 
     /// A connection is not found by its name any more; it keeps name and number.
@@ -103,6 +129,7 @@ impl Table {
         if name.and_then(Option::take).is_some() {
             self.free.push(number);
         }
+        self.assert_invariants();
     }
 
     /// Every number in use, in order.

@@ -103,11 +103,26 @@ impl Wheel {
             if at > target {
                 break;
             }
+            debug_assert!(
+                at > self.now,
+                "the wheel turns from {} back to {at}",
+                self.now
+            );
             self.now = at;
             self.occupied[level] &= !(1 << slot);
             let mut member = core::mem::replace(&mut self.first[level][slot], NONE);
             while member != NONE {
                 let entry = &mut self.members[member as usize];
+                debug_assert!(
+                    entry.is_set
+                        && (usize::from(entry.level), usize::from(entry.slot)) == (level, slot),
+                    "{entry:?} stands in slot {slot} of level {level}"
+                );
+                debug_assert!(
+                    entry.at >> (LEVEL_BITS * level as u32) == at >> (LEVEL_BITS * level as u32),
+                    "slot {slot} of level {level} has a timer of another slot, for {}, at {at}",
+                    entry.at
+                );
                 let (next, is_due) = (entry.next, entry.at <= at);
                 entry.is_set = false;
                 if is_due {
@@ -132,7 +147,11 @@ impl Wheel {
 
     fn link(&mut self, member: u32) {
         let at = self.members[member as usize].at;
-        debug_assert!(at > self.now, "what is due is not put on the wheel");
+        debug_assert!(
+            at > self.now && !self.members[member as usize].is_set,
+            "timer {member} for {at} is put on a wheel that is at {}",
+            self.now
+        );
         let differs = (at ^ self.now).ilog2();
         let level = (differs / LEVEL_BITS) as usize;
         let slot = (at >> (LEVEL_BITS * level as u32)) as usize % SLOTS;
@@ -163,6 +182,15 @@ impl Wheel {
         }
         self.members[member as usize].is_set = false;
         let (level, slot) = (usize::from(level), usize::from(slot));
+        debug_assert!(
+            self.occupied[level] >> slot & 1 == 1,
+            "timer {member} stands in slot {slot} of level {level}, which is marked empty"
+        );
+        debug_assert!(
+            (previous == NONE) == (self.first[level][slot] == member),
+            "timer {member} follows {previous}, slot {slot} begins with {}",
+            self.first[level][slot]
+        );
         if next != NONE {
             self.members[next as usize].previous = previous;
         }

@@ -126,6 +126,10 @@ impl Cookies {
             ..syn.clone()
         };
         let cookie = self.number(count(now), tuple, syn.seq, index as u32);
+        debug_assert!(
+            self.index(count(now), tuple, syn.seq, cookie) == Some(index),
+            "cookie {cookie:?} does not give back MSS index {index}"
+        );
         (reduced, cookie)
     }
 
@@ -153,7 +157,14 @@ impl Cookies {
         let marked = (stamps.val & !low) | scale | sack | ecn;
         // Never ahead of the clock: the peer's PAWS would not forgive it.
         let is_ahead = marked.wrapping_sub(stamps.val) as i32 > 0;
-        stamps.val = marked.wrapping_sub(u32::from(is_ahead) << OPTION_BITS);
+        let val = marked.wrapping_sub(u32::from(is_ahead) << OPTION_BITS);
+        debug_assert!(
+            stamps.val.wrapping_sub(val) < 2 << OPTION_BITS && val & low == marked & low,
+            "TSval {} is marked as {val}: ahead of the clock, or other options than {:#x}",
+            stamps.val,
+            marked & low
+        );
+        stamps.val = val;
     }
 
     /// The SYN to which `ack` replies, if its number is a cookie of ours.

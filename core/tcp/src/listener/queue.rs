@@ -53,6 +53,9 @@ use crate::isn::IsnGenerator;
 use crate::profile::SynCookies;
 use crate::secret::Secret;
 
+mod invariants;
+mod timers;
+
 /// Retransmissions of a SYN-ACK while the queue is more than half full.
 const RETRANSMISSIONS_UNDER_PRESSURE: u32 = 2;
 
@@ -256,6 +259,7 @@ impl<P: Payload> Listener<P> {
 
     /// The next segment to send, and between which addresses.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(Endpoints, Segment<P>)> {
+        self.assert_invariants();
         if let Some(out) = self.outgoing.pop_front() {
             return Some(out);
         }
@@ -283,15 +287,6 @@ impl<P: Payload> Listener<P> {
             tuple,
             connection: waiting.connection,
         })
-    }
-
-    fn set_timer(&mut self, tuple: FourTuple, before: Instant, due: Instant) {
-        if before != Instant::FAR_FUTURE {
-            self.timers.remove(&(before, tuple));
-        }
-        if due != Instant::FAR_FUTURE {
-            self.timers.insert((due, tuple));
-        }
     }
 
     fn send(&mut self, tuple: &FourTuple, segment: Segment<P>) {
@@ -429,6 +424,10 @@ impl<P: Payload> Listener<P> {
             connection: Box::new(connection),
             due: Instant::FAR_FUTURE,
         };
+        debug_assert!(
+            !self.knows(&tuple),
+            "{tuple:?} is opened while it is half-open or waits"
+        );
         self.waiting.insert(tuple, waiting);
         self.accept_queue.push_back(tuple);
         self.busy.push_back(tuple);
@@ -498,8 +497,10 @@ impl<P: Payload> Listener<P> {
     /// Whatever a connection that is not kept reports.
     fn send_all(&mut self, now: Instant, tuple: &FourTuple, connection: &mut Connection<P>) {
         while let Some(segment) = connection.poll_transmit(now) {
-            let is_syn_ack = segment.flags.contains(Flags::SYN | Flags::ACK);
-            self.counters.syn_acks += u64::from(is_syn_ack);
+            if segment.flags.contains(Flags::SYN | Flags::ACK) {
+                self.counters.syn_acks += 1;
+                self.put_off(*tuple, connection.poll_timeout());
+            }
             self.send(tuple, segment);
         }
     }
@@ -527,9 +528,7 @@ impl<P: Payload> Listener<P> {
             return;
         }
         half.retransmissions += 1;
-        half.due = connection.poll_timeout();
-        let due = half.due;
-        self.set_timer(tuple, Instant::FAR_FUTURE, due);
+        self.put_off(tuple, connection.poll_timeout());
         self.counters.retransmissions += 1;
         self.send_all(now, &tuple, &mut connection);
     }
@@ -568,12 +567,18 @@ impl<P: Payload> Listener<P> {
             self.forget(&tuple);
             return;
         };
-        if again {
-            self.counters.syns += 1;
-            half.repeated = Some(Repeated::after(half.repeated, now, &received.segment));
-        }
+        let repeated = Repeated::after(half.repeated, now, segment);
+        self.counters.syns += u64::from(again);
+        let before = self.counters.syn_acks;
         connection.handle_segment(now, received);
         self.settle(now, tuple, connection);
+        // One that is older than the first by its timestamp is not answered.
+        if let Some(half) = self.half_open.get_mut(&tuple)
+            && again
+            && self.counters.syn_acks > before
+        {
+            half.repeated = Some(repeated);
+        }
     }
 
     /// What became of a half-open connection.

@@ -21,7 +21,12 @@ impl Scoreboard {
 
     /// The cumulative acknowledgment moved to `una`.
     pub fn on_ack(&mut self, una: u64, revealed: &mut Revealed) {
-        debug_assert!(self.una <= una && una <= self.nxt);
+        debug_assert!(
+            self.una <= una && una <= self.nxt,
+            "SND.UNA < SEG.ACK =< SND.NXT (RFC 9293 section 3.4): {} {una} {}",
+            self.una,
+            self.nxt
+        );
         revealed.acked = una - self.una;
         let Some(marks) = self.marks.touched() else {
             return self.on_plain_ack(una, revealed);
@@ -72,9 +77,16 @@ impl Scoreboard {
             revealed.note_resent(self.marks.retransmitted.take(0..una));
             self.marks.twice.remove_below(una);
         }
+        debug_assert!(
+            revealed.acked_after_sack <= revealed.acked,
+            "{} octets acknowledged, of them {} SACKed before",
+            revealed.acked,
+            revealed.acked_after_sack
+        );
         if self.is_empty() {
             self.rest();
         }
+        self.assert_invariants();
     }
 
     /// Nothing is in flight: what is known of it, and its memory, are given back.
@@ -113,6 +125,7 @@ impl Scoreboard {
         if self.is_empty() {
             self.rest();
         }
+        self.assert_invariants();
     }
 
     /// The lowest octet of `within` that is neither SACKed nor was retransmitted.
@@ -127,7 +140,12 @@ impl Scoreboard {
 
     /// The receiver holds the octets of `block`.
     pub fn on_sack(&mut self, block: Range<u64>, revealed: &mut Revealed) {
-        debug_assert!(self.una <= block.start && block.end <= self.nxt);
+        debug_assert!(
+            self.una <= block.start && block.end <= self.nxt,
+            "SACK block {block:?} of octets not in flight ({}..{})",
+            self.una,
+            self.nxt
+        );
         let known = revealed.sacked;
         let mut from = block.start;
         while let Some(news) = self.marks.sacked.first_gap(from..block.end) {
@@ -135,7 +153,13 @@ impl Scoreboard {
             self.on_newly_sacked(news, revealed);
         }
         if revealed.sacked > known {
-            self.marks.sacked.insert(block);
+            let news = self.marks.sacked.insert(block);
+            debug_assert!(
+                news == revealed.sacked - known,
+                "{news} octets are newly SACKed, {} were revealed",
+                revealed.sacked - known
+            );
+            self.assert_invariants();
         }
     }
 

@@ -93,6 +93,7 @@ impl Scoreboard {
         }
         self.mark_lost_again(overdue, &mut found);
         found.look_again = self.next_overdue(overdue);
+        self.assert_invariants();
         found
     }
 
@@ -182,6 +183,17 @@ impl Scoreboard {
             after,
         };
         self.mark_lost_again(&overdue, &mut OverdueFound::default());
+        self.assert_invariants();
+        debug_assert!(
+            self.is_empty()
+                || self
+                    .marks
+                    .lost
+                    .first()
+                    .is_some_and(|lost| lost.start == self.una),
+            "a timeout has not marked the first segment lost (RFC 8985 section 6.3): {:?}",
+            self.marks.lost.first()
+        );
         (self.una, self.marks.lost.total())
     }
 }

@@ -47,6 +47,12 @@ impl Scoreboard {
     /// or delivered.
     #[inline]
     pub(super) fn send_state(&mut self, now: Instant, in_flight: u64, is_first: bool) -> SendState {
+        debug_assert!(
+            in_flight > 0,
+            "what leaves at {now:?} is in flight itself: SND.UNA {}, SND.NXT {}",
+            self.una,
+            self.nxt
+        );
         if is_first {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -87,6 +93,20 @@ impl Scoreboard {
             self.app_limited_until = 0;
         }
         let (state, is_retransmission) = revealed.newest()?;
+        debug_assert!(
+            state.delivered <= self.delivered && state.lost <= self.lost_so_far,
+            "counts fall from {} and {} octets to {} and {} during a flight",
+            state.delivered,
+            state.lost,
+            self.delivered,
+            self.lost_so_far
+        );
+        debug_assert!(
+            state.first_sent_at <= state.sent_at && state.sent_at <= now,
+            "an interval from {:?} to {:?} ends after {now:?}",
+            state.first_sent_at,
+            state.sent_at
+        );
         self.first_sent_at = state.sent_at;
         Some(RateSample {
             delivered: Bytes::new(self.delivered - state.delivered),
@@ -132,6 +152,21 @@ mod tests {
             sample.rate(None),
             Rate::from_amount(Bytes::new(2000), sample.interval()).into()
         );
+    }
+
+    #[test]
+    fn what_is_sent_again_is_in_flight_whatever_duplicates_stand_for() {
+        let mut board = Scoreboard::new();
+        for end in [1000, 2000, 3000] {
+            board.on_transmit(at(0), end);
+        }
+        board.on_duplicate_ack(1000);
+        board.on_duplicate_ack(1000);
+        acked(&mut board, 100, 2000);
+        assert_eq!(board.in_flight(), 0);
+        board.on_retransmit(at(100), 2000..3000);
+        let sample = acked(&mut board, 200, 3000);
+        assert_eq!(sample.tx_in_flight, Bytes::new(1000));
     }
 
     #[test]

@@ -18,6 +18,12 @@ impl Scoreboard {
     pub fn on_duplicate_ack(&mut self, smss: u32) {
         let at_most = (self.nxt - self.una).saturating_sub(u64::from(smss));
         self.duplicate_credit = (self.duplicate_credit + u64::from(smss)).min(at_most);
+        debug_assert!(
+            self.duplicate_credit <= self.nxt - self.una,
+            "duplicates stand for {} octets, in flight are {}",
+            self.duplicate_credit,
+            self.nxt - self.una
+        );
     }
 
     /// A partial acknowledgment without SACK (RFC 6582 section 3.2 step 3): the

@@ -95,6 +95,11 @@ impl Scoreboard {
                 from = end;
             }
         }
+        debug_assert!(
+            lost_so_far <= self.lost_so_far,
+            "{lost_so_far} octets reported lost, {} marked",
+            self.lost_so_far
+        );
         ranges.clear();
         self.marks.newly_lost = ranges;
     }
@@ -136,6 +141,7 @@ impl Scoreboard {
                 marked += self.mark(clean);
             }
         }
+        self.assert_invariants();
         first.map(|first| (first, marked)).filter(|(_, n)| *n > 0)
     }
 
@@ -165,6 +171,14 @@ impl Scoreboard {
             self.mark(gap);
         }
         self.lost_edge = self.nxt;
+        self.assert_invariants();
+        debug_assert!(
+            self.marks.sacked.total() + self.marks.lost.total() == self.nxt - self.una,
+            "after a timeout {} octets are SACKed and {} lost, of {}",
+            self.marks.sacked.total(),
+            self.marks.lost.total(),
+            self.nxt - self.una
+        );
         (self.una, self.marks.lost.total())
     }
 
@@ -205,6 +219,7 @@ impl Scoreboard {
             self.marks.twice.remove(gap.clone());
             marked += self.marks.lost.insert(gap);
         }
+        self.assert_invariants();
         marked
     }
 

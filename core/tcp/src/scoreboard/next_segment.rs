@@ -56,6 +56,10 @@ impl Scoreboard {
             end = range.start;
         }
         let start = from.max(end.saturating_sub(u64::from(smss)));
+        debug_assert!(
+            !self.marks.sacked.intersects(start..end),
+            "the highest octets not SACKed, {start}..{end}, are SACKed (RFC 6675 NextSeg rule 4)"
+        );
         (start < end && !self.marks.retransmitted.intersects(start..end)).then_some(start..end)
     }
 

@@ -240,6 +240,39 @@ fn the_syn_again_brings_the_same_syn_ack_and_no_second_connection() {
 }
 
 #[test]
+fn the_syn_again_puts_the_next_syn_ack_off_and_counts_as_no_timeout() {
+    let mut server = Server::new(config(|p| p.opening.syn_retries = 2));
+    let from = client(1, false);
+    server.hear(from, "S 0:0(0) <mss 1000>");
+    assert!(server.wait_ms(900).is_empty());
+    assert_eq!(server.hear(from, "S 0:0(0) <mss 1000>"), [SYN_ACK]);
+    assert!(server.wait_ms(999).is_empty());
+    assert_eq!(server.wait_ms(1), [SYN_ACK]);
+    assert!(server.wait_ms(1999).is_empty());
+    assert_eq!(server.wait_ms(1), [SYN_ACK]);
+    let counters = server.listener.counters();
+    assert_eq!((counters.syn_acks, counters.retransmissions), (4, 2));
+}
+
+#[test]
+fn a_syn_that_is_older_than_the_first_does_not_put_the_next_syn_ack_off() {
+    let mut server = Server::new(config(|p| p.options.timestamps = true));
+    let from = client(1, false);
+    server.hear(from, "S 0:0(0) <mss 1000,TS val 900 ecr 0>");
+    assert!(server.wait_ms(100).is_empty());
+    let answer = server.hear(from, "S 0:0(0) <mss 1000,TS val 5 ecr 0>");
+    assert!(
+        answer.iter().all(|text| text.starts_with(". ")),
+        "{answer:?}"
+    );
+    assert!(server.wait_ms(899).is_empty());
+    let again = server.wait_ms(1);
+    assert!(again[0].starts_with("S. ") && again.len() == 1, "{again:?}");
+    let counters = server.listener.counters();
+    assert_eq!((counters.syn_acks, counters.retransmissions), (2, 1));
+}
+
+#[test]
 fn resets_end_a_half_open_connection_only_with_the_right_number() {
     let mut server = Server::new(config(|_| {}));
     let from = client(1, false);

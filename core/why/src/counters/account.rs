@@ -411,6 +411,13 @@ impl CounterAccount {
 
     /// Appends a step; merges neighbors when there are too many slices.
     fn push(&mut self, step: Slice) {
+        debug_assert_eq!(
+            step.waits
+                .iter()
+                .fold(Duration::ZERO, |sum, wait| sum + *wait),
+            step.length,
+            "the waits of a step take all its time"
+        );
         let grain = self.grain;
         match self.slices.last_mut() {
             Some(last) if last.length < grain => last.merge(&step),
@@ -427,6 +434,12 @@ impl CounterAccount {
             }
             self.grain = self.grain.saturating_mul(2);
         }
+        debug_assert!(
+            self.slices.len() <= self.max_slices
+                && self.slices.is_sorted_by_key(|slice| slice.start),
+            "at most {} slices, in the order of time",
+            self.max_slices
+        );
     }
 }
 

@@ -139,6 +139,10 @@ fn smoothed(account: &CounterAccount, features: &[Features], index: usize, wait:
 
     mean.iter_mut()
         .for_each(|one| *one /= f64::max(total, 1e-12));
+    debug_assert!(
+        mean.iter().sum::<f64>() <= 1.0 + 1e-9,
+        "probabilities of all cards are at most 1 together: {mean:?}"
+    );
     mean
 }
 
@@ -208,7 +212,7 @@ impl CounterAccount {
         let others = sum.expected.iter().enumerate();
         let others = others.filter(|(card, time)| Some(*card) != first && **time > 0.0);
         let second = others.max_by(|(_, a), (_, b)| a.total_cmp(b));
-        Some(Diagnosis {
+        let diagnosis = Diagnosis {
             sender: Side::Client,
             capture_point: View::Counters,
             start,
@@ -224,7 +228,13 @@ impl CounterAccount {
             unknown: sum.unknown,
             spans: sum.spans,
             joined: None,
-        })
+        };
+        debug_assert!(
+            diagnosis.contradiction().is_none(),
+            "a diagnosis agrees with itself: {:?}",
+            diagnosis.contradiction()
+        );
+        Some(diagnosis)
     }
 
     fn verdict(

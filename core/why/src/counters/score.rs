@@ -72,6 +72,10 @@ pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
         // What limits a sender that is not read may be anything.
         sum += libm::exp(UNSEEN - most);
     }
+    debug_assert!(
+        sum.is_finite() && sum >= 1.0,
+        "the likeliest card weighs 1, and others add to it: {sum}"
+    );
     weights.into_iter().map(|weight| weight / sum).collect()
 }
 

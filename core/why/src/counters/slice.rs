@@ -35,6 +35,17 @@ impl Wait {
     ];
 }
 
+const _: () = {
+    let mut place = 0;
+    while place < WAITS {
+        assert!(
+            Wait::ALL[place] as usize == place,
+            "times of waits are found by their place"
+        );
+        place += 1;
+    }
+};
+
 /// A mean over time of what may be unknown for a part of it.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Mean {

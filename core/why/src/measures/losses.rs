@@ -114,6 +114,11 @@ const LONG: f64 = 0.55;
 impl LossMeasures {
     pub fn of(m: &Measures<'_>, one: &RecoveryEpisode) -> Self {
         let queue = m.queue_before(one);
+        debug_assert!(
+            queue.is_none_or(|queue| queue <= m.queue_max),
+            "no queue is longer than the longest: {queue:?} <= {:?}",
+            m.queue_max
+        );
         let base = m.base.as_secs_f64().max(1e-9);
         let seen = m.queue_max >= m.base / 25;
         let again = one.again.max(1) as f64;

@@ -141,6 +141,12 @@ impl<'a> Measures<'a> {
     /// What rests on other measures, in the order of their needs.
     fn complete(&mut self) {
         let episodes = &self.trail.episodes.list;
+        debug_assert!(
+            self.rounds
+                .windows(2)
+                .all(|pair| pair[0].end <= pair[1].start),
+            "rounds are in the order of time: they are searched by halves"
+        );
         self.queue_step = path::queue_step(self);
         self.queue_max = path::queue_max(self);
         self.usual_shares = self.median_shares();

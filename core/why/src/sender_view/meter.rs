@@ -197,6 +197,10 @@ impl Meter {
                 before = Some(one.at);
                 continue;
             }
+            debug_assert!(
+                one.lost <= one.octets,
+                "what left is at least what was lost: {one:?}"
+            );
             let gap = before.map(|before| one.at.saturating_since(before).as_nanos() / 1000);
             let gap_us = gap.map(|gap| gap.min(u64::from(BEGINS) - 1) as u32);
             let follows = if place == first { 0 } else { FOLLOWS };

@@ -87,7 +87,10 @@ impl Overtaken {
         packet: &PacketSummary,
         kinds: Kinds,
     ) -> Turned {
-        debug_assert!(kinds.is_retransmission());
+        debug_assert!(
+            kinds.is_retransmission(),
+            "what passes again is a retransmission: {kinds:?}"
+        );
         let made = Made::of(packet);
         let covers = |one: &Passage| one.start < end && start < one.end;
         if let Some(place) = self.0.iter().position(covers) {

@@ -246,7 +246,37 @@ impl Datagram {
             self.total = Some(end);
         }
         self.keep(fragment);
+        self.assert_invariants();
         Added::New
+    }
+
+    /// Asserts what holds of the fragments that were taken in.
+    fn assert_invariants(&self) {
+        debug_assert!(
+            self.pieces
+                .iter()
+                .all(|one| one.start < one.end && one.captured <= one.end)
+                && self
+                    .pieces
+                    .windows(2)
+                    .all(|pair| pair[0].end <= pair[1].start),
+            "fragments are in order, and none is over another: {:?}",
+            self.pieces
+        );
+        debug_assert_eq!(
+            self.pieces
+                .iter()
+                .map(|one| u32::from(one.end - one.start))
+                .sum::<u32>(),
+            self.covered,
+            "fragments cover what they have octets for"
+        );
+        debug_assert!(
+            self.total.is_none_or(|total| self.covered <= total),
+            "fragments are inside of the packet: {} of {:?}",
+            self.covered,
+            self.total
+        );
     }
 
     /// Whether a fragment that ends there, and is the last one or not, leaves

@@ -102,6 +102,11 @@ impl Bbr {
         if delivered == 0 || !is_lossy || span < Duration::from_millis(1) {
             return;
         }
+        debug_assert!(
+            (MIN_ROUNDS..=4 * MIN_ROUNDS).contains(&self.long_term.rounds),
+            "an interval of {} rounds",
+            self.long_term.rounds
+        );
         let bw = rate_of(delivered, self.mss, span.as_micros());
         let before = self.long_term.bw;
         let difference = bw.abs_diff(before);

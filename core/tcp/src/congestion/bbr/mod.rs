@@ -206,6 +206,23 @@ impl CongestionControl for Bbr {
         self.update_model(ack);
         self.set_pacing_rate(self.pacing_gain);
         self.set_cwnd(ack);
+        debug_assert!(
+            (1..=MAX_CWND).contains(&self.cwnd) && self.pacing_rate > 0,
+            "a window of {} segments at {} octets per second",
+            self.cwnd,
+            self.pacing_rate
+        );
+        debug_assert!(
+            self.mode != Mode::ProbeRtt || self.cwnd <= MIN_CWND,
+            "a window of {} segments in ProbeRTT, whose flight is to be {MIN_CWND}",
+            self.cwnd
+        );
+        debug_assert!(
+            self.model.next_round_delivered <= self.delivered,
+            "the round ends at {} octets delivered, {} are",
+            self.model.next_round_delivered,
+            self.delivered
+        );
     }
 
     fn on_congestion(&mut self, event: &Congestion) {

@@ -171,6 +171,16 @@ impl Bbr3 {
 
     /// Stays in `state` from now on.
     fn enter(&mut self, state: State) {
+        let from = self.state;
+        debug_assert!(
+            match state {
+                State::Drain => from == State::Startup,
+                State::Cruise => from == State::Down,
+                State::Up => from == State::Refill,
+                State::Startup | State::Down | State::Refill | State::ProbeRtt => true,
+            },
+            "{from:?} is followed by {state:?}"
+        );
         self.state = state;
     }
 

@@ -142,6 +142,12 @@ impl Bbr3 {
     /// `UpdateRound`.
     fn update_round(&mut self) {
         let rates = &mut self.rates;
+        debug_assert!(
+            rates.next_round_delivered <= self.delivered,
+            "the round ends at {} octets delivered, {} are",
+            rates.next_round_delivered,
+            self.delivered
+        );
         rates.round_start = self.sample.prior_delivered >= rates.next_round_delivered;
         if rates.round_start {
             rates.start_round(self.delivered);

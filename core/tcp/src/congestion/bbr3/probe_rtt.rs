@@ -42,6 +42,12 @@ impl Bbr3 {
             self.rtt.min_rtt = Some(rtt);
             self.rtt.min_rtt_at = at;
         }
+        debug_assert!(
+            self.rtt.min_rtt <= self.rtt.probe_min,
+            "the smallest RTT of 10 s is {:?}, that of 5 s {:?}",
+            self.rtt.min_rtt,
+            self.rtt.probe_min
+        );
     }
 
     /// `CheckProbeRTT`.

@@ -61,5 +61,18 @@ impl Bbr3 {
         };
         let bound = long.min(self.bounds.inflight_short).max(self.min_pipe());
         self.cwnd = self.cwnd.min(bound);
+        debug_assert!(
+            (self.min_pipe()..=MAX_CWND).contains(&self.cwnd),
+            "a window of {}, MinPipeCwnd is {}",
+            self.cwnd,
+            self.min_pipe()
+        );
+        debug_assert!(
+            self.rates.bw <= self.rates.max_bw() && self.rates.bw <= self.bounds.bw_short,
+            "BBR.bw {} of max_bw {} and bw_short {}",
+            self.rates.bw,
+            self.rates.max_bw(),
+            self.bounds.bw_short
+        );
     }
 }

@@ -141,6 +141,11 @@ impl HyStart {
     /// The first eight samples only count; a verdict begins with the ninth.
     fn is_delayed(&mut self, rtt: Duration, delay_min: Duration) -> bool {
         self.round_min = self.round_min.min(rtt);
+        debug_assert!(
+            delay_min <= self.round_min,
+            "the smallest RTT of the round, {:?}, is below the smallest of the search, {delay_min:?}",
+            self.round_min
+        );
         if self.samples < MIN_SAMPLES {
             self.samples += 1;
             return false;

@@ -108,6 +108,11 @@ impl HyStartPlusPlus {
                 return true;
             }
             css.rounds += 1;
+            debug_assert!(
+                css.rounds <= CSS_ROUNDS,
+                "round {} of CSS (RFC 9406 section 4.2)",
+                css.rounds
+            );
         }
         self.last_round_min = self.round_min;
         self.round_min = Duration::MAX;

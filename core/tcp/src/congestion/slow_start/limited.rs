@@ -36,6 +36,10 @@ impl Limited {
         // Half of max_ssthresh, doubled on both sides of the division.
         let half_max = smss * u64::from(self.max_ssthresh.max(1));
         let k = (cwnd.saturating_mul(2) / half_max).max(1);
+        debug_assert!(
+            k >= 2,
+            "K {k} at cwnd {cwnd}, above max_ssthresh (RFC 3742 section 2)"
+        );
         // No ACK covers 2^47 octets; the bound only keeps the shift lossless.
         let exact = (growth.min(1 << 47) << FRACTION_BITS) / k + self.fraction;
         self.fraction = exact & ((1 << FRACTION_BITS) - 1);

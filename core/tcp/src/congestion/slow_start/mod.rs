@@ -168,7 +168,12 @@ impl SlowStartState {
                     smss: self.smss,
                     least: self.initial_window.min(cwnd).max(self.smss),
                 };
-                match search.on_ack(ack, window) {
+                let finding = search.on_ack(ack, window);
+                debug_assert!(
+                    !matches!(finding, Finding::Drain(left) | Finding::End(left) if left > cwnd),
+                    "SEARCH leads cwnd {cwnd} down: {finding:?}"
+                );
+                match finding {
                     Finding::Open => {}
                     Finding::Drain(cwnd) => return (cwnd, ssthresh),
                     Finding::End(cwnd) => {

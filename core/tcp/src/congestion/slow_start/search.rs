@@ -192,6 +192,12 @@ impl Search {
     /// of use.
     fn update_bins(&mut self, now: Instant, rtt: Duration) -> bool {
         let late = now.saturating_since(self.bin_end).as_nanos();
+        debug_assert!(
+            !self.bin_duration.is_zero() && now >= self.bin_end,
+            "at {now:?} a bin of {:?} ends at {:?}",
+            self.bin_duration,
+            self.bin_end
+        );
         let passed = late / self.bin_duration.as_nanos() + 1;
         if passed > W {
             self.begin(now, rtt);

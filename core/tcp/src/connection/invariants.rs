@@ -1,0 +1,282 @@
+//! Invariants of a connection between any two calls: asserted in debug builds, gone in release.
+//!
+//! Each structure asserts its own invariants where it changes. Here is what joins them: the
+//! sequence variables of RFC 9293 section 3.3.1 with the scoreboard and the buffers, states
+//! with what was sent and received, timers with what they wait for. All of it costs O(1) or
+//! a search per call. A peer cannot break any of it: what a segment may say is checked where
+//! it arrives.
+
+use gigatcp_events::{Phase, State};
+use gigatcp_units::Instant;
+use gigatcp_wire::Payload;
+
+use super::Connection;
+
+/// Whether RFC 9293 allows a transition. Figure 5 has an arrow for it, or the text says so.
+pub(super) const fn may_follow(from: State, to: State) -> bool {
+    use State::*;
+    match (from, to) {
+        // A reset, an abort, a timeout; CLOSE before there is a connection.
+        (_, Closed) => !matches!(from, Closed),
+        (Closed, SynSent) | (Listen, SynReceived) => true,
+        // The second: two SYNs crossed (MUST-10).
+        (SynSent, Established | SynReceived) => true,
+        (SynReceived, Established) => true,
+        (Established, FinWait1 | CloseWait) => true,
+        (FinWait1, FinWait2 | Closing) => true,
+        (FinWait2 | Closing, TimeWait) => true,
+        (CloseWait, LastAck) => true,
+        _ => false,
+    }
+}
+
+impl<P: Payload> Connection<P> {
+    /// Asserts everything that holds between two calls.
+    pub(super) fn assert_invariants(&self) {
+        if cfg!(debug_assertions) {
+            self.assert_send_space();
+            self.assert_receive_space();
+            self.assert_state();
+            self.assert_recovery();
+            self.assert_timers();
+            self.counters.assert_invariants();
+        }
+    }
+
+    /// RFC 9293 figure 3, and the octets behind it.
+    fn assert_send_space(&self) {
+        let snd = &self.snd;
+        debug_assert!(
+            snd.una <= snd.nxt,
+            "SND.UNA {} <= SND.NXT {} (RFC 9293 section 3.4)",
+            snd.una,
+            snd.nxt
+        );
+        debug_assert!(
+            self.board.in_flight_is(snd.una..snd.nxt),
+            "the scoreboard has another flight than {}..{}",
+            snd.una,
+            snd.nxt
+        );
+        debug_assert!(
+            snd.wl2 <= snd.una,
+            "SND.WL2 {} is newer than SND.UNA {}",
+            snd.wl2,
+            snd.una
+        );
+        debug_assert!(
+            snd.wnd <= snd.max_wnd,
+            "SND.WND {} is more than the largest window, {}",
+            snd.wnd,
+            snd.max_wnd
+        );
+        debug_assert!(
+            snd.shift <= 14 && self.rcv.shift <= 14,
+            "window scales {} and {} (RFC 7323 section 2.3)",
+            snd.shift,
+            self.rcv.shift
+        );
+        debug_assert!(
+            snd.small_end <= snd.nxt,
+            "a small segment ends at {}, SND.NXT is {}",
+            snd.small_end,
+            snd.nxt
+        );
+        let end = self.send_buffer.end();
+        let start = end - self.send_buffer.queued();
+        debug_assert!(
+            start == snd.una.clamp(1, end),
+            "the send buffer begins at {start}, SND.UNA is {}",
+            snd.una
+        );
+        debug_assert!(
+            if self.fin_sent {
+                snd.nxt == end + 1
+            } else {
+                snd.nxt <= end
+            },
+            "SND.NXT is {}, {end} octets and {} FIN are there to send",
+            snd.nxt,
+            u8::from(self.fin_sent)
+        );
+        debug_assert!(
+            1 <= self.smss && self.smss <= self.mss_limit && self.mss_limit <= self.rmss,
+            "SMSS {} <= {} (interface and peer) <= RMSS {}",
+            self.smss,
+            self.mss_limit,
+            self.rmss
+        );
+        debug_assert!(
+            self.board.delivered() >= snd.una + self.board.sacked(),
+            "{} octets delivered, SND.UNA is {} and {} are SACKed",
+            self.board.delivered(),
+            snd.una,
+            self.board.sacked()
+        );
+    }
+
+    /// RFC 9293 figure 4, and the octets behind it.
+    fn assert_receive_space(&self) {
+        let rcv = &self.rcv;
+        debug_assert!(
+            rcv.nxt <= rcv.edge,
+            "the window's right edge {} is left of RCV.NXT {}",
+            rcv.edge,
+            rcv.nxt
+        );
+        debug_assert!(
+            rcv.told <= rcv.edge,
+            "a window up to {} was said, offered is up to {}",
+            rcv.told,
+            rcv.edge
+        );
+        debug_assert!(
+            rcv.last_ack_sent <= rcv.nxt,
+            "acknowledged up to {}, received up to {}",
+            rcv.last_ack_sent,
+            rcv.nxt
+        );
+        let readable = self.receive_buffer.readable();
+        debug_assert!(
+            readable <= rcv.nxt.saturating_sub(1),
+            "{readable} octets to read, RCV.NXT is {}",
+            rcv.nxt
+        );
+        let dropped_beyond = self.window.counts_packets() || self.window.may_shrink();
+        debug_assert!(
+            dropped_beyond || self.receive_buffer.held() <= rcv.wnd(),
+            "{} octets are held beyond gaps of a window of {}",
+            self.receive_buffer.held(),
+            rcv.wnd()
+        );
+        debug_assert!(
+            !self.dsack.as_ref().is_some_and(|range| range.is_empty()),
+            "a duplicate of no octets is to be reported (RFC 2883)"
+        );
+    }
+
+    /// A state says what was sent and received (RFC 9293 section 3.3.2).
+    fn assert_state(&self) {
+        let (snd, rcv, state) = (&self.snd, &self.rcv, self.state);
+        debug_assert!(
+            !self.is_synchronized() || (snd.una >= 1 && rcv.nxt >= 1),
+            "{state:?} with SND.UNA {} and RCV.NXT {}: both SYNs are acknowledged",
+            snd.una,
+            rcv.nxt
+        );
+        debug_assert!(
+            !self.is_synchronized() || self.established_at.is_some(),
+            "{state:?} was not established"
+        );
+        debug_assert!(
+            !matches!(state, State::SynSent | State::SynReceived) || snd.una == 0,
+            "{state:?} with SND.UNA {}",
+            snd.una
+        );
+        debug_assert!(
+            state != State::SynSent || rcv.nxt == 0,
+            "SYN-SENT, and RCV.NXT is {}",
+            rcv.nxt
+        );
+        let has_closed = matches!(
+            state,
+            State::FinWait1 | State::FinWait2 | State::Closing | State::LastAck | State::TimeWait
+        );
+        debug_assert!(
+            self.fin_wanted || (!has_closed && !self.fin_sent),
+            "{state:?}, and the application has not closed"
+        );
+        let is_acknowledged = matches!(state, State::FinWait2 | State::TimeWait);
+        debug_assert!(
+            !is_acknowledged || (self.fin_sent && snd.una == snd.nxt),
+            "{state:?} with SND.UNA {} and SND.NXT {}: our FIN is acknowledged",
+            snd.una,
+            snd.nxt
+        );
+        debug_assert!(
+            self.failure.is_none() || state == State::Closed,
+            "{:?} in {state:?}",
+            self.failure
+        );
+    }
+
+    /// Phases and what runs in them.
+    fn assert_recovery(&self) {
+        let (snd, phase) = (&self.snd, self.recovery.phase());
+        self.recovery.assert_invariants(snd.una..snd.nxt);
+        debug_assert!(
+            phase != Phase::Recovery || snd.una < self.recovery.recover(),
+            "fast recovery up to {} is not over at SND.UNA {} (RFC 6582, RFC 6675)",
+            self.recovery.recover(),
+            snd.una
+        );
+        debug_assert!(
+            self.prr.allowance().is_none() || matches!(phase, Phase::Recovery | Phase::Cwr),
+            "PRR in {phase:?} (RFC 9937 section 6)"
+        );
+        debug_assert!(
+            self.frto.new_data_only().is_none() || phase == Phase::Loss,
+            "F-RTO in {phase:?} (RFC 5682 section 2.1)"
+        );
+        debug_assert!(
+            self.sack || self.board.sacked() == 0,
+            "{} octets are SACKed without SACK",
+            self.board.sacked()
+        );
+        debug_assert!(
+            !self.board.has_newly_lost(),
+            "octets were marked lost and the congestion control was not informed"
+        );
+        let cwnd = self.congestion.cwnd().as_u64();
+        debug_assert!(
+            cwnd >= u64::from(self.smss),
+            "cwnd is {cwnd}, SMSS {} (RFC 5681 section 3.1: the loss window)",
+            self.smss
+        );
+        debug_assert!(
+            self.round_end <= snd.nxt,
+            "the round ends at {}, SND.NXT is {}",
+            self.round_end,
+            snd.nxt
+        );
+    }
+
+    /// Whatever is waited for has a timer, and nothing else has one.
+    fn assert_timers(&self) {
+        let is_set = |at: Instant| at != Instant::FAR_FUTURE;
+        let in_flight = self.snd.una < self.snd.nxt;
+        let is_open = self.state != State::Closed;
+        debug_assert!(
+            !(is_open && in_flight)
+                || is_set(self.retransmit_at)
+                || is_set(self.persist_at)
+                || self.probe_due
+                || self.syn_due,
+            "{}..{} in flight without a timer in {:?} (RFC 6298 section 5, RFC 9293 MUST-36)",
+            self.snd.una,
+            self.snd.nxt,
+            self.state
+        );
+        debug_assert!(
+            in_flight || !is_set(self.early_at),
+            "a {:?} timer for nothing in flight",
+            self.early_timer
+        );
+        debug_assert!(
+            (self.state == State::TimeWait) == is_set(self.time_wait_until),
+            "the timer of TIME-WAIT in {:?}",
+            self.state
+        );
+        debug_assert!(
+            is_open || !is_set(self.poll_timeout()),
+            "a closed connection is to be called at {:?}",
+            self.poll_timeout()
+        );
+        debug_assert!(
+            self.timeouts_in_a_row > 0 || self.persist_backoff == 0 || self.snd.wnd == 0,
+            "the persist timer has backed off {} times at a window of {}",
+            self.persist_backoff,
+            self.snd.wnd
+        );
+    }
+}
