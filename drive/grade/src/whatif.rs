@@ -318,6 +318,8 @@ pub struct WhatifScore {
     pub all: Count,
     /// Worlds in which the change changes goodput by more than the tolerance.
     pub matters: Count,
+    /// Worlds that could not be run.
+    pub not_run: u64,
 }
 
 /// Worlds, and what was stated of them.
@@ -340,8 +342,12 @@ pub struct Count {
 }
 
 impl WhatifScore {
-    /// Counts one.
-    pub fn add(&mut self, one: &Graded) {
+    /// Counts one; `None` if its world could not be run.
+    pub fn add(&mut self, one: Option<&Graded>) {
+        let Some(one) = one else {
+            self.not_run += 1;
+            return;
+        };
         self.all.add(one);
         if one.matters() {
             self.matters.add(one);
@@ -367,7 +373,11 @@ impl Count {
 
 impl fmt::Display for WhatifScore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "whatif: {}", self.all)?;
+        write!(f, "whatif: {}", self.all)?;
+        match self.not_run {
+            0 => writeln!(f)?,
+            count => writeln!(f, "; {count} not run")?,
+        }
         writeln!(
             f,
             "where goodput changes by more than {:.0} %: {}",
