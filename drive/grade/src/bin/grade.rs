@@ -361,7 +361,10 @@ fn whatif(request: &Request) -> Result<(), String> {
         let one = graded(id, *seed, request.paths);
         match &one {
             Ok(one) if request.shows => println!("{one}"),
-            Err(reason) => println!("{id} {seed}: not run: {reason}"),
+            Err(reason) => {
+                let reason = reason.lines().next().unwrap_or_default();
+                println!("{id} {seed}: not run: {reason}");
+            }
             Ok(_) => {}
         }
         one
