@@ -17,13 +17,13 @@
 use std::io;
 use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
-use crate::sys::sniff;
 use gigatcp_linux::device::Reception;
-use gigatcp_linux::{SetupError, Step, clock, device, interface, process, settings};
+use gigatcp_linux::poll::{self, Interest};
+use gigatcp_linux::{SetupError, Step, clock, device, interface, process, settings, sniff};
 
 /// The name of the device: scripts know it by this name.
 pub const DEVICE: &str = "tun0";
@@ -213,16 +213,27 @@ impl TestNetns {
     pub fn receive(&mut self, until_ns: i64) -> io::Result<Option<Sent>> {
         loop {
             device::drain(&self.tun);
-            if let Some(sniffed) = sniff::receive(&self.sniffer)? {
-                return Ok(Some(Sent {
-                    at_ns: sniffed.at - self.zero,
-                    octets: sniffed.octets,
-                }));
+            match sniff::receive(&self.sniffer, sniff::LARGEST)? {
+                // What was injected passes this socket too.
+                Some(sniffed) if !sniffed.is_outgoing => continue,
+                Some(sniffed) => {
+                    return Ok(Some(Sent {
+                        at_ns: sniffed.at - self.zero,
+                        octets: sniffed.octets,
+                    }));
+                }
+                None => {}
             }
-            if self.now_ns() >= until_ns {
+            let left = until_ns - self.now_ns();
+            if left <= 0 {
                 return Ok(None);
             }
-            sniff::wait_readable(&[&self.sniffer], self.zero + until_ns)?;
+            let readable = Interest {
+                read: true,
+                write: false,
+            };
+            let left = Duration::from_nanos(left.cast_unsigned());
+            poll::wait([(self.sniffer.as_fd(), readable)], Some(left))?;
         }
     }
 }

@@ -28,6 +28,7 @@
 //! | `question.rs` | questions over netlink whose answers carry values |
 //! | `ethtool.rs` | what a network card and its driver say about themselves |
 //! | `packets.rs` | IP packets out of an interface, whatever is in them |
+//! | `sniff.rs` | packets that pass an interface, with their times |
 //! | `pair.rs` | two Ethernet devices that are each other's wire |
 //! | `probe.rs` | UDP probes and the ICMP errors that come back for them |
 //! | `socket.rs` | the kernel's sockets and their options |
@@ -75,6 +76,7 @@ pub mod process;
 mod proven;
 pub mod question;
 pub mod settings;
+pub mod sniff;
 pub mod sock_diag;
 pub mod socket;
 pub mod steal_time;

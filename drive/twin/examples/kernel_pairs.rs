@@ -81,6 +81,7 @@ fn main() -> ExitCode {
     };
     let count: u64 = count.parse().unwrap_or(16);
     let (mut numbers, mut correct, mut covered, mut bounds, mut reached) = (0, 0, 0, 0, 0);
+    let (mut ranges, mut ranges_covered) = (0, 0);
     for seed in 0..count {
         let (before, predicted, truth) = match pair(Path::new(program), seed) {
             Ok(pair) => pair,
@@ -100,6 +101,10 @@ fn main() -> ExitCode {
                 bounds += 1;
                 reached += u64::from(truth >= low);
             }
+            Certainty::Range => {
+                ranges += 1;
+                ranges_covered += u64::from((low..=high).contains(&truth));
+            }
             Certainty::Unsure => {}
         }
         println!(
@@ -116,7 +121,7 @@ fn main() -> ExitCode {
     }
     println!(
         "{numbers} predictions of {count} pairs: {correct} within 10 %, {covered} inside of the \
-         interval; {bounds} lower bounds, {reached} reached"
+         interval; {ranges} ranges, {ranges_covered} cover; {bounds} lower bounds, {reached} reached"
     );
     ExitCode::SUCCESS
 }

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use gigatcp_units::Rate;
+
 use crate::constants::{Buffer, Constants, LINUX, LossProcess, MODERN, Supply};
 use crate::measured::Loss;
 use crate::transfer::Transfer;
@@ -25,17 +27,11 @@ const MIXED: f64 = 0.25;
 /// Packets before the first of data, itself counted: SYN and ACK.
 const BEFORE_DATA: u64 = 3;
 
-/// Limits that keep a transfer far below the rate of its path.
-const WINDOWS: [&str; 3] = [
-    "receive-window-limited",
-    "no-window-scaling",
-    "send-buffer-limited",
-];
+/// Two estimates of a rate agree if they differ by less than this factor.
+const SAME: f64 = 1.15;
 
-/// Largest rate by the spacing of ACKs, as a multiple of the best delivered.
-///
-/// Beyond it the receiving host may hand ACKs over in batches, unless a window limits.
-const MOST_SHOWN: f64 = 4.0;
+/// Smallest rate of a bottleneck, as a multiple of the goodput: ACKs may have been delayed.
+const CARRIES: f64 = 0.95;
 
 /// The best rate exceeds that of the bottleneck by no more than this factor.
 const BURST: f64 = 1.3;
@@ -63,7 +59,10 @@ const MODELED: [&str; 15] = [
 ];
 
 /// Share of the time above which a cause without a model forbids a fit.
-const MOST_UNMODELED: f64 = 0.15;
+const MOST_UNMODELED: f64 = 0.25;
+
+/// Echoes of congestion marks above which the same holds.
+const MOST_ECHOES: u64 = 4;
 
 /// Share of the time from which a cause makes a hypothesis.
 const WORTH_TRYING: f64 = 0.05;
@@ -75,7 +74,12 @@ pub fn unmodeled(transfer: &Transfer) -> Option<String> {
     let mut others = verdicts
         .iter()
         .filter(|one| !MODELED.contains(&one.cause.id));
-    let worst = others.find(|one| one.share > MOST_UNMODELED)?;
+    let worst = others.find(|one| one.share > MOST_UNMODELED);
+    let Some(worst) = worst else {
+        let count = transfer.measured.echoes;
+        return (count > MOST_ECHOES)
+            .then(|| format!("{count} congestion marks, of which the twin has no model"));
+    };
     Some(format!(
         "limited by {} for {:.0} % of the time, of which the twin has no model",
         worst.cause.name,
@@ -110,18 +114,20 @@ pub fn candidates(transfer: &Transfer) -> Vec<Constants> {
     all
 }
 
-/// A transfer that left slow start before any loss.
-fn ssthresh(transfer: &Transfer, base: &Constants) -> Option<Constants> {
+/// A transfer that left slow start before any loss, with parts of its median flight.
+fn ssthresh(transfer: &Transfer, base: &Constants) -> Vec<Constants> {
     let segments = transfer.measured.flight_p50 / transfer.measured.full_segment.max(1) as f64;
     let is_slow = share(transfer, &["cwnd-growth-limited"]) > WORTH_TRYING;
-    is_slow.then(|| Constants {
-        initial_ssthresh: Some((0.8 * segments).max(2.0) as u64),
+    let parts: &[f64] = if is_slow { &[0.2, 0.4, 0.8] } else { &[] };
+    let with = |part: &f64| Constants {
+        initial_ssthresh: Some((part * segments).max(2.0) as u64),
         ..base.clone()
-    })
+    };
+    parts.iter().map(with).collect()
 }
 
 /// The share of the time that was attributed to any of these causes.
-fn share(transfer: &Transfer, causes: &[&str]) -> f64 {
+pub(crate) fn share(transfer: &Transfer, causes: &[&str]) -> f64 {
     let verdicts = transfer.diagnosis.verdicts.iter();
     let some = verdicts.filter(|one| causes.contains(&one.cause.id));
     some.map(|one| one.share).sum()
@@ -173,13 +179,21 @@ fn best(transfer: &Transfer) -> f64 {
 }
 
 /// Payload per second of the bottleneck, in bytes, if packets show it.
+///
+/// Long trains do, a full link, or short trains and the spacing of packets together.
 fn shown(transfer: &Transfer) -> Option<f64> {
-    let shown = transfer.diagnosis.bottleneck?.as_bps() as f64 / 8.0;
-    let best = best(transfer);
-    let is_window = share(transfer, &WINDOWS) > 0.5;
-    // An ACK of all that waited for a retransmission makes the best rate too high.
-    let shown = if best > BURST * shown { best } else { shown };
-    (is_window || shown < MOST_SHOWN * best).then_some(shown)
+    let (trains, diagnosis) = (transfer.measured.trains, &transfer.diagnosis);
+    let full = (!diagnosis.capacity.is_lower_bound()).then(|| bytes(diagnosis.capacity.rate()));
+    let spacing = diagnosis.bottleneck.map(bytes);
+    let agrees = |short: &f64| spacing.is_some_and(|one| one < short * SAME && *short < one * SAME);
+    let carries = |one: &f64| *one >= CARRIES * transfer.measured.goodput_bps() / 8.0;
+    let long = trains.long.filter(carries).or(full);
+    long.or(trains.short.filter(carries).filter(agrees))
+}
+
+/// Bytes per second.
+fn bytes(rate: Rate) -> f64 {
+    rate.as_bps() as f64 / 8.0
 }
 
 /// Rate of the bottleneck in bits per second, headers included, if packets show it.
@@ -193,16 +207,16 @@ pub(crate) fn shown_bps(transfer: &Transfer) -> Option<f64> {
 fn lines(transfer: &Transfer) -> Vec<f64> {
     let diagnosis = &transfer.diagnosis;
     let best = best(transfer);
-    let capacity = diagnosis.capacity.rate().as_bps() as f64 / 8.0;
-    // Spacing is evidence of the bottleneck itself; the best rate bounds it from below.
-    let spacing = diagnosis.bottleneck.map(|rate| rate.as_bps() as f64 / 8.0);
-    let seen = match shown(transfer) {
-        Some(shown) => vec![shown],
-        None => [capacity, best, 2.0 * best]
-            .into_iter()
-            .chain(spacing)
-            .collect(),
-    };
+    let capacity = bytes(diagnosis.capacity.rate());
+    let spacing = diagnosis.bottleneck.map(bytes);
+    let short = transfer.measured.trains.short;
+    if let Some(shown) = shown(transfer) {
+        return vec![shown];
+    }
+    let seen = [capacity, best, 2.0 * best, 4.0 * best]
+        .into_iter()
+        .chain(spacing)
+        .chain(short);
     let mut all: Vec<f64> = Vec::new();
     for line in seen {
         let is_new = all

@@ -8,7 +8,7 @@
 use gigatcp_tcp::congestion;
 use rayon::prelude::*;
 
-use crate::candidates::{CONTROLS, candidates, shown_bps, unmodeled};
+use crate::candidates::{CONTROLS, candidates, share, shown_bps, unmodeled};
 use crate::constants::{Buffer, Constants, LINUX, LossProcess, MODERN, Supply};
 use crate::likeness::Likeness;
 use crate::measured::Measured;
@@ -19,7 +19,7 @@ use crate::world;
 pub(crate) const SMALL_QUEUE: u64 = 8;
 
 /// A rate that packets show is correct to this factor.
-const SHOWN_RATE: f64 = 1.15;
+const SHOWN_RATE: f64 = 1.08;
 
 /// Candidates that are tried under every control.
 const LIKELY: usize = 10;
@@ -35,6 +35,18 @@ const KEPT: usize = 12;
 
 /// Largest additional distance of a kept fit from the original.
 const SLACK: f64 = 0.3;
+
+/// Losses from which a queue that repeats them is not by accident.
+const MIN_OVERFLOWS: usize = 4;
+
+/// Additional distance up to which a queue alone is more likely than a replay.
+const PREFERENCE: f64 = 0.2;
+
+/// Causes that drop packets as the sender's window decides: a replay cannot follow a change.
+const DROPS: [&str; 3] = ["queue-overflow", "aqm-drops", "policer"];
+
+/// Share of the time limited by these above which losses are not replayed.
+const MOST_REPLAYED: f64 = 0.15;
 
 /// Steps of a refinement, as factors: switches, then constants from coarse to fine.
 const STEPS: [f64; 4] = [1.0, 1.4, 1.15, 1.05];
@@ -64,6 +76,8 @@ pub struct Twin {
     pub transfer: Transfer,
     /// The fits.
     pub fits: Vec<Fit>,
+    /// True if packets show the rate of the bottleneck.
+    pub shows_rate: bool,
     /// Simulations that it took.
     pub runs: usize,
 }
@@ -95,13 +109,13 @@ impl Twin {
         let fits = search
             .fits(&transfer)
             .map_err(|reason| NoFit { reason, best: None })?;
-        let runs = search.runs;
-        let overflows =
-            !transfer.measured.losses.is_empty() && fits[0].constants.loss == LossProcess::None;
-        let reason = if overflows && search.shown_bps.is_none() {
+        let (runs, shows_rate) = (search.runs, search.shown_bps.is_some());
+        let replays = fits[0].constants.loss != LossProcess::None;
+        let overflows = !transfer.measured.losses.is_empty() && !replays;
+        let reason = if overflows && !shows_rate {
             Some("a queue overflowed, and packets do not show the rate behind it".into())
-        } else if overflows && fits[0].constants.queue < SMALL_QUEUE {
-            Some("a queue of a few packets overflowed: bursts of the hosts decide there".into())
+        } else if replays && share(&transfer, &DROPS) > MOST_REPLAYED {
+            Some("a queue or a policer dropped packets, and no run repeats its drops".into())
         } else {
             let objection = fits[0].likeness.objection(&transfer.measured);
             objection.map(|one| format!("the refitted run does not repeat the original: {one}"))
@@ -113,6 +127,7 @@ impl Twin {
         Ok(Self {
             transfer,
             fits,
+            shows_rate,
             runs,
         })
     }
@@ -152,7 +167,11 @@ impl Search<'_> {
                 .iter()
                 .map(|control| with(&fit.constants, control))
         });
-        let others: Vec<Constants> = others.collect();
+        let switched = tried
+            .iter()
+            .take(LIKELY)
+            .flat_map(|fit| switched(&fit.constants));
+        let others: Vec<Constants> = others.chain(switched).collect();
         if !others.is_empty() {
             tried.extend(self.try_all(others)?);
         }
@@ -170,6 +189,7 @@ impl Search<'_> {
             .collect();
         tried.extend(self.try_all(open)?);
         sort(&mut tried);
+        self.prefer_overflow(&mut tried);
         let most = tried[0].likeness.distance + SLACK;
         tried.retain(|one| one.likeness.distance <= most);
         let mut kept = distinct(&tried, KEPT);
@@ -183,6 +203,20 @@ impl Search<'_> {
             kept.extend(tried.iter().max_by(by).cloned());
         }
         Ok(distinct(&kept, kept.len()))
+    }
+
+    /// Leaves replayed losses out if a queue that overflows repeats them as well.
+    ///
+    /// The queue is one constant, and a replay has one for each loss.
+    fn prefer_overflow(&self, tried: &mut Vec<Fit>) {
+        let has_overflow = self.original.losses.len() >= MIN_OVERFLOWS
+            && tried.iter().any(|one| {
+                one.constants.loss == LossProcess::None
+                    && one.likeness.distance < tried[0].likeness.distance + PREFERENCE
+            });
+        if has_overflow {
+            tried.retain(|one| one.constants.loss == LossProcess::None);
+        }
     }
 
     /// Runs all these; those that cannot be run are left out, unless none can.
@@ -327,6 +361,24 @@ fn undecided(now: &Constants, shows_rate: bool) -> Vec<Constants> {
             ..now.clone()
         });
     }
+    all
+}
+
+/// Constants with pacing and ACKs as they may be in place of what they look like: a network
+/// card joins ACKs, and no sender paces its first flight.
+fn switched(now: &Constants) -> Vec<Constants> {
+    let mut all = vec![Constants {
+        pacing: !now.pacing,
+        ..now.clone()
+    }];
+    for pacing in [now.pacing, !now.pacing] {
+        all.extend([1, 2].map(|ack_every| Constants {
+            pacing,
+            ack_every,
+            ..now.clone()
+        }));
+    }
+    all.retain(|one| one != now);
     all
 }
 

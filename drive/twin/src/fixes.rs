@@ -50,10 +50,18 @@ impl Twin {
     /// # Errors
     /// The reason for which that cannot be predicted.
     pub fn fix(&self, diagnosis: &Diagnosis) -> Result<Prediction, String> {
-        let cause = diagnosis.headline().ok_or("the cause is unsure")?.cause;
-        let changes = changes(cause.id, &self.fits[0].constants);
+        let headline = diagnosis.headline().ok_or("the cause is unsure")?;
+        self.fix_of(headline.cause.id)
+    }
+
+    /// Predicts what the advice for one cause would bring.
+    ///
+    /// # Errors
+    /// The reason for which that cannot be predicted.
+    pub fn fix_of(&self, cause: &str) -> Result<Prediction, String> {
+        let changes = changes(cause, &self.fits[0].constants);
         if changes.is_empty() {
-            return Err(format!("no setting of the twin lifts {}", cause.id));
+            return Err(format!("no setting of the twin lifts {cause}"));
         }
         self.predict(&changes)
     }

@@ -10,6 +10,7 @@
 //! | file | what |
 //! |---|---|
 //! | `measured.rs` | one transfer, measured from its packets |
+//! | `trains.rs` | the rate of a bottleneck, by trains that it stretched |
 //! | `transfer.rs` | a transfer in a capture, with its diagnosis |
 //! | `constants.rs` | what is fitted, and the plan it makes |
 //! | `candidates.rs` | hypotheses, each with constants from the measures |
@@ -30,6 +31,7 @@ pub mod levers;
 pub mod likeness;
 pub mod measured;
 pub mod predict;
+pub mod trains;
 pub mod transfer;
 pub mod world;
 

@@ -5,6 +5,7 @@
 //! standard deviation over random losses is one half whatever their number.
 
 use crate::measured::{CURVE, Measured};
+use crate::trains::TrainRates;
 
 /// A difference of goodput that counts as one unit.
 const GOODPUT: f64 = 0.05;
@@ -14,6 +15,8 @@ const RETRANSMISSIONS: f64 = 1.0;
 const RTT: f64 = 0.10;
 /// A difference of the delivery curve, as a share of its time, of one unit.
 const DELIVERY: f64 = 0.03;
+/// A difference of the rate of trains that counts as one unit.
+const TRAIN: f64 = 0.05;
 /// A difference of the bytes in flight that counts as one unit.
 const FLIGHT: f64 = 0.15;
 /// Largest number of units of an RTT quantile.
@@ -22,8 +25,8 @@ const FLIGHT: f64 = 0.15;
 const MOST_RTT: f64 = 2.0;
 /// Largest distance of a fit.
 ///
-/// With seeds below 3,500,000, predictions from farther fits are wrong as often as right.
-const FARTHEST: f64 = 0.3;
+/// In development predictions from farther fits missed more often than a fifth of the time.
+const FARTHEST: f64 = 0.7;
 /// No single difference counts for more units than this.
 const MOST: f64 = 10.0;
 
@@ -40,6 +43,8 @@ pub struct Likeness {
     pub delivery: f64,
     /// Median and 95th percentile of the flight, as multiples of the original.
     pub flight: [f64; 2],
+    /// Rate of trains of the run, as a multiple of the original; 1 if either shows none.
+    pub train: f64,
     /// All together, in units.
     pub distance: f64,
 }
@@ -70,6 +75,27 @@ impl Likeness {
             ],
             delivery: delivery / CURVE as f64 / original.elapsed.max(1e-9),
             flight: [ratio(&|run| run.flight_p50), ratio(&|run| run.flight_p95)],
+            train: match (original.trains, run.trains) {
+                (
+                    TrainRates {
+                        long: Some(original),
+                        ..
+                    },
+                    TrainRates {
+                        long: Some(run), ..
+                    },
+                )
+                | (
+                    TrainRates {
+                        short: Some(original),
+                        ..
+                    },
+                    TrainRates {
+                        short: Some(run), ..
+                    },
+                ) => run / original,
+                _ => 1.0,
+            },
             distance: 0.0,
         };
         likeness.distance = likeness.total(original);
@@ -87,8 +113,9 @@ impl Likeness {
             rtt.iter().sum::<f64>() / 4.0,
             (self.delivery / DELIVERY).min(MOST).powi(2),
             flight.iter().sum::<f64>() / 2.0,
+            log(self.train, TRAIN).min(MOST_RTT).powi(2),
         ];
-        (parts.iter().sum::<f64>() / 6.0).sqrt()
+        (parts.iter().sum::<f64>() / 7.0).sqrt()
     }
 
     /// Returns why this is no fit; `None` if it repeats the original.

@@ -9,6 +9,8 @@ use gigatcp_flows::{Connection, Kind, Observed, Packet, Side, Verdict};
 use gigatcp_units::Instant;
 use gigatcp_wire::Flags;
 
+use crate::trains::{Advance, TrainRates};
+
 /// Points of the delivery curve.
 pub const CURVE: usize = 20;
 
@@ -100,6 +102,8 @@ pub struct Measured {
     pub pieces: Pieces,
     /// Largest delivery rate over a tenth of the transfer, in bytes per second.
     pub best_rate: f64,
+    /// Rates of the bottleneck by trains that it stretched.
+    pub trains: TrainRates,
 }
 
 impl Measured {
@@ -126,8 +130,10 @@ pub struct Meter {
     rtts: Vec<f64>,
     flights: Vec<u64>,
     per_ack: Vec<f64>,
-    /// Time and position of each ACK that advanced.
-    advances: Vec<(f64, u64)>,
+    /// Each ACK that advanced.
+    advances: Vec<Advance>,
+    /// When each unacknowledged segment was sent, by position; without retransmissions.
+    sent: BTreeMap<u64, Option<f64>>,
     /// Number of the last transmission, by position.
     numbers: BTreeMap<u64, u64>,
     /// Time and position of each segment shorter than a full one.
@@ -154,6 +160,7 @@ impl Meter {
             flights: Vec::new(),
             per_ack: Vec::new(),
             advances: Vec::new(),
+            sent: BTreeMap::new(),
             numbers: BTreeMap::new(),
             ends: Vec::new(),
             sizes: BTreeMap::new(),
@@ -208,6 +215,7 @@ impl Meter {
         for index in 0..count {
             let number = self.measured.segments - count + index;
             self.numbers.insert(position + index * size, number);
+            self.sent.insert(position + index * size, Some(at));
         }
         *self.sizes.entry(size as u32).or_default() += length / size;
         if !length.is_multiple_of(size) || length < size {
@@ -227,6 +235,9 @@ impl Meter {
         verdict: &Verdict,
     ) {
         self.measured.retransmitted += count;
+        for (_, sent) in self.sent.range_mut(position..position + count * size) {
+            *sent = None;
+        }
         let kinds = verdict.kinds;
         if kinds.contains(Kind::TimeoutRetransmission) {
             self.measured.timeouts += 1;
@@ -290,7 +301,15 @@ impl Meter {
         self.per_ack.push((position - self.acked) as f64);
         self.first_acked = true;
         self.acked = position;
-        self.advances.push((at, position));
+        let later = self.sent.split_off(&position);
+        let covered = std::mem::replace(&mut self.sent, later);
+        let is_whole = covered.values().all(Option::is_some);
+        let last = covered.values().next_back().copied().flatten();
+        self.advances.push(Advance {
+            at,
+            position,
+            sent: last.filter(|_| is_whole),
+        });
         self.numbers = self.numbers.split_off(&position);
     }
 
@@ -298,7 +317,11 @@ impl Meter {
     #[must_use]
     pub fn finish(mut self) -> Option<Measured> {
         let origin = self.origin?;
-        let &(last, end) = self.advances.last()?;
+        let &Advance {
+            at: last,
+            position: end,
+            ..
+        } = self.advances.last()?;
         let mut measured = self.measured;
         measured.bytes = end - origin;
         measured.elapsed = last;
@@ -323,6 +346,8 @@ impl Meter {
         let most = self.sizes.iter().max_by_key(|(_, count)| **count);
         measured.full_segment = most.map_or(0, |(size, _)| u64::from(*size));
         measured.pieces = pieces(&self.ends, origin);
+        let segment = measured.full_segment as f64;
+        measured.trains = TrainRates::of(&self.advances, segment, measured.rtt.min);
         Some(measured)
     }
 }
@@ -334,23 +359,24 @@ pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted.get(place).copied().unwrap_or(0.0)
 }
 
-fn curve(advances: &[(f64, u64)], origin: u64, end: u64) -> [f64; CURVE] {
+fn curve(advances: &[Advance], origin: u64, end: u64) -> [f64; CURVE] {
     std::array::from_fn(|index| {
         let wanted = origin + (end - origin) * (index as u64 + 1) / CURVE as u64;
-        let place = advances.partition_point(|(_, position)| *position < wanted);
-        advances.get(place).map_or(0.0, |(at, _)| *at)
+        let place = advances.partition_point(|one| one.position < wanted);
+        advances.get(place).map_or(0.0, |one| one.at)
     })
 }
 
-fn best_rate(advances: &[(f64, u64)], origin: u64, time: f64) -> f64 {
+fn best_rate(advances: &[Advance], origin: u64, time: f64) -> f64 {
     let span = time / 10.0;
     let mut from = 0;
     let mut best = 0.0_f64;
-    for (at, position) in advances {
-        while at - advances[from].0 > span {
+    for Advance { at, position, .. } in advances {
+        while at - advances[from].at > span {
             from += 1;
         }
-        let (begin, before) = advances[from];
+        let begin = advances[from].at;
+        let before = advances[from].position;
         if at - begin > span / 2.0 {
             best = best.max((position - before.max(origin)) as f64 / (at - begin));
         }

@@ -3,12 +3,13 @@
 //! Each variation runs with the same seeds and the same losses as the twin without it
 //! (common random numbers). A prediction is the original's goodput times the gain between
 //! the two runs. The interval covers what the capture leaves open: the kept fits, and the
-//! seeds, each with another loss rate out of what the number of losses allows. Where they
+//! seeds, each with another loss rate out of what the number of losses allows; what such a
+//! draw changes in the run without the changes too is taken out ([`regression`]). Where they
 //! disagree by much there is no number: a lower bound if all of them gain, otherwise none.
 
 use rayon::prelude::*;
 
-use crate::constants::{Constants, needs_pacing};
+use crate::constants::{Constants, LossProcess, needs_pacing};
 use crate::fit::{Fit, SMALL_QUEUE, Twin};
 use crate::world;
 
@@ -68,7 +69,15 @@ const MARGIN_OF_CHANGE: f64 = 0.1;
 const TAILS: [f64; 2] = [0.02, 0.98];
 
 /// Runs whose largest goodput is more than this multiple of the smallest give no number.
-const MAX_SPREAD: f64 = 1.25;
+const MAX_SPREAD: f64 = 1.6;
+
+/// The same of a transfer whose packets do not show the rate of the path.
+const MAX_SPREAD_OPEN: f64 = 1.25;
+
+/// Runs whose largest goodput is more than this multiple of the smallest give no range.
+///
+/// Nor do those that gain by a rate which packets do not show: the upper end is open.
+const MAX_RANGE: f64 = 3.0;
 
 /// A lower bound is one if it is this multiple of the original.
 const MIN_GAIN: f64 = 1.1;
@@ -78,6 +87,8 @@ const MIN_GAIN: f64 = 1.1;
 pub enum Certainty {
     /// A goodput with an interval.
     Number,
+    /// An interval, too wide for a number.
+    Range,
     /// A lower bound only: the fits agree in a gain, but not in its size.
     AtLeast,
     /// Nothing: the fits contradict one another.
@@ -90,6 +101,7 @@ impl Certainty {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Number => "number",
+            Self::Range => "range",
             Self::AtLeast => "at-least",
             Self::Unsure => "unsure",
         }
@@ -114,12 +126,16 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Returns the stated gain: a lower bound if there is one, otherwise 1.
+    /// Returns the stated gain: of a range the end that is nearer to no gain, otherwise 1.
     #[must_use]
     pub fn gain_stated(&self) -> f64 {
+        let [low, high] = self
+            .interval_bps
+            .map(|bps| self.gain * bps / self.goodput_bps.max(1.0));
         match self.certainty {
             Certainty::Number => self.gain,
-            Certainty::AtLeast => self.gain * self.interval_bps[0] / self.goodput_bps.max(1.0),
+            Certainty::Range => 1.0_f64.clamp(low, high),
+            Certainty::AtLeast => low,
             Certainty::Unsure => 1.0,
         }
     }
@@ -147,15 +163,16 @@ impl Twin {
         let runs = runs?;
         let original = self.transfer.measured.goodput_bps();
         let best = self.fits[0].likeness.distance;
+        let beta = regression(runs.chunks(DEVIATES.len() + 1));
         let mut samples: Vec<(f64, f64)> = Vec::new();
-        for ((fit, draw), (without, with)) in jobs.iter().zip(&runs) {
-            let share = if *draw == 0 {
-                DEVIATES.len() as f64
-            } else {
-                1.0
-            };
-            let weight = (-2.0 * (fit.likeness.distance - best)).exp() * share;
-            samples.push((original * with / without, weight));
+        for (fit, all) in self.fits.iter().zip(runs.chunks(DEVIATES.len() + 1)) {
+            let weight = (-2.0 * (fit.likeness.distance - best)).exp();
+            for (draw, (without, with)) in all.iter().enumerate() {
+                let share = if draw == 0 { DEVIATES.len() } else { 1 };
+                let luck = (without / all[0].0).powf(beta);
+                let value = original * with / all[0].0 / luck;
+                samples.push((value, weight * share as f64));
+            }
         }
         samples.sort_by(|a, b| a.0.total_cmp(&b.0));
         let goodput_bps = weighted(&samples, 0.5);
@@ -167,8 +184,16 @@ impl Twin {
             MARGIN_OF_CHANGE
         };
         let interval_bps = [low * (1.0 - margin), high * (1.0 + margin)];
-        let certainty = if high <= MAX_SPREAD * low {
+        // Behind a change another limit may count, of which fits of an open rate know little.
+        let most = if changes_little || self.shows_rate {
+            MAX_SPREAD
+        } else {
+            MAX_SPREAD_OPEN
+        };
+        let certainty = if high <= most * low {
             Certainty::Number
+        } else if high <= MAX_RANGE * low && (self.shows_rate || high <= original) {
+            Certainty::Range
         } else if interval_bps[0] >= MIN_GAIN * original {
             Certainty::AtLeast
         } else {
@@ -201,7 +226,7 @@ impl Twin {
         let seed = 100 + draw as u64;
         let without = world::run(&plan, &fit.known, seed)?.goodput_bps;
         let with = world::run(&plan, &all, seed)?.goodput_bps;
-        Ok((without.max(1.0), with))
+        Ok((without.max(1.0), with.max(1.0)))
     }
 
     /// Returns the reason that forbids a prediction; `None` if there is none.
@@ -220,6 +245,16 @@ impl Twin {
             return Some(format!(
                 "limited by {name}, which parallel connections may share or not"
             ));
+        }
+        let (best, overflows) = (
+            &self.fits[0].constants,
+            !self.transfer.measured.losses.is_empty(),
+        );
+        if sets(PARALLEL) && overflows && best.loss == LossProcess::None && best.queue < SMALL_QUEUE
+        {
+            return Some(
+                "bursts of the hosts decide how they share a queue of a few packets".into(),
+            );
         }
         let sets_mtu = changes.iter().any(|one| one.contains(".mtu="));
         if sets_mtu && let Some(one) = limited(&PACKET_COSTS) {
@@ -244,11 +279,11 @@ impl Twin {
             );
         }
         if sets("sender.buffer")
-            && let Some(one) = limited(&["sender-cpu-limited"])
+            && let Some(one) = limited(&["sender-cpu-limited", "slow-reader"])
         {
             let name = one.cause.name;
             return Some(format!(
-                "limited by {name}: what it costs to fill a buffer does not show"
+                "limited by {name}: how a smaller flight meets it does not show"
             ));
         }
         let mut queues = changes
@@ -297,6 +332,23 @@ fn completed(changes: &[String], constants: &Constants) -> Vec<String> {
     }
     all.extend(changes.iter().cloned());
     all
+}
+
+/// How far the run with the changes follows the run without them from draw to draw.
+///
+/// The slope of the logarithms through each fit's first draw: 1 if the changes do not matter,
+/// 0 if other losses decide there. It takes from a draw what is known to be luck, as the
+/// original shows which losses it had (a control variate).
+fn regression<'a>(fits: impl Iterator<Item = &'a [(f64, f64)]>) -> f64 {
+    let (mut product, mut square) = (0.0, 1e-9);
+    for all in fits {
+        for (without, with) in &all[1..] {
+            let step = (without / all[0].0).ln();
+            product += step * (with / all[0].1).ln();
+            square += step * step;
+        }
+    }
+    (product / square).clamp(0.0, 1.0)
 }
 
 /// The value that `share` of the weight is below, of sorted samples.

@@ -44,6 +44,22 @@ max_pacing_rate = "3 Mbit/s"
 bytes = "1 MB"
 "#;
 
+/// A transfer whose window is a small part of what its path holds, without a burst.
+const SMALL_WINDOW: &str = r#"
+name = "small-window"
+[path]
+rate = "400 Mbit/s"
+rtt = "20 ms"
+queue = "900 packets"
+[sender]
+pacing = true
+initial_window = 4
+[receiver]
+buffer = "30000 B"
+[[flow]]
+bytes = "1 MB"
+"#;
+
 /// A transfer that nothing passes for two seconds.
 const OUTAGE: &str = r#"
 name = "outage"
@@ -119,10 +135,17 @@ fn random_losses_are_replayed_and_what_bbr_brings_over_them_is_bounded() {
 
 #[test]
 fn where_the_capture_does_not_show_the_rate_there_is_a_lower_bound_at_most() {
-    let twin = fitted(PACED).expect("a fit");
-    let changes = ["sender.max_pacing_rate=100 Mbit/s".to_owned()];
+    let twin = fitted(SMALL_WINDOW).expect("a fit");
+    let changes = ["receiver.buffer=4 MB".to_owned()];
     let predicted = twin.predict(&changes).expect("a prediction");
-    assert!(predicted.certainty != Certainty::Number, "{predicted:?}");
+    assert!(!twin.shows_rate);
+    assert_eq!(predicted.certainty, Certainty::AtLeast, "{predicted:?}");
+    let truth = world::run(SMALL_WINDOW, &changes, 1).expect("it runs");
+    assert!(
+        predicted.interval_bps[0] <= truth.goodput_bps,
+        "{predicted:?}, it is {}",
+        truth.goodput_bps
+    );
 }
 
 #[test]

@@ -656,3 +656,34 @@ fn rrul_loads_both_directions_and_pings_next_to_them() {
     let answer = text(&output.stdout);
     assert!(answer.contains("the median RTT of"), "{answer}");
 }
+
+#[test]
+fn a_prediction_rests_on_the_headers_of_the_connection_or_names_what_to_grant() {
+    let server = Server::start(&[]);
+    let change = ["--whatif", "receiver.buffer=64 kB", "-b", "10M"];
+    let output = client(&server.port, &change);
+    if !output.status.success() {
+        let said = text(&output.stderr);
+        assert!(said.contains("sudo setcap cap_net_raw+ep"), "{said}");
+        return;
+    }
+    let answer = text(&output.stdout);
+    // Whether loopback can be repeated depends on the host; that the data was seen does not.
+    let is_read = [
+        "With receiver.buffer=64 kB: ",
+        "the refitted run",
+        "no model",
+    ];
+    assert!(
+        is_read.iter().any(|words| answer.contains(words)),
+        "{answer}"
+    );
+}
+
+#[test]
+fn a_prediction_is_of_one_stream() {
+    let change = ["--whatif", "receiver.buffer=64 kB", "-P", "2"];
+    let output = client("1", &change);
+    let said = text(&output.stderr);
+    assert!(said.contains("--whatif is for one stream"), "{said}");
+}

@@ -69,10 +69,10 @@ impl Graded {
         (self.truth_bps / self.before_bps.max(1.0) - 1.0).abs() > TOLERANCE
     }
 
-    /// Returns whether the interval of a number has the truth in it.
+    /// Returns whether the interval has the truth in it, if that much is stated.
     #[must_use]
-    pub fn is_covered(&self) -> Option<bool> {
-        let [low, high] = self.stated(Certainty::Number)?.interval_bps;
+    pub fn is_covered(&self, certainty: Certainty) -> Option<bool> {
+        let [low, high] = self.stated(certainty)?.interval_bps;
         Some((low..=high).contains(&self.truth_bps))
     }
 }
@@ -318,6 +318,8 @@ pub struct WhatifScore {
     pub all: Count,
     /// Worlds in which the change changes goodput by more than the tolerance.
     pub matters: Count,
+    /// Worlds that could not be run.
+    pub not_run: u64,
 }
 
 /// Worlds, and what was stated of them.
@@ -331,6 +333,10 @@ pub struct Count {
     pub correct: u64,
     /// Numbers whose interval covers the truth.
     pub covered: u64,
+    /// Ranges stated: intervals without a number.
+    pub ranges: u64,
+    /// Ranges that cover the truth.
+    pub ranges_covered: u64,
     /// Lower bounds stated.
     pub bounds: u64,
     /// Lower bounds that the truth reaches.
@@ -340,8 +346,12 @@ pub struct Count {
 }
 
 impl WhatifScore {
-    /// Counts one.
-    pub fn add(&mut self, one: &Graded) {
+    /// Counts one; `None` if its world could not be run.
+    pub fn add(&mut self, one: Option<&Graded>) {
+        let Some(one) = one else {
+            self.not_run += 1;
+            return;
+        };
         self.all.add(one);
         if one.matters() {
             self.matters.add(one);
@@ -355,7 +365,11 @@ impl Count {
         if let Some(error) = one.error() {
             self.numbers += 1;
             self.correct += u64::from(error.abs() <= TOLERANCE);
-            self.covered += u64::from(one.is_covered() == Some(true));
+            self.covered += u64::from(one.is_covered(Certainty::Number) == Some(true));
+        }
+        if let Some(is_covered) = one.is_covered(Certainty::Range) {
+            self.ranges += 1;
+            self.ranges_covered += u64::from(is_covered);
         }
         if let Some(is_reached) = one.is_reached() {
             self.bounds += 1;
@@ -367,7 +381,11 @@ impl Count {
 
 impl fmt::Display for WhatifScore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "whatif: {}", self.all)?;
+        write!(f, "whatif: {}", self.all)?;
+        match self.not_run {
+            0 => writeln!(f)?,
+            count => writeln!(f, "; {count} not run")?,
+        }
         writeln!(
             f,
             "where goodput changes by more than {:.0} %: {}",
@@ -382,17 +400,19 @@ impl fmt::Display for Count {
         let percent = |part: u64| 100.0 * part as f64 / self.numbers.max(1) as f64;
         write!(
             f,
-            "{} worlds, {} predicted: {:.0} % within {:.0} %, intervals cover {:.0} %; {} lower \
-             bounds, {} reached; {} unsure, {} without a fit",
+            "{} worlds, {} predicted: {:.0} % within {:.0} %, intervals cover {:.0} %; {} ranges, \
+             {} cover; {} lower bounds, {} reached; {} unsure, {} without a prediction",
             self.worlds,
             self.numbers,
             percent(self.correct),
             TOLERANCE * 100.0,
             percent(self.covered),
+            self.ranges,
+            self.ranges_covered,
             self.bounds,
             self.reached,
             self.unsure,
-            self.worlds - self.numbers - self.bounds - self.unsure,
+            self.worlds - self.numbers - self.ranges - self.bounds - self.unsure,
         )
     }
 }

@@ -22,7 +22,7 @@ mod sysctl;
 mod sysfs;
 
 pub(crate) use interface::loss_counters;
-pub(crate) use route::interface_towards;
+pub use route::interface_towards;
 
 use std::io;
 use std::net::IpAddr;

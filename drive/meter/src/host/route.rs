@@ -68,8 +68,9 @@ fn route(to: IpAddr) -> io::Result<Route> {
     })
 }
 
-/// Name of the interface that packets to an address leave through.
-pub(crate) fn interface_towards(to: IpAddr) -> Option<String> {
+/// Returns the name of the interface that packets to an address leave through.
+#[must_use]
+pub fn interface_towards(to: IpAddr) -> Option<String> {
     let found = lookup(to, 0).ok()?;
     let index = value(&found[ROUTE_HEADER..], INTERFACE)?;
     word(index, 0).and_then(name_of)

@@ -18,6 +18,7 @@
 //! | `nuttcp_text.rs` | what nuttcp prints |
 //! | `pscheduler.rs` | the result of perfSONAR's scheduler |
 //! | `stack.rs` | the engine's device, and what it lacks |
+//! | `whatif.rs` | what other settings would have brought |
 //! | `csv.rs` | a line for each stream and interval |
 
 mod campaign;
@@ -39,6 +40,7 @@ mod stack;
 #[path = "test/no_stack.rs"]
 mod stack;
 mod sums;
+mod whatif;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -138,6 +140,8 @@ Examples:
   gigatcp test dtn2.example --until 2%           repeated until the mean is known within 2 %
   gigatcp test dtn2.example --compare cc=cubic,bbr
                                                  which is faster, and is that certain?
+  sudo gigatcp test dtn2.example --whatif flow.congestion_control=bbr3
+                                                 and what BBR would have brought
   gigatcp test dtn2.example --rrul               latency under load in both directions
   gigatcp test dtn2.example --protocol nuttcp    to a stock `nuttcp -S`
   gigatcp test localhost --stack engine          gigatcp's own TCP, to a server on this host
@@ -329,6 +333,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY=A,B", value_parser = campaign::compared)]
     compare: Option<campaign::Compared>,
 
+    /// Predict what another setting would have brought, a key of a plan as for `gigatcp whatif`:
+    /// captures the headers of the connection, which needs CAP_NET_RAW. May be repeated
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["udp", "reverse", "bidir", "rrul", "until", "repeat", "compare", "json", "json_stream"])]
+    whatif: Vec<String>,
+
     /// Write the report page
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -361,6 +370,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if campaign::is_requested(arguments) {
         return campaign::run(arguments, &request);
     }
+    let headers = whatif::begin(arguments)?;
     let interrupt = Interrupt::listen()?;
     let stops = || interrupt.signal().is_some();
     let mut live = live::Live::new(arguments, &request);
@@ -372,6 +382,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let ceiling = ceiling::of(arguments, &measured);
     print(arguments, &measured, ceiling)?;
+    if let Some(headers) = headers {
+        output::print(&whatif::answer(headers, &arguments.whatif))?;
+    }
     store(arguments, &measured, ceiling)?;
     if let Some(signal) = interrupt.signal() {
         return Ok(Outcome::Interrupted(signal));

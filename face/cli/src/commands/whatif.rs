@@ -110,17 +110,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Requested predictions: all changes together, each alone, and the levers.
+/// Fits a twin and returns its predictions for changes, in words; otherwise the reason.
+pub(super) fn answer(transfer: Transfer, changes: &[String]) -> Result<String, String> {
+    let twin = Twin::fit(transfer, &[]).map_err(|no| no.reason)?;
+    Ok(text(&twin, &together_and_alone(&twin, changes)?))
+}
+
+/// Predictions for all changes together, then for each alone.
+fn together_and_alone(twin: &Twin, changes: &[String]) -> Result<Vec<Prediction>, String> {
+    let mut wanted: Vec<&[String]> = Vec::new();
+    if !changes.is_empty() {
+        wanted.push(changes);
+    }
+    if changes.len() > 1 {
+        wanted.extend(changes.chunks(1));
+    }
+    wanted.into_iter().map(|one| twin.predict(one)).collect()
+}
+
+/// Requested predictions: the changes and the levers.
 fn predictions(arguments: &Arguments, twin: &Twin) -> Result<Vec<Prediction>, Failure> {
-    let mut wanted: Vec<Vec<String>> = Vec::new();
-    if !arguments.set.is_empty() {
-        wanted.push(arguments.set.clone());
-    }
-    if arguments.set.len() > 1 {
-        wanted.extend(arguments.set.iter().map(|one| vec![one.clone()]));
-    }
-    let wanted = wanted.iter().map(|changes| twin.predict(changes));
-    let mut all: Vec<Prediction> = wanted.collect::<Result<_, _>>().map_err(unpredicted)?;
+    let mut all = together_and_alone(twin, &arguments.set).map_err(unpredicted)?;
     if arguments.best {
         all.extend(twin.best().map_err(unpredicted)?);
     }
@@ -153,6 +163,7 @@ pub(super) fn stated(one: &Prediction) -> String {
     let [low, high] = one.interval_bps.map(rate);
     match one.certainty {
         Certainty::Number => format!("{} ({low} to {high})", rate(one.goodput_bps)),
+        Certainty::Range => format!("{low} to {high}"),
         Certainty::AtLeast => {
             format!("at least {low}; the capture does not show how much more, up to {high}")
         }
@@ -177,6 +188,7 @@ fn text(twin: &Twin, predictions: &[Prediction]) -> String {
     for one in predictions.iter().skip(1).take(MAX_SHOWN) {
         let gain = match one.certainty {
             Certainty::Number => format!("x {:.2}", one.gain),
+            Certainty::Range => format!("~ {:.2}", one.gain),
             Certainty::AtLeast => format!("x {:.2} +", one.gain_stated()),
             Certainty::Unsure => "?".into(),
         };

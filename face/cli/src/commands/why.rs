@@ -299,7 +299,6 @@ impl Ask<'_> {
         text::Detail {
             shows_all: self.arguments.all,
             is_verbose: self.arguments.verbose,
-            tries_fix: self.arguments.whatif,
         }
     }
 
@@ -363,14 +362,14 @@ impl Ask<'_> {
         let capture = Capture::read(&source, &self.options())?;
         let name = capture.name();
         let chosen = self.outputs.named(capture.connections().len())?;
-        let tries_fix = self.arguments.whatif;
+        let twins = self.arguments.whatif.then(fix::Twins::default);
         let account = self.stored.first().map(|run| run.account(file));
         Ok(Taken {
             name,
             source,
             capture,
             chosen,
-            tries_fix,
+            twins,
             account,
         })
     }
@@ -386,7 +385,7 @@ impl Ask<'_> {
         if self.outputs.reads_again() {
             let survey = Taken::survey(name, capture, self.arguments.threads);
             graphs::write(self.outputs, source, &survey, |index, side| {
-                known(capture, index, side)
+                known(taken, index, side)
             })?;
         }
         for note in &capture.about().notes {
@@ -403,8 +402,8 @@ struct Taken {
     capture: Capture,
     /// The indices of connections that were requested by number; empty if none was.
     chosen: Vec<usize>,
-    /// True if JSON has predictions for the fix.
-    tries_fix: bool,
+    /// Twins on which fixes are tried, if that is requested.
+    twins: Option<fix::Twins>,
     /// What the run measured, if it is the capture of a stored run.
     account: Option<String>,
 }
@@ -491,7 +490,8 @@ fn reports_of(files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<Named>), Failure
 const UNKNOWN: &str = "The capture does not show what limited the connection here.";
 
 /// What is shown with the graph of a connection: intervals of one cause, and the answer.
-fn known(capture: &Capture, index: usize, side: Side) -> Known {
+fn known(taken: &Taken, index: usize, side: Side) -> Known {
+    let capture = &taken.capture;
     let connections = capture.connections();
     let diagnosis = connections.diagnose(index);
     let diagnosis = diagnosis.filter(|diagnosis| diagnosis.sender == side);
@@ -523,9 +523,16 @@ fn known(capture: &Capture, index: usize, side: Side) -> Known {
         place: String::new(),
         reset_by: answer::reset_by(connection, side),
     };
+    let mut said = detail::said(&which, &diagnosis);
+    fix::put(
+        taken.twins.as_ref(),
+        capture,
+        (index, &diagnosis),
+        &mut said,
+    );
     Known {
         spans: spans.collect(),
-        said: detail::said(&which, &diagnosis),
+        said,
     }
 }
 

@@ -358,14 +358,19 @@ fn whatif(request: &Request) -> Result<(), String> {
     let jobs: Vec<_> = jobs.filter(|(id, _)| *id != "capture-artifact").collect();
     let mut score = WhatifScore::default();
     let graded = jobs.par_iter().map(|(id, seed)| {
-        let one = graded(id, *seed, request.paths)?;
-        if request.shows {
-            println!("{one}");
+        let one = graded(id, *seed, request.paths);
+        match &one {
+            Ok(one) if request.shows => println!("{one}"),
+            Err(reason) => {
+                let reason = reason.lines().next().unwrap_or_default();
+                println!("{id} {seed}: not run: {reason}");
+            }
+            Ok(_) => {}
         }
-        Ok(one)
+        one
     });
-    for one in graded.collect::<Result<Vec<_>, String>>()? {
-        score.add(&one);
+    for one in graded.collect::<Vec<_>>() {
+        score.add(one.as_ref().ok());
     }
     print!("{score}");
     Ok(())

@@ -1,21 +1,81 @@
-//! Prediction for the advised fix, as a twin of the connection predicts it.
+//! Predictions for the advised fixes, as a twin of the connection makes them.
 
-use gigatcp_analyze::{Capture, Options};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use gigatcp_analyze::{Capture, Diagnosis, Options};
+use gigatcp_report::graph::Said;
 use gigatcp_twin::{Prediction, Transfer, Twin};
 use serde_json::{Value, json};
 
 use super::Answer;
 use crate::commands::whatif::stated;
 
-/// Returns the prediction for the fix of an answer, or why there is none.
-pub(super) fn tried(capture: &Capture, one: &Answer) -> Result<Prediction, String> {
-    if one.far.is_some() {
-        return Err("a twin is fitted to one capture alone".into());
+/// Share of the time from which the fix of a cause is tried for the page.
+const MIN_SHARE: f64 = 0.05;
+
+/// What the page says instead of a prediction that was not requested.
+const UNASKED: &str = "`gigatcp why --whatif` predicts what a fix would bring, in seconds to \
+                       minutes";
+
+/// Twins of the connections of a capture; each is fitted once.
+#[derive(Default)]
+pub(super) struct Twins(RefCell<BTreeMap<usize, Rc<Result<Twin, String>>>>);
+
+impl Twins {
+    fn of(
+        &self,
+        capture: &Capture,
+        index: usize,
+        diagnosis: &Diagnosis,
+    ) -> Rc<Result<Twin, String>> {
+        let fit = || {
+            let transfer = Transfer::of(capture, &Options::default(), index, diagnosis.clone())?;
+            Twin::fit(transfer, &[]).map_err(|no| no.reason)
+        };
+        let mut twins = self.0.borrow_mut();
+        Rc::clone(twins.entry(index).or_insert_with(|| Rc::new(fit())))
     }
-    let options = Options::default();
-    let transfer = Transfer::of(capture, &options, one.index, one.diagnosis.clone())?;
-    let twin = Twin::fit(transfer, &[]).map_err(|no| no.reason)?;
-    twin.fix(&one.diagnosis)
+
+    /// Returns the prediction for the fix of an answer, or why there is none.
+    pub(super) fn tried(&self, capture: &Capture, one: &Answer) -> Result<Prediction, String> {
+        if one.far.is_some() {
+            return Err("a twin is fitted to one capture alone".into());
+        }
+        let twin = self.of(capture, one.index, &one.diagnosis);
+        twin.as_ref()
+            .as_ref()
+            .map_err(Clone::clone)?
+            .fix(&one.diagnosis)
+    }
+}
+
+/// Adds to the answer on a page what its fixes would bring: of all causes of some time.
+pub(super) fn put(
+    twins: Option<&Twins>,
+    capture: &Capture,
+    (index, diagnosis): (usize, &Diagnosis),
+    said: &mut Said,
+) {
+    let Some(place) = said.lines.iter().position(|(label, _)| label == "Fix") else {
+        return;
+    };
+    let mut put = |text: String| said.lines.insert(place + 1, ("What if".to_owned(), text));
+    let Some(twins) = twins else {
+        return put(UNASKED.into());
+    };
+    let twin = twins.of(capture, index, diagnosis);
+    let twin = match twin.as_ref() {
+        Ok(twin) => twin,
+        Err(reason) => return put(words(&Err(reason.clone()))),
+    };
+    put(words(&twin.fix(diagnosis)));
+    let verdicts = diagnosis.verdicts.iter().zip(&mut said.findings);
+    for (verdict, (_, lines)) in verdicts.filter(|(verdict, _)| verdict.share >= MIN_SHARE) {
+        let tried = twin.fix_of(verdict.cause.id);
+        lines.push(format!("What if: {}", words(&tried)));
+    }
 }
 
 /// Returns the prediction in words that follow the label `What if`.

@@ -57,8 +57,8 @@ impl Serialize for Listed<'_> {
         let connections = places.filter_map(|place| {
             let one = Answer::of(&[taken], &[], *place)?;
             let mut value = connection(capture, &one);
-            if taken.tries_fix {
-                value["whatif"] = fix::json(&fix::tried(capture, &one));
+            if let Some(twins) = &taken.twins {
+                value["whatif"] = fix::json(&twins.tried(capture, &one));
             }
             Some(Ok(value))
         });

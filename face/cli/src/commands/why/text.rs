@@ -21,8 +21,6 @@ pub(super) struct Detail {
     pub(super) shows_all: bool,
     /// All causes, all evidence, and a line for each connection that is only counted.
     pub(super) is_verbose: bool,
-    /// The fix is tried on a twin of the connection.
-    pub(super) tries_fix: bool,
 }
 
 /// Writes the answers for captures that are read as one: one, or two of which connections
@@ -44,8 +42,9 @@ pub(super) fn put(
         }
         let which = which(captures, &one, rank, order.len());
         out.write(&answer::lines(&which, &one.diagnosis, detail.is_verbose))?;
-        if detail.tries_fix {
-            let tried = fix::tried(&captures[one.capture].capture, &one);
+        let taken = captures[one.capture];
+        if let Some(twins) = &taken.twins {
+            let tried = twins.tried(&taken.capture, &one);
             out.write(&answer::labeled("What if", &fix::words(&tried)))?;
         }
         if detail.is_verbose {

@@ -1,10 +1,9 @@
-//! A packet socket: every packet the kernel sends through one interface, with
-//! the time at which it was handed to the device.
+//! A packet socket: every packet that passes one interface, with its time.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use gigatcp_linux::{check, check_size, clock, own};
+use crate::{check, check_size, clock, device, own};
 
 /// All protocols, in network byte order as packet sockets want it.
 const ALL: u16 = (libc::ETH_P_ALL as u16).to_be();
@@ -13,10 +12,13 @@ const ALL: u16 = (libc::ETH_P_ALL as u16).to_be();
 const BUFFER: libc::c_int = 8 << 20;
 
 /// The largest packet there is.
-const LARGEST: usize = 65_536;
+pub const LARGEST: usize = 65_536;
 
 /// Opens the socket on the interface with this number.
-pub(crate) fn open(interface: gigatcp_linux::device::Index) -> io::Result<OwnedFd> {
+///
+/// # Errors
+/// What the kernel says: no privilege.
+pub fn open(interface: device::Index) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: plain integers; the descriptor is a new one.
     let socket = unsafe { own(libc::socket(libc::AF_PACKET, kind, libc::c_int::from(ALL))) }?;
@@ -35,7 +37,7 @@ pub(crate) fn open(interface: gigatcp_linux::device::Index) -> io::Result<OwnedF
     Ok(socket)
 }
 
-fn option(socket: &OwnedFd, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+fn option<T>(socket: &OwnedFd, name: libc::c_int, value: T) -> io::Result<()> {
     let length = size_of_val(&value) as libc::socklen_t;
     // SAFETY: pointer and length are those of `value`.
     let result = unsafe {
@@ -51,31 +53,103 @@ fn option(socket: &OwnedFd, name: libc::c_int, value: libc::c_int) -> io::Result
     Ok(())
 }
 
-/// A packet, and when it was handed to the device by the monotonic clock.
-pub(crate) struct Sniffed {
-    /// Nanoseconds of the monotonic clock.
-    pub(crate) at: i64,
-    /// The packet from its IP header on.
-    pub(crate) octets: Vec<u8>,
+/// Lets only TCP packets to or from a port arrive, and of each the first `snap` octets.
+///
+/// # Errors
+/// What the kernel says.
+pub fn keep_port(socket: &OwnedFd, port: u16, snap: u32) -> io::Result<()> {
+    // A program of classic BPF: code, jumps if true and if false, value. Loads count from the
+    // IP header; an IPv6 packet with extension headers is left out.
+    const fn step(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
+        let code = code as u16;
+        libc::sock_filter { code, jt, jf, k }
+    }
+    const BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
+    const HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
+    const HALF_BEHIND: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_IND;
+    const EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    const TCP: u32 = libc::IPPROTO_TCP as u32;
+    let port = u32::from(port);
+    let mut program = [
+        step(BYTE, 0, 0, 0),
+        step(libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K, 0, 0, 4),
+        step(EQUAL, 0, 7, 4),
+        // IPv4: protocol, then both ports behind the header.
+        step(BYTE, 0, 0, 9),
+        step(EQUAL, 0, 13, TCP),
+        step(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, 0, 0, 0),
+        step(HALF_BEHIND, 0, 0, 0),
+        step(EQUAL, 9, 0, port),
+        step(HALF_BEHIND, 0, 0, 2),
+        step(EQUAL, 7, 8, port),
+        // IPv6.
+        step(EQUAL, 0, 7, 6),
+        step(BYTE, 0, 0, 6),
+        step(EQUAL, 0, 5, TCP),
+        step(HALF, 0, 0, 40),
+        step(EQUAL, 2, 0, port),
+        step(HALF, 0, 0, 42),
+        step(EQUAL, 0, 1, port),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, snap),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+    ];
+    let filter = libc::sock_fprog {
+        len: program.len() as u16,
+        filter: program.as_mut_ptr(),
+    };
+    option(socket, libc::SO_ATTACH_FILTER, filter)
 }
 
-/// The next packet that the kernel has sent, if there is one. What was
-/// injected passes this socket too and is left out.
-pub(crate) fn receive(socket: &OwnedFd) -> io::Result<Option<Sniffed>> {
-    loop {
-        let mut octets = vec![0_u8; LARGEST];
-        let Some((length, kind, stamp)) = receive_one(socket, &mut octets)? else {
-            return Ok(None);
-        };
-        if kind == libc::PACKET_OUTGOING {
-            octets.truncate(length);
-            // Stamps are of the real-time clock, which may be set at any time:
-            // what matters is how long ago it was.
-            let age = stamp.map_or(0, |stamp| (clock::realtime() - stamp).max(0));
-            let at = clock::monotonic() - age;
-            return Ok(Some(Sniffed { at, octets }));
-        }
-    }
+/// Packets that the kernel dropped since the last call, as the socket was not read in time.
+///
+/// # Errors
+/// What the kernel says.
+pub fn dropped(socket: &OwnedFd) -> io::Result<u32> {
+    // struct tpacket_stats: packets, drops.
+    let mut counts = [0_u32; 2];
+    let mut length = size_of_val(&counts) as libc::socklen_t;
+    // SAFETY: pointer and length are those of `counts`.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            counts.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    })?;
+    Ok(counts[1])
+}
+
+/// A packet, and when it passed.
+#[derive(Clone, Debug)]
+pub struct Sniffed {
+    /// Nanoseconds of the monotonic clock.
+    pub at: i64,
+    /// True if it left this host.
+    pub is_outgoing: bool,
+    /// The packet from its IP header on.
+    pub octets: Vec<u8>,
+}
+
+/// The next packet, if one waits, and of it the first `most` octets.
+///
+/// # Errors
+/// What the kernel says.
+pub fn receive(socket: &OwnedFd, most: usize) -> io::Result<Option<Sniffed>> {
+    let mut octets = vec![0_u8; most];
+    let Some((length, kind, stamp)) = receive_one(socket, &mut octets)? else {
+        return Ok(None);
+    };
+    octets.truncate(length);
+    // Stamps are of the real-time clock, which may be set at any time:
+    // what matters is how long ago it was.
+    let age = stamp.map_or(0, |stamp| (clock::realtime() - stamp).max(0));
+    Ok(Some(Sniffed {
+        at: clock::monotonic() - age,
+        is_outgoing: kind == libc::PACKET_OUTGOING,
+        octets,
+    }))
 }
 
 /// Octets, kind of the packet, and its time stamp; nothing when nothing waits.
@@ -127,37 +201,4 @@ fn stamp_of(message: &libc::msghdr) -> Option<i64> {
         }
     }
     None
-}
-
-/// Waits until one of `descriptors` can be read, or the monotonic clock shows
-/// `until`.
-pub(crate) fn wait_readable(descriptors: &[&OwnedFd], until: i64) -> io::Result<()> {
-    let mut polled: Vec<libc::pollfd> = descriptors
-        .iter()
-        .map(|descriptor| libc::pollfd {
-            fd: descriptor.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        })
-        .collect();
-    let left = (until - clock::monotonic()).max(0);
-    let timeout = libc::timespec {
-        tv_sec: left / 1_000_000_000,
-        tv_nsec: left % 1_000_000_000,
-    };
-    let count = polled.len() as libc::nfds_t;
-    // SAFETY: pointer and count are those of `polled`; `timeout` outlives the
-    // call; no signal mask.
-    let result = unsafe {
-        libc::ppoll(
-            polled.as_mut_ptr(),
-            count,
-            &raw const timeout,
-            std::ptr::null(),
-        )
-    };
-    match check(result) {
-        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
-        _ => Ok(()),
-    }
 }
