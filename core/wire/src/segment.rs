@@ -141,8 +141,8 @@ impl<P: Payload> Segment<P> {
         front
     }
 
-    /// Returns the segments that this is on the wire, in order: itself, unless it is a
-    /// super-segment.
+    /// Returns the segments that this is on the wire, in order. Only a
+    /// super-segment is several.
     pub fn into_wire_segments(self) -> impl Iterator<Item = Self> {
         let mut rest = Some(self);
         core::iter::from_fn(move || match &mut rest {
