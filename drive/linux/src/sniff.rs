@@ -53,7 +53,7 @@ fn option<T>(socket: &OwnedFd, name: libc::c_int, value: T) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets only TCP packets to or from a port arrive, and of each the first `snap` octets.
+/// Lets only TCP packets of a port arrive, cut to `snap` octets.
 ///
 /// # Errors
 /// What the kernel says.
@@ -100,7 +100,7 @@ pub fn keep_port(socket: &OwnedFd, port: u16, snap: u32) -> io::Result<()> {
     option(socket, libc::SO_ATTACH_FILTER, filter)
 }
 
-/// Packets that the kernel dropped since the last call, as the socket was not read in time.
+/// Returns how many packets the kernel dropped since the last call.
 ///
 /// # Errors
 /// What the kernel says.
@@ -132,7 +132,7 @@ pub struct Sniffed {
     pub octets: Vec<u8>,
 }
 
-/// The next packet, if one waits, and of it the first `most` octets.
+/// Returns the next packet, cut to `most` octets; `None` if none waits.
 ///
 /// # Errors
 /// What the kernel says.

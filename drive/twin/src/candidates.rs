@@ -30,7 +30,9 @@ const BEFORE_DATA: u64 = 3;
 /// Two estimates of a rate agree if they differ by less than this factor.
 const SAME: f64 = 1.15;
 
-/// Smallest rate of a bottleneck, as a multiple of the goodput: ACKs may have been delayed.
+/// Smallest rate of a bottleneck as a multiple of the goodput.
+///
+/// Below it ACKs were delayed.
 const CARRIES: f64 = 0.95;
 
 /// The best rate exceeds that of the bottleneck by no more than this factor.

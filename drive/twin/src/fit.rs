@@ -364,8 +364,9 @@ fn undecided(now: &Constants, shows_rate: bool) -> Vec<Constants> {
     all
 }
 
-/// Constants with pacing and ACKs as they may be in place of what they look like: a network
-/// card joins ACKs, and no sender paces its first flight.
+/// Returns constants with other pacing and other ACKs than the capture suggests.
+///
+/// A network card joins ACKs, and no sender paces its first flight.
 fn switched(now: &Constants) -> Vec<Constants> {
     let mut all = vec![Constants {
         pacing: !now.pacing,

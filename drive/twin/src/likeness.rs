@@ -43,7 +43,7 @@ pub struct Likeness {
     pub delivery: f64,
     /// Median and 95th percentile of the flight, as multiples of the original.
     pub flight: [f64; 2],
-    /// Rate of trains of the run, as a multiple of the original; 1 if either shows none.
+    /// Rate of trains as a multiple of the original; 1 if either shows none.
     pub train: f64,
     /// All together, in units.
     pub distance: f64,

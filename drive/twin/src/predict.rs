@@ -63,7 +63,7 @@ const MARGIN: f64 = 0.07;
 /// Relative half-width in addition if goodput changes by a tenth.
 ///
 /// Another limit counts there, which the capture has not shown.
-const MARGIN_OF_CHANGE: f64 = 0.1;
+const MARGIN_OF_CHANGE: f64 = 0.15;
 
 /// Quantiles of the weighted runs that bound the interval.
 const TAILS: [f64; 2] = [0.02, 0.98];
@@ -71,8 +71,14 @@ const TAILS: [f64; 2] = [0.02, 0.98];
 /// Runs whose largest goodput is more than this multiple of the smallest give no number.
 const MAX_SPREAD: f64 = 1.6;
 
-/// The same of a transfer whose packets do not show the rate of the path.
+/// Largest such multiple if goodput changes by a tenth.
+const MAX_SPREAD_OF_CHANGE: f64 = 1.4;
+
+/// Largest such multiple if packets do not show the rate of the path either.
 const MAX_SPREAD_OPEN: f64 = 1.25;
+
+/// Largest distance of a fit that gives a number if goodput changes by a tenth.
+const MAX_DISTANCE_OF_CHANGE: f64 = 0.3;
 
 /// Runs whose largest goodput is more than this multiple of the smallest give no range.
 ///
@@ -126,7 +132,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Returns the stated gain: of a range the end that is nearer to no gain, otherwise 1.
+    /// Returns the stated gain: of a range the end nearest to 1, otherwise 1.
     #[must_use]
     pub fn gain_stated(&self) -> f64 {
         let [low, high] = self
@@ -184,13 +190,14 @@ impl Twin {
             MARGIN_OF_CHANGE
         };
         let interval_bps = [low * (1.0 - margin), high * (1.0 + margin)];
-        // Behind a change another limit may count, of which fits of an open rate know little.
-        let most = if changes_little || self.shows_rate {
-            MAX_SPREAD
-        } else {
-            MAX_SPREAD_OPEN
+        // Behind a change another limit may count, of which the original shows little.
+        let most = match (changes_little, self.shows_rate) {
+            (true, _) => MAX_SPREAD,
+            (false, true) => MAX_SPREAD_OF_CHANGE,
+            (false, false) => MAX_SPREAD_OPEN,
         };
-        let certainty = if high <= most * low {
+        let is_near = changes_little || best <= MAX_DISTANCE_OF_CHANGE;
+        let certainty = if high <= most * low && is_near {
             Certainty::Number
         } else if high <= MAX_RANGE * low && (self.shows_rate || high <= original) {
             Certainty::Range
@@ -334,7 +341,7 @@ fn completed(changes: &[String], constants: &Constants) -> Vec<String> {
     all
 }
 
-/// How far the run with the changes follows the run without them from draw to draw.
+/// Returns how far runs with the changes follow those without, over draws.
 ///
 /// The slope of the logarithms through each fit's first draw: 1 if the changes do not matter,
 /// 0 if other losses decide there. It takes from a draw what is known to be luck, as the

@@ -4,7 +4,7 @@
 //! them, the bottleneck was busy, and their ACKs arrive at its rate. Trains of segments that
 //! were acknowledged as they were sent show the pace of the sender alone.
 
-/// An ACK that advanced: when, up to where, and when the last segment it covers was sent.
+/// An ACK that advanced, and when the data it covers was sent.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Advance {
     /// When it passed, in seconds.
@@ -18,10 +18,10 @@ pub struct Advance {
 /// Smallest trains, in full segments and in seconds: below it batches of ACKs decide.
 const LONG: (f64, f64) = (8.0, 1.0e-3);
 
-/// The same where there are no longer ones.
+/// Smallest trains where there are no longer ones.
 const SHORT: (f64, f64) = (3.0, 0.2e-3);
 
-/// Largest time over which a train was sent, as a share of that of its ACKs.
+/// Largest time of sending a train, as a share of that of its ACKs.
 const STRETCHED: f64 = 0.8;
 
 /// Queueing delay that shows a busy bottleneck: a share of the RTT, and seconds.
@@ -31,7 +31,9 @@ const QUEUED_TIME: f64 = 0.5e-3;
 /// Trains that show a rate.
 const MIN_TRAINS: usize = 4;
 
-/// Share of the trains that one rate must have: a pace that varies shows no bottleneck.
+/// Share of the trains that one rate must have.
+///
+/// A pace that varies shows no bottleneck.
 const COMMON: f64 = 0.3;
 
 /// Width of a bin of the logarithms of rates, of which three together are compared.
@@ -127,8 +129,9 @@ fn most_common(rates: &mut [f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// ACKs of bursts of 20 segments, one burst for each RTT of 50 ms, over a bottleneck of
-    /// 1 ms per segment; `pace` is the time between segments of a burst.
+    /// ACKs of bursts of 20 segments over a bottleneck of 1 ms per segment.
+    ///
+    /// There is a burst for each RTT of 50 ms, with a `pace` between its segments.
     fn bursts(pace: f64) -> Vec<Advance> {
         let mut all = Vec::new();
         for burst in 0..10_u64 {

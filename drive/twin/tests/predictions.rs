@@ -44,7 +44,7 @@ max_pacing_rate = "3 Mbit/s"
 bytes = "1 MB"
 "#;
 
-/// A transfer whose window is a small part of what its path holds, without a burst.
+/// A transfer whose window is a small part of its BDP, without a burst.
 const SMALL_WINDOW: &str = r#"
 name = "small-window"
 [path]

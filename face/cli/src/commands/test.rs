@@ -333,8 +333,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY=A,B", value_parser = campaign::compared)]
     compare: Option<campaign::Compared>,
 
-    /// Predict what another setting would have brought, a key of a plan as for `gigatcp whatif`:
-    /// captures the headers of the connection, which needs CAP_NET_RAW. May be repeated
+    /// Predict the goodput with another setting, as `gigatcp whatif` does. Headers of the
+    /// connection are captured, which needs CAP_NET_RAW. May be repeated
     #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["udp", "reverse", "bidir", "rrul", "until", "repeat", "compare", "json", "json_stream"])]
     whatif: Vec<String>,
 

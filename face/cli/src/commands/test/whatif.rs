@@ -1,4 +1,4 @@
-//! `--whatif`: the headers of the test's connection are captured, and a twin is fitted to them.
+//! `--whatif`: captures the headers of the test's connection and fits a twin.
 //!
 //! `TCP_INFO` shows neither the rate of the path nor which packets were lost, on which the fit
 //! rests; the packets do. They are kept in memory and never written.

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use super::Answer;
 use crate::commands::whatif::stated;
 
-/// Share of the time from which the fix of a cause is tried for the page.
+/// Smallest share of the time of a cause whose fix is tried.
 const MIN_SHARE: f64 = 0.05;
 
-/// What the page says instead of a prediction that was not requested.
+/// Text of the page in place of a prediction that was not requested.
 const UNASKED: &str = "`gigatcp why --whatif` predicts what a fix would bring, in seconds to \
                        minutes";
 
@@ -51,7 +51,7 @@ impl Twins {
     }
 }
 
-/// Adds to the answer on a page what its fixes would bring: of all causes of some time.
+/// Adds to the answer on a page what its fixes would bring.
 pub(super) fn put(
     twins: Option<&Twins>,
     capture: &Capture,
