@@ -445,7 +445,7 @@ pub struct Flow {
     pub receive_buffer: Option<Bytes>,
     /// One-way delay of its data beyond that of the path.
     pub extra_delay: Duration,
-    /// Whether every segment and ACK of it is recorded; `None` if the plan does not say.
+    /// Whether every segment and ACK of it is recorded; `None`: unset.
     pub time_sequence: Option<bool>,
 }
 

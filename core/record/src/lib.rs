@@ -673,8 +673,8 @@ pub struct SequenceStep {
 pub struct SequenceDetail {
     /// Why this interval: `start`, `first loss`, `timeout`.
     pub why: String,
-    /// When that was: the first data sent, the first retransmission, the first one for a timeout.
-    /// Null in records of earlier versions.
+    /// When the first data, retransmission, or retransmission for a timeout was sent. Null in
+    /// records of earlier versions.
     #[serde(default)]
     pub at_ns: Option<u64>,
     /// The smoothed RTT then; null if there was none.

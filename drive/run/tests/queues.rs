@@ -142,8 +142,8 @@ name = "none-lost"
     assert_eq!(none.lost, 0);
 }
 
-/// A window of 100 kB and nothing lost but in one second, in which everything is: a tail loss
-/// probe, then timeouts.
+/// A window of 100 kB, and a second in which everything is lost. A tail loss probe comes first,
+/// then timeouts.
 #[test]
 fn details_of_a_time_sequence_graph_are_about_the_moments_they_are_named_for() {
     let plan = r#"

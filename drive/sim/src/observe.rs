@@ -161,7 +161,7 @@ pub enum Mark {
     },
 }
 
-/// What a detail of a time-sequence graph is about.
+/// An event that a detail of a time-sequence graph is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The first segment with data.

@@ -473,8 +473,8 @@ fn join_steps(steps: &[SequenceStep]) -> SequenceStep {
 /// Round trips that a view of an event shows.
 const VIEW_ROUND_TRIPS: u64 = 10;
 
-/// The time to show for what an interval is about: the event in the middle, and of the start
-/// what follows. No time is before the run.
+/// The view of an interval, its event in the middle. Of the start it has what follows, and no
+/// time before the run.
 fn view(stretch: &SequenceDetail) -> Option<(u64, u64)> {
     let (at, rtt) = (stretch.at_ns?, stretch.srtt_ns?);
     let before = match stretch.why.as_str() {

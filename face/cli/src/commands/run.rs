@@ -294,8 +294,8 @@ fn job(arguments: &Arguments, mut plan: Plan) -> Result<Job, Failure> {
     })
 }
 
-/// Records the time-sequence graph of the first flow that runs, where the plan says nothing of
-/// any: a page shows one.
+/// Records the time-sequence graph of the first flow that runs, for the page. A plan that sets
+/// `time_sequence` anywhere is left as it is.
 fn draw_first_flow(plan: &mut Plan, chosen: &[String]) {
     let is_silent = |flow: &Flow| flow.time_sequence.is_none();
     let mut all = plan.series.iter().flat_map(|series| &series.scenario.flows);
