@@ -138,7 +138,7 @@ function chooseSequence() {
     stretches.append(node);
   };
   button("Whole", () => sequencePlot.whole());
-  for (const detail of sequencePlot.data.details) button(detail.why, () => sequencePlot.show(...detail.view));
+  for (const detail of sequencePlot.data.details) button(detail.why[0].toUpperCase() + detail.why.slice(1), () => sequencePlot.show(...detail.view));
   const cut = sequence.details.filter((d) => d.entries[1] < d.entries[0]);
   const about = cut.map((d) => `\u201c${d.why}\u201d shows the first ${digits(d.entries[1], 0)} of ${digits(d.entries[0], 0)} events`);
   if (DATA.sequences_left_out) about.push(`${DATA.sequences_left_out} further connections are in run.json only`);

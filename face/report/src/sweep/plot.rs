@@ -394,7 +394,8 @@ impl SweepReport<'_> {
         );
         if size.0 >= 42.0 && size.1 >= 15.0 {
             let middle = (corner.0 + size.0 / 2.0, corner.1 + size.1 / 2.0 + 4.0);
-            let class = if share < 0.55 {
+            // Where both letters are read, on light paper and on dark: a contrast of 3 and more.
+            let class = if share < 0.78 {
                 "value"
             } else {
                 "value on-solid"

@@ -8,7 +8,7 @@ use gigatcp_record::RunRecord;
 use serde_json::{Value, json};
 
 use crate::driver::Browser;
-use crate::{browser, sample, sweep_page};
+use crate::{browser, sample, small, sweep_page, view};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -112,10 +112,10 @@ fn a_view_of_a_moment_has_it_in_the_middle_and_a_broken_address_is_ignored() {
             "return [sequencePlot.view.x0, sequencePlot.view.x1].map((at) => Math.round(at * 1e3))",
         )
     };
-    press(&browser, "first loss");
+    press(&browser, "First loss");
     assert_eq!(view(), json!([3_600, 4_400]));
     let kept = address(&browser);
-    press(&browser, "slow start");
+    press(&browser, "Slow start");
     assert_eq!(view(), json!([0, 760]));
     browser.open(&file, kept.trim_start_matches('#'));
     assert_eq!(view(), json!([3_600, 4_400]));
@@ -192,4 +192,33 @@ fn cells_of_a_sweep_are_sorted_filtered_and_linked_by_their_number() {
         said.contains("path.rtt 40 ms") && kept.contains("cell="),
         "{said} {kept}"
     );
+}
+
+#[test]
+fn the_first_loss_of_a_capture_is_in_the_middle_and_its_address_shows_it_again() {
+    let Some(browser) = browser() else { return };
+    browser.open(&small(), "t=0.01..0.02&offsets=7..x&stream=another");
+    let asked = view(&browser);
+    assert!(
+        (asked.x0 - 10.0).abs() < 1e-3 && (asked.x1 - 20.0).abs() < 1e-3,
+        "{asked:?}"
+    );
+    press(&browser, "First loss");
+    let rtt = browser.script("return rttAt(sequence.tree, 24.1e6) / 1e6");
+    let half = 5.0 * rtt.as_f64().unwrap();
+    let shown = view(&browser);
+    assert!(
+        (shown.x0 - (24.1 - half).max(0.0)).abs() < 1e-3,
+        "{shown:?} {half}"
+    );
+    assert!((shown.x1 - (24.1 + half)).abs() < 1e-3, "{shown:?} {half}");
+    let kept = address(&browser);
+    browser.open(&small(), kept.trim_start_matches('#'));
+    let again = view(&browser);
+    assert!(
+        (again.x0 - shown.x0).abs() < 0.1 && (again.x1 - shown.x1).abs() < 0.1,
+        "{again:?}"
+    );
+    press(&browser, "Whole");
+    assert!(!address(&browser).contains("t="));
 }
