@@ -183,7 +183,10 @@ function startSpan() {
   for (const [id, act] of Object.entries(acts)) byId(id).addEventListener("click", act);
   shown.changed = () => {
     bar.hidden = !shown.span;
-    if (shown.span) byId("span-text").textContent = `Shown: ${shown.span.map((at) => withUnit(at, SECONDS)).join(" to ")}`;
+    if (shown.span) {
+      const unit = unitOf(...shown.span, SECONDS);
+      byId("span-text").textContent = `Shown: ${shown.span.map((at) => digits(at / unit.size, 3)).join(" to ")} ${unit.name}`;
+    }
     drawLines();
     timeline.draw();
   };

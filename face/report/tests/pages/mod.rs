@@ -83,7 +83,7 @@ fn a_drag_over_one_graph_zooms_all_and_the_address_shows_the_same_again() {
     assert_eq!(browser.script("return [...hiddenLines]"), json!([0]));
     let said = browser.text("span-text");
     assert!(
-        said.starts_with("Shown: ") && said.contains(" s to "),
+        said.starts_with("Shown: ") && said.contains(" to ") && said.ends_with(" s"),
         "{said}"
     );
     // By keys: nearer, and the whole; the address forgets it.
