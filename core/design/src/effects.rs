@@ -6,7 +6,7 @@
 //! cells repetitions are blocks; the interval of an effect is therefore Student's over the
 //! effects of single repetitions, which what a seed does to all cells alike cannot widen.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::grid::Grid;
@@ -56,30 +56,26 @@ impl Effects {
         let factors: Vec<usize> = (0..grid.scales.len())
             .filter(|factor| levels_of(grid, *factor) > 1)
             .collect();
-        let repetitions = grid.arms.first().map_or(0, |arm| arm.values.len());
+        let repetitions = grid.arms.iter().next().map_or(0, |arm| arm.values.len());
         if factors.is_empty() || repetitions == 0 {
             return Err(Unbalanced::Constant);
         }
         let is_whole = |values: &[f64]| {
             values.len() == repetitions && values.iter().all(|value| value.is_finite())
         };
-        if !grid.arms.iter().all(|arm| is_whole(&arm.values)) {
+        if !grid.arms.iter().all(|arm| is_whole(arm.values)) {
             return Err(Unbalanced::Missing);
         }
-        let all: Vec<f64> = grid
-            .arms
-            .iter()
-            .flat_map(|arm| arm.values.clone())
-            .collect();
-        let grand = mean(&all).unwrap_or(f64::NAN);
+        let all = || grid.arms.iter().flat_map(|arm| arm.values);
+        let grand = all().sum::<f64>() / all().count() as f64;
         let squares = |values: &[f64], center: f64| -> f64 {
             let differences = values.iter().map(|value| value - center);
             differences.map(|difference| difference * difference).sum()
         };
-        let total = squares(&all, grand);
+        let total = all().map(|value| (value - grand) * (value - grand)).sum();
         let within = grid.arms.iter().map(|arm| {
-            let center = mean(&arm.values).unwrap_or(f64::NAN);
-            squares(&arm.values, center)
+            let center = mean(arm.values).unwrap_or(f64::NAN);
+            squares(arm.values, center)
         });
         let within: f64 = within.sum();
         debug_assert!(
@@ -141,35 +137,35 @@ fn groups(factors: &[usize]) -> Vec<Vec<usize>> {
 }
 
 fn levels_of(grid: &Grid, factor: usize) -> usize {
-    let mut levels: Vec<Option<u32>> = grid.arms.iter().map(|arm| arm.levels[factor]).collect();
-    levels.sort_unstable();
-    levels.dedup();
-    levels.len()
+    let levels = grid.arms.iter().map(|arm| arm.levels[factor]);
+    levels.collect::<BTreeSet<_>>().len()
 }
 
 /// Sum of squares between combinations of these factors, and how many there are.
 fn between(grid: &Grid, group: &[usize], grand: f64) -> Result<(f64, f64), Unbalanced> {
-    let mut sums: BTreeMap<Vec<Option<u32>>, (f64, usize)> = BTreeMap::new();
-    for arm in &grid.arms {
-        let place = group.iter().map(|factor| arm.levels[*factor]).collect();
-        let sum = sums.entry(place).or_default();
-        sum.0 += arm.values.iter().sum::<f64>();
-        sum.1 += arm.values.len();
-    }
     let combinations: usize = group
         .iter()
         .map(|factor| levels_of(grid, *factor))
         .product();
-    let mut counts = sums.values().map(|(_, count)| *count);
-    let first = counts.next().unwrap_or(0);
-    if sums.len() != combinations || !counts.all(|count| count == first) {
-        return Err(Unbalanced::Missing);
+    let order = grid.order(group);
+    let (mut squares, mut places, mut first) = (0.0, 0, None);
+    for place in order.chunk_by(|a, b| grid.is_same(group, *a, *b)) {
+        let values = || {
+            let arms = place.iter().map(|arm| grid.arm(*arm));
+            arms.flat_map(|arm| arm.values)
+        };
+        let count = values().count();
+        if *first.get_or_insert(count) != count {
+            return Err(Unbalanced::Missing);
+        }
+        let difference = values().sum::<f64>() / count as f64 - grand;
+        squares += difference * difference * count as f64;
+        places += 1;
     }
-    let squares = sums.values().map(|(sum, count)| {
-        let difference = sum / *count as f64 - grand;
-        difference * difference * *count as f64
-    });
-    Ok((squares.sum(), sums.len() as f64))
+    match places == combinations {
+        true => Ok((squares, places as f64)),
+        false => Err(Unbalanced::Missing),
+    }
 }
 
 /// The effect in each repetition, summed up; of factors with two levels alone.
@@ -195,7 +191,7 @@ fn effect(grid: &Grid, group: &[usize], repetitions: usize) -> Option<Summary> {
         let signed = grid
             .arms
             .iter()
-            .map(|arm| sign(&arm.levels) * arm.values[repetition]);
+            .map(|arm| sign(arm.levels) * arm.values[repetition]);
         signed.sum::<f64>() * 2.0 / grid.arms.len() as f64
     });
     Summary::of(&effects.collect::<Vec<f64>>())

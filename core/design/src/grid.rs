@@ -1,9 +1,10 @@
 //! Values of one metric by cell and repetition, and tables of any axes.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+pub use crate::arms::{Arm, ArmRef, Arms};
 use crate::statistics::Summary;
 
 /// The values of one metric in all cells.
@@ -14,7 +15,7 @@ pub struct Grid {
     /// The factors, the one that varies slowest first.
     pub scales: Vec<Scale>,
     /// The cells, in the order of their numbers.
-    pub arms: Vec<Arm>,
+    pub arms: Arms,
 }
 
 /// A factor and the names of its levels.
@@ -24,19 +25,6 @@ pub struct Scale {
     pub name: String,
     /// Names of its levels.
     pub labels: Vec<String>,
-}
-
-/// The values of a cell.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Arm {
-    /// Its number.
-    pub cell: u64,
-    /// The level of each factor; `None` if it does not vary.
-    pub levels: Vec<Option<u32>>,
-    /// One value for each repetition; not a number where it failed or did not run.
-    pub values: Vec<f64>,
-    /// Repetitions that failed.
-    pub failures: u32,
 }
 
 /// A table of summaries: rows by levels of some factors, columns by those of one.
@@ -50,6 +38,8 @@ pub struct Pivot {
     pub columns: Vec<Option<u32>>,
     /// Levels of a row, and a summary for each column.
     pub cells: Vec<(Vec<Option<u32>>, Vec<Pooled>)>,
+    /// Rows beyond those that were requested.
+    pub left_out: usize,
 }
 
 /// All values of a place of a table.
@@ -81,56 +71,80 @@ impl Grid {
     /// Returns the table of these factors; values of all others are pooled.
     #[must_use]
     pub fn pivot(&self, rows: &[usize], column: Option<usize>) -> Pivot {
-        type Place = (Vec<Option<u32>>, Option<u32>);
-        debug_assert!(
-            self.arms
-                .iter()
-                .all(|arm| arm.levels.len() == self.scales.len()),
-            "each cell has a level of each of {} factors",
-            self.scales.len()
-        );
-        let mut pools: BTreeMap<Place, (Vec<f64>, Pooled)> = BTreeMap::new();
-        for arm in &self.arms {
-            let row = rows.iter().map(|number| arm.levels[*number]).collect();
-            let place = (row, column.and_then(|number| arm.levels[number]));
-            let (values, pooled) = pools.entry(place).or_default();
-            values.extend(&arm.values);
-            if pooled.cells.1 == 0 {
-                pooled.cells.0 = arm.cell;
-            }
-            pooled.cells.1 += 1;
-            pooled.failures += arm.failures;
-        }
-        let mut columns: Vec<Option<u32>> = pools.keys().map(|(_, column)| *column).collect();
-        columns.sort_unstable();
-        columns.dedup();
-        let mut cells: Vec<(Vec<Option<u32>>, Vec<Pooled>)> = Vec::new();
-        for ((row, column), (values, pooled)) in pools {
-            if cells.last().is_none_or(|(last, _)| *last != row) {
-                cells.push((row, alloc::vec![Pooled::default(); columns.len()]));
-            }
-            let at = columns.binary_search(&column);
-            if let (Some((_, row)), Ok(at)) = (cells.last_mut(), at) {
-                row[at] = Pooled {
-                    summary: Summary::of(&values),
-                    ..pooled
-                };
-            }
-        }
-        debug_assert_eq!(
-            cells
-                .iter()
-                .flat_map(|(_, row)| row)
-                .map(|pooled| pooled.cells.1)
-                .sum::<usize>(),
-            self.arms.len(),
-            "each cell is in one place of the table"
-        );
-        Pivot {
+        self.first_rows(rows, column, usize::MAX)
+    }
+
+    /// Returns the first `most` rows of the table of these factors, and counts the others.
+    #[must_use]
+    pub fn first_rows(&self, rows: &[usize], column: Option<usize>, most: usize) -> Pivot {
+        let level = |arm: ArmRef<'_>| column.and_then(|number| arm.levels[number]);
+        let columns: BTreeSet<Option<u32>> = self.arms.iter().map(level).collect();
+        let columns: Vec<Option<u32>> = columns.into_iter().collect();
+        let places: Vec<usize> = rows.iter().copied().chain(column).collect();
+        let order = self.order(&places);
+        let mut pivot = Pivot {
             rows: rows.to_vec(),
             column,
             columns,
-            cells,
+            cells: Vec::new(),
+            left_out: 0,
+        };
+        for row in order.chunk_by(|a, b| self.is_same(rows, *a, *b)) {
+            if pivot.cells.len() == most {
+                pivot.left_out += 1;
+                continue;
+            }
+            let mut cells = alloc::vec![Pooled::default(); pivot.columns.len()];
+            for place in row.chunk_by(|a, b| level(self.arm(*a)) == level(self.arm(*b))) {
+                let first = self.arm(place[0]);
+                if let Ok(at) = pivot.columns.binary_search(&level(first)) {
+                    cells[at] = self.pooled(place);
+                }
+            }
+            let levels = rows.iter().map(|number| self.arm(row[0]).levels[*number]);
+            pivot.cells.push((levels.collect(), cells));
+        }
+        debug_assert!(
+            pivot.left_out > 0
+                || pivot
+                    .cells
+                    .iter()
+                    .flat_map(|(_, row)| row)
+                    .map(|pooled| pooled.cells.1)
+                    .sum::<usize>()
+                    == order.len(),
+            "each cell is in one place of the table"
+        );
+        pivot
+    }
+
+    pub(crate) fn arm(&self, number: u32) -> ArmRef<'_> {
+        self.arms.at(number as usize)
+    }
+
+    /// Numbers of all arms in the order of their levels of these factors. Arms with equal
+    /// levels stay in the order of their cells.
+    pub(crate) fn order(&self, factors: &[usize]) -> Vec<u32> {
+        let levels = |number: u32| factors.iter().map(move |one| self.arm(number).levels[*one]);
+        let mut order: Vec<u32> = (0..self.arms.len() as u32).collect();
+        order.sort_unstable_by(|a, b| levels(*a).cmp(levels(*b)).then(a.cmp(b)));
+        order
+    }
+
+    /// Whether two arms have the same levels of these factors.
+    pub(crate) fn is_same(&self, factors: &[usize], a: u32, b: u32) -> bool {
+        let [a, b] = [self.arm(a), self.arm(b)];
+        factors.iter().all(|one| a.levels[*one] == b.levels[*one])
+    }
+
+    /// All values of these arms together.
+    fn pooled(&self, arms: &[u32]) -> Pooled {
+        let values = arms.iter().flat_map(|one| self.arm(*one).values);
+        let values: Vec<f64> = values.copied().collect();
+        Pooled {
+            summary: Summary::of(&values),
+            cells: (self.arm(arms[0]).cell, arms.len()),
+            failures: arms.iter().map(|one| self.arm(*one).failures).sum(),
         }
     }
 

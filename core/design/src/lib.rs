@@ -23,6 +23,7 @@
 extern crate alloc;
 
 pub mod address;
+mod arms;
 pub mod effects;
 pub mod fractional;
 pub mod grid;

@@ -103,6 +103,15 @@ fn two_by_three() -> Grid {
     }
 }
 
+/// The grid with other cells.
+fn changed(change: impl FnOnce(&mut Vec<Arm>)) -> Grid {
+    let grid = two_by_three();
+    let mut arms: Vec<Arm> = grid.arms.iter().map(Arm::from).collect();
+    change(&mut arms);
+    let arms = arms.into_iter().collect();
+    Grid { arms, ..grid }
+}
+
 #[test]
 fn shares_of_variance_and_their_tests_are_those_of_statsmodels() {
     let effects = Effects::of(&two_by_three()).unwrap();
@@ -151,25 +160,26 @@ fn effects_of_a_two_level_design_are_twice_the_coefficients_of_a_regression() {
 
 #[test]
 fn a_design_with_a_missing_cell_has_no_effects() {
-    let mut grid = two_by_three();
-    grid.arms[2].values[1] = f64::NAN;
+    let grid = changed(|arms| arms[2].values[1] = f64::NAN);
     assert_eq!(Effects::of(&grid), Err(Unbalanced::Missing));
-    let mut grid = two_by_three();
-    grid.arms.remove(4);
+    let grid = changed(|arms| drop(arms.remove(4)));
     assert_eq!(Effects::of(&grid), Err(Unbalanced::Missing));
 }
 
 #[test]
 fn a_table_pools_what_is_not_in_it_and_counts_failures() {
-    let mut grid = two_by_three();
-    grid.arms[0].values[0] = f64::NAN;
-    grid.arms[0].failures = 1;
+    let grid = changed(|arms| {
+        arms[0].values[0] = f64::NAN;
+        arms[0].failures = 1;
+    });
     let pivot = grid.pivot(&[1], Some(0));
     assert_eq!(pivot.columns, [Some(0), Some(1)]);
     assert_eq!(pivot.cells.len(), 3);
     let (row, cells) = &pivot.cells[0];
     assert_eq!(row, &[Some(0)]);
     assert_eq!((cells[0].failures, cells[0].summary.unwrap().count), (1, 2));
+    let first = grid.first_rows(&[1], Some(0), 2);
+    assert_eq!((&first.cells[..], first.left_out), (&pivot.cells[..2], 1));
     let all = grid.pivot(&[1], None);
     assert_eq!(all.cells[2].1[0].summary.unwrap().mean, 24.5);
     assert_eq!(grid.factor("g"), Some(1));

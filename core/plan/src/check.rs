@@ -86,7 +86,7 @@ pub(crate) fn scenario(document: &Table, findings: &Findings) -> Scenario {
             .profile
             .whole_buffers(longest_mtu.saturating_sub(ip.header_len() + TCP_HEADER)),
         rtt: path.rtt,
-        time_sequence: record.flag("time_sequence").unwrap_or(false),
+        time_sequence: record.flag("time_sequence"),
         end,
         kernel_sends: sender.host.stack == Stack::Kernel,
         routers: routers(path.forward.iter().chain(&path.sender_link).chain(&links)),

@@ -445,8 +445,8 @@ pub struct Flow {
     pub receive_buffer: Option<Bytes>,
     /// One-way delay of its data beyond that of the path.
     pub extra_delay: Duration,
-    /// Whether every segment and ACK of it is recorded.
-    pub time_sequence: bool,
+    /// Whether every segment and ACK of it is recorded; `None`: unset.
+    pub time_sequence: Option<bool>,
 }
 
 impl Flow {

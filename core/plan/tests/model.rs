@@ -54,7 +54,7 @@ fn a_plan_that_says_little_is_complete() {
     );
     assert_eq!(run.tester.interval, Duration::from_secs(1));
     assert_eq!(run.record.sample, Duration::from_millis(10));
-    assert!(!flow.time_sequence);
+    assert_eq!(flow.time_sequence, None);
     assert_eq!(run.ip, IpVersion::V4);
 }
 
@@ -356,7 +356,7 @@ fn time_sequence_is_recorded_for_all_flows_or_for_one() {
         time_sequence = false
     "#);
     let recorded: Vec<_> = run.flows.iter().map(|flow| flow.time_sequence).collect();
-    assert_eq!(recorded, [true, false]);
+    assert_eq!(recorded, [Some(true), Some(false)]);
     assert_eq!(run.record.sample, Duration::from_millis(1));
 }
 

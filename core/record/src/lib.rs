@@ -647,7 +647,7 @@ pub struct Negotiated {
 pub struct TimeSequence {
     /// The whole connection in equal steps: enough for an overview.
     pub overview: Vec<SequenceStep>,
-    /// Stretches in full detail: the start, and around the first losses.
+    /// Intervals in full detail: the start, around the first loss and around the first timeout.
     pub details: Vec<SequenceDetail>,
 }
 
@@ -671,8 +671,15 @@ pub struct SequenceStep {
 /// A stretch of a time-sequence graph, segment by segment.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SequenceDetail {
-    /// Why this stretch: `start`, `first loss`.
+    /// Why this interval: `start`, `first loss`, `timeout`.
     pub why: String,
+    /// When the first data, retransmission, or retransmission for a timeout was sent. Null in
+    /// records of earlier versions.
+    #[serde(default)]
+    pub at_ns: Option<u64>,
+    /// The smoothed RTT then; null if there was none.
+    #[serde(default)]
+    pub srtt_ns: Option<u64>,
     /// Segments sent, as (time ns, first offset, length, retransmission).
     pub sent: Vec<(u64, u64, u32, bool)>,
     /// Acknowledgments received, as (time ns, ack offset, window edge offset).

@@ -11,7 +11,7 @@ use gigatcp_record::{
     ApplicationRecord, ArrivalsRecord, DatagramsRecord, FlowRecord, HopRecord, RingRecord,
     SequenceDetail, SequenceStep, SeriesRecord, TheoryRecord, TimeSequence,
 };
-use gigatcp_sim::observe::{LinkSample, Mark, Sample, Sequence};
+use gigatcp_sim::observe::{Detail, Event, LinkSample, Mark, Sample, Sequence};
 use gigatcp_sim::outcome::DatagramsOutcome;
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{ArrivalsOutcome, Ended, FlowOutcome, Outcome};
@@ -272,10 +272,6 @@ fn ring_records(rings: &ReceiveRings) -> Vec<RingRecord> {
 
 fn time_sequence(sequence: &Sequence) -> TimeSequence {
     let steps = sequence.steps().iter();
-    let mut details = vec![detail("start", sequence.start())];
-    if !sequence.around_loss().is_empty() {
-        details.push(detail("first loss", sequence.around_loss()));
-    }
     TimeSequence {
         overview: steps
             .map(|step| SequenceStep {
@@ -287,16 +283,23 @@ fn time_sequence(sequence: &Sequence) -> TimeSequence {
                 retransmitted: step.retransmitted,
             })
             .collect(),
-        details,
+        details: sequence.details().iter().map(detail).collect(),
     }
 }
 
-fn detail(why: &str, marks: &[Mark]) -> SequenceDetail {
+fn detail(about: &Detail) -> SequenceDetail {
+    let why = match about.event {
+        Event::Start => "start",
+        Event::FirstLoss => "first loss",
+        Event::Timeout => "timeout",
+    };
     let mut detail = SequenceDetail {
         why: why.into(),
+        at_ns: Some(about.at.as_nanos()),
+        srtt_ns: about.srtt.map(Duration::as_nanos),
         ..SequenceDetail::default()
     };
-    for mark in marks {
+    for mark in &about.marks {
         match *mark {
             Mark::Sent {
                 at,

@@ -141,3 +141,45 @@ name = "none-lost"
     assert!(none.received < none.sent, "{none:?}");
     assert_eq!(none.lost, 0);
 }
+
+/// A window of 100 kB, and a second in which everything is lost. A tail loss probe comes first,
+/// then timeouts.
+#[test]
+fn details_of_a_time_sequence_graph_are_about_the_moments_they_are_named_for() {
+    let plan = r#"
+name = "silence"
+[path]
+rate = "20 Mbit/s"
+rtt = "40 ms"
+queue = "1000 packets"
+loss = "1"
+loss_from = "3 s"
+loss_until = "4 s"
+[flow]
+window = "100 kB"
+duration = "6 s"
+[record]
+time_sequence = true
+"#;
+    let record = records(plan).swap_remove(0);
+    let flow = &record.flows[0];
+    let details = &flow.time_sequence.as_ref().expect("requested").details;
+    let names: Vec<&str> = details.iter().map(|detail| detail.why.as_str()).collect();
+    assert_eq!(names, ["start", "first loss", "timeout"]);
+    let second = |at: u64| at as f64 / 1e9;
+    for (detail, expected) in details.iter().zip([0.04..0.09, 3.0..3.2, 3.1..3.6]) {
+        let at = detail.at_ns.expect("of this version");
+        assert!(expected.contains(&second(at)), "{}: {at}", detail.why);
+        let srtt = second(detail.srtt_ns.expect("measured"));
+        assert!((0.04..0.09).contains(&srtt), "{}: {srtt}", detail.why);
+        let is_again = detail.why != "start";
+        let sent = detail.sent.iter().find(|sent| sent.0 == at);
+        assert_eq!(sent.map(|sent| sent.3), Some(is_again), "{}", detail.why);
+    }
+    // The window is reduced at the timeout and not for the probe.
+    let reduced = flow.reduction_times_ns[0];
+    assert!(
+        details[2].at_ns.unwrap().abs_diff(reduced) < 1_000_000,
+        "{reduced}"
+    );
+}

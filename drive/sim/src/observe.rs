@@ -3,16 +3,16 @@
 
 use std::collections::VecDeque;
 
-use gigatcp_events::Limit;
+use gigatcp_events::{Limit, Phase};
 use gigatcp_path::{Counters, Tally, Waited};
 use gigatcp_tcp::Connection;
 use gigatcp_tcp::connection::Info;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Payload, Phantom, Segment};
 
-/// Segments kept in full detail at the start, and around the first loss.
+/// Marks kept in full detail at the start, and from an event on.
 const DETAIL: usize = 3000;
-/// Of the stretch around the first loss, how many come before it.
+/// Marks kept from before an event.
 const DETAIL_BEFORE: usize = 1000;
 /// Steps of the time-sequence overview.
 const STEPS: u64 = 2000;
@@ -161,15 +161,48 @@ pub enum Mark {
     },
 }
 
+/// An event that a detail of a time-sequence graph is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The first segment with data.
+    Start,
+    /// The first retransmission.
+    FirstLoss,
+    /// The first retransmission for a timeout.
+    Timeout,
+}
+
+/// The marks about an event.
+#[derive(Clone, Debug)]
+pub struct Detail {
+    /// The event.
+    pub event: Event,
+    /// When it was.
+    pub at: Instant,
+    /// The smoothed RTT then; of the start, after the first measurement.
+    pub srtt: Option<Duration>,
+    /// The marks, oldest first.
+    pub marks: Vec<Mark>,
+}
+
+impl Detail {
+    /// Marks at most.
+    const fn limit(&self) -> usize {
+        match self.event {
+            Event::Start => DETAIL,
+            Event::FirstLoss | Event::Timeout => DETAIL + DETAIL_BEFORE,
+        }
+    }
+}
+
 /// Time-sequence data of one flow, as seen by its sender.
 #[derive(Clone, Debug)]
 pub struct Sequence {
     step_length: Duration,
     open: Step,
     steps: Vec<Step>,
-    start: Vec<Mark>,
     recent: VecDeque<Mark>,
-    around_loss: Vec<Mark>,
+    details: Vec<Detail>,
     /// Highest offset sent.
     highest: u64,
     iss: Option<gigatcp_wire::SeqNumber>,
@@ -190,9 +223,8 @@ impl Sequence {
                 retransmitted: 0,
             },
             steps: Vec::new(),
-            start: Vec::new(),
             recent: VecDeque::new(),
-            around_loss: Vec::new(),
+            details: Vec::new(),
             highest: 0,
             iss: None,
         }
@@ -204,16 +236,10 @@ impl Sequence {
         &self.steps
     }
 
-    /// The first marks of the connection.
+    /// The events there were, each with the marks about it.
     #[must_use]
-    pub fn start(&self) -> &[Mark] {
-        &self.start
-    }
-
-    /// The marks around the first retransmission; empty without one.
-    #[must_use]
-    pub fn around_loss(&self) -> &[Mark] {
-        &self.around_loss
+    pub fn details(&self) -> &[Detail] {
+        &self.details
     }
 
     /// A segment leaves the sender.
@@ -241,12 +267,22 @@ impl Sequence {
             len: len as u32,
             again,
         };
-        self.keep(mark, again);
+        self.begin(Event::Start, now, info);
+        if again {
+            self.begin(Event::FirstLoss, now, info);
+        }
+        if again && info.phase == Phase::Loss {
+            self.begin(Event::Timeout, now, info);
+        }
+        self.keep(mark);
     }
 
     /// An acknowledgment has been handled by the sender.
     pub fn on_ack(&mut self, now: Instant, segment: &Segment<Phantom>, info: &Info) {
         self.turn(now, info);
+        if let Some(start) = self.details.first_mut() {
+            start.srtt = start.srtt.or(info.srtt);
+        }
         let edge = info.snd_una + info.snd_wnd.as_u64();
         let Some(iss) = self.iss else {
             return;
@@ -257,7 +293,7 @@ impl Sequence {
             ack: info.snd_una,
             edge,
         };
-        self.keep(mark, false);
+        self.keep(mark);
         for block in segment.options.sack.as_slice() {
             let offset = |seq: gigatcp_wire::SeqNumber| {
                 info.snd_una
@@ -268,7 +304,7 @@ impl Sequence {
                 left: offset(block.left),
                 right: offset(block.right),
             };
-            self.keep(mark, false);
+            self.keep(mark);
         }
     }
 
@@ -288,23 +324,27 @@ impl Sequence {
         self.open.window_edge = info.snd_una + info.snd_wnd.as_u64();
     }
 
-    fn keep(&mut self, mark: Mark, is_loss: bool) {
-        if self.start.len() < DETAIL {
-            self.start.push(mark);
+    /// Begins the detail of an event, unless there was such an event before.
+    fn begin(&mut self, event: Event, at: Instant, info: &Info) {
+        if self.details.iter().all(|detail| detail.event != event) {
+            self.details.push(Detail {
+                event,
+                at,
+                srtt: info.srtt,
+                marks: self.recent.iter().copied().collect(),
+            });
         }
-        let began = !self.around_loss.is_empty();
-        if is_loss && !began {
-            self.around_loss.extend(self.recent.drain(..));
-        }
-        if is_loss || began {
-            if self.around_loss.len() < DETAIL + DETAIL_BEFORE {
-                self.around_loss.push(mark);
+    }
+
+    fn keep(&mut self, mark: Mark) {
+        for detail in &mut self.details {
+            if detail.marks.len() < detail.limit() {
+                detail.marks.push(mark);
             }
-        } else {
-            if self.recent.len() == DETAIL_BEFORE {
-                self.recent.pop_front();
-            }
-            self.recent.push_back(mark);
         }
+        if self.recent.len() == DETAIL_BEFORE {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(mark);
     }
 }

@@ -1,7 +1,7 @@
 //! The rows of a question, in the order of its cells, and the values of one column.
 
 use gigatcp_design::address::{Address, Addresses};
-use gigatcp_design::grid::{Arm, Grid, Scale};
+use gigatcp_design::grid::{Arms, Grid, Scale};
 use gigatcp_design::space::Memory;
 use gigatcp_design::{Cell, Question, Space};
 use gigatcp_plan::Files;
@@ -106,24 +106,16 @@ impl Results<'_> {
         let mut grid = Grid {
             metric: column.name.to_owned(),
             scales: scales.collect(),
-            arms: Vec::with_capacity(self.store.len().min(self.space.count() as usize)),
+            arms: Arms::default(),
         };
         let mut last = None;
         let missing = self.each(|one, row| -> Result<(), StoreError> {
             if last != Some(one.cell.number) {
                 last = Some(one.cell.number);
-                grid.arms.push(Arm {
-                    cell: one.cell.number,
-                    levels: one.cell.levels.clone(),
-                    values: Vec::with_capacity(self.question.first() as usize),
-                    failures: 0,
-                });
+                grid.arms.begin(one.cell.number, &one.cell.levels);
             }
-            if let Some(arm) = grid.arms.last_mut() {
-                let value = metric(row, column);
-                arm.failures += u32::from(row.failure.is_some());
-                arm.values.push(value.unwrap_or(f64::NAN));
-            }
+            let value = metric(row, column).unwrap_or(f64::NAN);
+            grid.arms.add(value, row.failure.is_some());
             Ok(())
         })?;
         Ok((grid, missing))

@@ -29,7 +29,8 @@ function element(tag, text, className) {
 // Theme: what the system prefers, until the button or the address (#dark,
 // #light) says otherwise.
 const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
-let chosenTheme = /(^|[#&])(dark|light)($|&)/.exec(location.hash)?.[2] ?? null;
+const THEMES = ["dark", "light"];
+let chosenTheme = THEMES.find((theme) => link.parts.has(theme)) ?? null;
 let colours = {};
 
 function applyTheme() {
@@ -42,6 +43,26 @@ function applyTheme() {
   const names = ["paper", "panel", "ink", "soft", "rule", "grid", "accent", "sent", "again", "ack", "edge", "sack"];
   colours = Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name).trim()]));
   colours.lines = Array.from({ length: 8 }, (_, i) => style.getPropertyValue("--c" + i).trim());
+}
+
+// The button: the other theme, in the address too.
+function switchTheme() {
+  chosenTheme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+  link.write({ dark: null, light: null, [chosenTheme]: "" });
+}
+
+// Runs `draw` for paper, which is light, and again for the screen.
+function drawForPrint(draw) {
+  let before = null;
+  window.addEventListener("beforeprint", () => {
+    before = chosenTheme;
+    chosenTheme = "light";
+    draw();
+  });
+  window.addEventListener("afterprint", () => {
+    chosenTheme = before;
+    draw();
+  });
 }
 
 // Digits in groups of three, with `decimals` after the point.
@@ -106,14 +127,45 @@ function markPath(g, kind, x, y, r) {
   }
 }
 
-// A small canvas at device resolution, drawn by `draw(g, width, height)`.
-function glyph(width, height, draw) {
-  const canvas = document.createElement("canvas");
-  const ratio = window.devicePixelRatio || 1;
+// Letters of the page against 16 px: a graph is drawn in units that grow with them.
+function unitPixels() {
+  return parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+}
+
+// Device pixels of a unit.
+function unitRatio() {
+  return unitPixels() * (window.devicePixelRatio || 1);
+}
+
+// Where a pointer is in a canvas, in units.
+function placeIn(canvas, event) {
+  const box = canvas.getBoundingClientRect();
+  const unit = unitPixels();
+  return [(event.clientX - box.left) / unit, (event.clientY - box.top) / unit];
+}
+
+// Empties a canvas of the size that the page gives it, at device resolution.
+function openCanvas(canvas, least = [1, 1]) {
+  const box = canvas.getBoundingClientRect();
+  const unit = unitPixels(), ratio = unitRatio();
+  const [width, height] = [Math.max(least[0], box.width / unit), Math.max(least[1], box.height / unit)];
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
-  canvas.style.width = width + "px";
-  canvas.style.height = height + "px";
+  const g = canvas.getContext("2d");
+  g.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return { g, width, height };
+}
+
+// A small canvas at device resolution, drawn by `draw(g, width, height)`. It is an ornament of
+// the text next to it.
+function glyph(width, height, draw) {
+  const canvas = document.createElement("canvas");
+  const ratio = unitRatio();
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = width / 16 + "rem";
+  canvas.style.height = height / 16 + "rem";
+  canvas.setAttribute("aria-hidden", "true");
   const g = canvas.getContext("2d");
   g.scale(ratio, ratio);
   draw(g, width, height);

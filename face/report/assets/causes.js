@@ -62,7 +62,7 @@ function paintShares() {
 function causeFill(g, name, names) {
   const [color, pattern] = causeLook(name, names);
   const tile = document.createElement("canvas");
-  const ratio = window.devicePixelRatio || 1;
+  const ratio = unitRatio();
   tile.width = tile.height = Math.round(8 * ratio);
   const t = tile.getContext("2d");
   t.scale(tile.width / 8, tile.height / 8);

@@ -1,7 +1,37 @@
-// Lines over time with marks, a cross-hair that reads them, and the legend
-// that switches them.
+// Lines over time with marks, a cross-hair that reads them, the legend that switches them, and
+// the span of time that all graphs over time show.
 
 const hiddenLines = new Set();
+
+// From and to, s; null: all of the time.
+const shown = { span: null, changed: () => {} };
+
+function showSpan(from, to) {
+  // Below a nanosecond and above a day there is nothing to see.
+  if (from !== undefined && !(to - from >= 1e-9 && to - from <= 1e5)) return;
+  shown.span = from === undefined ? null : [from, to];
+  link.write({ t: shown.span && spanPart(from, to) });
+  shown.changed();
+}
+
+// Zooms by `factor` about a time of an axis.
+function zoomSpan(axis, factor, at = (axis.low + axis.high) / 2) {
+  const from = Math.max(0, at - (at - axis.low) * factor);
+  showSpan(from, at + (axis.high - at) * factor);
+}
+
+// The points of a line in the span shown, and one to either side.
+function inSpan(line) {
+  if (!shown.span) return line;
+  const cut = (points) => {
+    const { length } = points.t;
+    const first = points.t.findIndex((t) => t >= shown.span[0]), beyond = points.t.findIndex((t) => t > shown.span[1]);
+    const from = Math.max(0, (first < 0 ? length : first) - 1), to = beyond < 0 ? length : beyond + 1;
+    const columns = ["t", "v", "low", "high"].filter((name) => points[name]?.length);
+    return Object.fromEntries(columns.map((name) => [name, points[name].slice(from, to)]));
+  };
+  return { ...line, ...cut(line), published: line.published && cut(line.published) };
+}
 
 // The point of `line` nearest to time `at`.
 function nearest(line, at) {
@@ -32,7 +62,8 @@ class LineChart {
     const content = this.read();
     this.content = content;
     this.plot.begin(content.x, content.y, 0, content.foot);
-    if (!content.lines.length) return this.say("Nothing to show: every series is switched off or has no data.");
+    if (this.drag) drawRubberBand(this.plot.g, this.drag);
+    if (!content.lines.some((line) => line.t.length)) return this.say("Nothing to show: every series is switched off or has no data here.");
     this.plot.inside((g) => {
       for (const line of content.lines) this.spread(g, line);
       for (const line of content.lines) this.line(g, line);
@@ -100,6 +131,7 @@ class LineChart {
   // Pixels from one point of the line to the next.
   room(line) {
     const { x } = this.plot;
+    if (!line.t.length) return 0;
     return (x.position(line.t[line.t.length - 1]) - x.position(line.t[0])) / Math.max(1, line.t.length - 1);
   }
 
@@ -145,11 +177,27 @@ class LineChart {
 
   listen() {
     const { canvas } = this;
-    canvas.addEventListener("pointermove", (event) => {
-      const box = canvas.getBoundingClientRect();
-      const at = this.plot.x.value(event.clientX - box.left);
-      this.point(Math.min(Math.max(at, this.plot.x.low), this.plot.x.high), event.pageX, event.pageY);
+    const within = (at) => Math.min(Math.max(at, this.plot.x.low), this.plot.x.high);
+    canvas.addEventListener("pointerdown", (event) => {
+      if (event.button || event.pointerType === "touch") return;
+      canvas.setPointerCapture(event.pointerId);
+      const [px] = placeIn(canvas, event);
+      this.drag = { fromX: px, toX: px, fromY: this.plot.top, toY: this.plot.bottom };
     });
+    canvas.addEventListener("pointermove", (event) => {
+      const [px] = placeIn(canvas, event);
+      if (this.drag) this.drag.toX = px;
+      this.point(within(this.plot.x.value(px)), event.pageX, event.pageY);
+    });
+    canvas.addEventListener("pointerup", () => {
+      const { drag } = this;
+      this.drag = null;
+      if (drag && Math.abs(drag.toX - drag.fromX) >= 6) {
+        showSpan(...[drag.fromX, drag.toX].sort((a, b) => a - b).map((px) => within(this.plot.x.value(px))));
+      }
+    });
+    canvas.addEventListener("pointercancel", () => (this.drag = null));
+    canvas.addEventListener("dblclick", () => showSpan());
     const leave = () => {
       this.cursor = null;
       hideTip();
@@ -158,15 +206,27 @@ class LineChart {
     canvas.addEventListener("pointerleave", leave);
     canvas.addEventListener("blur", leave);
     canvas.addEventListener("keydown", (event) => {
-      const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (!direction || !this.content.lines.length) return;
-      event.preventDefault();
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
       const { x } = this.plot;
-      const step = (this.content.step ?? (x.high - x.low) / 50) * direction;
-      const at = Math.min(Math.max((this.cursor ?? x.low) + step, x.low), x.high);
-      const box = canvas.getBoundingClientRect();
-      this.point(at, box.left + window.scrollX + x.position(at), box.top + window.scrollY + 30);
+      const keys = {
+        "+": () => zoomSpan(x, 0.5, this.cursor ?? undefined), "-": () => zoomSpan(x, 2, this.cursor ?? undefined), "0": () => showSpan(),
+        ArrowLeft: () => this.step(-1), ArrowRight: () => this.step(1),
+      };
+      keys["="] = keys["+"];
+      if (!Object.hasOwn(keys, event.key) || !this.content.lines.length) return;
+      event.preventDefault();
+      keys[event.key]();
     });
+  }
+
+  // Moves the cross-hair, which is read aloud then.
+  step(direction) {
+    const { x } = this.plot;
+    const width = Math.min(this.content.step ?? Infinity, (x.high - x.low) / 50);
+    const at = Math.min(Math.max((this.cursor ?? x.low) + width * direction, x.low), x.high);
+    const box = this.canvas.getBoundingClientRect();
+    const px = box.left + window.scrollX + x.position(at) * unitPixels();
+    this.point(at, px, box.top + window.scrollY + 30, true);
   }
 
   // The point of the line that is read at time `at`; below zero if it ended long before.
@@ -176,7 +236,7 @@ class LineChart {
     return i >= 0 && Math.abs(line.t[i] - at) <= (high - low) / 20 ? i : -1;
   }
 
-  point(at, pageX, pageY) {
+  point(at, pageX, pageY, aloud = false) {
     if (!this.content.lines.length) return;
     this.cursor = at;
     this.draw();
@@ -192,7 +252,7 @@ class LineChart {
       const near = theirs >= 0 && Math.abs(line.published.t[theirs] - line.t[i]) < 0.6;
       row.insertCell().textContent = near ? "published " + this.content.text(line.published.v[theirs]) : "";
     }
-    showTip([element("b", withUnit(at, SECONDS)), table], pageX, pageY);
+    showTip([element("b", withUnit(at, SECONDS)), table], pageX, pageY, aloud);
   }
 }
 
@@ -220,8 +280,13 @@ function* allValues(lines) {
   }
 }
 
-// From zero to the end of the longest line; a logarithm where a line would be a pixel wide.
+// The span shown; else from zero to the end of the longest line, a logarithm where a line would
+// be a pixel wide.
 function timeAxis(lines, label) {
+  if (shown.span) {
+    const [low, high] = shown.span;
+    return { low, high, unit: unitOf(low, high, SECONDS), label };
+  }
   const last = (times) => times?.[times.length - 1] ?? 0;
   const ends = lines.map((line) => Math.max(last(line.t), last(line.published?.t))).filter((end) => end > 0);
   const high = Math.max(0, ...ends) || 1;
@@ -229,6 +294,13 @@ function timeAxis(lines, label) {
   if (high <= FAR_APART * Math.min(...ends)) return axis;
   const starts = lines.map((line) => line.t.find((at) => at > 0) ?? high);
   return { ...axis, low: Math.max(Math.min(...starts), high / 1e5), log: true };
+}
+
+// The unit that fits the span shown, unless that makes the numbers too long.
+function unitOf(low, high, units) {
+  let index = units.indexOf(unitFor((high - low) * 1.0001, units));
+  while (index > 0 && Math.abs(high) / units[index].size >= 1e5) index -= 1;
+  return units[index];
 }
 
 const inSeconds = (rates) => rates && { t: rates.t.map((ms) => ms / 1e3), v: rates.v };
@@ -249,7 +321,8 @@ function throughputLines(only) {
       low: line.throughput.low, high: line.throughput.high,
       published: inSeconds(line.published), claim: line.claim,
     }))
-    .filter((line) => !hiddenLines.has(line.index) && isGraph(line) && (only === undefined || line.index === only));
+    .filter((line) => !hiddenLines.has(line.index) && isGraph(line) && (only === undefined || line.index === only))
+    .map(inSpan);
 }
 
 function stateLines(quantity) {
@@ -260,38 +333,42 @@ function stateLines(quantity) {
       t: sums(line.samples[quantity].t, 1e-6),
       v: sums(line.samples[quantity].v, scale),
     }))
-    .filter((line) => !hiddenLines.has(line.index) && isGraph(line));
+    .filter((line) => !hiddenLines.has(line.index) && isGraph(line))
+    .map(inSpan);
 }
 
 // Buttons that switch lines on and off; a double click leaves one alone.
 function buildLegend(redraw) {
-  const legend = byId("legend");
-  legend.replaceChildren();
-  DATA.lines.forEach((line, index) => {
-    const button = element("button");
-    button.type = "button";
-    button.title = line.title + (line.fitted ? " (has a fitted input)" : "") + "; double-click for this one alone";
-    button.append(lineGlyph(index), element("span", line.label + (line.fitted ? " *" : "")));
-    const show = () => button.setAttribute("aria-pressed", String(!hiddenLines.has(index)));
-    show();
-    button.addEventListener("click", () => {
-      if (!hiddenLines.delete(index)) hiddenLines.add(index);
-      show();
-      redraw();
-    });
-    button.addEventListener("dblclick", () => {
-      DATA.lines.forEach((_, other) => (other === index ? hiddenLines.delete(other) : hiddenLines.add(other)));
-      buildLegend(redraw);
-      redraw();
-    });
-    legend.append(button);
-  });
-  const all = element("button", "All");
-  all.type = "button";
-  all.addEventListener("click", () => {
-    hiddenLines.clear();
-    buildLegend(redraw);
+  const say = () => buttons.forEach((button, index) => button.setAttribute("aria-pressed", String(!hiddenLines.has(index))));
+  const change = () => {
+    const labels = DATA.lines.filter((_, index) => !hiddenLines.has(index)).map((line) => line.label);
+    link.write({ show: hiddenLines.size ? labels : null });
+    say();
     redraw();
+  };
+  const button = (act) => {
+    const node = element("button");
+    node.type = "button";
+    node.addEventListener("click", () => {
+      act();
+      change();
+    });
+    return node;
+  };
+  const buttons = DATA.lines.map((line, index) => {
+    const node = button(() => {
+      if (!hiddenLines.delete(index)) hiddenLines.add(index);
+    });
+    node.title = line.title + (line.fitted ? " (has a fitted input)" : "") + "; double-click for this one alone";
+    node.append(lineGlyph(index), element("span", line.label + (line.fitted ? " *" : "")));
+    node.addEventListener("dblclick", () => {
+      DATA.lines.forEach((_, other) => (other === index ? hiddenLines.delete(other) : hiddenLines.add(other)));
+      change();
+    });
+    return node;
   });
-  legend.append(all);
+  const all = button(() => hiddenLines.clear());
+  all.textContent = "All";
+  say();
+  byId("legend").replaceChildren(...buttons, all);
 }

@@ -24,7 +24,7 @@ const stateChart = byId("window") && new LineChart(byId("window"), () => {
 });
 
 const timeline = byId("timeline") && new Timeline(byId("timeline"), byId("timeline-readout"));
-const sequencePlot = byId("sequence-plot") && new SequencePlot(byId("sequence-plot"), byId("sequence-readout"));
+const sequencePlot = byId("sequence-plot") && new SequencePlot(byId("sequence-plot"), byId("sequence-readout"), sequenceChanged);
 let facetCharts = [];
 
 function pressed(id) {
@@ -37,9 +37,9 @@ function buildFacets() {
   const lines = throughputLines();
   const log = pressed("throughput-scale");
   frame.replaceChildren();
-  // One series by itself is the graph above.
-  byId("each").hidden = lines.length < 2;
-  if (lines.length < 2) return (facetCharts = []);
+  // One or two series are read in the graph above.
+  byId("each").hidden = lines.length < 3;
+  if (lines.length < 3) return (facetCharts = []);
   facetCharts = lines.map(({ index }) => {
     const figure = element("figure");
     const caption = element("figcaption", DATA.lines[index].label);
@@ -87,9 +87,8 @@ function drawAll() {
   if (throughputChart) {
     buildLegend(drawLines);
     buildLimitLegend();
-    timeline.draw();
-  }
-  drawLines();
+    shown.changed();
+  } else drawLines();
   if (sequencePlot) {
     buildSequenceLegend();
     sequencePlot.draw();
@@ -121,6 +120,12 @@ function notes() {
   if (merged) byId("limits").append(element("p", `Of ${merged} series, changes too close to be seen are merged to the cause that took most of the time. run.json and the table below have all of the time.`, "note"));
 }
 
+// The address has the connection and the time shown of it.
+function sequenceChanged({ x0, x1 }) {
+  const isWhole = x0 === sequencePlot.all?.[0] && x1 === sequencePlot.all[1];
+  link.write({ connection: byId("sequence-choice").selectedIndex ? byId("sequence-choice").value : null, segments: isWhole ? null : spanPart(x0, x1) });
+}
+
 function chooseSequence() {
   const sequence = DATA.sequences[byId("sequence-choice").selectedIndex];
   const stretches = byId("sequence-stretches");
@@ -133,7 +138,7 @@ function chooseSequence() {
     stretches.append(node);
   };
   button("Whole", () => sequencePlot.whole());
-  for (const detail of sequencePlot.data.details) button(detail.why, () => sequencePlot.stretch(detail));
+  for (const detail of sequencePlot.data.details) button(detail.why[0].toUpperCase() + detail.why.slice(1), () => sequencePlot.show(...detail.view));
   const cut = sequence.details.filter((d) => d.entries[1] < d.entries[0]);
   const about = cut.map((d) => `\u201c${d.why}\u201d shows the first ${digits(d.entries[1], 0)} of ${digits(d.entries[0], 0)} events`);
   if (DATA.sequences_left_out) about.push(`${DATA.sequences_left_out} further connections are in run.json only`);
@@ -147,7 +152,44 @@ function startSequence() {
   byId("sequence-in").addEventListener("click", () => sequencePlot.zoom(0.5));
   byId("sequence-out").addEventListener("click", () => sequencePlot.zoom(2));
   byId("sequence-fit").addEventListener("click", () => sequencePlot.fit());
-  chooseSequence();
+}
+
+// What the address asks for: series, the span of the graphs over time, a connection and its span.
+function follow() {
+  link.read();
+  const asked = link.parts.getAll("show");
+  const known = DATA.lines.map((line) => asked.includes(line.label));
+  hiddenLines.clear();
+  if (known.includes(true)) known.forEach((isShown, index) => isShown || hiddenLines.add(index));
+  shown.span = link.span("t");
+  if (sequencePlot) {
+    const choice = byId("sequence-choice"), span = link.span("segments");
+    const at = DATA.sequences.findIndex((sequence) => sequence.label === link.parts.get("connection"));
+    choice.selectedIndex = Math.max(0, at);
+    chooseSequence();
+    if (span) sequencePlot.show(...span);
+  }
+}
+
+// Says which span is shown, with buttons for it.
+function startSpan() {
+  const bar = byId("span");
+  const axis = () => ({ low: shown.span[0], high: shown.span[1] });
+  const move = (by) => {
+    const [from, to] = shown.span, step = Math.max((to - from) * by, -from);
+    showSpan(from + step, to + step);
+  };
+  const acts = { "span-in": () => zoomSpan(axis(), 0.5), "span-out": () => zoomSpan(axis(), 2), "span-before": () => move(-0.5), "span-after": () => move(0.5), "span-whole": () => showSpan() };
+  for (const [id, act] of Object.entries(acts)) byId(id).addEventListener("click", act);
+  shown.changed = () => {
+    bar.hidden = !shown.span;
+    if (shown.span) {
+      const unit = unitOf(...shown.span, SECONDS);
+      byId("span-text").textContent = `Shown: ${shown.span.map((at) => digits(at / unit.size, 3)).join(" to ")} ${unit.name}`;
+    }
+    drawLines();
+    timeline.draw();
+  };
 }
 
 function toggle(id, redraw) {
@@ -159,10 +201,15 @@ function toggle(id, redraw) {
 
 applyTheme();
 paintShares();
+arrangeTables();
 notes();
-if (throughputChart) arrange();
+if (throughputChart) {
+  arrange();
+  startSpan();
+} else shown.changed = drawQueues;
 if (sequencePlot) startSequence();
 if (queueChart) startQueues();
+follow();
 drawAll();
 if (throughputChart) {
   toggle("throughput-scale", drawThroughput);
@@ -170,10 +217,15 @@ if (throughputChart) {
   byId("quantity").addEventListener("change", drawState);
 }
 byId("theme").addEventListener("click", () => {
-  chosenTheme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+  switchTheme();
   drawAll();
 });
 prefersDark.addEventListener("change", drawAll);
+drawForPrint(drawAll);
+window.addEventListener("hashchange", () => {
+  follow();
+  drawAll();
+});
 
 // Only a new width matters: the timeline sets its own height.
 let drawnWidth = document.body.clientWidth;

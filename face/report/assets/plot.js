@@ -63,14 +63,8 @@ class Plot {
 
   // An empty picture of the size the page gives the canvas.
   open() {
-    const { canvas, g } = this;
-    const box = canvas.getBoundingClientRect();
-    const ratio = window.devicePixelRatio || 1;
-    this.width = Math.max(120, box.width);
-    this.height = Math.max(80, box.height);
-    canvas.width = Math.round(this.width * ratio);
-    canvas.height = Math.round(this.height * ratio);
-    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const { g } = this;
+    Object.assign(this, openCanvas(this.canvas, [120, 80]));
     g.font = FONT;
     g.fillStyle = colours.paper;
     g.fillRect(0, 0, this.width, this.height);
@@ -197,7 +191,9 @@ const tip = element("div", undefined, "tip");
 tip.hidden = true;
 document.body.append(tip);
 
-function showTip(content, pageX, pageY) {
+// `aloud`: read by a screen reader, which a pointer on its way would flood.
+function showTip(content, pageX, pageY, aloud = false) {
+  tip.setAttribute("aria-live", aloud ? "polite" : "off");
   tip.replaceChildren(...content);
   tip.hidden = false;
   const box = tip.getBoundingClientRect();

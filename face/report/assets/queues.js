@@ -17,7 +17,8 @@ function queueLines(element, quantity) {
       v: sums(queue[quantity].v, scale),
       drops: sums(queue.drops, 1e-6),
       marks: sums(queue.marks, 1e-6),
-    }));
+    }))
+    .map(inSpan);
 }
 
 class QueueChart extends LineChart {

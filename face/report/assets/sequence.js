@@ -16,9 +16,10 @@ function unpackSequence(sequence) {
     overview: { t: sums(o.t, 1e-6), ack, low: above(o.low), high: above(o.high), edge: above(o.edge), again: o.again },
     details: sequence.details.map((d) => {
       const again = new Set(d.sent_again);
+      const from = d.span[0] / 1e9, to = d.span[1] / 1e9;
       const acked = sums(d.ack, 1);
       return {
-        why: d.why, entries: d.entries, from: d.span[0] / 1e9, to: d.span[1] / 1e9,
+        why: d.why, entries: d.entries, from, to, view: d.view?.map((at) => at / 1e9) ?? [from, to],
         sent: { t: sums(d.sent_t, 1e-9), at: sums(d.sent_at, 1), length: d.sent_len, again: d.sent_len.map((_, i) => again.has(i)) },
         acks: { t: sums(d.ack_t, 1e-9), ack: acked, edge: acked.map((value, i) => value + d.edge[i]) },
         sacks: { t: sums(d.sack_t, 1e-9), at: sums(d.sack_at, 1), length: d.sack_len },
@@ -28,9 +29,10 @@ function unpackSequence(sequence) {
 }
 
 class SequencePlot {
-  constructor(canvas, readout) {
+  constructor(canvas, readout, changed) {
     this.canvas = canvas;
     this.readout = readout;
+    this.changed = changed;
     this.plot = new Plot(canvas);
     this.drag = null;
     this.listen();
@@ -48,22 +50,21 @@ class SequencePlot {
     const step = last > 0 ? overview.t[last] - overview.t[last - 1] : 0;
     const from = Math.min(overview.t[0] ?? Infinity, ...details.map((d) => d.from));
     const to = Math.max((overview.t[last] ?? -Infinity) + step, ...details.map((d) => d.to));
-    const some = Number.isFinite(from) && to > from;
-    this.view = { x0: some ? from : 0, x1: some ? to : 1, y0: 0, y1: 1 };
+    this.all = Number.isFinite(from) && to > from ? [from, to] : [0, 1];
+    this.view = { x0: this.all[0], x1: this.all[1], y0: 0, y1: 1 };
     this.fit();
   }
 
-  stretch(detail) {
-    const slack = Math.max((detail.to - detail.from) * 0.01, 1e-6);
-    this.view.x0 = detail.from - slack;
-    this.view.x1 = detail.to + slack;
+  // A time; the height follows.
+  show(from, to) {
+    Object.assign(this.view, { x0: from, x1: to });
     this.fit();
   }
 
   inFull(detail) {
     const { x0, x1 } = this.view;
     const shown = Math.min(detail.to, x1) - Math.max(detail.from, x0);
-    return shown > 0 && ((detail.to - detail.from) / (x1 - x0)) * this.canvas.clientWidth >= WIDE_ENOUGH;
+    return shown > 0 && ((detail.to - detail.from) / (x1 - x0)) * this.canvas.clientWidth >= WIDE_ENOUGH * unitPixels();
   }
 
   // The height that shows what was sent and acknowledged in the time shown,
@@ -96,18 +97,12 @@ class SequencePlot {
     this.draw();
   }
 
-  // The unit fits the span shown, unless that makes the numbers too long.
-  axis(low, high, units, label) {
-    let index = units.indexOf(unitFor((high - low) * 1.0001, units));
-    while (index > 0 && Math.abs(high) / units[index].size >= 1e5) index -= 1;
-    return { low, high, unit: units[index], label };
-  }
-
   draw() {
     const { x0, x1, y0, y1 } = this.view;
-    const x = this.axis(x0, x1, SECONDS, DATA.clock);
-    const y = this.axis(y0, y1, OCTETS, "stream offset");
+    const x = { low: x0, high: x1, unit: unitOf(x0, x1, SECONDS), label: DATA.clock };
+    const y = { low: y0, high: y1, unit: unitOf(y0, y1, OCTETS), label: "stream offset" };
     this.plot.begin(x, y, 14);
+    this.changed(this.view);
     const full = this.data.details.filter((d) => this.inFull(d));
     this.plot.inside((g) => {
       g.save();
@@ -126,9 +121,13 @@ class SequencePlot {
     if (!full.length) return;
     g.beginPath();
     g.rect(left, top, right - left, bottom - top);
-    for (const d of full) {
-      const from = x.position(d.from), to = x.position(d.to);
+    // Details may overlap, and a part that is cut out twice would be in again.
+    let free = left;
+    for (const d of [...full].sort((a, b) => a.from - b.from)) {
+      const from = Math.max(free, x.position(d.from)), to = Math.min(right, x.position(d.to));
+      if (to <= from) continue;
       g.rect(from, top, to - from, bottom - top);
+      free = to;
     }
     g.clip("evenodd");
   }
@@ -289,8 +288,9 @@ class SequencePlot {
     const v = this.view;
     const x = at?.x ?? (v.x0 + v.x1) / 2, y = at?.y ?? (v.y0 + v.y1) / 2;
     const span = (v.x1 - v.x0) * factor;
-    // Below a nanosecond and above a day there is nothing to see.
-    if (span < 2e-9 || span > 1e5) return;
+    // Below a nanosecond there is nothing to see, nor beyond the connection.
+    if (span < 2e-9) return;
+    if (span >= this.all[1] - this.all[0]) return this.whole();
     v.x0 = x - (x - v.x0) * factor;
     v.x1 = x + (v.x1 - x) * factor;
     if (!timeOnly && (v.y1 - v.y0) * factor > 1) {
@@ -309,18 +309,15 @@ class SequencePlot {
 
   listen() {
     const { canvas } = this;
-    const place = (event) => {
-      const box = canvas.getBoundingClientRect();
-      return { px: event.clientX - box.left, py: event.clientY - box.top };
-    };
+    const place = (event) => placeIn(canvas, event);
     canvas.addEventListener("pointerdown", (event) => {
       if (event.button || event.pointerType === "touch") return;
       canvas.setPointerCapture(event.pointerId);
-      const { px, py } = place(event);
+      const [px, py] = place(event);
       this.drag = { fromX: px, fromY: py, toX: px, toY: py };
     });
     canvas.addEventListener("pointermove", (event) => {
-      const { px, py } = place(event);
+      const [px, py] = place(event);
       if (this.drag) {
         Object.assign(this.drag, { toX: px, toY: py });
         this.draw();
@@ -337,7 +334,7 @@ class SequencePlot {
       // Only with the focus, or the page could not be scrolled past the graph.
       if (document.activeElement !== canvas && !event.ctrlKey) return;
       event.preventDefault();
-      const { px, py } = place(event);
+      const [px, py] = place(event);
       const at = { x: this.plot.x.value(px), y: this.plot.y.value(py) };
       this.zoom(Math.exp((event.deltaY || event.deltaX) * 0.0015), at, event.shiftKey);
     }, { passive: false });

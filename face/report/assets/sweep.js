@@ -1,23 +1,27 @@
 // Marks of plots that stand for cells: a click, or the arrow keys on a plot, show the command
-// that runs the cell. Each plot is one stop of the Tab key.
-"use strict";
-const panel = document.getElementById("cell");
+// that runs the cell. Each plot is one stop of the Tab key. The address has the cell chosen.
+const panel = byId("cell");
 const [about, command] = ["p", "code"].map((name) => panel.querySelector(name));
 let chosen;
+
 function choose(mark) {
   chosen?.classList.remove("chosen");
   chosen = mark;
   mark.classList.add("chosen");
   const { cell, cells } = mark.dataset;
   const pooled = cells === "1" ? "" : ` The mean of ${cells} cells; the command runs the first of them.`;
-  about.textContent = `Cell ${cell}: ${mark.querySelector("title").textContent}.${pooled}`;
+  const title = mark.dataset.title ?? mark.querySelector("title").textContent;
+  about.textContent = `Cell ${cell}: ${title}.${pooled}`;
   command.textContent = panel.dataset.command + cell;
   panel.hidden = false;
+  link.write({ cell });
 }
-for (const plot of document.querySelectorAll("figure svg")) {
+
+function listen(plot) {
   const marks = [...plot.querySelectorAll("[data-cell]")];
-  if (!marks.length) continue;
+  if (!marks.length) return;
   plot.tabIndex = 0;
+  plot.setAttribute("aria-label", plot.getAttribute("aria-label") + " Arrow keys go from mark to mark.");
   plot.addEventListener("click", (event) => {
     const mark = event.target.closest("[data-cell]");
     if (mark) choose(mark);
@@ -33,9 +37,30 @@ for (const plot of document.querySelectorAll("figure svg")) {
     choose(marks[to]);
   });
 }
+
+// The cell that the address names: its row, or else its first mark.
+function follow() {
+  link.read();
+  const marks = [...document.querySelectorAll("[data-cell]")].filter((mark) => mark.dataset.cell === link.parts.get("cell"));
+  const mark = marks.find((mark) => mark.tagName === "BUTTON") ?? marks[0];
+  if (mark) choose(mark);
+}
+
+applyTheme();
+byId("theme").addEventListener("click", () => {
+  switchTheme();
+  applyTheme();
+});
+prefersDark.addEventListener("change", applyTheme);
+drawForPrint(applyTheme);
+arrangeTables();
+document.querySelectorAll("figure svg").forEach(listen);
+for (const button of document.querySelectorAll("button[data-cell]")) button.addEventListener("click", () => choose(button));
 panel.querySelector("button").addEventListener("click", () => {
   getSelection().selectAllChildren(command);
   // The clipboard of `navigator` is not there on every page of a file.
   document.execCommand("copy");
 });
+follow();
+window.addEventListener("hashchange", follow);
 document.documentElement.dataset.ready = "yes";

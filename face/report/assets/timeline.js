@@ -23,12 +23,13 @@ class Timeline {
   draw() {
     const { canvas, plot } = this;
     const height = 22 + 46 * this.rows.length;
-    canvas.style.height = height + 42 + "px";
+    canvas.style.height = (height + 42) / 16 + "rem";
     const high = Math.max(1e-9, ...this.rows.map((row) => row[row.length - 1]?.end ?? 0));
     plot.open();
-    this.frame(this.isOwn
+    const [from, to] = shown.span ?? [0, high];
+    this.frame(this.isOwn && !shown.span
       ? { low: 0, high: 100, label: "% of the time of each series" }
-      : { low: 0, high, unit: unitFor(high, SECONDS), label: DATA.clock });
+      : { low: from, high: to, unit: unitOf(from, to, SECONDS), label: DATA.clock });
     this.fills = DATA.limits.map((name) => causeFill(plot.g, name, DATA.limits));
     this.rows.forEach((row, index) => this.row(index, row));
     if (this.at) this.outline();
@@ -48,10 +49,16 @@ class Timeline {
     return this.plot.top + 24 + 46 * index;
   }
 
-  // Where a time of a row is.
+  // Where a time of a row is, within the frame.
   position(index, time) {
-    const spans = this.rows[index];
-    return this.plot.x.position(this.isOwn ? (100 * time) / spans[spans.length - 1].end : time);
+    const spans = this.rows[index], { x, left, right } = this.plot;
+    const at = x.position(this.isOwn && !shown.span ? (100 * time) / spans[spans.length - 1].end : time);
+    return Math.min(Math.max(at, left), right);
+  }
+
+  // The spans of a row that are shown.
+  visible(row) {
+    return shown.span ? row.filter((span) => span.end > shown.span[0] && span.start < shown.span[1]) : row;
   }
 
   row(index, spans) {
@@ -59,7 +66,8 @@ class Timeline {
     const top = this.rowTop(index), height = 22;
     g.font = "600 12px " + FONT.slice(5);
     g.fillStyle = colours.paper;
-    const length = this.isOwn && spans.length ? ", " + withUnit(spans[spans.length - 1].end, SECONDS) : "";
+    const visible = this.visible(spans);
+    const length = this.isOwn && spans.length && !shown.span ? ", " + withUnit(spans[spans.length - 1].end, SECONDS) : "";
     const label = DATA.lines[index].label + length;
     g.fillRect(left + 2, top - 18, Math.min(g.measureText(label).width + 6, right - left), 16);
     g.fillStyle = colours.ink;
@@ -67,13 +75,13 @@ class Timeline {
     g.textBaseline = "bottom";
     g.fillText(label, left + 4, top - 3, right - left - 8);
     g.font = FONT;
-    for (const span of spans) {
+    for (const span of visible) {
       const from = this.position(index, span.start), to = this.position(index, span.end);
       g.fillStyle = this.fills[span.limit];
       g.fillRect(from, top, Math.max(to - from, 0.5), height);
     }
-    for (const span of spans) this.spanLabel(index, span, top, height);
-    if (!spans.length) {
+    for (const span of visible) this.spanLabel(index, span, top, height);
+    if (!visible.length) {
       g.fillStyle = colours.soft;
       g.textBaseline = "middle";
       g.fillText("nothing recorded", left + 6, top + height / 2);
@@ -127,6 +135,7 @@ class Timeline {
     const distance = (span) => Math.max(this.position(row, span.start) - px, px - this.position(row, span.end), 0);
     let best = null, nearestBy = 2;
     this.rows[row].forEach((span, index) => {
+      if (!this.visible([span]).length) return;
       const by = distance(span);
       if (by < nearestBy || (by === 0 && best === null)) {
         nearestBy = by;
@@ -138,8 +147,7 @@ class Timeline {
 
   listen() {
     this.canvas.addEventListener("pointermove", (event) => {
-      const box = this.canvas.getBoundingClientRect();
-      const at = this.find(event.clientX - box.left, event.clientY - box.top);
+      const at = this.find(...placeIn(this.canvas, event));
       this.select(at);
       if (at) showTip([element("span", this.describe(at))], event.pageX, event.pageY);
       else hideTip();
@@ -148,10 +156,24 @@ class Timeline {
       hideTip();
       this.select(null);
     });
+    this.canvas.addEventListener("click", () => this.at && this.zoomTo(this.at));
+    this.canvas.addEventListener("dblclick", () => showSpan());
     this.canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
+  // Shows the time of a span in all graphs, with a twentieth to either side.
+  zoomTo({ row, span }) {
+    const { start, end } = this.rows[row][span];
+    const slack = (end - start) / 20;
+    showSpan(Math.max(0, start - slack), end + slack);
+  }
+
   key(event) {
+    const act = { Enter: () => this.at && this.zoomTo(this.at), "0": () => showSpan() }[event.key];
+    if (act) {
+      event.preventDefault();
+      return act();
+    }
     const [right, down] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key] ?? [0, 0];
     const used = this.rows.map((spans, row) => row).filter((row) => this.rows[row].length);
     if ((!right && !down) || !used.length) return;

@@ -25,7 +25,8 @@ const STYLE: &str = include_str!("../assets/page.css");
 const DARK: &str = include_str!("../assets/dark.css");
 
 /// The renderer, in order of use; one script so that names are shared.
-const SCRIPT: [&str; 8] = [
+const SCRIPT: [&str; 10] = [
+    include_str!("../assets/link.js"),
     include_str!("../assets/base.js"),
     include_str!("../assets/plot.js"),
     include_str!("../assets/causes.js"),
@@ -33,6 +34,7 @@ const SCRIPT: [&str; 8] = [
     include_str!("../assets/queues.js"),
     include_str!("../assets/timeline.js"),
     include_str!("../assets/sequence.js"),
+    include_str!("../assets/tables.js"),
     include_str!("../assets/main.js"),
 ];
 
@@ -128,6 +130,8 @@ pub enum PageKind {
     Report,
     /// The graphs of a capture.
     Graphs,
+    /// The plots and cells of a sweep.
+    Sweep,
 }
 
 impl PageKind {
@@ -136,6 +140,7 @@ impl PageKind {
         match self {
             Self::Report => "<meta name=\"generator\" content=\"GigaTCP report\">",
             Self::Graphs => "<meta name=\"generator\" content=\"GigaTCP graphs\">",
+            Self::Sweep => "<meta name=\"generator\" content=\"GigaTCP sweep\">",
         }
     }
 
@@ -283,7 +288,7 @@ fn section(out: &mut String, id: &str, title: &str, body: &str) {
 
 /// A frame in which what is wider than the page or higher than the window
 /// scrolls, by keyboard too.
-fn scroll(table: &str) -> String {
+pub(crate) fn scroll(table: &str) -> String {
     format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">{table}</div>"
     )

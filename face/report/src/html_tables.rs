@@ -579,6 +579,14 @@ pub(crate) fn in_real_time(report: &Report<'_>) -> String {
 /// What identifies each recorded series: seed, size and fingerprint.
 pub(crate) fn provenance(report: &Report<'_>) -> String {
     let mut body = String::new();
+    // A test of hosts has no seed, packets are not counted, and there is no hash.
+    let of_run = |cells: String| {
+        if report.run.is_test() {
+            String::new()
+        } else {
+            cells
+        }
+    };
     for series in &report.run.series {
         let flow = series.flows.first();
         let control = flow.map_or(ABSENT, |flow| &flow.congestion_control);
@@ -589,24 +597,27 @@ pub(crate) fn provenance(report: &Report<'_>) -> String {
         let _ = writeln!(
             body,
             "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td class=\"text\">{}</td>\
-             <td>{}</td><td>{}</td><td>{}</td><td class=\"text\"><code>{}</code></td></tr>",
+             <td>{}</td>{}</tr>",
             html(&series.name),
             html(control),
             html(&profiles),
-            series.seed,
             fixed(seconds(series.duration_ns), 3),
-            grouped(series.packets),
-            html(if series.live.is_some() {
-                "none: in real time"
-            } else {
-                &series.event_hash
-            }),
+            of_run(format!(
+                "<td>{}</td><td>{}</td><td class=\"text\"><code>{}</code></td>",
+                series.seed,
+                grouped(series.packets),
+                html(if series.live.is_some() {
+                    "none: in real time"
+                } else {
+                    &series.event_hash
+                }),
+            )),
         );
         for run in series.further.iter().flat_map(|further| &further.runs) {
             let _ = writeln!(
                 body,
                 "<tr><th scope=\"row\">{}</th><td class=\"text\" colspan=\"2\">further seed</td>\
-                 <td>{}</td><td>{ABSENT}</td><td>{ABSENT}</td>\
+                 <td>{ABSENT}</td><td>{}</td><td>{ABSENT}</td>\
                  <td class=\"text\"><code>{}</code></td></tr>",
                 html(&series.name),
                 run.seed,
@@ -616,8 +627,8 @@ pub(crate) fn provenance(report: &Report<'_>) -> String {
     }
     format!(
         "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Control</th>\
-         <th class=\"text\">Profiles</th><th>seed</th><th>time, s</th><th>packets</th>\
-         <th class=\"text\">event hash</th></tr></thead><tbody>\n{body}</tbody></table>"
+         <th class=\"text\">Profiles</th><th>time, s</th>{}</tr></thead><tbody>\n{body}</tbody></table>",
+        of_run("<th>seed</th><th>packets</th><th class=\"text\">event hash</th>".into())
     )
 }
 

@@ -166,6 +166,8 @@ pub struct Detail {
     pub why: String,
     /// First and last time of the stretch as shown, ns.
     pub span: (u64, u64),
+    /// Ten round trips around what it is about, ns; None if that is unknown.
+    pub view: Option<(u64, u64)>,
     /// Entries recorded, and entries shown: fewer when the stretch was cut.
     pub entries: (usize, usize),
     /// Segments sent: times.
@@ -468,6 +470,22 @@ fn join_steps(steps: &[SequenceStep]) -> SequenceStep {
     }
 }
 
+/// Round trips that a view of an event shows.
+const VIEW_ROUND_TRIPS: u64 = 10;
+
+/// The view of an interval, its event in the middle. Of the start it has what follows, and no
+/// time before the run.
+fn view(stretch: &SequenceDetail) -> Option<(u64, u64)> {
+    let (at, rtt) = (stretch.at_ns?, stretch.srtt_ns?);
+    let before = match stretch.why.as_str() {
+        "start" => rtt / 2,
+        _ => rtt.saturating_mul(VIEW_ROUND_TRIPS / 2),
+    };
+    let all = rtt.saturating_mul(VIEW_ROUND_TRIPS);
+    let until = at.saturating_add(all - before);
+    (rtt > 0).then_some((at.saturating_sub(before), until))
+}
+
 /// The stretch up to the time at which `budget` entries are reached: cutting
 /// by time keeps what belongs together.
 fn detail(stretch: &SequenceDetail, budget: usize) -> Detail {
@@ -483,7 +501,11 @@ fn detail(stretch: &SequenceDetail, budget: usize) -> Detail {
     let sacks: Vec<_> = stretch.sacks.iter().filter(|s| s.0 <= until).collect();
     let again = sent.iter().enumerate().filter(|(_, segment)| segment.3);
     Detail {
-        why: stretch.why.clone(),
+        why: match stretch.why.as_str() {
+            "start" => "slow start".to_owned(),
+            other => other.to_owned(),
+        },
+        view: view(stretch),
         span: (times.first().copied().unwrap_or(0), until),
         entries: (recorded, sent.len() + acks.len() + sacks.len()),
         sent_t: deltas(sent.iter().map(|s| s.0)),
@@ -552,13 +574,27 @@ mod tests {
             acks: (0..100)
                 .map(|i| (i * 10 + 5, 1 + i * 1000, 1 << 20))
                 .collect(),
-            sacks: Vec::new(),
+            ..SequenceDetail::default()
         };
         let cut = detail(&stretch, 50);
         assert_eq!(cut.entries, (200, 50));
         assert_eq!(cut.span, (0, 245));
         assert_eq!(cut.sent_again, [3]);
         assert_eq!(cut.sent_t.len(), 25);
+    }
+
+    #[test]
+    fn a_view_has_its_event_in_the_middle_of_ten_round_trips_and_a_start_at_its_begin() {
+        let about = |why: &str, at_ns| SequenceDetail {
+            why: why.to_owned(),
+            at_ns: Some(at_ns),
+            srtt_ns: Some(80),
+            ..SequenceDetail::default()
+        };
+        assert_eq!(view(&about("first loss", 1_000)), Some((600, 1_400)));
+        assert_eq!(view(&about("timeout", 100)), Some((0, 500)));
+        assert_eq!(view(&about("start", 100)), Some((60, 860)));
+        assert_eq!(view(&SequenceDetail::default()), None);
     }
 
     #[test]

@@ -131,7 +131,7 @@ impl SweepReport<'_> {
     /// The unit for all its values.
     #[must_use]
     pub fn scale(&self) -> Scale {
-        let values = self.grid.arms.iter().flat_map(|arm| &arm.values);
+        let values = self.grid.arms.iter().flat_map(|arm| arm.values);
         let values = values.copied().filter(|value| value.is_finite());
         Scale::of(self.unit, values.map(f64::abs).fold(0.0, f64::max))
     }
@@ -211,7 +211,8 @@ impl SweepReport<'_> {
 
     fn table(&self, view: &View) -> String {
         let (rows, column) = self.axes_of(view);
-        let pivot = self.grid.pivot(&rows, column);
+        let shown = if view.all { usize::MAX } else { MOST_ROWS };
+        let pivot = self.grid.first_rows(&rows, column, shown);
         let scale = self.scale();
         let count = match self.grid.arms.iter().map(|arm| arm.values.len()).max() {
             Some(1) => "value",
@@ -237,8 +238,7 @@ impl SweepReport<'_> {
             None => head.push(self.grid.metric.clone()),
         }
         let mut lines = vec![head];
-        let shown = if view.all { usize::MAX } else { MOST_ROWS };
-        for (levels, cells) in pivot.cells.iter().take(shown) {
+        for (levels, cells) in &pivot.cells {
             let labels = rows.iter().zip(levels);
             let labels = labels.map(|(row, level)| self.grid.label(*row, *level).to_owned());
             let values = cells.iter().map(|cell| value(cell, scale));
@@ -248,8 +248,8 @@ impl SweepReport<'_> {
             text.push_str(&format!("columns: {}\n", self.grid.scales[column].name));
         }
         text.push_str(&aligned(&lines, rows.len()));
-        if pivot.cells.len() > shown {
-            let more = pivot.cells.len() - shown;
+        if pivot.left_out > 0 {
+            let more = pivot.left_out;
             text.push_str(&format!("{more} rows are not shown; --all shows them\n"));
         }
         text
@@ -299,7 +299,7 @@ impl SweepReport<'_> {
         let arms = |level: u32| {
             let arms = self.grid.arms.iter();
             let arms = arms.filter(move |arm| arm.levels[factor] == Some(level));
-            arms.map(|arm| (place(&arm.levels), &arm.values))
+            arms.map(|arm| (place(arm.levels), arm.values))
         };
         let first: std::collections::BTreeMap<_, _> = arms(0).collect();
         let pairs = arms(level).filter_map(|(place, values)| Some((*first.get(&place)?, values)));
@@ -370,7 +370,7 @@ impl SweepReport<'_> {
              and between, and the share of the variance that is between\n"
         );
         let mut lines = Vec::new();
-        for arm in &self.grid.arms {
+        for arm in self.grid.arms.iter() {
             let values: Vec<&[f64]> = arm.values.chunks(repeat as usize).collect();
             let Some(found) = statistics::batches(&values) else {
                 continue;

@@ -33,8 +33,16 @@ fn grid() -> Grid {
             scale("path.rtt", &["10 ms", "20 ms", "40 ms"]),
             scale("flow.congestion_control", &["cubic", "<reno>"]),
         ],
-        arms,
+        arms: arms.into_iter().collect(),
     }
+}
+
+/// The grid with other cells.
+fn changed(grid: Grid, change: impl FnOnce(&mut Vec<Arm>)) -> Grid {
+    let mut arms: Vec<Arm> = grid.arms.iter().map(Arm::from).collect();
+    change(&mut arms);
+    let arms = arms.into_iter().collect();
+    Grid { arms, ..grid }
 }
 
 fn report(grid: &Grid) -> SweepReport<'_> {
@@ -85,11 +93,12 @@ repetitions within cells             0.7 %
 
 #[test]
 fn failures_and_missing_runs_are_said_and_effects_are_not_made_up() {
-    let mut grid = grid();
-    grid.arms[0].values[2] = f64::NAN;
-    grid.arms[0].failures = 1;
-    grid.arms[5].values = vec![f64::NAN; 4];
-    grid.arms[5].failures = 4;
+    let grid = changed(grid(), |arms| {
+        arms[0].values[2] = f64::NAN;
+        arms[0].failures = 1;
+        arms[5].values = vec![f64::NAN; 4];
+        arms[5].failures = 4;
+    });
     let report = SweepReport {
         missing: 3,
         ..report(&grid)
@@ -167,10 +176,53 @@ fn plots_show_every_mean_and_a_page_needs_no_network() {
     assert!(!page.contains("http://") && !page.contains("https://"));
     assert!(page.contains("gigatcp run two --set &#39;path.rtt=10 ms&#39;"));
     assert!(page.contains("data-command=\"gigatcp show runs/two --cell \""));
-    // Every mean is a dot and a tile, and each of them a cell.
+    // Every mean is a dot, another for a telephone, a tile and a row, and each of them a cell.
     for cell in 0..6 {
         let mark = format!("data-cell=\"{cell}\" data-cells=\"1\"");
-        assert_eq!(page.matches(&mark).count(), 2, "{mark}");
+        assert_eq!(page.matches(&mark).count(), 4, "{mark}");
+    }
+    assert!(page.contains(
+        "<h1 class=\"sentence\">Highest goodput_bps: 81.50 ± 2.05 Mbit/s with path.rtt 10 ms, \
+         flow.congestion_control cubic. Lowest: 41.50 ± 2.05 Mbit/s with path.rtt 40 ms, \
+         flow.congestion_control &lt;reno&gt;. path.rtt explains 85.6 % of the variance</h1>"
+    ));
+}
+
+#[test]
+fn a_band_does_not_go_below_zero_where_no_value_does_and_a_legend_stays_inside() {
+    // The interval of such values is ten times their mean.
+    let mut grid = changed(grid(), |arms| {
+        arms.iter_mut().for_each(|arm| arm.values = vec![0.0, 2e6]);
+    });
+    let labels = (0..8).map(|number| format!("a control with a long name {number}"));
+    grid.scales[1].labels = labels.collect();
+    let plots = report(&grid).plots();
+    let lines = plots.iter().find(|plot| plot.name == "lines").unwrap();
+    assert!(
+        !lines.file.contains(">-"),
+        "no label is below zero: {}",
+        lines.file
+    );
+    // What is lowest lies on the axis, which is a line of the class `frame`.
+    let number = |text: &str, name: &str| -> f64 {
+        let value = text.split(&format!("{name}=\"")).nth(1).unwrap();
+        value.split('"').next().unwrap().parse().unwrap()
+    };
+    let frame = lines.file.split("class=\"frame\"").next().unwrap();
+    let axis = number(frame.rsplit("<line").next().unwrap(), "y1");
+    let band = lines.file.split("<polygon points=\"").nth(1).unwrap();
+    let places = band.split('"').next().unwrap().split([' ', ',']);
+    let lowest = places.skip(1).step_by(2).map(|y| y.parse::<f64>().unwrap());
+    assert_eq!(lowest.fold(0.0, f64::max), axis);
+    let narrow = lines.narrow.as_ref().unwrap();
+    for (drawn, wide) in [(&lines.element, 900.0), (narrow, 328.0)] {
+        let texts = drawn
+            .split("<text ")
+            .filter(|text| text.contains(">a control"));
+        let ends = texts.map(|text| number(text, "x") + 7.0 * 28.0);
+        let ends: Vec<f64> = ends.collect();
+        assert_eq!(ends.len(), 8);
+        assert!(ends.iter().all(|end| *end <= wide), "{ends:?} in {wide}");
     }
 }
 
@@ -197,7 +249,7 @@ fn wide_grid() -> Grid {
             scale("path.rate", &["1 Mbit/s", "10 Mbit/s", "100 Mbit/s"]),
             scale("flow.congestion_control", &["cubic", "<reno>"]),
         ],
-        arms,
+        arms: arms.into_iter().collect(),
     }
 }
 
@@ -232,11 +284,12 @@ fn three_factors_have_parallel_coordinates_and_numbers_a_response_surface() {
 
 #[test]
 fn a_surface_below_zero_is_drawn_at_zero_and_no_caption_depends_on_the_color_scheme() {
-    let mut grid = wide_grid();
-    for arm in &mut grid.arms {
-        let is_corner = arm.levels[..2] == [Some(0), Some(0)];
-        arm.values = vec![if is_corner { 90e6 } else { 0.0 }];
-    }
+    let grid = changed(wide_grid(), |arms| {
+        for arm in arms {
+            let is_corner = arm.levels[..2] == [Some(0), Some(0)];
+            arm.values = vec![if is_corner { 90e6 } else { 0.0 }];
+        }
+    });
     let plots = report(&grid).plots();
     let surface = plots.iter().find(|plot| plot.name == "surface").unwrap();
     assert!(
@@ -254,12 +307,12 @@ fn a_surface_below_zero_is_drawn_at_zero_and_no_caption_depends_on_the_color_sch
 
 #[test]
 fn batches_have_their_variances_and_what_each_drew() {
-    let mut grid = grid();
-    grid.arms.truncate(1);
-    // Two batches of two: within 2, between (200 - 2) / 2.
-    grid.arms[0].values = [100.0, 102.0, 114.0, 116.0]
-        .map(|value| value * 1e6)
-        .to_vec();
+    let grid = changed(grid(), |arms| {
+        arms.truncate(1);
+        // Two batches of two: within 2, between (200 - 2) / 2.
+        let values = [100.0, 102.0, 114.0, 116.0];
+        arms[0].values = values.map(|value| value * 1e6).to_vec();
+    });
     let draws = ["k=1 us", "k=2 us"].map(str::to_owned);
     let report = SweepReport {
         batches: (2, 2),

@@ -38,7 +38,7 @@ pub(crate) struct Context {
     /// Round-trip time of the empty path.
     pub(crate) rtt: Duration,
     /// Whether flows are recorded unless they say otherwise.
-    pub(crate) time_sequence: bool,
+    pub(crate) time_sequence: Option<bool>,
     /// When the run ends, if the plan says.
     pub(crate) end: Option<Duration>,
     /// Queues on the way of data.
@@ -158,7 +158,7 @@ impl Context {
             send_buffer,
             receive_buffer,
             extra_delay: reader.time("extra_delay").unwrap_or(Duration::ZERO),
-            time_sequence: reader.flag("time_sequence").unwrap_or(self.time_sequence),
+            time_sequence: reader.flag("time_sequence").or(self.time_sequence),
         })
     }
 

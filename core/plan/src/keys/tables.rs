@@ -508,7 +508,7 @@ pub const RECORD: KeyTable = KeyTable {
     summary: "what is recorded in addition to throughput",
     groups: &[keys! {
         time_sequence = "true", "every segment and ACK of every flow":
-            Kind::Flag, Is("false");
+            Kind::Flag, Is("in `gigatcp run`, of the first flow");
         sample = r#""10 ms""#, "time between samples of window, queue and rate":
             SOME_TIME, Is("10 ms");
     }],

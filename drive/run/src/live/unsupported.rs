@@ -156,7 +156,11 @@ pub(super) fn not_modelled(scenario: &Scenario) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if scenario.flows.iter().any(|flow| flow.time_sequence) {
+    if scenario
+        .flows
+        .iter()
+        .any(|flow| flow.time_sequence == Some(true))
+    {
         left_out.push(
             "record.time_sequence: no segments are recorded; `--capture` writes them, and \
              `gigatcp flows --graph` draws them"

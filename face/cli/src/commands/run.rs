@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap_complete::engine::ArgValueCompleter;
-use gigatcp_plan::Plan;
+use gigatcp_plan::{Flow, Plan};
 use gigatcp_record::{RunRecord, SCHEMA, SeriesRecord};
 use gigatcp_report::{Published, Report};
 use gigatcp_run::further::{self, Wanted};
@@ -275,7 +275,11 @@ fn is_cut(record: &RunRecord) -> bool {
 }
 
 /// What is to be run, and how often.
-fn job(arguments: &Arguments, plan: Plan) -> Result<Job, Failure> {
+fn job(arguments: &Arguments, mut plan: Plan) -> Result<Job, Failure> {
+    let repeat = arguments.repeat.or(plan.repeat).unwrap_or(1);
+    if arguments.on == On::Virtual && repeat == 1 && !arguments.json {
+        draw_first_flow(&mut plan, &arguments.series);
+    }
     Ok(Job {
         backend: match arguments.on {
             On::Virtual => Backend::VirtualTime,
@@ -283,11 +287,26 @@ fn job(arguments: &Arguments, plan: Plan) -> Result<Job, Failure> {
         },
         only: chosen(&plan, &arguments.series)?,
         seed: arguments.seed.unwrap_or(plan.seed),
-        repeat: arguments.repeat.or(plan.repeat).unwrap_or(1),
+        repeat,
         captures: None,
         judge: false,
         plan,
     })
+}
+
+/// Records the time-sequence graph of the first flow that runs, for the page. A plan that sets
+/// `time_sequence` anywhere is left as it is.
+fn draw_first_flow(plan: &mut Plan, chosen: &[String]) {
+    let is_silent = |flow: &Flow| flow.time_sequence.is_none();
+    let mut all = plan.series.iter().flat_map(|series| &series.scenario.flows);
+    if !all.all(is_silent) {
+        return;
+    }
+    let mut series = plan.series.iter_mut();
+    let first = series.find(|one| chosen.is_empty() || chosen.contains(&one.name));
+    let flow = first.and_then(|series| series.scenario.flows.first_mut());
+    flow.into_iter()
+        .for_each(|flow| flow.time_sequence = Some(true));
 }
 
 /// Reads the numbers published for the experiment there, if any.

@@ -31,6 +31,8 @@ function drawNow() {
     if (sequence.selected) panel.upright(sequence.selected.p.t[sequence.selected.i], colours.ink);
   }
   byId("fit").setAttribute("aria-pressed", String(sequence.fits));
+  const { x0, x1, y0, y1 } = sequence.view, isWhole = sequence.isWhole();
+  link.write({ t: isWhole ? null : spanPart(x0 / 1e9, x1 / 1e9), offsets: sequence.fits ? null : spanPart(y0, y1) });
   // What tests and the curious read.
   const data = document.documentElement.dataset;
   data.drawMs = (performance.now() - started).toFixed(1);
@@ -74,11 +76,30 @@ async function choose(index) {
     ? `Of the ${digits(meta.points, 0)} packets of this stream ${digits(meta.kept, 0)} are in this page one by one: where something happens, and evenly in between. The others are summed up in blocks of up to ${digits(Math.max(...tree.levels[0].count), 0)}, drawn as broad pale lines when zoomed in.`
     : `All ${digits(meta.points, 0)} packets of this stream are in this page one by one.`;
   byId("notes").replaceChildren(...meta.notes.map((text) => element("p", text, "note")));
+  follow();
   document.documentElement.dataset.ready = "summary";
   document.documentElement.dataset.summaryMs ??= performance.now().toFixed(0);
   await tree.isWhole;
+  if (byId("choice").selectedIndex !== index) return;
+  moments(tree);
   redraw();
   document.documentElement.dataset.ready = "yes";
+}
+
+// The span that the address asks for.
+function follow() {
+  link.read();
+  const span = link.span("t");
+  if (span) sequence.exactly(span[0] * 1e9, span[1] * 1e9, link.span("offsets"));
+}
+
+function moments(tree) {
+  byId("moments").replaceChildren(...momentsOf(tree).map(([name, from, to]) => {
+    const button = element("button", name);
+    button.type = "button";
+    button.addEventListener("click", () => sequence.exactly(from, to));
+    return button;
+  }));
 }
 
 function facts(list) {
@@ -110,7 +131,11 @@ function start() {
   const choice = byId("choice");
   for (const graph of DATA.graphs) choice.append(element("option", graph.label));
   byId("choose").hidden = DATA.graphs.length < 2;
-  choice.addEventListener("change", () => chosen(choice.selectedIndex));
+  choice.addEventListener("change", () => {
+    link.write({ stream: choice.selectedIndex ? choice.value : null, t: null, offsets: null });
+    link.put();
+    chosen(choice.selectedIndex);
+  });
   const press = (id, act) => byId(id).addEventListener("click", act);
   press("in", () => sequence.zoom(0.5));
   press("out", () => sequence.zoom(2));
@@ -122,12 +147,22 @@ function start() {
   press("again-before", () => sequence.again(-1));
   press("again-after", () => sequence.again(1));
   press("theme", () => {
-    chosenTheme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    switchTheme();
     drawAll();
   });
+  drawForPrint(drawAll);
   prefersDark.addEventListener("change", drawAll);
   window.addEventListener("resize", redraw);
-  chosen(0);
+  window.addEventListener("hashchange", open);
+  open();
+}
+
+// The stream that the address names, or the first.
+function open() {
+  link.read();
+  const at = DATA.graphs.findIndex((graph) => graph.label === link.parts.get("stream"));
+  byId("choice").selectedIndex = Math.max(0, at);
+  chosen(Math.max(0, at));
 }
 
 // What went wrong in between must be seen, too.

@@ -32,7 +32,7 @@ class Panel extends Plot {
   frame(view, low, high, units, label, room = 24) {
     this.open();
     this.top = room;
-    this.left = Math.min(LEFT, this.width / 3);
+    this.left = Math.min(LEFT, this.width / 6);
     this.right = this.width - RIGHT;
     this.x = spanAxis(view.x0, view.x1, NANOS, "time since the first packet");
     this.y = spanAxis(low, high, units, label);
@@ -43,7 +43,7 @@ class Panel extends Plot {
     y.value = this.inverse(y, this.bottom, this.top);
     const yTicks = ticksThatFit(this.g, y, this.bottom - this.top, false);
     this.axes(ticksThatFit(this.g, x, this.right - this.left, true), yTicks);
-    this.ratio = window.devicePixelRatio || 1;
+    this.ratio = unitRatio();
     this.perPixel = (view.x1 - view.x0) / Math.max(1, this.right - this.left);
   }
 

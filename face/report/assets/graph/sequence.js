@@ -20,16 +20,26 @@ class SequencePanel {
   whole() {
     const { begin, end } = this.tree;
     const slack = Math.max((end - begin) * 0.01, 1000);
-    this.view = { x0: begin - slack, x1: end + slack, y0: 0, y1: 1 };
+    this.all = { x0: begin - slack, x1: end + slack };
+    this.view = { ...this.all, y0: 0, y1: 1 };
     this.fits = true;
     this.changed();
   }
 
+  isWhole() {
+    return this.fits && this.view.x0 === this.all.x0 && this.view.x1 === this.all.x1;
+  }
+
   show(from, to) {
     const slack = Math.max((to - from) * 0.05, 500);
-    this.view.x0 = from - slack;
-    this.view.x1 = to + slack;
-    this.fits = true;
+    this.exactly(from - slack, to + slack);
+  }
+
+  // A time, and offsets if there are any; else the height follows.
+  exactly(from, to, offsets) {
+    Object.assign(this.view, { x0: from, x1: to });
+    this.fits = !offsets;
+    if (offsets) [this.view.y0, this.view.y1] = offsets;
     this.changed();
   }
 
@@ -197,7 +207,9 @@ class SequencePanel {
     const centre = selected >= v.x0 && selected <= v.x1 ? selected : (v.x0 + v.x1) / 2;
     const x = px === undefined ? centre : this.panel.timeAt(px);
     const span = (v.x1 - v.x0) * factor;
-    if (span < 20 || span > 4 * Math.max(this.tree.end - this.tree.begin, 1e6)) return;
+    if (span < 20) return;
+    // Beyond the stream there is nothing to see.
+    if (span >= this.all.x1 - this.all.x0) return this.whole();
     v.x0 = x - (x - v.x0) * factor;
     v.x1 = x + (v.x1 - x) * factor;
     if (!this.fits && (v.y1 - v.y0) * factor > 1) {
@@ -218,10 +230,7 @@ class SequencePanel {
 
   listen() {
     const { canvas } = this;
-    const place = (event) => {
-      const box = canvas.getBoundingClientRect();
-      return [event.clientX - box.left, event.clientY - box.top];
-    };
+    const place = (event) => placeIn(canvas, event);
     canvas.addEventListener("pointerdown", (event) => {
       if (event.button || event.pointerType === "touch") return;
       canvas.setPointerCapture(event.pointerId);

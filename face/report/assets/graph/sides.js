@@ -6,7 +6,7 @@ const RATE_STEP = 6; // pixels of an interval of throughput
 // Draws bytes acknowledged and sent, each second, of intervals some pixels
 // wide.
 function drawThroughput(panel, view, tree) {
-  const wide = panel.canvas.getBoundingClientRect().width - LEFT - RIGHT;
+  const wide = panel.canvas.clientWidth / unitPixels() - LEFT - RIGHT;
   const count = Math.max(8, Math.floor(wide / RATE_STEP));
   const from = Math.max(view.x0, tree.begin), to = Math.min(view.x1, tree.end);
   const step = (to - from) / count;
@@ -204,26 +204,14 @@ class Strip {
   }
 
   at(event) {
-    const box = this.canvas.getBoundingClientRect();
-    const px = event.clientX - box.left;
+    const [px] = placeIn(this.canvas, event);
     return this.boxes.find(({ x, w }) => px >= x && px <= x + w)?.span;
-  }
-
-  // An empty picture of the size the page gives the canvas.
-  open() {
-    const { canvas } = this;
-    const ratio = window.devicePixelRatio || 1;
-    canvas.width = Math.round(canvas.clientWidth * ratio);
-    canvas.height = Math.round(canvas.clientHeight * ratio);
-    const g = canvas.getContext("2d");
-    g.setTransform(ratio, 0, 0, ratio, 0, 0);
-    g.font = FONT;
-    return g;
   }
 
   draw(panel) {
     if (!this.spans.length) return;
-    const g = this.open();
+    const { g, height: all } = openCanvas(this.canvas);
+    g.font = FONT;
     const { left, right } = panel;
     const inView = this.spans.filter(([from, to]) => panel.px(to) > left && panel.px(from) < right);
     const narrow = panel.timeAt(left + (right - left) * MIN_WIDTH) - panel.timeAt(left);
@@ -231,7 +219,7 @@ class Strip {
       const from = Math.max(left, panel.px(span[0])), to = Math.min(right, panel.px(span[1]));
       return { x: from, w: Math.max(to - from, 1), span };
     });
-    const height = this.canvas.clientHeight - 6;
+    const height = all - 6;
     const fills = this.names.map((name) => causeFill(g, name, this.names));
     for (const { x, w, span } of this.boxes) {
       g.fillStyle = fills[span[2]];

@@ -7,7 +7,7 @@ const AGAIN_MARKS = 0b111111; // the kinds of retransmissions come first
 const MARK = (name) => 2 ** DATA.marks.indexOf(name);
 const MARKS = {
   late: MARK("out of order"), duplicate: MARK("duplicate ack"), old: MARK("old ack"), zero: MARK("zero window"),
-  probe: MARK("zero window probe"), syn: MARK("SYN"), fin: MARK("FIN"), rst: MARK("RST"), keep: MARK("keep alive"),
+  timeout: MARK("timeout retransmission"), probe: MARK("zero window probe"), syn: MARK("SYN"), fin: MARK("FIN"), rst: MARK("RST"), keep: MARK("keep alive"),
 };
 // Columns of numbers that every level has. Where there is nothing, low is
 // above high.

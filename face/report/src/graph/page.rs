@@ -25,7 +25,8 @@ const STYLE: &str = include_str!("../../assets/graph/graph.css");
 const BODY: &str = include_str!("../../assets/graph/body.html");
 
 /// The renderer, in order of use; one script so that names are shared.
-const SCRIPT: [&str; 9] = [
+const SCRIPT: [&str; 11] = [
+    include_str!("../../assets/link.js"),
     include_str!("../../assets/base.js"),
     include_str!("../../assets/plot.js"),
     include_str!("../../assets/causes.js"),
@@ -34,6 +35,7 @@ const SCRIPT: [&str; 9] = [
     include_str!("../../assets/graph/panel.js"),
     include_str!("../../assets/graph/sequence.js"),
     include_str!("../../assets/graph/sides.js"),
+    include_str!("../../assets/graph/moments.js"),
     include_str!("../../assets/graph/main.js"),
 ];
 

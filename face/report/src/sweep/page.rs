@@ -1,8 +1,17 @@
-//! A sweep as one page that needs no network: plots, tables, and how to run a cell alone.
+//! A sweep as one page that needs no network: the answer, plots, tables, and how to run a cell
+//! alone.
 
+use std::fmt::Write;
+
+use gigatcp_design::effects::Effects;
+use gigatcp_design::grid::ArmRef;
+use gigatcp_design::statistics::Summary;
+
+use super::plot::Plot;
 use super::svg::STYLE;
-use super::{SweepReport, View};
+use super::{SweepReport, View, percent, with_interval};
 use crate::escape::html;
+use crate::html::{PageKind, head, scroll};
 
 /// A line of the list of cells.
 #[derive(Clone, Debug)]
@@ -18,58 +27,179 @@ pub struct CellLine {
 /// Cells of the list at most.
 pub const MOST_CELLS: usize = 500;
 
+/// Axes that the answer names at most.
+const NAMED_AXES: usize = 4;
+
+const PAGE_STYLE: &str = include_str!("../../assets/sweep.css");
+
+/// The script, in order of use.
+const SCRIPT: [&str; 4] = [
+    include_str!("../../assets/link.js"),
+    include_str!("../../assets/base.js"),
+    include_str!("../../assets/tables.js"),
+    include_str!("../../assets/sweep.js"),
+];
+
 impl SweepReport<'_> {
     /// The page; `command` says how it was made, `one` how to run a cell with its number
     /// behind it, and `cells` what each of the first cells is.
     #[must_use]
     pub fn page(&self, view: &View, command: &str, one: &str, cells: &[CellLine]) -> String {
-        let figures = self.plots().into_iter().map(|plot| {
-            let (name, caption) = (plot.name, html(&plot.caption));
-            format!(
-                "<section id=\"{name}\"><figure>{}<figcaption class=\"note\">{caption} <a \
-                 href=\"{name}.svg\">SVG</a></figcaption></figure></section>\n",
-                plot.element
-            )
-        });
-        let figures: String = figures.collect();
-        let lines = cells.iter().map(|cell| {
-            let (name, command) = (html(&cell.name), html(&cell.command));
-            let number = cell.number;
-            format!("<tr><td>{number}</td><td>{name}</td><td><code>{command}</code></td></tr>\n")
-        });
-        let lines: String = lines.collect();
+        let style = format!("{PAGE_STYLE}{STYLE}\n");
+        let mut page = String::new();
+        head(PageKind::Sweep, self.name, &style, &mut page);
         let (name, title) = (html(self.name), html(self.title));
-        format!(
-            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <title>{name}: sweep</title>\n<style>{}\n\
-             @media (prefers-color-scheme: dark) {{ :root {{\n{}\n}} }}\n{STYLE}\n\
-             figure {{ margin: 0; }} svg {{ width: 100%; height: auto; max-height: 90vh; }}\n\
-             pre {{ overflow-x: auto; background: var(--panel); padding: 12px 14px; }}\n\
-             td {{ padding: 2px 14px 2px 0; vertical-align: top; }}\n\
-             [data-cell] {{ cursor: pointer; }}\n\
-             .chosen {{ stroke: var(--c1) !important; stroke-width: 4px; stroke-opacity: 1 !important; }}\n\
-             #cell:not([hidden]) {{ position: sticky; bottom: 0; background: var(--panel); \
-             border-top: 2px solid var(--ink); padding: 8px 14px; overflow-wrap: anywhere; }}\n\
-             </style></head>\n<body>\n<header><div><h1>{name}</h1><p class=\"title\">{title}</p>\
-             </div><p class=\"source\"><code>{}</code></p></header>\n{figures}\
-             <p class=\"note\">A click on a mark, or the arrow keys on a plot, show the command that \
-             runs its cell and makes its page.</p>\n\
-             <div id=\"cell\" role=\"status\" hidden data-command=\"{}\"><p></p><code></code> \
-             <button>Copy</button></div>\n\
+        let answer = html(&self.answer().unwrap_or_else(|| self.name.to_owned()));
+        let figures: String = self.plots().iter().map(figure).collect();
+        let _ = write!(
+            page,
+            "<header><div><p class=\"title\"><b>{name}</b>: {title}</p>\n\
+             <h1 class=\"sentence\">{answer}</h1></div>\n\
+             <button type=\"button\" id=\"theme\" hidden>Theme</button></header>\n<main>\n{figures}\
+             <p class=\"note\">A click on a mark, the arrow keys on a plot, or the number of a cell in \
+             the table show the command that runs its cell and makes its page.</p>\n\
+             <div id=\"cell\" role=\"status\" hidden data-command=\"{} \"><p></p><code></code> \
+             <button type=\"button\">Copy</button></div>\n\
+             <section id=\"cells\"><h2>Cells</h2>\n{}</section>\n\
              <section id=\"table\"><h2>Tables</h2><pre>{}</pre></section>\n\
-             <section id=\"cells\"><h2>One cell alone</h2><p><code>{} N</code> runs cell N with the \
-             seed of its first repetition and makes its page; <code>--repetition K</code> runs another \
-             one. What each is:</p><details><summary>{} cells\
-             </summary><table>{lines}</table></details></section>\n<script>\n{}</script>\n</body></html>\n",
-            include_str!("../../assets/page.css"),
-            include_str!("../../assets/dark.css"),
-            html(command),
-            html(&format!("{one} ")),
-            html(&self.text(view)),
+             <section id=\"provenance\"><h2>Where it came from</h2><p><code>{}</code></p>\n\
+             <p><code>{} N</code> runs cell N with the seed of its first repetition and makes its \
+             page; <code>--repetition K</code> runs another one.</p></section>\n</main>\n\
+             <script type=\"application/json\" id=\"data\">{{}}</script>\n\
+             <script>\n\"use strict\";\n",
             html(one),
-            cells.len(),
-            include_str!("../../assets/sweep.js"),
-        )
+            self.cell_table(cells),
+            html(&self.text(view)),
+            html(command),
+            html(one),
+        );
+        SCRIPT.into_iter().for_each(|part| page.push_str(part));
+        page.push_str("</script>\n</body>\n</html>\n");
+        page
     }
+
+    /// The answer: the largest and the smallest mean, and the axis that explains most.
+    #[must_use]
+    pub fn answer(&self) -> Option<String> {
+        let arms = self.grid.arms.iter();
+        let mut means: Vec<_> = arms
+            .filter_map(|arm| Some((Summary::of(arm.values)?, arm)))
+            .collect();
+        means.sort_by(|a, b| b.0.mean.total_cmp(&a.0.mean));
+        let (highest, lowest) = (means.first()?, means.last()?);
+        let (scale, metric) = (self.scale(), &self.grid.metric);
+        let value = |one: &Summary| {
+            let text = format!("{} {}", with_interval(one, scale), scale.unit);
+            text.trim_end().to_owned()
+        };
+        if means.len() == 1 {
+            return Some(format!("{metric}: {}", value(&highest.0)));
+        }
+        let mut answer = format!(
+            "Highest {metric}: {} with {}. Lowest: {} with {}",
+            value(&highest.0),
+            self.cell_name(highest.1),
+            value(&lowest.0),
+            self.cell_name(lowest.1)
+        );
+        let effects = Effects::of(self.grid).ok();
+        let alone = effects.iter().flat_map(|effects| &effects.sources);
+        let alone = alone.filter(|source| source.factors.len() == 1);
+        if let Some(most) = alone.max_by(|a, b| a.share.total_cmp(&b.share)) {
+            let name = &self.grid.scales[most.factors[0]].name;
+            let share = percent(most.share);
+            let _ = write!(answer, ". {name} explains {share} of the variance");
+        }
+        Some(answer)
+    }
+
+    /// The levels of a cell on the axes that vary.
+    fn cell_name(&self, arm: ArmRef<'_>) -> String {
+        let varying = self.varying();
+        let named = varying.iter().take(NAMED_AXES);
+        let named = named.map(|factor| self.level(*factor, arm.levels[*factor]));
+        let mut name = named.collect::<Vec<_>>().join(", ");
+        if varying.len() > NAMED_AXES {
+            name.push_str(" \u{2026}");
+        }
+        name
+    }
+
+    /// The first cells with their levels and values; heads sort, a field filters.
+    fn cell_table(&self, cells: &[CellLine]) -> String {
+        let (scale, varying) = (self.scale(), self.varying());
+        let factors = varying.iter().map(|factor| &self.grid.scales[*factor].name);
+        let factors =
+            factors.map(|name| format!("<th scope=\"col\" class=\"text\">{}</th>", html(name)));
+        let metric = format!("{}, {}", self.grid.metric, scale.unit);
+        let has_intervals = self.grid.arms.iter().any(|arm| arm.values.len() > 1);
+        let mut table = format!(
+            "<table class=\"numbers\"><thead><tr><th scope=\"col\">Cell</th>{}<th scope=\"col\">{}</th>\
+             {}<th scope=\"col\">runs</th><th scope=\"col\">failed</th>\
+             <th scope=\"col\" class=\"text\">alone</th></tr></thead><tbody>\n",
+            factors.collect::<String>(),
+            html(metric.trim_end_matches(", ")),
+            if has_intervals {
+                "<th scope=\"col\">\u{b1}</th>"
+            } else {
+                ""
+            },
+        );
+        for arm in self.grid.arms.iter().take(MOST_CELLS) {
+            let (number, name) = (arm.cell, html(&self.cell_name(arm)));
+            let levels = varying.iter().map(|factor| {
+                let level = arm.levels[*factor];
+                let order = level.map_or(-1, i64::from);
+                let label = html(self.grid.label(*factor, level));
+                format!("<td class=\"text\" data-value=\"{order}\">{label}</td>")
+            });
+            let levels: String = levels.collect();
+            let summary = Summary::of(arm.values);
+            let text = summary.map_or("-".to_owned(), |one| with_interval(&one, scale));
+            let (mean, half) = text.split_once(" \u{b1} ").unwrap_or((&text, "-"));
+            let value = |value: Option<f64>, text: &str| match value.filter(|one| one.is_finite()) {
+                Some(value) => format!("<td data-value=\"{value}\">{text}</td>"),
+                None => format!("<td>{text}</td>"),
+            };
+            let mean = value(summary.map(|one| one.mean), mean);
+            let half = match has_intervals {
+                true => value(summary.map(|one| one.half_width), half),
+                false => String::new(),
+            };
+            let line = cells.iter().find(|line| line.number == number);
+            let command = html(line.map_or("", |line| &line.command));
+            let (runs, failures) = (arm.values.len(), arm.failures);
+            let _ = writeln!(
+                table,
+                "<tr><th scope=\"row\"><button type=\"button\" data-cell=\"{number}\" data-cells=\"1\" \
+                 data-title=\"{name}\">{number}</button></th>{levels}{mean}{half}<td>{runs}</td>\
+                 <td>{failures}</td><td class=\"text\"><code>{command}</code></td></tr>"
+            );
+        }
+        table.push_str("</tbody></table>");
+        let left_out = self.grid.arms.len().saturating_sub(MOST_CELLS);
+        match left_out {
+            0 => scroll(&table),
+            more => format!(
+                "{}<p class=\"note\">{more} more cells are not listed.</p>",
+                scroll(&table)
+            ),
+        }
+    }
+}
+
+/// A plot with its caption; one that is drawn twice shows what fits.
+fn figure(plot: &Plot) -> String {
+    let (name, caption) = (plot.name, html(&plot.caption));
+    let drawn = match &plot.narrow {
+        Some(narrow) => format!(
+            "<div class=\"on-wide\">{}</div><div class=\"on-narrow\">{narrow}</div>",
+            plot.element
+        ),
+        None => format!("<div class=\"as-wide\">{}</div>", plot.element),
+    };
+    format!(
+        "<section id=\"{name}\"><figure>{drawn}<figcaption class=\"note\">{caption} <a \
+         href=\"{name}.svg\">SVG</a></figcaption></figure></section>\n"
+    )
 }

@@ -22,6 +22,8 @@ pub struct Plot {
     pub caption: String,
     /// An element of a page.
     pub element: String,
+    /// The element for a telephone; None if the plot is as wide there.
+    pub narrow: Option<String>,
     /// A file of its own.
     pub file: String,
 }
@@ -40,25 +42,43 @@ struct Panel<'a> {
     curves: Vec<(Option<u32>, &'a Vec<Pooled>)>,
 }
 
-/// The ends of an interval; the mean itself without one.
+/// Width of a plot on a page, and on a telephone.
+const WIDTHS: [f64; 2] = [900.0, 328.0];
+
+/// Height of a line of a legend.
+const LEGEND_LINE: f64 = 20.0;
+
+/// The ends of an interval; the mean itself without one. Of values none of which is below
+/// zero the mean is not either.
 fn ends(summary: &Summary) -> (f64, f64) {
     let half = match summary.half_width.is_finite() {
         true => summary.half_width,
         false => 0.0,
     };
-    (summary.mean - half, summary.mean + half)
+    let low = summary.mean - half;
+    let low = if summary.min >= 0.0 {
+        low.max(0.0)
+    } else {
+        low
+    };
+    (low, summary.mean + half)
 }
 
 impl SweepReport<'_> {
     /// Every plot that the axes allow.
     #[must_use]
     pub fn plots(&self) -> Vec<Plot> {
+        let both = |make: &dyn Fn(f64) -> Option<Plot>| {
+            let [wide, narrow] = WIDTHS.map(make);
+            let narrow = narrow.map(|plot| plot.element);
+            wide.map(|plot| Plot { narrow, ..plot })
+        };
         let all = [
-            self.lines(),
+            both(&|wide| self.lines(wide)),
             self.heat_map(),
             self.surface(),
             self.parallel(),
-            self.distributions(),
+            both(&|wide| self.distributions(wide)),
         ];
         all.into_iter().flatten().collect()
     }
@@ -98,7 +118,7 @@ impl SweepReport<'_> {
     }
 
     /// Small multiples of the mean over one axis, a curve for each level of a second.
-    fn lines(&self) -> Option<Plot> {
+    fn lines(&self, wide: f64) -> Option<Plot> {
         let along = self.along()?;
         let others = self.varying().into_iter();
         let others: Vec<usize> = others.filter(|one| *one != along.factor).collect();
@@ -125,14 +145,16 @@ impl SweepReport<'_> {
         let left_out = groups.len().saturating_sub(MOST_PANELS);
         groups.truncate(MOST_PANELS);
         let (columns, size) = match groups.len() {
-            0 | 1 => (1, (900.0, 380.0)),
+            _ if wide < WIDTHS[0] => (1, (wide, 240.0)),
+            0 | 1 => (1, (wide, 380.0)),
             2 => (2, (590.0, 300.0)),
             _ => (3, (393.0, 250.0)),
         };
         let lines = groups.len().div_ceil(columns);
-        let legend = 22.0;
-        let mut svg = Svg::new(size.0 * columns as f64, size.1 * lines as f64 + legend);
-        self.legend(&mut svg, curves);
+        let wide = size.0 * columns as f64;
+        let (places, legend) = self.legend_places(curves, wide);
+        let mut svg = Svg::new(wide, size.1 * lines as f64 + legend);
+        self.legend(&mut svg, curves, &places);
         for (number, panel) in groups.iter().enumerate() {
             let (column, line) = (number % columns, number / columns);
             let corner = (size.0 * column as f64, legend + size.1 * line as f64);
@@ -203,15 +225,34 @@ impl SweepReport<'_> {
         )
     }
 
-    fn legend(&self, svg: &mut Svg, curves: Option<usize>) {
+    /// Places of the entries of a legend, and its height. An entry without room begins a line.
+    fn legend_places(&self, curves: Option<usize>, wide: f64) -> (Vec<(f64, f64)>, f64) {
+        let (mut x, mut y) = (8.0, 14.0);
+        let Some(factor) = curves else {
+            return (Vec::new(), y + 8.0);
+        };
+        let scale = &self.grid.scales[factor];
+        x += 16.0 + 7.5 * scale.name.chars().count() as f64;
+        let places = scale.labels.iter().map(|label| {
+            let length = 48.0 + 7.2 * label.chars().count() as f64;
+            if x + length > wide {
+                (x, y) = (8.0, y + LEGEND_LINE);
+            }
+            let place = (x, y);
+            x += length;
+            place
+        });
+        let places: Vec<(f64, f64)> = places.collect();
+        (places, y + 8.0)
+    }
+
+    fn legend(&self, svg: &mut Svg, curves: Option<usize>, places: &[(f64, f64)]) {
         let Some(factor) = curves else { return };
         let scale = &self.grid.scales[factor];
         svg.text(8.0, 14.0, "start", "head", &scale.name);
-        let mut x = 24.0 + 7.5 * scale.name.chars().count() as f64;
-        for (color, label) in scale.labels.iter().enumerate() {
-            svg.path(&[(x, 10.0), (x + 22.0, 10.0)], color);
-            svg.text(x + 28.0, 14.0, "start", "", label);
-            x += 48.0 + 7.2 * label.chars().count() as f64;
+        for (color, (label, (x, y))) in scale.labels.iter().zip(places).enumerate() {
+            svg.path(&[(*x, y - 4.0), (x + 22.0, y - 4.0)], color);
+            svg.text(x + 28.0, *y, "start", "", label);
         }
     }
 
@@ -353,7 +394,8 @@ impl SweepReport<'_> {
         );
         if size.0 >= 42.0 && size.1 >= 15.0 {
             let middle = (corner.0 + size.0 / 2.0, corner.1 + size.1 / 2.0 + 4.0);
-            let class = if share < 0.55 {
+            // Where both letters are read, on light paper and on dark: a contrast of 3 and more.
+            let class = if share < 0.78 {
                 "value"
             } else {
                 "value on-solid"
@@ -364,12 +406,12 @@ impl SweepReport<'_> {
     }
 
     /// Distributions of all values, a curve for each level of a factor.
-    fn distributions(&self) -> Option<Plot> {
+    fn distributions(&self, wide: f64) -> Option<Plot> {
         let curves = self.curves(&self.varying());
         let scale = self.scale();
         let count = curves.map_or(1, |factor| self.grid.scales[factor].labels.len());
         let mut groups: Vec<Vec<f64>> = vec![Vec::new(); count];
-        for arm in &self.grid.arms {
+        for arm in self.grid.arms.iter() {
             let level = match curves {
                 Some(factor) => arm.levels[factor],
                 None => Some(0),
@@ -384,17 +426,23 @@ impl SweepReport<'_> {
         }
         let low = all.iter().copied().fold(f64::INFINITY, f64::min);
         let high = all.iter().copied().fold(0.0, f64::max);
-        let (wide, tall) = (900.0, 360.0);
-        let x = Axis::new(&all, low > 0.0 && high / low > 100.0, 70.0, wide - 20.0);
-        let y = Axis::new(&[0.0, 1.0], false, tall - 46.0, 34.0);
+        let (places, legend) = self.legend_places(curves, wide);
+        let (begin, top, tall) = (50.0, legend + 12.0, legend + 338.0);
+        let x = Axis::new(
+            &all,
+            low > 0.0 && high / low > 100.0,
+            begin + 20.0,
+            wide - 20.0,
+        );
+        let y = Axis::new(&[0.0, 1.0], false, tall - 46.0, top);
         let mut svg = Svg::new(wide, tall);
-        self.legend(&mut svg, curves);
+        self.legend(&mut svg, curves, &places);
         for tick in y.ticks(5.0) {
-            svg.line((70.0, y.at(tick)), (wide - 20.0, y.at(tick)), "grid");
-            svg.text(64.0, y.at(tick) + 4.0, "end", "", &plain(tick));
+            svg.line((begin, y.at(tick)), (wide - 20.0, y.at(tick)), "grid");
+            svg.text(begin - 6.0, y.at(tick) + 4.0, "end", "", &plain(tick));
         }
-        for tick in x.ticks(8.0) {
-            svg.line((x.at(tick), 34.0), (x.at(tick), tall - 46.0), "grid");
+        for tick in x.ticks(wide / 110.0) {
+            svg.line((x.at(tick), top), (x.at(tick), tall - 46.0), "grid");
             svg.text(x.at(tick), tall - 28.0, "middle", "", &plain(tick));
         }
         let name = format!("{} in {}", self.grid.metric, scale.unit);
@@ -450,6 +498,7 @@ pub(super) fn plot(name: &'static str, caption: String, svg: &Svg) -> Plot {
     Plot {
         name,
         element: svg.element(&caption),
+        narrow: None,
         file: svg.file(&caption),
         caption,
     }

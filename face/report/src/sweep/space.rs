@@ -26,7 +26,7 @@ impl SweepReport<'_> {
         let factors = &varying[..varying.len().min(MAX_AXES)];
         let scale = self.scale();
         let cells = self.grid.arms.iter().filter_map(|arm| {
-            let mean = Summary::of(&arm.values)?.mean / scale.factor;
+            let mean = Summary::of(arm.values)?.mean / scale.factor;
             Some((arm, mean))
         });
         let mut cells: Vec<_> = cells.collect();
