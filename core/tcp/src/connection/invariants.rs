@@ -227,12 +227,6 @@ impl<P: Payload> Connection<P> {
             !self.board.has_newly_lost(),
             "octets were marked lost and the congestion control was not informed"
         );
-        let cwnd = self.congestion.cwnd().as_u64();
-        debug_assert!(
-            cwnd >= u64::from(self.smss),
-            "cwnd is {cwnd}, SMSS {} (RFC 5681 section 3.1: the loss window)",
-            self.smss
-        );
         debug_assert!(
             self.round_end <= snd.nxt,
             "the round ends at {}, SND.NXT is {}",
