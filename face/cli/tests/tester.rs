@@ -668,6 +668,8 @@ fn a_prediction_rests_on_the_headers_of_the_connection_or_names_what_to_grant() 
         return;
     }
     let answer = text(&output.stdout);
+    let words: Vec<&str> = answer.split_whitespace().collect();
+    let answer = words.join(" ");
     // Whether loopback can be repeated depends on the host; that the data was seen does not.
     let is_read = [
         "With receiver.buffer=64 kB: ",
