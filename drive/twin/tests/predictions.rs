@@ -155,3 +155,14 @@ fn parallel_connections_of_a_limited_host_are_refused() {
     let refused = twin.predict(&changes).expect_err("no prediction");
     assert!(refused.contains("parallel connections"), "{refused}");
 }
+
+#[test]
+fn the_first_burst_of_a_paced_transfer_shows_what_its_path_carries() {
+    let twin = fitted(PACED).expect("a fit");
+    assert!(twin.shows_rate);
+    let changes = ["sender.max_pacing_rate=100 Mbit/s".to_owned()];
+    let predicted = twin.predict(&changes).expect("a prediction");
+    let truth = world::run(PACED, &changes, 1).expect("it runs").goodput_bps;
+    let [low, high] = predicted.interval_bps;
+    assert!((low..high).contains(&truth), "{predicted:?}, it is {truth}");
+}
