@@ -90,7 +90,7 @@ pub struct EndpointCounters {
 
 /// The events that an application waits for.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct Interest {
     /// It waits for something to read.
     wants_read: bool,
     /// It waits for space to write.
@@ -106,7 +106,7 @@ struct Told {
 struct Slot<P> {
     connection: Box<Connection<P>>,
     generation: u32,
-    told: Told,
+    interest: Interest,
     /// It is in the queue of those that may have something to send.
     is_busy: bool,
     /// Since the application has released it.
@@ -376,7 +376,7 @@ impl<P: Payload> Endpoint<P> {
             "connection {number} takes the place of another"
         );
         self.slots[number as usize] = Some(Slot {
-            told: Told {
+            interest: Interest {
                 wants_read: true,
                 wants_write: false,
                 wants_connected: connection.state() == State::SynSent,
@@ -455,12 +455,12 @@ impl<P: Payload> Slot<P> {
         if self.orphan.is_none() {
             let generation = self.generation;
             let handle = Handle { number, generation };
-            self.told.take_news(&self.connection, handle, events);
+            self.interest.take_news(&self.connection, handle, events);
         }
     }
 }
 
-impl Told {
+impl Interest {
     /// Gives the events that have come about.
     fn take_news<P: Payload>(
         &mut self,

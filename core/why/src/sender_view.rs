@@ -656,7 +656,8 @@ impl SenderView {
             self.round.zero_time += self.round.end.saturating_since(*since);
             *since = (*since).max(self.round.end);
         }
-        if self.round.length() > Duration::ZERO || self.round.segments > 0 {
+        let has_packets = self.round.segments > 0 || self.round.again > 0;
+        if self.round.length() > Duration::ZERO || has_packets {
             self.round.round_off();
             self.rounds.push(&self.round);
         }

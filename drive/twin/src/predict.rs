@@ -4,7 +4,7 @@
 //! (common random numbers). A prediction is the original's goodput times the gain between
 //! the two runs. The interval covers what the capture leaves open: the kept fits, and the
 //! seeds, each with another loss rate out of what the number of losses allows; what such a
-//! draw changes in the run without the changes too is taken out ([`regression`]). Where they
+//! draw changes in the run without the changes too is taken out (`regression`). Where they
 //! disagree by much there is no number: a lower bound if all of them gain, otherwise none.
 
 use rayon::prelude::*;

@@ -195,7 +195,7 @@ impl<P: Payload> Endpoint<P> {
             Ok(taken) => taken < offered,
             Err(error) => error == WriteError::Full,
         };
-        slot.told.wants_write |= is_short;
+        slot.interest.wants_write |= is_short;
         if written.is_ok() {
             self.look(now, handle.number);
         }
@@ -221,7 +221,7 @@ impl<P: Payload> Endpoint<P> {
             return Ok(Some(piece));
         }
         let outcome = connection.end_of_stream();
-        slot.told.wants_read |= outcome == Err(ReadError::Empty);
+        slot.interest.wants_read |= outcome == Err(ReadError::Empty);
         outcome.map(|()| None)
     }
 
@@ -241,7 +241,7 @@ impl<P: Payload> Endpoint<P> {
     {
         let slot = self.slot_mut(handle).ok_or(ReadError::Released)?;
         let filled = slot.connection.read_into(now, buffer);
-        slot.told.wants_read |= filled == Err(ReadError::Empty);
+        slot.interest.wants_read |= filled == Err(ReadError::Empty);
         self.after_read(handle);
         filled
     }

@@ -119,6 +119,9 @@ impl Stored {
         }
         for (new, old) in again.iter_mut().zip(&mut record.series) {
             new.further = old.further.take();
+            for (new, old) in new.flows.iter_mut().zip(&mut old.flows) {
+                new.time_sequence = old.time_sequence.take();
+            }
         }
         record.series = again;
         Ok(())
@@ -182,12 +185,13 @@ impl Stored {
     }
 }
 
-/// The results of a series, without the diagnosis.
+/// The results of a series, without the diagnosis and the graph, which `run` chooses.
 fn bare(series: &SeriesRecord) -> Value {
     let mut series = series.clone();
     series.further = None;
     for flow in &mut series.flows {
         flow.why = None;
+        flow.time_sequence = None;
     }
     json!(series)
 }
