@@ -27,7 +27,10 @@ name = "one"
 
 /// Goodput in Mbit/s.
 fn goodput(buffer: &str) -> f64 {
-    let plan = PLAN.replace("BUFFER", buffer);
+    goodput_of(&PLAN.replace("BUFFER", buffer))
+}
+
+fn goodput_of(plan: &str) -> f64 {
     let plan = gigatcp_plan::parse("plan.toml", plan.as_bytes(), &[]).expect("a valid plan");
     let records = Job::of(plan).records().expect("a run");
     records[0].flows[0].goodput_bps / 1e6
@@ -48,4 +51,17 @@ fn a_buffer_of_a_megabyte_is_no_more_than_that_in_flight() {
     // The kernel carries 733: what fills 1 MB in 10 ms is 800.
     let ours = goodput("1 MB");
     assert!((500.0..800.0).contains(&ours), "{ours:.1} Mbit/s");
+}
+
+#[test]
+fn a_host_with_a_processor_has_no_more_in_flight_than_its_buffer() {
+    let plan = PLAN.replace("BUFFER", "1 MB");
+    for coalesce in ["1 us", "20 us", "100 us"] {
+        let host = format!("profile = \"linux-6\"\ncoalesce = \"{coalesce}\"");
+        let ours = goodput_of(&plan.replace("profile = \"linux-6\"", &host));
+        assert!(
+            (500.0..850.0).contains(&ours),
+            "{coalesce}: {ours:.1} Mbit/s"
+        );
+    }
 }

@@ -66,8 +66,16 @@ impl<P: Payload> Connection<P> {
     /// of the connection. Decides between the send buffer and the application as the limit.
     pub fn set_write_blocked(&mut self, blocked: bool) {
         self.write_blocked = blocked;
-        if blocked
-            && self.send_space() == 0
+        if blocked {
+            self.wait_for_send_space();
+        }
+    }
+
+    /// A writer waits if the send buffer is full: where packets count, until a third of it is
+    /// free. [`Connection::write`] and [`Connection::set_write_blocked`] call it; a driver
+    /// calls it that never offers more than [`Connection::send_space`].
+    pub fn wait_for_send_space(&mut self) {
+        if self.send_space() == 0
             && let Some(memory) = &mut self.buffers.send_memory
         {
             memory.on_blocked();

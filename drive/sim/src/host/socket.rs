@@ -538,5 +538,10 @@ impl Host {
         } else {
             socket.write(now, program, len);
         }
+        if program.poll_write(now, socket.port) > 0
+            && let Some(connection) = &mut socket.connection
+        {
+            connection.wait_for_send_space();
+        }
     }
 }
