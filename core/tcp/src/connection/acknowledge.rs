@@ -123,7 +123,7 @@ impl<P: Payload> Connection<P> {
         // The peer answers, so it is alive: probing may go on indefinitely
         // (RFC 9293 MUST-37).
         if wnd == 0 {
-            self.timeouts_in_a_row = 0;
+            self.timers.timeouts_in_a_row = 0;
         } else if was_closed {
             self.leave_persist(now, ack);
         }
@@ -134,7 +134,7 @@ impl<P: Payload> Connection<P> {
     /// even so: RFC 6675 section 5 takes any acknowledgment that brings SACK
     /// information (Linux `tcp_ack`, `old_ack`).
     fn learn_late(&mut self, now: Instant, received_at: Instant, ack: u64, segment: &Segment<P>) {
-        if !self.sack || segment.options.sack.is_empty() {
+        if !self.handshake.sack || segment.options.sack.is_empty() {
             return;
         }
         if self.snd.una == self.snd.nxt {
@@ -173,7 +173,7 @@ impl<P: Payload> Connection<P> {
         }
         // RFC 6675 section 2: with SACK, a duplicate is what brings new SACK
         // information, whatever else the segment carries.
-        let duplicate = if self.sack {
+        let duplicate = if self.handshake.sack {
             revealed.sacked > 0
         } else {
             duplicate
@@ -230,7 +230,7 @@ impl<P: Payload> Connection<P> {
     /// octets kept for repair, a probe of the path's MTU, our FIN.
     #[inline]
     fn let_go(&mut self, now: Instant, ack: u64, keeps_timer: bool, retransmitted: bool) {
-        self.timeouts_in_a_row = 0;
+        self.timers.timeouts_in_a_row = 0;
         if !keeps_timer {
             self.restart_retransmit_timer(now);
         }
@@ -252,7 +252,7 @@ impl<P: Payload> Connection<P> {
             return revealed.acked;
         }
         // Without SACK each duplicate acknowledgment stood for a segment.
-        let known = if self.sack {
+        let known = if self.handshake.sack {
             revealed.acked_after_sack
         } else {
             credit.min(revealed.acked.saturating_sub(u64::from(self.smss)))
@@ -274,7 +274,7 @@ impl<P: Payload> Connection<P> {
         segment: &Segment<P>,
         revealed: &mut Revealed,
     ) {
-        if !self.sack || segment.options.sack.is_empty() {
+        if !self.handshake.sack || segment.options.sack.is_empty() {
             return;
         }
         let offset = |seq| self.snd.offset_of(seq);
@@ -426,7 +426,7 @@ impl<P: Payload> Connection<P> {
         let validated = self.validate_window(now);
         let was_slow_start = self.congestion.is_in_slow_start();
         let before = self.congestion.cwnd();
-        let cwnd_limited = core::mem::take(&mut self.cwnd_limited)
+        let cwnd_limited = core::mem::take(&mut self.limiting.cwnd_limited)
             || validated
             || learned.prior_in_flight + u64::from(self.smss) > before.as_u64()
             || (self.profile.congestion.half_used_opens
@@ -466,7 +466,7 @@ impl<P: Payload> Connection<P> {
 
     /// RFC 6298 section 5 (5.2) and (5.3).
     pub(super) fn restart_retransmit_timer(&mut self, now: Instant) {
-        self.retransmit_at = if self.snd.una == self.snd.nxt {
+        self.timers.retransmit_at = if self.snd.una == self.snd.nxt {
             Instant::FAR_FUTURE
         } else {
             now + self.rtt.rto()
@@ -475,7 +475,7 @@ impl<P: Payload> Connection<P> {
 
     /// Our FIN is acknowledged when everything is.
     fn on_fin_acknowledged(&mut self, now: Instant) {
-        if !self.fin_sent || self.snd.una < self.snd.nxt {
+        if !self.closing.fin_sent || self.snd.una < self.snd.nxt {
             return;
         }
         match self.state {
@@ -489,7 +489,7 @@ impl<P: Payload> Connection<P> {
     /// Section 3.6.1: 2 MSL of silence.
     pub(super) fn enter_time_wait(&mut self, now: Instant) {
         self.set_state(now, State::TimeWait);
-        self.time_wait_until = now + self.profile.closing.time_wait;
+        self.timers.time_wait_until = now + self.profile.closing.time_wait;
     }
 }
 

@@ -40,7 +40,7 @@ impl<P: Payload> Connection<P> {
             self.state,
             State::SynSent | State::SynReceived | State::Established | State::CloseWait
         );
-        is_open && !self.fin_wanted
+        is_open && !self.closing.fin_wanted
     }
 
     /// Octets the send buffer holds at most.
@@ -65,7 +65,7 @@ impl<P: Payload> Connection<P> {
     /// [`Connection::write`] notes it itself; a driver says it that keeps octets back in front
     /// of the connection. Decides between the send buffer and the application as the limit.
     pub fn set_write_blocked(&mut self, blocked: bool) {
-        self.write_blocked = blocked;
+        self.limiting.write_blocked = blocked;
         if blocked {
             self.wait_for_send_space();
         }
@@ -222,24 +222,24 @@ impl<P: Payload> Connection<P> {
     /// CLOSE: no more will be written; FIN follows what was. Reading goes on
     /// until the peer closes too.
     pub fn close(&mut self, now: Instant) {
-        if self.fin_wanted {
+        if self.closing.fin_wanted {
             return;
         }
         match self.state {
             State::SynSent | State::Listen => self.set_state(now, State::Closed),
             // In SYN-RECEIVED the FIN waits for the handshake.
-            State::SynReceived => self.fin_wanted = true,
+            State::SynReceived => self.closing.fin_wanted = true,
             State::Established => {
-                self.fin_wanted = true;
+                self.closing.fin_wanted = true;
                 self.set_state(now, State::FinWait1);
             }
             State::CloseWait => {
-                self.fin_wanted = true;
+                self.closing.fin_wanted = true;
                 self.set_state(now, State::LastAck);
             }
             _ => {}
         }
-        self.write_blocked = false;
+        self.limiting.write_blocked = false;
     }
 
     /// ABORT because a segment that acknowledged `ack` brought data after the application
@@ -247,7 +247,7 @@ impl<P: Payload> Connection<P> {
     /// peer that missed some of ours expects it (RFC 5961 section 3.2).
     pub fn abort_answering(&mut self, now: Instant, ack: Option<SeqNumber>) {
         self.abort(now);
-        if let (Some(reset), Some(seq)) = (&mut self.reset_due, ack) {
+        if let (Some(reset), Some(seq)) = (&mut self.closing.reset_due, ack) {
             *reset = Reset { seq, ack: None };
         }
     }
@@ -264,7 +264,7 @@ impl<P: Payload> Connection<P> {
                 | State::CloseWait
         );
         if tell {
-            self.reset_due = Some(Reset {
+            self.closing.reset_due = Some(Reset {
                 seq: self.snd.on_wire(self.snd.acceptable()),
                 ack: Some(self.rcv.on_wire(self.rcv.nxt)),
             });

@@ -112,7 +112,7 @@ impl<P: Payload> Connection<P> {
         let octets = settle(held, profile.buffers.route_receive_buffer, self.smss);
         if octets != held && self.buffers.receive.is_none() {
             self.window.set_buffer(profile, Bytes::new(octets));
-            if !self.active_open {
+            if !self.handshake.active_open {
                 self.offer_first_window();
             }
         }
@@ -326,7 +326,7 @@ impl<P: Payload> Connection<P> {
     /// `MSG_MORE`), unless it is half of the largest window.
     #[inline]
     pub fn set_more_to_come(&mut self, more: bool) {
-        self.more_to_come = more;
+        self.limiting.more_to_come = more;
     }
 
     /// Most octets the application took in a round trip so far.

@@ -85,8 +85,9 @@ impl<P: Payload> Connection<P> {
 
     /// A SYN inside the window, in SYN-RECEIVED or a synchronized state.
     pub(super) fn handle_syn_in_window(&mut self, now: Instant, syn: &Segment<P>) {
-        let returns_to_listen =
-            self.state == State::SynReceived && !self.active_open && !self.is_opened_fast();
+        let returns_to_listen = self.state == State::SynReceived
+            && !self.handshake.active_open
+            && !self.is_opened_fast();
         if self.profile.defense.challenge_ack && returns_to_listen {
             self.fail(now, Failure::Reset);
         } else if self.profile.defense.challenge_ack {
@@ -95,7 +96,7 @@ impl<P: Payload> Connection<P> {
             self.challenge(now);
         } else {
             // RFC 793 section 3.9 fourth.
-            self.reset_due = Some(Reset::answering(syn));
+            self.closing.reset_due = Some(Reset::answering(syn));
             self.fail(now, Failure::Reset);
         }
     }

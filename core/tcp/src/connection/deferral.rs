@@ -56,7 +56,7 @@ impl<P: Payload> Connection<P> {
         if window < allowance {
             self.set_limit(now, Limit::ReceiveWindow);
         } else {
-            self.cwnd_limited = true;
+            self.limiting.cwnd_limited = true;
             self.pacing.window_use.on_filled();
             self.set_limit(now, self.congestion_limit());
         }

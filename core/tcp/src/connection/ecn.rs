@@ -112,11 +112,11 @@ impl<P: Payload> Connection<P> {
 
     /// Puts on our SYN or SYN-ACK what it reports about ECN.
     pub(super) fn dress_syn(&mut self, syn: &mut Segment<P>) {
-        if !self.syn_answers {
-            syn.flags |= self.ecn.flags_of_syn(self.timeouts_in_a_row);
+        if !self.handshake.syn_answers {
+            syn.flags |= self.ecn.flags_of_syn(self.timers.timeouts_in_a_row);
             return;
         }
-        let (flags, may_have_option) = self.ecn.flags_of_syn_ack(self.timeouts_in_a_row);
+        let (flags, may_have_option) = self.ecn.flags_of_syn_ack(self.timers.timeouts_in_a_row);
         syn.flags |= flags;
         if may_have_option {
             syn.options.accecn = self.ecn.accurate.receiver.option();
@@ -175,7 +175,7 @@ impl<P: Payload> Connection<P> {
     pub(super) fn hear_syn_again(&mut self, now: Instant, syn: &Segment<P>) -> bool {
         let must_reset = self.ecn.on_syn_again(syn.flags, syn.ecn);
         if must_reset {
-            self.reset_due = Some(Reset {
+            self.closing.reset_due = Some(Reset {
                 seq: self.snd.on_wire(self.snd.acceptable()),
                 ack: Some(self.rcv.on_wire(self.rcv.nxt)),
             });
@@ -189,7 +189,7 @@ impl<P: Payload> Connection<P> {
     /// 3.2.2.1).
     pub(super) fn hear_syn_ack_again(&mut self, syn_ack: &Segment<P>) {
         let is_one = syn_ack.flags.contains(Flags::SYN | Flags::ACK);
-        if self.ecn.is_on() && is_one && self.active_open {
+        if self.ecn.is_on() && is_one && self.handshake.active_open {
             self.ecn.on_syn_ack_again(syn_ack.ecn);
         }
     }

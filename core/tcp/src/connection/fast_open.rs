@@ -133,7 +133,7 @@ impl<P: Payload> Connection<P> {
     /// Section 4.2.2: the text is delivered before the handshake is complete.
     /// A FIN behind it waits, as it always does.
     fn take_text_of_syn(&mut self, now: Instant, syn: &Received<P>) {
-        self.syn_text = None;
+        self.handshake.syn_text = None;
         let mut text = without_syn(syn.segment.clone());
         let whole = text.payload.len() as u64;
         let taken = whole.min(self.rcv.wnd());
@@ -157,7 +157,7 @@ impl<P: Payload> Connection<P> {
             }
         }
         if taken == whole && rest.flags.contains(Flags::FIN) {
-            self.syn_text = Some(Box::new(rest));
+            self.handshake.syn_text = Some(Box::new(rest));
         }
     }
 
@@ -171,8 +171,8 @@ impl<P: Payload> Connection<P> {
     /// requests nothing any more; a SYN-ACK repeats its grant.
     pub(super) fn fast_open_option(&self) -> Option<FastOpenCookie> {
         let option = self.fast_open.as_ref()?.option;
-        let is_first_syn = self.snd.nxt == 0 && !self.syn_answers;
-        option.filter(|_| is_first_syn || !self.active_open)
+        let is_first_syn = self.snd.nxt == 0 && !self.handshake.syn_answers;
+        option.filter(|_| is_first_syn || !self.handshake.active_open)
     }
 
     /// Octets of text for our first SYN: only with a cookie, and no more than
@@ -185,7 +185,7 @@ impl<P: Payload> Connection<P> {
             Some(cookie) => !cookie.is_request(),
             None => self.profile.opening.fast_open_without_cookie,
         };
-        if self.syn_answers || !has_cookie {
+        if self.handshake.syn_answers || !has_cookie {
             return 0;
         }
         let room = u64::from(state.room).saturating_sub(options.wire_len() as u64);
@@ -194,7 +194,10 @@ impl<P: Payload> Connection<P> {
 
     /// The outcome of a fast open of ours that is not complete yet.
     pub(super) fn open_fast_open_outcome(&mut self) -> Option<&mut FastOpenOutcome> {
-        let state = self.fast_open.as_mut().filter(|_| self.active_open)?;
+        let state = self
+            .fast_open
+            .as_mut()
+            .filter(|_| self.handshake.active_open)?;
         Some(&mut state.outcome).filter(|outcome| !outcome.answered)
     }
 

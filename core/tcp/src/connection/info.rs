@@ -142,8 +142,11 @@ impl<P: Payload> Connection<P> {
             rttvar: self.rtt.rttvar(),
             min_rtt: self.min_rtt.value(),
             rto: self.rtt.rto(),
-            timeouts_in_a_row: self.timeouts_in_a_row,
-            backoff: self.rtt.backoff().max(self.persist_backoff),
+            timeouts_in_a_row: self.timers.timeouts_in_a_row,
+            backoff: self
+                .rtt
+                .backoff()
+                .max(u32::from(self.timers.persist_backoff)),
             reordering_seen: self.rack.reordering_seen(),
             reordering_extent: Bytes::new(self.rack.reordering_extent()),
             reo_wnd: self.rack.reo_wnd(),
@@ -162,8 +165,8 @@ impl<P: Payload> Connection<P> {
             window_clamp: Bytes::new(self.window.clamp()),
             pacing_rate: self.pacing_rate(),
             send_quantum: self.send_quantum(),
-            sack: self.sack,
-            scaling: self.scaling,
+            sack: self.handshake.sack,
+            scaling: self.handshake.scaling,
             timestamps: self.timestamps.is_some(),
             path_mtu: self.path.current(),
             soft_error: self.soft_error,

@@ -46,7 +46,7 @@ impl<P: Payload> Connection<P> {
             && segment.seq == self.rcv.on_wire(self.rcv.nxt)
             && segment.options.sack.is_empty()
             && segment.options.user_timeout().is_none()
-            && self.peer_fin.is_none()
+            && self.closing.peer_fin.is_none()
             && self.has_expected_timestamps(now, segment);
         if !expected {
             return false;
@@ -109,7 +109,7 @@ impl<P: Payload> Connection<P> {
     /// Section 3.10.7.1: anything but a reset is answered by one.
     fn handle_in_closed(&mut self, segment: &Segment<P>) {
         if !segment.flags.contains(Flags::RST) {
-            self.reset_due = Some(Reset::answering(segment));
+            self.closing.reset_due = Some(Reset::answering(segment));
         }
     }
 
@@ -234,7 +234,7 @@ impl<P: Payload> Connection<P> {
         let ends_with_the_fin = seq + u64::from(segment.seq_len()) == self.rcv.nxt;
         if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) && ends_with_the_fin
         {
-            self.time_wait_until = now + self.profile.closing.time_wait;
+            self.timers.time_wait_until = now + self.profile.closing.time_wait;
         }
         let at_closed_window = self.rcv.wnd() == 0 && seq == self.rcv.nxt;
         if at_closed_window && segment.flags.contains(Flags::RST) {
@@ -285,7 +285,7 @@ impl<P: Payload> Connection<P> {
             return;
         }
         let failure = match self.state {
-            State::SynReceived if self.active_open => Failure::Refused,
+            State::SynReceived if self.handshake.active_open => Failure::Refused,
             _ => Failure::Reset,
         };
         match self.state {
@@ -306,7 +306,7 @@ impl<P: Payload> Connection<P> {
             let ack = self.snd.offset_of(segment.ack);
             self.complete_open(now, received.at, ack, segment);
         } else if self.hear_syn_again(now, segment) {
-            self.syn_due = true;
+            self.handshake.syn_due = true;
         }
     }
 
@@ -320,14 +320,14 @@ impl<P: Payload> Connection<P> {
         segment: &Segment<P>,
     ) -> bool {
         let Some(ack) = ack.filter(|ack| (1..=self.snd.nxt).contains(ack)) else {
-            self.reset_due = Some(Reset {
+            self.closing.reset_due = Some(Reset {
                 seq: segment.ack,
                 ack: None,
             });
             return false;
         };
         // What lies beyond an active open's SYN left on it, when two SYNs crossed.
-        let ack = if self.active_open { ack } else { 1 };
+        let ack = if self.handshake.active_open { ack } else { 1 };
         self.note_fast_open_answer(ack, segment);
         self.acknowledge_syn(now, received_at, ack);
         self.hear_handshake_ack(now, segment);
@@ -337,9 +337,9 @@ impl<P: Payload> Connection<P> {
         self.snd.wnd = u64::from(segment.wnd.0) << shift;
         self.snd.max_wnd = self.snd.max_wnd.max(self.snd.wnd);
         self.snd.wl1 = self.rcv.nxt;
-        self.syn_due = false;
+        self.handshake.syn_due = false;
         self.set_state(now, State::Established);
-        if self.fin_wanted {
+        if self.closing.fin_wanted {
             self.set_state(now, State::FinWait1);
         }
         if self.profile.opening.update_after_open {

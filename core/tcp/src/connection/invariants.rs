@@ -90,14 +90,14 @@ impl<P: Payload> Connection<P> {
             snd.una
         );
         debug_assert!(
-            if self.fin_sent {
+            if self.closing.fin_sent {
                 snd.nxt == end + 1
             } else {
                 snd.nxt <= end
             },
             "SND.NXT is {}, {end} octets and {} FIN are there to send",
             snd.nxt,
-            u8::from(self.fin_sent)
+            u8::from(self.closing.fin_sent)
         );
         debug_assert!(
             1 <= self.smss && self.smss <= self.mss_limit && self.mss_limit <= self.rmss,
@@ -183,12 +183,12 @@ impl<P: Payload> Connection<P> {
             State::FinWait1 | State::FinWait2 | State::Closing | State::LastAck | State::TimeWait
         );
         debug_assert!(
-            self.fin_wanted || (!has_closed && !self.fin_sent),
+            self.closing.fin_wanted || (!has_closed && !self.closing.fin_sent),
             "{state:?}, and the application has not closed"
         );
         let is_acknowledged = matches!(state, State::FinWait2 | State::TimeWait);
         debug_assert!(
-            !is_acknowledged || (self.fin_sent && snd.una == snd.nxt),
+            !is_acknowledged || (self.closing.fin_sent && snd.una == snd.nxt),
             "{state:?} with SND.UNA {} and SND.NXT {}: our FIN is acknowledged",
             snd.una,
             snd.nxt
@@ -219,7 +219,7 @@ impl<P: Payload> Connection<P> {
             "F-RTO in {phase:?} (RFC 5682 section 2.1)"
         );
         debug_assert!(
-            self.sack || self.board.sacked() == 0,
+            self.handshake.sack || self.board.sacked() == 0,
             "{} octets are SACKed without SACK",
             self.board.sacked()
         );
@@ -242,22 +242,22 @@ impl<P: Payload> Connection<P> {
         let is_open = self.state != State::Closed;
         debug_assert!(
             !(is_open && in_flight)
-                || is_set(self.retransmit_at)
-                || is_set(self.persist_at)
-                || self.probe_due
-                || self.syn_due,
+                || is_set(self.timers.retransmit_at)
+                || is_set(self.timers.persist_at)
+                || self.timers.probe_due
+                || self.handshake.syn_due,
             "{}..{} in flight without a timer in {:?} (RFC 6298 section 5, RFC 9293 MUST-36)",
             self.snd.una,
             self.snd.nxt,
             self.state
         );
         debug_assert!(
-            in_flight || !is_set(self.early_at),
+            in_flight || !is_set(self.timers.early_at),
             "a {:?} timer for nothing in flight",
-            self.early_timer
+            self.timers.early_timer
         );
         debug_assert!(
-            (self.state == State::TimeWait) == is_set(self.time_wait_until),
+            (self.state == State::TimeWait) == is_set(self.timers.time_wait_until),
             "the timer of TIME-WAIT in {:?}",
             self.state
         );
@@ -267,9 +267,11 @@ impl<P: Payload> Connection<P> {
             self.poll_timeout()
         );
         debug_assert!(
-            self.timeouts_in_a_row > 0 || self.persist_backoff == 0 || self.snd.wnd == 0,
+            self.timers.timeouts_in_a_row > 0
+                || self.timers.persist_backoff == 0
+                || self.snd.wnd == 0,
             "the persist timer has backed off {} times at a window of {}",
-            self.persist_backoff,
+            self.timers.persist_backoff,
             self.snd.wnd
         );
     }

@@ -162,7 +162,7 @@ impl<P: Payload> Connection<P> {
             return;
         }
         if self.is_taken_for_dead(now) {
-            self.reset_due = Some(Reset {
+            self.closing.reset_due = Some(Reset {
                 seq: self.snd.on_wire(self.snd.acceptable()),
                 ack: Some(self.rcv.on_wire(self.rcv.nxt)),
             });

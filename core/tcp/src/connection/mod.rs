@@ -110,7 +110,6 @@ use crate::send_buffer::SendBuffer;
 use crate::space::{ReceiveSpace, SendSpace};
 use crate::timestamps::TimestampClock;
 use crate::tlp::TailLossProbe;
-use repair::EarlyTimer;
 
 pub use crate::ecn::OptionSeen;
 pub use config::Config;
@@ -201,40 +200,17 @@ pub struct Connection<P> {
     window: ReceiveWindow,
     /// In use on this connection (both sides offered it).
     timestamps: Option<TimestampClock>,
-    sack: bool,
-    scaling: bool,
     ecn: EcnState<P>,
     /// Duplicate to report in the next acknowledgment (RFC 2883).
     dsack: Option<Box<core::ops::Range<u64>>>,
 
-    /// The SYN (or SYN-ACK) must leave.
-    syn_due: bool,
-    /// Whether our SYN answers one (SYN-ACK).
-    syn_answers: bool,
-    /// Whether we opened actively (RFC 9293 MUST-11).
-    active_open: bool,
-    /// Text and FIN of the peer's SYN, waiting for the handshake.
-    syn_text: Option<Box<Segment<P>>>,
+    handshake: open::Handshake<P>,
+    closing: Closing,
     /// What there is to know about Fast Open, where it is used.
     fast_open: fast_open::OptionalFastOpen,
     /// Keys, where every segment is authenticated.
     authentication: authenticate::OptionalAuthenticator<P>,
-    /// The application has closed: FIN follows the last octet.
-    fin_wanted: bool,
-    /// More of the call whose data were written last follows.
-    more_to_come: bool,
-    fin_sent: bool,
-    /// Offset of the peer's FIN, once seen.
-    peer_fin: Option<u64>,
-    /// A reset must leave with this sequence number.
-    reset_due: Option<Reset>,
     challenges: Lazy<challenge::ChallengeLimit>,
-    /// The application had more to write than there was room.
-    write_blocked: bool,
-    /// What limits when nothing written is left to send.
-    idle_limit: Limit,
-    /// cwnd, not the window or the application, stopped the last output.
-    cwnd_limited: bool,
     pacing: pacing::Pacing,
     /// What was delivered in what time, when that last said what the path carries.
     delivery: Option<(Bytes, Duration)>,
@@ -243,21 +219,23 @@ pub struct Connection<P> {
     round_end: u64,
     last_sent_at: Instant,
 
-    retransmit_at: Instant,
-    /// When the reordering timer or the loss probe's expires, and which it is.
-    early_at: Instant,
-    early_timer: EarlyTimer,
-    /// Timeouts since the last progress.
-    timeouts_in_a_row: u32,
-    persist_at: Instant,
-    persist_backoff: u32,
-    /// The persist timer fired: one probe may leave.
-    probe_due: bool,
-    time_wait_until: Instant,
-
+    timers: timeout::Timers,
+    limiting: output::Limiting,
     limits: LimitClock,
     outbox: Outbox,
     counters: counters::Tally,
+}
+
+/// The end of both directions.
+#[derive(Clone, Copy, Default, Debug)]
+struct Closing {
+    /// The application has closed: FIN follows the last octet.
+    fin_wanted: bool,
+    fin_sent: bool,
+    /// Offset of the peer's FIN, once seen.
+    peer_fin: Option<u64>,
+    /// A reset must leave with this sequence number.
+    reset_due: Option<Reset>,
 }
 
 /// A reset waiting to leave (RFC 9293 section 3.10.7.1).
@@ -377,37 +355,19 @@ impl<P: Payload> Connection<P> {
             ack: DelayedAck::new(),
             window,
             timestamps: timestamp_clock(profile, config.timestamp_offset),
-            sack: profile.recovery.sack,
-            scaling: profile.options.window_scaling,
             ecn: EcnState::new(profile),
             dsack: None,
-            syn_due: false,
-            syn_answers: false,
-            active_open: false,
-            syn_text: None,
+            handshake: open::Handshake::new(profile),
+            closing: Closing::default(),
             fast_open: None,
             authentication: None,
-            fin_wanted: false,
-            more_to_come: false,
-            fin_sent: false,
-            peer_fin: None,
-            reset_due: None,
             challenges: Lazy::default(),
-            write_blocked: false,
-            idle_limit: Limit::Application,
-            cwnd_limited: false,
             pacing: pacing::Pacing::new(),
             delivery: None,
             round_end: 0,
             last_sent_at: now,
-            retransmit_at: Instant::FAR_FUTURE,
-            early_at: Instant::FAR_FUTURE,
-            early_timer: EarlyTimer::Probe,
-            timeouts_in_a_row: 0,
-            persist_at: Instant::FAR_FUTURE,
-            persist_backoff: 0,
-            probe_due: false,
-            time_wait_until: Instant::FAR_FUTURE,
+            timers: timeout::Timers::new(),
+            limiting: output::Limiting::new(),
             limits: LimitClock::new(now, Limit::Application),
             outbox: Outbox::new(config.events),
             counters: counters::Tally::default(),
@@ -473,12 +433,13 @@ impl<P: Payload> Connection<P> {
     /// [`Instant::FAR_FUTURE`] when nothing is due.
     #[inline]
     pub fn poll_timeout(&self) -> Instant {
-        self.retransmit_at
-            .min(self.early_at)
-            .min(self.persist_at)
+        self.timers
+            .retransmit_at
+            .min(self.timers.early_at)
+            .min(self.timers.persist_at)
             .min(self.pacing.pacer.deadline())
             .min(self.ack.deadline())
-            .min(self.time_wait_until)
+            .min(self.timers.time_wait_until)
             .min(self.ecn.hold_until)
             .min(self.liveness.deadline())
     }
@@ -500,7 +461,7 @@ impl<P: Payload> Connection<P> {
     /// it waits for the host's processor ([`Limit::HostCpu`]).
     #[inline]
     pub fn set_idle_limit(&mut self, limit: Limit) {
-        self.idle_limit = limit;
+        self.limiting.idle_limit = limit;
     }
 
     #[inline]
@@ -538,13 +499,13 @@ impl<P: Payload> Connection<P> {
     }
 
     fn stop_all_timers(&mut self) {
-        self.retransmit_at = Instant::FAR_FUTURE;
-        self.early_at = Instant::FAR_FUTURE;
+        self.timers.retransmit_at = Instant::FAR_FUTURE;
+        self.timers.early_at = Instant::FAR_FUTURE;
         self.tlp.cancel();
-        self.persist_at = Instant::FAR_FUTURE;
+        self.timers.persist_at = Instant::FAR_FUTURE;
         self.pacing.pacer.disarm();
-        self.probe_due = false;
-        self.time_wait_until = Instant::FAR_FUTURE;
+        self.timers.probe_due = false;
+        self.timers.time_wait_until = Instant::FAR_FUTURE;
         self.ecn.hold_until = Instant::FAR_FUTURE;
     }
 
@@ -553,7 +514,7 @@ impl<P: Payload> Connection<P> {
         self.failure = Some(failure);
         self.set_state(now, State::Closed);
         self.set_limit(now, Limit::Application);
-        self.syn_due = false;
+        self.handshake.syn_due = false;
         self.ack.on_ack_sent();
     }
 

@@ -4,6 +4,8 @@
 //! both sides pass through SYN-RECEIVED (MUST-10). MSS, window scale,
 //! SACK-permitted and timestamps are settled by what both SYNs carry.
 
+use alloc::boxed::Box;
+
 use gigatcp_events::{CwndCause, Event, EventMask, State};
 use gigatcp_units::{Bytes, Instant, random};
 use gigatcp_wire::{Flags, Options, Payload, Segment, SeqNumber, WireWindow};
@@ -13,6 +15,37 @@ use crate::congestion::{self, SlowStart};
 use crate::profile::{InitialWindow, Profile};
 use crate::space::{Length, Offset, RightEdge};
 
+/// The handshake: what must leave, and what both SYNs agreed on.
+#[derive(Clone, Debug)]
+pub(super) struct Handshake<P> {
+    /// The SYN (or SYN-ACK) must leave.
+    pub syn_due: bool,
+    /// Whether our SYN answers one (SYN-ACK).
+    pub syn_answers: bool,
+    /// Whether we opened actively (RFC 9293 MUST-11).
+    pub active_open: bool,
+    /// Text and FIN of the peer's SYN, waiting for the handshake.
+    pub syn_text: Option<Box<Segment<P>>>,
+    /// SACK is used: both sides permit it (RFC 2018).
+    pub sack: bool,
+    /// Windows are scaled: both sides offered it (RFC 7323 section 2).
+    pub scaling: bool,
+}
+
+impl<P> Handshake<P> {
+    /// Nothing was sent yet; options are those that the profile offers.
+    pub(super) const fn new(profile: &Profile) -> Self {
+        Self {
+            sack: profile.recovery.sack,
+            scaling: profile.options.window_scaling,
+            syn_due: false,
+            syn_answers: false,
+            active_open: false,
+            syn_text: None,
+        }
+    }
+}
+
 impl<P: Payload> Connection<P> {
     /// Active open: RFC 9293 section 3.10.1. The SYN waits in
     /// [`Connection::poll_transmit`].
@@ -20,8 +53,8 @@ impl<P: Payload> Connection<P> {
     pub fn connect(now: Instant, config: &Config) -> Self {
         let mut connection = Self::new(now, config);
         connection.set_state(now, State::SynSent);
-        connection.active_open = true;
-        connection.syn_due = true;
+        connection.handshake.active_open = true;
+        connection.handshake.syn_due = true;
         connection
     }
 
@@ -44,8 +77,8 @@ impl<P: Payload> Connection<P> {
         self.state = State::Listen;
         self.take_syn(now, syn);
         self.keep_syn_text(syn);
-        self.syn_answers = true;
-        self.syn_due = true;
+        self.handshake.syn_answers = true;
+        self.handshake.syn_due = true;
         self.set_state(now, State::SynReceived);
     }
 
@@ -76,16 +109,16 @@ impl<P: Payload> Connection<P> {
         match offered.window_scale {
             // More than 14 is an error of the peer; RFC 7323 section 2.3
             // says to use 14.
-            Some(shift) if self.scaling => self.snd.shift = shift.min(14),
+            Some(shift) if self.handshake.scaling => self.snd.shift = shift.min(14),
             _ => {
-                self.scaling = false;
+                self.handshake.scaling = false;
                 self.snd.shift = 0;
                 self.rcv.shift = 0;
                 self.window.forgo_scaling();
             }
         }
         self.take_user_timeout(offered);
-        self.sack &= offered.sack_permitted;
+        self.handshake.sack &= offered.sack_permitted;
         match (offered.timestamps, &mut self.timestamps) {
             (Some(stamps), Some(clock)) => clock.start(now, stamps.val),
             (_, clock) => *clock = None,
@@ -148,13 +181,13 @@ impl<P: Payload> Connection<P> {
     /// SYN or SYN-ACK, first or again.
     #[cold]
     pub(super) fn poll_handshake(&mut self, now: Instant) -> Option<Segment<P>> {
-        if !self.syn_due && self.may_send_early() {
+        if !self.handshake.syn_due && self.may_send_early() {
             return self.poll_data(now).or_else(|| self.poll_ack(now));
         }
-        if !self.syn_due {
+        if !self.handshake.syn_due {
             return self.poll_ack(now);
         }
-        self.syn_due = false;
+        self.handshake.syn_due = false;
         let mut syn = self.syn_segment(now);
         syn.options.shed_to_fit();
         if self.snd.nxt == 0 {
@@ -170,13 +203,13 @@ impl<P: Payload> Connection<P> {
         } else {
             self.board.on_retransmit(now, 0..1);
         }
-        self.retransmit_at = now + self.rtt.rto();
+        self.timers.retransmit_at = now + self.rtt.rto();
         self.last_sent_at = now;
         Some(syn)
     }
 
     fn syn_segment(&mut self, now: Instant) -> Segment<P> {
-        let answers = self.syn_answers;
+        let answers = self.handshake.syn_answers;
         let flags = if answers {
             Flags::SYN | Flags::ACK
         } else {
@@ -193,8 +226,8 @@ impl<P: Payload> Connection<P> {
         }
         let mut options = Options {
             mss: Some(self.rmss as u16),
-            window_scale: self.scaling.then_some(self.rcv.shift),
-            sack_permitted: self.sack,
+            window_scale: self.handshake.scaling.then_some(self.rcv.shift),
+            sack_permitted: self.handshake.sack,
             timestamps: self.timestamps.as_ref().map(|clock| clock.stamp(now)),
             ..Options::default()
         };
@@ -227,7 +260,7 @@ impl<P: Payload> Connection<P> {
         });
         if acks_syn == Some(None) {
             if !segment.flags.contains(Flags::RST) {
-                self.reset_due = Some(Reset {
+                self.closing.reset_due = Some(Reset {
                     seq: segment.ack,
                     ack: None,
                 });
@@ -258,8 +291,8 @@ impl<P: Payload> Connection<P> {
         } else {
             self.keep_syn_text(segment);
             // Simultaneous open (MUST-10): answer with SYN-ACK.
-            self.syn_answers = true;
-            self.syn_due = true;
+            self.handshake.syn_answers = true;
+            self.handshake.syn_due = true;
             self.set_state(now, State::SynReceived);
         }
     }
@@ -286,10 +319,10 @@ impl<P: Payload> Connection<P> {
         self.snd.una = ack;
         self.snd.wl2 = ack;
         self.send_buffer.release(ack);
-        if self.active_open && ack < self.snd.nxt {
+        if self.handshake.active_open && ack < self.snd.nxt {
             self.board.mark_all_not_taken();
         }
-        let lost = core::mem::take(&mut self.timeouts_in_a_row);
+        let lost = core::mem::take(&mut self.timers.timeouts_in_a_row);
         if lost > 0 {
             self.rtt.on_syn_lost();
             self.start_anew_after(now, lost);

@@ -16,6 +16,31 @@ use super::path_mtu::Turn;
 use super::repair::EarlyTimer;
 use crate::space::{Length, Offset, Usable};
 
+/// What keeps data from leaving.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limiting {
+    /// The application had more to write than there was room.
+    pub write_blocked: bool,
+    /// What limits when nothing written is left to send.
+    pub idle_limit: Limit,
+    /// cwnd, not the window or the application, stopped the last output.
+    pub cwnd_limited: bool,
+    /// More of the call whose data were written last follows.
+    pub more_to_come: bool,
+}
+
+impl Limiting {
+    /// Nothing was written yet.
+    pub(super) const fn new() -> Self {
+        Self {
+            write_blocked: false,
+            idle_limit: Limit::Application,
+            cwnd_limited: false,
+            more_to_come: false,
+        }
+    }
+}
+
 impl<P: Payload> Connection<P> {
     /// The next segment to put on the wire, if there is one. May be a
     /// super-segment (see [`Segment::into_wire_segments`]).
@@ -35,7 +60,7 @@ impl<P: Payload> Connection<P> {
     }
 
     fn poll_unsigned(&mut self, now: Instant) -> Option<Segment<P>> {
-        if self.reset_due.is_some() || self.ecn.early_ack.is_some() {
+        if self.closing.reset_due.is_some() || self.ecn.early_ack.is_some() {
             return self.poll_ahead(now);
         }
         match self.state {
@@ -53,7 +78,7 @@ impl<P: Payload> Connection<P> {
     /// built when its segment arrived.
     #[cold]
     fn poll_ahead(&mut self, now: Instant) -> Option<Segment<P>> {
-        match self.reset_due.take() {
+        match self.closing.reset_due.take() {
             Some(reset) => Some(self.reset_segment(now, reset)),
             None => self.ecn.early_ack.take().map(|ack| *ack),
         }
@@ -67,7 +92,7 @@ impl<P: Payload> Connection<P> {
         if data.is_some() {
             return data;
         }
-        if self.probe_due
+        if self.timers.probe_due
             && let Some(probe) = self.poll_probe(now)
         {
             return Some(probe);
@@ -102,7 +127,7 @@ impl<P: Payload> Connection<P> {
     #[inline(never)]
     fn poll_new(&mut self, now: Instant, unsent: u64) -> Option<Segment<P>> {
         if self.is_held() {
-            self.cwnd_limited = true;
+            self.limiting.cwnd_limited = true;
             self.set_limit(now, self.congestion_limit());
             return None;
         }
@@ -133,7 +158,7 @@ impl<P: Payload> Connection<P> {
             if most > 0 && self.is_held_by_pacing(now) {
                 return None;
             }
-            if self.persist_at != Instant::FAR_FUTURE {
+            if self.timers.persist_at != Instant::FAR_FUTURE {
                 self.stop_persist();
             }
             let len = if most < u64::from(self.smss) {
@@ -156,7 +181,7 @@ impl<P: Payload> Connection<P> {
     /// waits for the handshake.
     #[inline]
     pub(super) fn is_fin_due(&self) -> bool {
-        self.fin_wanted && !self.fin_sent && self.state != State::SynReceived
+        self.closing.fin_wanted && !self.closing.fin_sent && self.state != State::SynReceived
     }
 
     /// Octets cwnd still allows, or PRR while the window is reduced.
@@ -206,9 +231,12 @@ impl<P: Payload> Connection<P> {
             let waits = !idle
                 && (!self.profile.segments.nagle_minshall || self.snd.una < self.snd.small_end);
             let waits = waits && is_last;
-            let nagle_holds =
-                self.profile.segments.nagle && waits && !self.fin_wanted && !self.is_urgent();
-            let holds = nagle_holds || (self.more_to_come && is_last && !self.fin_wanted);
+            let nagle_holds = self.profile.segments.nagle
+                && waits
+                && !self.closing.fin_wanted
+                && !self.is_urgent();
+            let holds =
+                nagle_holds || (self.limiting.more_to_come && is_last && !self.closing.fin_wanted);
             return (!holds || self.is_half_window(unsent)).then_some(unsent);
         }
         if window >= smss || most == 0 {
@@ -256,12 +284,12 @@ impl<P: Payload> Connection<P> {
         let limit = if window < needed && window <= allowance {
             Limit::ReceiveWindow
         } else if allowance < needed {
-            self.cwnd_limited = true;
+            self.limiting.cwnd_limited = true;
             self.pacing.window_use.on_filled();
             self.congestion_limit()
         } else {
             // Nagle holds a small segment back until more is written.
-            self.idle_limit
+            self.limiting.idle_limit
         };
         if limit == Limit::ReceiveWindow && (self.snd.flight_size() == 0 || self.snd.wnd == 0) {
             self.arm_persist(now);
@@ -313,7 +341,7 @@ impl<P: Payload> Connection<P> {
         let mut end = to;
         if last && self.is_fin_due() && (to == from || to < self.snd.edge()) {
             flags |= Flags::FIN;
-            self.fin_sent = true;
+            self.closing.fin_sent = true;
             end += 1;
         }
         self.snd.nxt = end;
@@ -330,7 +358,7 @@ impl<P: Payload> Connection<P> {
             self.recovery.on_limited_transmit(len);
         }
         let header = self.depart(now, from..to, flags, reason);
-        if self.early_timer == EarlyTimer::Probe && reason != SendReason::TailProbe {
+        if self.timers.early_timer == EarlyTimer::Probe && reason != SendReason::TailProbe {
             // RFC 8985 section 7.2: new data puts the probe off.
             self.set_early_timer(now, None, true);
         }
@@ -358,7 +386,7 @@ impl<P: Payload> Connection<P> {
         }
         let wanted = lost.end - lost.start;
         if allowance < wanted.min(smss) {
-            self.cwnd_limited = true;
+            self.limiting.cwnd_limited = true;
             self.pacing.window_use.on_filled();
             self.set_limit(now, Limit::Recovery);
             return None;
@@ -445,7 +473,7 @@ impl<P: Payload> Connection<P> {
 
     #[inline]
     fn may_send_unsacked(&self) -> bool {
-        self.sack && self.recovery.phase() == Phase::Recovery
+        self.handshake.sack && self.recovery.phase() == Phase::Recovery
     }
 
     /// Nothing is lost, and nothing new can leave: what RFC 6675 `NextSeg` may
@@ -504,10 +532,10 @@ impl<P: Payload> Connection<P> {
         let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
         let limit = if repairing {
             Limit::Recovery
-        } else if self.write_blocked {
+        } else if self.limiting.write_blocked {
             Limit::SendBuffer
         } else {
-            self.idle_limit
+            self.limiting.idle_limit
         };
         self.set_limit(now, limit);
         None

@@ -136,7 +136,7 @@ impl<P: Payload> Connection<P> {
         } else {
             self.pacing.window_use.is_recent()
         };
-        self.cwnd_limited |= is_used;
+        self.limiting.cwnd_limited |= is_used;
         self.set_limit(now, Limit::Pacing);
     }
 

@@ -117,7 +117,7 @@ impl<P: Payload> Connection<P> {
         }
         self.follow_path_mtu(now, PathMtuCause::Icmp);
         if is_syn {
-            self.syn_due = true;
+            self.handshake.syn_due = true;
         } else {
             self.resegment(now, seq);
         }
@@ -138,7 +138,7 @@ impl<P: Payload> Connection<P> {
         };
         self.put_lost(now, &lost);
         self.put_phase(now, from);
-        self.retransmit_at = now + self.rtt.rto();
+        self.timers.retransmit_at = now + self.rtt.rto();
     }
 
     /// There may be something to try: an old estimate to raise, or a probe to
@@ -272,6 +272,7 @@ impl<P: Payload> Connection<P> {
             self.resegment(now, seq);
         }
         let again_and_again = self
+            .timers
             .timeouts_in_a_row
             .is_multiple_of(self.profile.path_mtu.black_hole_timeouts);
         if !self.profile.path_mtu.plpmtud || !again_and_again {

@@ -28,7 +28,7 @@ impl<P: Payload> Connection<P> {
     /// (RFC 9293 MUST-36). Where the window is open but small, this is the
     /// override timer of section 3.8.6.2.1, 0.1 to 1 second (SHLD-28).
     pub(super) fn arm_persist(&mut self, now: Instant) {
-        if self.persist_at != Instant::FAR_FUTURE || self.probe_due {
+        if self.timers.persist_at != Instant::FAR_FUTURE || self.timers.probe_due {
             return;
         }
         let wait = if self.snd.wnd > 0 {
@@ -37,10 +37,10 @@ impl<P: Payload> Connection<P> {
         } else {
             self.rtt
                 .rto()
-                .saturating_mul(1 << self.persist_backoff.min(16))
+                .saturating_mul(1 << self.timers.persist_backoff.min(16))
                 .min(self.profile.timer.rto_max)
         };
-        self.persist_at = self.within_patience(now, now + wait);
+        self.timers.persist_at = self.within_patience(now, now + wait);
     }
 
     /// A probe is due, unless there is nothing left to ask for. A peer that
@@ -51,37 +51,37 @@ impl<P: Payload> Connection<P> {
             self.stop_persist();
             return;
         }
-        self.persist_at = Instant::FAR_FUTURE;
-        self.persist_backoff += 1;
-        self.timeouts_in_a_row += 1;
+        self.timers.persist_at = Instant::FAR_FUTURE;
+        self.timers.persist_backoff = self.timers.persist_backoff.saturating_add(1);
+        self.timers.timeouts_in_a_row += 1;
         if self.is_patience_over(now, self.rtt.rto()) {
             self.give_up(now);
             return;
         }
-        self.probe_due = true;
+        self.timers.probe_due = true;
         if self.snd.wnd == 0 {
-            self.retransmit_at = Instant::FAR_FUTURE;
+            self.timers.retransmit_at = Instant::FAR_FUTURE;
         }
     }
 
     /// The window lets data out: there is nothing to probe for.
     pub(super) fn stop_persist(&mut self) {
-        self.persist_at = Instant::FAR_FUTURE;
-        self.persist_backoff = 0;
-        self.probe_due = false;
+        self.timers.persist_at = Instant::FAR_FUTURE;
+        self.timers.persist_backoff = 0;
+        self.timers.probe_due = false;
     }
 
     /// The window opened: the probing ends. A probe that found the window
     /// closed was dropped, so what is in flight is presumed lost.
     pub(super) fn leave_persist(&mut self, now: Instant, ack: u64) {
-        let probed = self.persist_backoff > 0;
+        let probed = self.timers.persist_backoff > 0;
         self.stop_persist();
-        self.timeouts_in_a_row = 0;
+        self.timers.timeouts_in_a_row = 0;
         if self.snd.nxt > ack {
             if probed && ack == self.snd.una {
                 self.board.mark_all_not_taken();
             }
-            self.retransmit_at = now + self.rtt.rto();
+            self.timers.retransmit_at = now + self.rtt.rto();
         }
     }
 
@@ -90,7 +90,7 @@ impl<P: Payload> Connection<P> {
     /// window is open but small, section 3.8.6.2.1 (4): what little fits.
     #[cold]
     pub(super) fn poll_probe(&mut self, now: Instant) -> Option<Segment<P>> {
-        if !core::mem::take(&mut self.probe_due) {
+        if !core::mem::take(&mut self.timers.probe_due) {
             return None;
         }
         let window = self.snd.edge().saturating_sub(self.snd.nxt);
@@ -136,7 +136,7 @@ impl<P: Payload> Connection<P> {
         *lost == (self.snd.una..self.snd.nxt)
             && lost.end - lost.start < u64::from(self.smss)
             && self.recovery.phase() == Phase::Open
-            && !self.fin_sent
+            && !self.closing.fin_sent
     }
 
     /// `lost` leaves again in one segment with as much of what waits behind it

@@ -64,7 +64,7 @@ impl<P: Payload> Connection<P> {
             self.ack.demand();
         }
         if has_fin && kept_end == end {
-            self.peer_fin = Some(end);
+            self.closing.peer_fin = Some(end);
             if end > self.rcv.nxt {
                 self.ack.demand_alone();
             }
@@ -72,7 +72,7 @@ impl<P: Payload> Connection<P> {
         if !segment.payload.is_empty() {
             self.take_data(now, seq, segment);
         }
-        if self.peer_fin == Some(self.rcv.nxt) {
+        if self.closing.peer_fin == Some(self.rcv.nxt) {
             self.handle_fin(now);
         }
     }
@@ -205,7 +205,7 @@ impl<P: Payload> Connection<P> {
 
     /// The next acknowledgment reports `range` as received twice (RFC 2883).
     pub(super) fn note_duplicate(&mut self, range: Range<u64>) {
-        if self.sack && self.profile.recovery.dsack && !range.is_empty() {
+        if self.handshake.sack && self.profile.recovery.dsack && !range.is_empty() {
             self.dsack = Some(Box::new(range));
             self.ack.demand_alone();
         }
@@ -217,7 +217,7 @@ impl<P: Payload> Connection<P> {
         // FIN needs no room in the buffer, so it is taken even where the
         // window ends.
         self.rcv.edge = self.rcv.edge.max(self.rcv.nxt);
-        self.peer_fin = None;
+        self.closing.peer_fin = None;
         // RFC 2018 section 3: there is nothing left to select.
         self.dsack = None;
         let waits = self.profile.closing.delayed_fin_ack && self.rcv.last_wnd > 0;

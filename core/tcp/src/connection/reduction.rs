@@ -51,7 +51,7 @@ impl<P: Payload> Connection<P> {
         let flight_size = left.max((left + acked).min(cwnd));
         if self.waits_fill_the_window() {
             flight_size.max(cwnd)
-        } else if self.profile.recovery.rack && self.sack {
+        } else if self.profile.recovery.rack && self.handshake.sack {
             flight_size.min(cwnd)
         } else {
             flight_size

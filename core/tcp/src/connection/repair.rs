@@ -42,7 +42,7 @@ impl<P: Payload> Connection<P> {
         duplicate: bool,
         segment: &Segment<P>,
     ) -> Judgment {
-        if self.profile.recovery.rack && self.sack {
+        if self.profile.recovery.rack && self.handshake.sack {
             self.tell_rack(received_at, revealed, segment);
         }
         // The common case: nothing suspicious before, nothing suspicious now.
@@ -66,7 +66,7 @@ impl<P: Payload> Connection<P> {
             nxt: self.snd.nxt,
             acked: revealed.acked,
             duplicate,
-            sack: self.sack,
+            sack: self.handshake.sack,
             smss: self.smss,
             overdue: self.overdue(now),
         };
@@ -123,7 +123,7 @@ impl<P: Payload> Connection<P> {
 
     /// Decides by time: RFC 8985 section 6.2 steps 4 and 5.
     fn overdue(&mut self, now: Instant) -> Option<crate::scoreboard::Overdue> {
-        if !(self.profile.recovery.rack && self.sack) {
+        if !(self.profile.recovery.rack && self.handshake.sack) {
             return None;
         }
         self.update_reo_wnd();
@@ -149,7 +149,7 @@ impl<P: Payload> Connection<P> {
             nxt: self.snd.nxt,
             acked: 0,
             duplicate: false,
-            sack: self.sack,
+            sack: self.handshake.sack,
             smss: self.smss,
             overdue: self.overdue(now),
         };
@@ -169,7 +169,7 @@ impl<P: Payload> Connection<P> {
     /// Marks what a retransmission timeout says is lost: all of it, or with
     /// RACK what cannot be on its way any more (RFC 8985 section 6.3).
     pub(super) fn mark_lost_on_timeout(&mut self, now: Instant) -> (u64, u64) {
-        if self.profile.recovery.rack && self.sack {
+        if self.profile.recovery.rack && self.handshake.sack {
             self.update_reo_wnd();
             if let Some(after) = self.rack.overdue_on_timeout(self.rtt.srtt()) {
                 return self.board.mark_lost_on_timeout(now, after, self.smss);
@@ -189,16 +189,16 @@ impl<P: Payload> Connection<P> {
         restart: bool,
     ) {
         if let Some(at) = look_again.filter(|at| *at > now) {
-            self.early_timer = EarlyTimer::Reordering;
-            self.early_at = at;
+            self.timers.early_timer = EarlyTimer::Reordering;
+            self.timers.early_at = at;
         } else if !self.may_probe_tail() {
-            self.early_at = Instant::FAR_FUTURE;
+            self.timers.early_at = Instant::FAR_FUTURE;
         } else if restart
-            || self.early_timer != EarlyTimer::Probe
-            || self.early_at == Instant::FAR_FUTURE
+            || self.timers.early_timer != EarlyTimer::Probe
+            || self.timers.early_at == Instant::FAR_FUTURE
         {
-            self.early_timer = EarlyTimer::Probe;
-            self.early_at = tlp::probe_at(
+            self.timers.early_timer = EarlyTimer::Probe;
+            self.timers.early_at = tlp::probe_at(
                 now,
                 self.rtt.srtt(),
                 self.snd.flight_size() <= u64::from(self.smss),
@@ -206,20 +206,20 @@ impl<P: Payload> Connection<P> {
                     acknowledgment: self.profile.recovery.tlp_max_ack_delay,
                     slack: self.profile.recovery.tlp_slack,
                 },
-                self.retransmit_at,
+                self.timers.retransmit_at,
             );
         }
     }
 
     pub(super) fn on_early_timeout(&mut self, now: Instant) {
-        self.early_at = Instant::FAR_FUTURE;
-        match self.early_timer {
+        self.timers.early_at = Instant::FAR_FUTURE;
+        match self.timers.early_timer {
             EarlyTimer::Reordering => self.on_reordering_timeout(now),
             EarlyTimer::Probe if self.may_probe_tail() => {
                 self.tlp.on_timeout();
                 // RFC 8985 section 7.3: after the probe the retransmission
                 // timer alone, with its whole time.
-                self.retransmit_at = now + self.rtt.rto();
+                self.timers.retransmit_at = now + self.rtt.rto();
             }
             EarlyTimer::Probe => {}
         }
@@ -232,13 +232,13 @@ impl<P: Payload> Connection<P> {
     #[inline]
     fn may_probe_tail(&self) -> bool {
         self.profile.recovery.tlp
-            && self.sack
+            && self.handshake.sack
             && self.tlp.may_probe()
             && matches!(self.recovery.phase(), Phase::Open | Phase::Cwr)
             && self.board.sacked() == 0
             && self.snd.una < self.snd.nxt
             && self.snd.wnd > 0
-            && self.retransmit_at != Instant::FAR_FUTURE
+            && self.timers.retransmit_at != Instant::FAR_FUTURE
     }
 
     /// RFC 8985 section 7.3: new data if it can be, whatever cwnd says, else
@@ -263,7 +263,7 @@ impl<P: Payload> Connection<P> {
             resent_from,
             flight_size,
         });
-        self.early_at = Instant::FAR_FUTURE;
+        self.timers.early_at = Instant::FAR_FUTURE;
         segment
     }
 
@@ -313,8 +313,8 @@ impl<P: Payload> Connection<P> {
         // The retransmission timer is that of the first segment outstanding.
         // Where time can find its repair lost as well, the repair has the whole
         // of it, as in Linux; RFC 6298 (5.1) leaves a running timer alone.
-        if self.profile.recovery.rack && self.sack && start == self.snd.una {
-            self.retransmit_at = now + self.rtt.rto();
+        if self.profile.recovery.rack && self.handshake.sack && start == self.snd.una {
+            self.timers.retransmit_at = now + self.rtt.rto();
         }
     }
 
@@ -354,7 +354,7 @@ impl<P: Payload> Connection<P> {
             duplicate,
             lowest_original: revealed.lowest_original,
             highest: self.board.highest_delivered(),
-            sack: self.sack,
+            sack: self.handshake.sack,
             new_data: self.unsent().min(window),
         };
         match self.frto.on_ack(&ack, self.smss) {

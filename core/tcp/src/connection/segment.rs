@@ -92,8 +92,8 @@ impl<P: Payload> Connection<P> {
         });
         self.on_released(now, len);
         // RFC 6298 section 5 (5.1). While probing, the persist timer rules.
-        if self.retransmit_at == Instant::FAR_FUTURE && reason != SendReason::WindowProbe {
-            self.retransmit_at = now + self.rtt.rto();
+        if self.timers.retransmit_at == Instant::FAR_FUTURE && reason != SendReason::WindowProbe {
+            self.timers.retransmit_at = now + self.rtt.rto();
         }
         if self.outbox.wants(EventMask::SEGMENTS) {
             let event = Event::SegmentSent {
@@ -231,7 +231,7 @@ impl<P: Payload> Connection<P> {
     /// most recent first; three next to timestamps, else four.
     fn sack_blocks(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        if !self.sack || (self.dsack.is_none() && self.receive_buffer.is_contiguous()) {
+        if !self.handshake.sack || (self.dsack.is_none() && self.receive_buffer.is_contiguous()) {
             return blocks;
         }
         // Of 40 octets timestamps take 12, an authentication code 16.

@@ -21,13 +21,13 @@ impl<P: Payload> Connection<P> {
     /// Keeps text and FIN of the peer's `syn` for later.
     pub(super) fn keep_syn_text(&mut self, syn: &Segment<P>) {
         if self.profile.opening.syn_text && has_text(syn) {
-            self.syn_text = Some(Box::new(without_syn(syn.clone())));
+            self.handshake.syn_text = Some(Box::new(without_syn(syn.clone())));
         }
     }
 
     /// The connection is established: what waited is processed now.
     pub(super) fn take_syn_text(&mut self, now: Instant) {
-        if let Some(mut text) = self.syn_text.take() {
+        if let Some(mut text) = self.handshake.syn_text.take() {
             // Behind what Fast Open took already.
             let seq = self.rcv.nxt;
             self.handle_text(now, seq, &mut text);

@@ -5,7 +5,41 @@ use gigatcp_events::{Event, EventMask, Phase, State};
 use gigatcp_units::Instant;
 use gigatcp_wire::Payload;
 
+use super::repair::EarlyTimer;
 use super::{Connection, Failure, Reset};
+
+/// When timers of the connection itself expire; mechanisms keep their own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timers {
+    pub retransmit_at: Instant,
+    /// When the reordering timer or the loss probe's expires, and which it is.
+    pub early_at: Instant,
+    pub early_timer: EarlyTimer,
+    /// Timeouts since the last progress.
+    pub timeouts_in_a_row: u32,
+    pub persist_at: Instant,
+    /// Probes of a zero window in a row, up to what `tcpi_backoff` holds.
+    pub persist_backoff: u8,
+    /// The persist timer fired: one probe may leave.
+    pub probe_due: bool,
+    pub time_wait_until: Instant,
+}
+
+impl Timers {
+    /// None runs.
+    pub(super) const fn new() -> Self {
+        Self {
+            retransmit_at: Instant::FAR_FUTURE,
+            early_at: Instant::FAR_FUTURE,
+            early_timer: EarlyTimer::Probe,
+            timeouts_in_a_row: 0,
+            persist_at: Instant::FAR_FUTURE,
+            persist_backoff: 0,
+            probe_due: false,
+            time_wait_until: Instant::FAR_FUTURE,
+        }
+    }
+}
 
 impl<P: Payload> Connection<P> {
     /// Lets every timer that is due take effect. Calling it early does
@@ -15,20 +49,20 @@ impl<P: Payload> Connection<P> {
         if self.ecn.hold_until <= now {
             self.ecn.hold_until = Instant::FAR_FUTURE;
         }
-        if self.early_at <= now {
+        if self.timers.early_at <= now {
             self.on_early_timeout(now);
         }
-        if self.retransmit_at <= now {
+        if self.timers.retransmit_at <= now {
             self.on_retransmit_timeout(now);
         }
         self.pacing.pacer.handle_timeout(now);
-        if self.persist_at <= now {
+        if self.timers.persist_at <= now {
             self.on_persist_timeout(now);
         }
         if self.liveness.deadline() <= now {
             self.on_silence(now);
         }
-        if self.time_wait_until <= now {
+        if self.timers.time_wait_until <= now {
             self.set_state(now, State::Closed);
         }
         self.assert_invariants();
@@ -36,7 +70,7 @@ impl<P: Payload> Connection<P> {
 
     /// RFC 6298 section 5 (5.4) to (5.7).
     fn on_retransmit_timeout(&mut self, now: Instant) {
-        self.retransmit_at = Instant::FAR_FUTURE;
+        self.timers.retransmit_at = Instant::FAR_FUTURE;
         if self.snd.una == self.snd.nxt {
             return;
         }
@@ -47,7 +81,7 @@ impl<P: Payload> Connection<P> {
             return;
         }
         self.counters.timeouts += 1;
-        self.timeouts_in_a_row += 1;
+        self.timers.timeouts_in_a_row += 1;
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
         if opening && let Some(outcome) = self.open_fast_open_outcome() {
             outcome.timed_out = true;
@@ -55,11 +89,11 @@ impl<P: Payload> Connection<P> {
         let rto = self.rtt.rto();
         let event = Event::TimeoutFired {
             rto,
-            backoff: self.timeouts_in_a_row,
+            backoff: self.timers.timeouts_in_a_row,
         };
         self.outbox.put(EventMask::CHANGES, now, event);
         let over = if opening {
-            self.timeouts_in_a_row > self.profile.opening.syn_retries
+            self.timers.timeouts_in_a_row > self.profile.opening.syn_retries
         } else {
             self.is_patience_over(now, rto)
         };
@@ -68,30 +102,30 @@ impl<P: Payload> Connection<P> {
             return;
         }
         let is_linear = self.state == State::SynSent
-            && self.timeouts_in_a_row <= self.profile.opening.syn_linear_timeouts;
+            && self.timers.timeouts_in_a_row <= self.profile.opening.syn_linear_timeouts;
         if self.profile.timer.backoff && !is_linear {
             self.rtt.back_off();
         }
         if opening {
-            self.syn_due = true;
+            self.handshake.syn_due = true;
         } else {
             self.begin_loss(now);
             self.on_timeout_of_path(now);
         }
-        self.retransmit_at = self.within_patience(now, now + self.rtt.rto());
+        self.timers.retransmit_at = self.within_patience(now, now + self.rtt.rto());
     }
 
     fn begin_loss(&mut self, now: Instant) {
         let from = self.recovery.phase();
         let pipe = self.board.pipe();
-        let again = self.timeouts_in_a_row > 1;
+        let again = self.timers.timeouts_in_a_row > 1;
         let marked = self.mark_lost_on_timeout(now);
         let judgment = self
             .recovery
             .on_timeout(&self.board, marked, self.snd.nxt, again);
         self.prr.end();
         self.tlp.cancel();
-        self.early_at = Instant::FAR_FUTURE;
+        self.timers.early_at = Instant::FAR_FUTURE;
         // RFC 5682 section 2.1 step 1: neither for a repeated timeout, nor
         // where a repair was in flight already.
         if self.profile.recovery.frto && !again && !matches!(from, Phase::Recovery | Phase::Loss) {
@@ -115,7 +149,7 @@ impl<P: Payload> Connection<P> {
     /// at SND.MAX, which it takes only if its window reaches that far.
     pub(super) fn give_up(&mut self, now: Instant) {
         if self.profile.timer.reset_on_giving_up && self.is_synchronized() {
-            self.reset_due = Some(Reset {
+            self.closing.reset_due = Some(Reset {
                 seq: self.snd.on_wire(self.snd.nxt),
                 ack: Some(self.rcv.on_wire(self.rcv.nxt)),
             });

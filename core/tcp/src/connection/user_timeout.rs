@@ -119,12 +119,12 @@ impl<P: Payload> Connection<P> {
     /// A timer ran out after `waited` without progress: whether the peer is to
     /// be given up. `timeouts_in_a_row` counts this one already.
     pub(super) fn is_patience_over(&mut self, now: Instant, waited: Duration) -> bool {
-        if self.timeouts_in_a_row == 1 {
+        if self.timers.timeouts_in_a_row == 1 {
             self.patience.since =
                 Instant::from_nanos(now.as_nanos().saturating_sub(waited.as_nanos()));
         }
         if self.patience.limit.is_zero() {
-            self.timeouts_in_a_row > self.profile.timer.retries
+            self.timers.timeouts_in_a_row > self.profile.timer.retries
         } else {
             now >= self.patience.since + self.patience.limit
         }
@@ -133,7 +133,7 @@ impl<P: Payload> Connection<P> {
     /// A timer for `at` runs out no later than patience does (Linux
     /// `tcp_clamp_rto_to_user_timeout`).
     pub(super) fn within_patience(&self, now: Instant, at: Instant) -> Instant {
-        if self.patience.limit.is_zero() || self.timeouts_in_a_row == 0 {
+        if self.patience.limit.is_zero() || self.timers.timeouts_in_a_row == 0 {
             return at;
         }
         let end = self.patience.since + self.patience.limit;
