@@ -68,12 +68,7 @@ fn in_root(
     install: impl FnOnce(&Path, &Path) -> Result<(), Failed>,
 ) -> Result<(), Failed> {
     let package = package(ending)?;
-    let root = process::target().join("clean-root");
-    drop(fs::remove_dir_all(&root));
-    for directory in ["var/lib/dpkg/info", "var/lib/dpkg/updates", "etc", "tmp"] {
-        let made = fs::create_dir_all(root.join(directory));
-        made.map_err(|error| Failed::Usage(format!("cannot make {directory}: {error}")))?;
-    }
+    let root = clean_root(&["var/lib/dpkg/info", "var/lib/dpkg/updates", "etc", "tmp"])?;
     let written = fs::write(root.join("var/lib/dpkg/status"), "")
         .and_then(|()| fs::write(root.join("etc/hosts"), "127.0.0.1 localhost here.example\n"));
     written.map_err(|error| Failed::Usage(format!("cannot make the root: {error}")))?;
@@ -103,6 +98,17 @@ fn in_root(
     Ok(())
 }
 
+/// Makes a root with nothing but these directories.
+fn clean_root(directories: &[&str]) -> Result<PathBuf, Failed> {
+    let root = process::target().join("clean-root");
+    drop(fs::remove_dir_all(&root));
+    for directory in directories {
+        let made = fs::create_dir_all(root.join(directory));
+        made.map_err(|error| Failed::Usage(format!("cannot make {directory}: {error}")))?;
+    }
+    Ok(root)
+}
+
 /// Builds the image, and runs the program in its root as its user.
 fn image() -> Result<(), Failed> {
     if !process::has("podman") || !Machine::of(&dist::packages().join("gigatcp"))?.is_here() {
@@ -121,10 +127,7 @@ fn image() -> Result<(), Failed> {
     build.arg(dist::packages());
     expect(build, "")?;
     // Its content and user, without a runtime of containers, which not every machine allows.
-    let root = process::target().join("clean-root");
-    drop(fs::remove_dir_all(&root));
-    let made = fs::create_dir_all(&root);
-    made.map_err(|error| Failed::Usage(format!("cannot make the root: {error}")))?;
+    let root = clean_root(&[""])?;
     expect(podman(&["create", "--name", IMAGE, IMAGE]), "")?;
     let tar = root.with_extension("tar");
     let mut export = podman(&["export", IMAGE, "--output"]);

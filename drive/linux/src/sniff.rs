@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::{check, check_size, clock, device, own};
+use crate::{check, check_size, clock, device, own, packets};
 
 /// All protocols, in network byte order as packet sockets want it.
 const ALL: u16 = (libc::ETH_P_ALL as u16).to_be();
@@ -70,7 +70,7 @@ pub fn keep_port(socket: &OwnedFd, port: u16, snap: u32) -> io::Result<()> {
     const EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     const TCP: u32 = libc::IPPROTO_TCP as u32;
     let port = u32::from(port);
-    let mut program = [
+    let program = [
         step(BYTE, 0, 0, 0),
         step(libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K, 0, 0, 4),
         step(EQUAL, 0, 7, 4),
@@ -93,11 +93,7 @@ pub fn keep_port(socket: &OwnedFd, port: u16, snap: u32) -> io::Result<()> {
         step(libc::BPF_RET | libc::BPF_K, 0, 0, snap),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
     ];
-    let filter = libc::sock_fprog {
-        len: program.len() as u16,
-        filter: program.as_mut_ptr(),
-    };
-    option(socket, libc::SO_ATTACH_FILTER, filter)
+    packets::attach_filter(socket, &program)
 }
 
 /// Returns how many packets the kernel dropped since the last call.

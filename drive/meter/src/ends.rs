@@ -79,14 +79,14 @@ pub fn congestion_controls() -> Vec<String> {
     names.split_whitespace().map(str::to_owned).collect()
 }
 
-fn grant(socket: &impl AsRawFd, wishes: &SocketSettings) -> Result<(), MeterError> {
-    if let Some(name) = &wishes.congestion {
+fn grant(socket: &impl AsRawFd, settings: &SocketSettings) -> Result<(), MeterError> {
+    if let Some(name) = &settings.congestion {
         socket::set_congestion(socket, name)
             .map_err(failed(format!("use the congestion control {name}")))?;
     }
     let wished = [
-        (Buffer::Send, wishes.send_buffer, "send"),
-        (Buffer::Receive, wishes.receive_buffer, "receive"),
+        (Buffer::Send, settings.send_buffer, "send"),
+        (Buffer::Receive, settings.receive_buffer, "receive"),
     ];
     for (which, octets, word) in wished {
         if let Some(octets) = octets {
@@ -120,9 +120,9 @@ pub fn granted(socket: &impl AsRawFd) -> Result<Granted, MeterError> {
 ///
 /// # Errors
 /// [`MeterError`]: what was refused.
-pub fn listen(at: SocketAddr, wishes: &SocketSettings) -> Result<TcpListener, MeterError> {
+pub fn listen(at: SocketAddr, settings: &SocketSettings) -> Result<TcpListener, MeterError> {
     let socket = socket::tcp(&at).map_err(failed("make a socket"))?;
-    grant(&socket, wishes)?;
+    grant(&socket, settings)?;
     let begun = socket::bind(&socket, &at).and_then(|()| socket::listen(&socket, BACKLOG));
     begun.map_err(failed(format!("listen at {at}")))?;
     let listener = TcpListener::from(socket);
@@ -167,11 +167,11 @@ pub fn accept(
 pub fn connect(
     from: SocketAddr,
     to: SocketAddr,
-    wishes: &SocketSettings,
+    settings: &SocketSettings,
     goes_on: impl Fn() -> bool,
 ) -> Result<Option<TcpStream>, MeterError> {
     let socket = socket::tcp(&to).map_err(failed("make a socket"))?;
-    grant(&socket, wishes)?;
+    grant(&socket, settings)?;
     socket::bind(&socket, &from).map_err(failed(format!("send from {from}")))?;
     let stream = TcpStream::from(socket);
     let failed = || failed(format!("connect to {to}"));

@@ -82,7 +82,7 @@ fn options(host: &Host, flow: &Flow, local_port: Option<u16>) -> Options {
     }
 }
 
-fn wishes(flow: &Flow) -> SocketSettings {
+fn settings_of(flow: &Flow) -> SocketSettings {
     SocketSettings {
         congestion: Some(kernel_name(flow).to_owned()),
         send_buffer: flow.send_buffer,
@@ -94,9 +94,9 @@ fn wishes(flow: &Flow) -> SocketSettings {
 /// has it (it only matters to those that change how marks are told).
 fn heard(flow: &Flow) -> SocketSettings {
     let known = gigatcp_meter::congestion_controls();
-    let mut wishes = wishes(flow);
-    wishes.congestion = wishes.congestion.filter(|name| known.contains(name));
-    wishes
+    let mut settings = settings_of(flow);
+    settings.congestion = settings.congestion.filter(|name| known.contains(name));
+    settings
 }
 
 /// Listens at the receiver's end.
@@ -142,7 +142,7 @@ pub(super) fn connect(
     }
     let from = testbed.address(Side::Client, local);
     let opened = testbed.emulator.namespace(Side::Client).run(|| {
-        let stream = gigatcp_meter::connect(from, to, &wishes(flow), goes_on)?;
+        let stream = gigatcp_meter::connect(from, to, &settings_of(flow), goes_on)?;
         let at = now();
         let opened = stream.map(|stream| End::of_kernel(stream).map(|end| (end, at)));
         opened.transpose()

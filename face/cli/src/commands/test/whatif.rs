@@ -11,6 +11,9 @@ use super::super::why::answer::labeled;
 use super::{Arguments, Format, Protocol, StackChoice};
 use crate::failure::Failure;
 
+/// What to do where a test cannot be captured.
+const OTHERWISE: &str = "capture with tcpdump, and ask `gigatcp whatif FILE --set KEY=VALUE`";
+
 /// Refuses what leaves no single sender here, or no place for the answer.
 fn check(arguments: &Arguments) -> Result<(), Failure> {
     let refused = [
@@ -25,7 +28,7 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
         "--whatif is for one stream of the kernel and the usual output, not for {option}"
     ))
     .effect("nothing was measured")
-    .hint("capture with tcpdump, and ask `gigatcp whatif FILE --set KEY=VALUE`"))
+    .hint(OTHERWISE))
 }
 
 /// Port of the data connection.
@@ -232,7 +235,7 @@ mod other {
         pub(super) fn begin(_: &Arguments, _: u16) -> Result<Self, Failure> {
             Err(Failure::new("--whatif: its capture needs Linux")
                 .effect("nothing was measured")
-                .hint("capture with tcpdump, and ask `gigatcp whatif FILE --set KEY=VALUE`"))
+                .hint(super::OTHERWISE))
         }
 
         pub(super) fn end(self) -> Result<Vec<u8>, String> {
