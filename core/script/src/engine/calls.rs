@@ -1,84 +1,13 @@
-//! The calls by name. One that cannot go on waits, and is tried again after
-//! everything that happens.
-
-use alloc::boxed::Box;
+//! The calls by name, and those that open and close sockets.
 
 use gigatcp_events::State;
-use gigatcp_tcp::{Connection, connection::Failure};
-use gigatcp_units::{Duration, Instant};
 
-use super::host::{Conn, File, Host, Socket, SocketState};
-use super::poll::Watch;
-use super::transfer::{Reading, Writing};
+use super::arguments::{Arguments, Called, failed, returned};
+use super::descriptor::{File, Socket, SocketState};
+use super::host::Host;
+use super::waiting::Operation;
 use crate::ast::Value;
-use crate::stack::{CallId, Progress, Request, Returned, Unsupported};
-
-/// A call that waits.
-#[derive(Debug)]
-pub struct Waiting {
-    id: CallId,
-    operation: Operation,
-    /// When it comes back in any case, by the engine's clock.
-    pub deadline: Instant,
-}
-
-/// A call that may have to wait.
-#[derive(Debug)]
-pub enum Operation {
-    Connect {
-        fd: i64,
-    },
-    Accept {
-        fd: i64,
-        wanted: Option<i64>,
-        nonblocking: bool,
-    },
-    Read(Reading),
-    Write(Writing),
-    Watch(Watch),
-}
-
-/// Numbers from here on are those of files whose name another one took.
-const UNNAMED: i64 = 1 << 20;
-
-/// What a call gives.
-pub type Called = Result<Progress, Unsupported>;
-
-/// A call that came back at once.
-pub fn returned(result: i64) -> Called {
-    Ok(Progress::Returned(Returned::success(result)))
-}
-
-/// A call that failed at once.
-pub fn failed(errno: &str) -> Called {
-    Ok(Progress::Returned(Returned::failure(errno)))
-}
-
-/// The arguments of a call.
-#[derive(Clone, Copy, Debug)]
-pub struct Arguments<'a> {
-    name: &'a str,
-    pub all: &'a [Value],
-}
-
-impl<'a> Arguments<'a> {
-    pub fn get(&self, index: usize) -> &'a Value {
-        self.all.get(index).unwrap_or(&Value::Ellipsis)
-    }
-
-    /// A number the call cannot do without.
-    pub fn number(&self, index: usize) -> Result<i64, Unsupported> {
-        self.get(index).integer().ok_or_else(|| self.odd(index))
-    }
-
-    /// An argument of a form that is not known.
-    pub fn odd(&self, index: usize) -> Unsupported {
-        Unsupported::new(
-            "call",
-            alloc::format!("{} with an argument {} of this form", self.name, index + 1),
-        )
-    }
-}
+use crate::stack::{Progress, Request, Returned, Unsupported};
 
 impl Host {
     pub fn call(&mut self, request: &Request<'_>) -> Called {
@@ -113,47 +42,8 @@ impl Host {
         }
     }
 
-    /// Does it, or lets it wait.
-    pub fn start(&mut self, mut operation: Operation, deadline: Option<Duration>) -> Called {
-        if let Some(done) = self.attempt(&mut operation) {
-            return Ok(Progress::Returned(done));
-        }
-        let id = CallId(self.next_call);
-        self.next_call += 1;
-        let deadline = deadline.map_or(Instant::FAR_FUTURE, |after| self.clock() + after);
-        self.waiting.push(Waiting {
-            id,
-            operation,
-            deadline,
-        });
-        Ok(Progress::Blocked(id))
-    }
-
-    /// Whether a call waits that opened the connection by writing.
-    pub fn is_opened_by_write(&self, index: usize) -> bool {
-        let fd = self.connections[index].fd;
-        self.waiting.iter().any(|waiting| match &waiting.operation {
-            Operation::Write(writing) => fd.is_some_and(|fd| writing.is_opening(fd)),
-            _ => false,
-        })
-    }
-
-    /// Tries the calls that wait.
-    pub fn retry_calls(&mut self) {
-        let now = self.clock();
-        for mut waiting in core::mem::take(&mut self.waiting) {
-            let done = self.attempt(&mut waiting.operation).or_else(|| {
-                let over = waiting.deadline <= now;
-                over.then(|| Returned::success(0))
-            });
-            match done {
-                Some(returned) => self.finish(waiting.id, returned),
-                None => self.waiting.push(waiting),
-            }
-        }
-    }
-
-    fn attempt(&mut self, operation: &mut Operation) -> Option<Returned> {
+    /// Tries an operation; `None` if it has to wait.
+    pub fn attempt(&mut self, operation: &mut Operation) -> Option<Returned> {
         match operation {
             Operation::Connect { fd } => self.attempt_connect(*fd),
             Operation::Accept {
@@ -165,60 +55,6 @@ impl Host {
             Operation::Write(writing) => self.attempt_write(writing),
             Operation::Watch(watch) => self.attempt_watch(watch),
         }
-    }
-
-    /// The socket behind a descriptor.
-    pub fn socket_of(&mut self, fd: i64) -> Option<&mut Socket> {
-        match self.files.get_mut(&fd) {
-            Some(File::Socket(socket)) => Some(socket),
-            _ => None,
-        }
-    }
-
-    /// The connection behind a descriptor.
-    pub fn open_index(&self, fd: i64) -> Option<usize> {
-        match self.files.get(&fd) {
-            Some(File::Socket(socket)) => match socket.state {
-                SocketState::Open(index) => Some(index),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// Whether calls on this descriptor never wait.
-    pub fn is_nonblocking(&self, fd: i64) -> bool {
-        matches!(self.files.get(&fd), Some(File::Socket(socket)) if socket.options.nonblocking)
-    }
-
-    /// Takes a descriptor in, under the number the script says.
-    pub fn open(&mut self, file: File, wanted: Option<i64>) -> i64 {
-        let wanted = wanted.filter(|fd| *fd >= 0);
-        let fd = wanted.unwrap_or_else(|| self.free_number(3));
-        if let Some(before) = self.files.remove(&fd) {
-            // Numbers are names that the script gives: the file that had this
-            // one stays open under another, which no script uses.
-            let unnamed = self.free_number(UNNAMED);
-            if let File::Socket(socket) = &before
-                && let SocketState::Open(index) = socket.state
-            {
-                self.connections[index].fd = Some(unnamed);
-            }
-            if let Some(listening) = self.listening.remove(&fd) {
-                self.listening.insert(unnamed, listening);
-            }
-            self.files.insert(unnamed, before);
-        }
-        self.files.insert(fd, file);
-        fd
-    }
-
-    fn free_number(&self, least: i64) -> i64 {
-        let mut number = least;
-        while self.files.contains_key(&number) {
-            number += 1;
-        }
-        number
     }
 
     fn socket(&mut self, args: &Arguments<'_>, wanted: Option<i64>) -> Called {
@@ -239,7 +75,7 @@ impl Host {
     }
 
     fn bind(&mut self, args: &Arguments<'_>) -> Called {
-        let default = self.addresses.local_port;
+        let default = self.transport.addresses.local_port;
         let Some(socket) = self.socket_of(args.number(0)?) else {
             return failed("EBADF");
         };
@@ -249,24 +85,27 @@ impl Host {
 
     fn start_listening(&mut self, args: &Arguments<'_>) -> Called {
         let backlog = args.number(1)?.clamp(0, 4096) as usize;
-        let port = self.free_port();
+        let port = self.transport.free_port();
         let Some(socket) = self.socket_of(args.number(0)?) else {
             return failed("EBADF");
         };
         if matches!(socket.state, SocketState::Open(_)) {
             return failed("EINVAL");
         }
-        socket.port.get_or_insert(port);
+        let port = *socket.port.get_or_insert(port);
         socket.state = SocketState::Listening;
+        let options = socket.options.clone();
         let fd = args.number(0)?;
-        let listening = self.listening.entry(fd).or_default();
+        let listening = self.transport.listening.entry(fd).or_default();
+        listening.port = Some(port);
         listening.backlog = backlog;
+        listening.options = options;
         returned(0)
     }
 
     fn connect(&mut self, args: &Arguments<'_>) -> Called {
         let fd = args.number(0)?;
-        let remote_port = port_of(args.get(1)).unwrap_or(self.addresses.remote_port);
+        let remote_port = port_of(args.get(1)).unwrap_or(self.transport.addresses.remote_port);
         let family = args.get(1).member("sa_family").unwrap_or(args.get(1));
         if family.has_word("AF_UNSPEC") {
             return self.disconnect(fd);
@@ -279,8 +118,8 @@ impl Host {
             SocketState::Open(_) => {}
             SocketState::Fresh => {
                 let options = socket.options.clone();
-                if options.fast_open_connect && self.has_cookie() {
-                    // The SYN waits for what is written first.
+                if options.fast_open_connect && self.transport.has_cookie() {
+                    // The SYN waits for the first write.
                     if let Some(socket) = self.socket_of(fd) {
                         socket.deferred_connect = Some(remote_port);
                     }
@@ -290,9 +129,9 @@ impl Host {
                     return failed("EBADF");
                 };
                 if options.fast_open_connect {
-                    self.offer_fast_open(index);
+                    self.transport.offer_fast_open(index);
                 }
-                self.pump(index);
+                self.transport.pump(index);
                 if options.nonblocking {
                     return failed("EINPROGRESS");
                 }
@@ -302,10 +141,10 @@ impl Host {
         let Some(index) = self.open_index(fd) else {
             return failed("EISCONN");
         };
-        match self.connections[index].tcp.state() {
+        match self.transport.connections[index].tcp.state() {
             State::SynSent | State::SynReceived if self.is_nonblocking(fd) => failed("EALREADY"),
             State::SynSent | State::SynReceived => self.start(Operation::Connect { fd }, None),
-            State::Closed => match self.connections[index].take_failure() {
+            State::Closed => match self.transport.connections[index].take_failure() {
                 Some(errno) => failed(errno),
                 None => failed("ECONNABORTED"),
             },
@@ -313,10 +152,9 @@ impl Host {
         }
     }
 
-    /// `connect` to an address of no family: the connection is aborted, and the
-    /// socket is as good as new.
+    /// `connect` to an address of no family: aborts the connection and resets the socket.
     fn disconnect(&mut self, fd: i64) -> Called {
-        let at = self.clock();
+        let at = self.transport.clock();
         let open = self.open_index(fd);
         let Some(socket) = self.socket_of(fd) else {
             return failed("EBADF");
@@ -331,26 +169,21 @@ impl Host {
         socket.port = None;
         socket.deferred_connect = None;
         if let Some(index) = open {
-            self.connections[index].fd = None;
-            self.connections[index].tcp.abort(at);
-            self.pump(index);
+            let conn = &mut self.transport.connections[index];
+            (conn.is_owned, conn.cork) = (false, false);
+            conn.tcp.abort(at);
+            self.transport.pump(index);
         }
         self.retry_calls();
         returned(0)
     }
 
-    /// An active open of a socket that has none; nothing has left yet.
+    /// Opens a connection actively; its SYN has not left yet.
     pub fn open_actively(&mut self, fd: i64, remote_port: u16) -> Option<usize> {
-        let at = self.clock();
-        let free = self.free_port();
+        let free = self.transport.free_port();
         let socket = self.socket_of(fd)?;
         let (options, local_port) = (socket.options.clone(), socket.port.unwrap_or(free));
-        let mut config = self.setup.config(local_port, remote_port);
-        options.apply(&mut config);
-        config.profile.opening.fast_open_without_cookie |= self.setup.cookieless_client;
-        let tcp = Box::new(Connection::connect(at, &config));
-        let index = self.add(tcp, local_port, remote_port, &options);
-        self.connections[index].fd = Some(fd);
+        let index = self.transport.connect(local_port, remote_port, &options);
         let socket = self.socket_of(fd)?;
         socket.state = SocketState::Open(index);
         socket.port = Some(local_port);
@@ -361,7 +194,7 @@ impl Host {
         let Some(index) = self.open_index(fd) else {
             return Some(Returned::failure("EBADF"));
         };
-        let conn = &mut self.connections[index];
+        let conn = &mut self.transport.connections[index];
         match conn.tcp.state() {
             State::SynSent | State::SynReceived => None,
             State::Closed => {
@@ -401,10 +234,16 @@ impl Host {
         wanted: Option<i64>,
         nonblocking: bool,
     ) -> Option<Returned> {
-        if !self.files.contains_key(&fd) {
+        let Some(File::Socket(listener)) = self.files.get(&fd) else {
             return Some(Returned::failure("EBADF"));
-        }
-        let new = self.take_accepted(fd, wanted, nonblocking)?;
+        };
+        let mut socket = listener.clone();
+        let index = self.transport.accept(fd)?;
+        socket.state = SocketState::Open(index);
+        socket.options.nonblocking = nonblocking;
+        let new = self.open(File::Socket(socket), wanted);
+        self.transport.connections[index].is_owned = true;
+        self.transport.pump(index);
         Some(Returned::success(new))
     }
 
@@ -415,22 +254,22 @@ impl Host {
         let File::Socket(socket) = file else {
             return returned(0);
         };
-        let at = self.clock();
+        let at = self.transport.clock();
         match socket.state {
             SocketState::Fresh => {}
-            SocketState::Listening => self.stop_listening(fd),
+            SocketState::Listening => self.transport.stop_listening(fd),
             SocketState::Open(index) => {
-                self.release_held(index);
-                let conn = &mut self.connections[index];
-                conn.fd = None;
-                // Unread data is lost: the peer must know (RFC 1122 section
-                // 4.2.2.13). Lingering for no time asks for the same.
+                let conn = &mut self.transport.connections[index];
+                conn.release_held();
+                (conn.is_owned, conn.cork) = (false, false);
+                // Unread data is lost, which a reset reports (RFC 1122 section 4.2.2.13);
+                // lingering for no time requests the same.
                 if conn.tcp.readable() > 0 || socket.options.linger == Some(0) {
                     conn.tcp.abort(at);
                 } else {
                     conn.tcp.close(at);
                 }
-                self.pump(index);
+                self.transport.pump(index);
             }
         }
         self.retry_calls();
@@ -448,36 +287,20 @@ impl Host {
             (Some("SHUT_RDWR"), _) | (_, Some(2)) => (true, true),
             _ => return Err(args.odd(1)),
         };
-        let at = self.clock();
-        let state = self.connections[index].tcp.state();
+        let at = self.transport.clock();
+        let state = self.transport.connections[index].tcp.state();
         if matches!(state, State::Closed | State::SynSent) {
             return failed("ENOTCONN");
         }
-        self.connections[index].deaf |= reading;
+        let conn = &mut self.transport.connections[index];
+        conn.deaf |= reading;
         if writing {
-            self.release_held(index);
-            self.connections[index].tcp.close(at);
-            self.pump(index);
+            conn.release_held();
+            conn.tcp.close(at);
+            self.transport.pump(index);
         }
         self.retry_calls();
         returned(0)
-    }
-}
-
-impl Conn {
-    /// The failure, as an error of a call, once.
-    pub fn take_failure(&mut self) -> Option<&'static str> {
-        let failure = self.tcp.failure()?;
-        if core::mem::replace(&mut self.failure_told, true) {
-            return None;
-        }
-        Some(match failure {
-            Failure::Refused => "ECONNREFUSED",
-            Failure::Reset => "ECONNRESET",
-            Failure::TimedOut => "ETIMEDOUT",
-            Failure::Aborted => "ECONNABORTED",
-            Failure::Unreachable => "EHOSTUNREACH",
-        })
     }
 }
 

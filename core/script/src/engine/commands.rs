@@ -196,7 +196,7 @@ impl Host {
             | ["tc", "qdisc" | "-s", "show" | "qdisc", ..]
             | ["sleep" | "sync" | "true", ..] => Ok(()),
             ["tc", "qdisc", "del" | "delete", "dev", _, "root", ..] => {
-                self.setup.set("pacing", "false")
+                self.transport.setup.set("pacing", "false")
             }
             [
                 "tc",
@@ -209,14 +209,14 @@ impl Host {
                 ref rest @ ..,
             ] if !rest.contains(&"limit") => {
                 let is_paced = if queue == "fq" { "true" } else { "false" };
-                self.setup.set("pacing", is_paced)
+                self.transport.setup.set("pacing", is_paced)
             }
-            ["ethtool", "-K", _, ref features @ ..] => self.setup.offload(features, line),
+            ["ethtool", "-K", _, ref features @ ..] => self.transport.setup.offload(features, line),
             ["ip", "link", "set", "dev", _, "mtu", mtu] => {
                 let mtu = mtu.parse().map_err(|_| Unsupported::new("command", line))?;
-                self.addresses.mtu = mtu;
-                let v6 = self.addresses.local.is_ipv6();
-                self.setup.set_mtu(mtu, v6);
+                self.transport.addresses.mtu = mtu;
+                let v6 = self.transport.addresses.local.is_ipv6();
+                self.transport.setup.set_mtu(mtu, v6);
                 Ok(())
             }
             [name, ..] if name.starts_with("/tmp/sysctl_restore_") => Ok(()),
@@ -226,16 +226,16 @@ impl Host {
 
     /// The settings of the kernel's self-tests, and Linux's habits.
     fn be_linux(&mut self) -> Result<(), Unsupported> {
-        self.setup.profile = Profile::LINUX_6;
+        self.transport.setup.profile = Profile::LINUX_6;
         for (name, value) in DEFAULTS {
             self.sysctl(name, value)?;
         }
-        self.setup.as_linux = true;
+        self.transport.setup.as_linux = true;
         // Linux grants what a socket asks for twice, its own sizes once.
-        self.setup.doubles_requests = true;
+        self.transport.setup.doubles_requests = true;
         // Its CUBIC opens by HyStart and counts in whole numbers.
-        self.setup.slow_start = SlowStart::HyStart;
-        self.setup.congestion = congestion_named("cubic-linux")?;
+        self.transport.setup.slow_start = SlowStart::HyStart;
+        self.transport.setup.congestion = congestion_named("cubic-linux")?;
         Ok(())
     }
 
@@ -249,7 +249,8 @@ impl Host {
         let Some(meaning) = known else {
             return Err(unsupported());
         };
-        self.setup
+        self.transport
+            .setup
             .apply(meaning, value)
             .map_err(|_| unsupported())?;
         if matches!(meaning, EcnOption) {
@@ -260,8 +261,11 @@ impl Host {
 
     /// Open connections heed a changed `tcp_ecn_option` at once.
     fn follow_ecn_option(&mut self) {
-        let (now, option) = (self.clock(), self.setup.profile.ecn.ecn_option);
-        for conn in &mut self.connections {
+        let (now, option) = (
+            self.transport.clock(),
+            self.transport.setup.profile.ecn.ecn_option,
+        );
+        for conn in &mut self.transport.connections {
             conn.tcp.set_ecn_option(now, option);
         }
     }

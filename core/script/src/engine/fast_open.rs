@@ -1,35 +1,16 @@
-//! Fast Open of clients: `MSG_FASTOPEN` and `TCP_FASTOPEN_CONNECT` (RFC 7413
-//! appendix A, Linux `tcp(7)`).
+//! Fast Open of clients: `MSG_FASTOPEN` and `TCP_FASTOPEN_CONNECT` (RFC 7413 appendix A, Linux
+//! `tcp(7)`).
 
-use gigatcp_events::State;
-
-use super::calls::{Called, Operation, failed, returned};
-use super::host::{Host, SocketState};
-use super::transfer::Writing;
+use super::arguments::{Called, failed, returned};
+use super::descriptor::SocketState;
+use super::host::Host;
+use super::waiting::{Operation, Writing};
 use crate::ast::Value;
 
 impl Host {
-    /// Whether a server's cookie is remembered, or none is needed.
-    pub fn has_cookie(&mut self) -> bool {
-        let (now, server) = (self.clock(), self.addresses.remote);
-        let may = self.setup.profile.opening.fast_open_client;
-        let offer = self.fast_open_cache.offer(now, server);
-        let cookieless =
-            self.setup.cookieless_client || self.setup.profile.opening.fast_open_without_cookie;
-        may && (cookieless || offer.is_some_and(|offer| !offer.cookie.is_request()))
-    }
-
-    /// Puts a cookie, or the request for one, on the SYN.
-    pub fn offer_fast_open(&mut self, index: usize) {
-        let (now, server) = (self.clock(), self.addresses.remote);
-        if let Some(offer) = self.fast_open_cache.offer(now, server) {
-            self.connections[index].tcp.offer_fast_open(&offer);
-        }
-    }
-
     /// The port to which a write opens a connection, if it does.
     pub fn fast_connect_port(&mut self, fd: i64, flags: &Value) -> Option<u16> {
-        let remote_port = self.addresses.remote_port;
+        let remote_port = self.transport.addresses.remote_port;
         let socket = self.socket_of(fd)?;
         if socket.state != SocketState::Fresh {
             return None;
@@ -48,39 +29,31 @@ impl Host {
         len: usize,
         (flags, zero_copy): (&Value, bool),
     ) -> Called {
-        let has_cookie = self.has_cookie();
+        let has_cookie = self.transport.has_cookie();
         let Some(index) = self.open_actively(fd, remote_port) else {
             return failed("EBADF");
         };
-        let mut written = 0;
+        let mut writing = Writing {
+            fd,
+            zero_copy,
+            left: len,
+            opens: true,
+            ..Writing::default()
+        };
         if has_cookie {
-            written = self.feed(index, len, false);
-            self.note_written(&Writing::new(fd, written, zero_copy).finished());
+            let (now, as_linux) = (self.transport.clock(), self.transport.setup.as_linux);
+            let conn = &mut self.transport.connections[index];
+            writing.written = conn.feed(now, len, false, as_linux);
+            self.note_written(&writing);
         }
-        self.offer_fast_open(index);
-        self.pump(index);
+        self.transport.offer_fast_open(index);
+        self.transport.pump(index);
         if has_cookie {
-            return returned(written as i64);
+            return returned(writing.written as i64);
         }
         if self.is_nonblocking(fd) || flags.has_word("MSG_DONTWAIT") {
             return failed("EINPROGRESS");
         }
-        let writing = Writing::new(fd, len, zero_copy).opening();
         self.start(Operation::Write(writing), None)
-    }
-
-    /// Remembers what came of a fast open, once it is established or closed.
-    pub fn learn_fast_open(&mut self, index: usize) {
-        let (now, server) = (self.clock(), self.addresses.remote);
-        let conn = &mut self.connections[index];
-        if conn.fast_open_learned {
-            return;
-        }
-        if let Some(outcome) = conn.tcp.fast_open_outcome()
-            && (outcome.answered || conn.tcp.state() == State::Closed)
-        {
-            conn.fast_open_learned = true;
-            self.fast_open_cache.learn(now, server, &outcome);
-        }
     }
 }

@@ -6,9 +6,10 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::calls::{Arguments, Called, failed, returned};
-use super::host::{File, Host};
-use super::transfer::{Reading, Writing};
+use super::arguments::{Arguments, Called, failed, returned};
+use super::descriptor::File;
+use super::host::Host;
+use super::waiting::{Reading, Writing};
 use crate::ast::Value;
 use crate::stack::Unsupported;
 
@@ -55,7 +56,11 @@ impl Host {
         };
         let left = size.saturating_sub(u64::try_from(offset.unwrap_or(0)).unwrap_or(0));
         let len = left.min(u64::try_from(args.number(3)?).unwrap_or(0));
-        let writing = Writing::new(args.number(0)?, len as usize, false);
+        let writing = Writing {
+            fd: args.number(0)?,
+            left: len as usize,
+            ..Writing::default()
+        };
         self.begin_write(writing, false)
     }
 
@@ -67,11 +72,16 @@ impl Host {
         match (self.files.get(&from), self.files.get(&to)) {
             (Some(File::Socket(_)), Some(File::Pipe(pipe))) => {
                 let pipe = *pipe;
-                let is_at_mark = |index: usize| self.connections[index].tcp.is_at_urgent_mark();
+                let is_at_mark =
+                    |index: usize| self.transport.connections[index].tcp.is_at_urgent_mark();
                 if self.open_index(from).is_some_and(is_at_mark) {
                     return returned(0);
                 }
-                let Some(done) = self.attempt_read(&mut Reading::new(from, len)) else {
+                let Some(done) = self.attempt_read(&mut Reading {
+                    fd: from,
+                    len,
+                    ..Reading::default()
+                }) else {
                     return Err(Unsupported::new("call", "splice that waits"));
                 };
                 self.pipes[pipe] += u64::try_from(done.result).unwrap_or(0);
@@ -81,7 +91,12 @@ impl Host {
                 let held = &mut self.pipes[*pipe];
                 let len = len.min(*held as usize);
                 *held -= len as u64;
-                self.begin_write(Writing::new(to, len, false), false)
+                let writing = Writing {
+                    fd: to,
+                    left: len,
+                    ..Writing::default()
+                };
+                self.begin_write(writing, false)
             }
             _ => failed("EINVAL"),
         }

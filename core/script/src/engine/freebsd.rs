@@ -94,17 +94,17 @@ pub fn is_one(words: &[&str]) -> bool {
 impl Host {
     /// FreeBSD's habits, once, unless the script names a profile.
     pub fn be_freebsd(&mut self) -> Result<(), Unsupported> {
-        if self.setup.names_profile || self.setup.as_freebsd {
+        if self.transport.setup.names_profile || self.transport.setup.as_freebsd {
             return Ok(());
         }
-        self.setup.as_freebsd = true;
-        self.setup.profile = Profile::FREEBSD;
-        self.setup.congestion = congestion_named("cubic")?;
-        self.setup.send_buffer = None;
-        self.setup.receive_buffer = None;
-        if !self.setup.names_mtu && self.addresses.local.is_ipv6() {
-            self.addresses.mtu = 1500;
-            self.setup.set_mtu(1500, true);
+        self.transport.setup.as_freebsd = true;
+        self.transport.setup.profile = Profile::FREEBSD;
+        self.transport.setup.congestion = congestion_named("cubic")?;
+        self.transport.setup.send_buffer = None;
+        self.transport.setup.receive_buffer = None;
+        if !self.transport.setup.names_mtu && self.transport.addresses.local.is_ipv6() {
+            self.transport.addresses.mtu = 1500;
+            self.transport.setup.set_mtu(1500, true);
         }
         Ok(())
     }

@@ -1,490 +1,188 @@
-//! What surrounds connections: ports, listening queues, arriving segments,
-//! timers, what leaves.
+//! The host of a script: descriptors and the calls that wait, above the [`Transport`].
 
-use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use gigatcp_events::State;
-use gigatcp_tcp::fast_open::FastOpenCache;
-use gigatcp_tcp::{Connection, Received};
 use gigatcp_units::{Duration, Instant};
-use gigatcp_wire::bytes::Bytes;
-use gigatcp_wire::{Endpoints, Flags, IcmpError, IcmpKind, IpHeader, Segment, SeqNumber};
 
-use super::calls::Waiting;
-use super::convert;
-use super::error_queue::ErrorQueue;
-use super::listening::Listening;
-use super::options::SocketOptions;
+use super::arguments::Called;
+use super::descriptor::{File, Socket, SocketState};
 use super::settings::Setup;
-use super::shell::Statistics;
-use super::times::Times;
-use crate::packet::{Body, Icmp, Packet};
-use crate::stack::{Addresses, CallId, Returned, Sent, Unsupported};
+use super::transport::Transport;
+use super::waiting::{Operation, Waiting};
+use crate::packet::Packet;
+use crate::stack::{Addresses, CallId, Progress, Returned, Sent, Unsupported};
 
-/// The engine's clock when the script begins: not zero, so that nothing in it
-/// is special.
-const START: Duration = Duration::from_secs(1);
+/// Descriptors from here on are those of files whose number another file took.
+const UNNAMED: i64 = 1 << 20;
 
-/// First port for connections that ask for none.
-const FIRST_LOCAL_PORT: u16 = 50_000;
-
-/// Servers whose Fast Open cookies are remembered.
-const SERVERS: usize = 16;
-
-/// How long corked data waits (Linux `tcp(7)`, TCP_CORK).
-pub const CORK_TIME: Duration = Duration::from_millis(200);
-
-/// The host of a script: sockets, ports and the engine's connections.
-#[derive(Debug)]
+/// The host of a script.
+#[derive(Debug, Default)]
 pub struct Host {
-    now: Instant,
-    pub setup: Setup,
-    pub addresses: Addresses,
+    pub transport: Transport,
     pub files: BTreeMap<i64, File>,
-    pub connections: Vec<Conn>,
-    pub listening: BTreeMap<i64, Listening>,
-    pub fast_open_cache: FastOpenCache,
-    pub waiting: Vec<Waiting>,
-    pub next_call: u32,
+    /// Calls that wait.
+    waiting: Vec<Waiting>,
+    next_call: u32,
+    /// Results of calls that waited, and when they returned.
     done: BTreeMap<u32, (Instant, Returned)>,
-    sent: VecDeque<Sent>,
-    next_local_port: u16,
-    /// What the last command said if it failed.
+    /// Message of the last command if it failed.
     pub command_failed: Option<String>,
-    pub statistics: Statistics,
-    /// Octets in each pipe.
+    /// Values of counters when `nstat` last printed them.
+    pub counters_told: BTreeMap<&'static str, u64>,
+    /// Bytes in each pipe.
     pub pipes: Vec<u64>,
     /// Files that commands made, by name, and their sizes.
     pub disk: BTreeMap<String, u64>,
 }
 
-/// What a descriptor stands for.
-#[derive(Debug)]
-pub enum File {
-    Socket(Socket),
-    Epoll(super::poll::Epoll),
-    /// Either end of the pipe of that index.
-    Pipe(usize),
-    /// The file of that name.
-    Plain(String),
-}
-
-/// A TCP socket.
-#[derive(Clone, Debug, Default)]
-pub struct Socket {
-    pub state: SocketState,
-    pub port: Option<u16>,
-    pub options: SocketOptions,
-    /// Connected by name only, to this port: the SYN waits for the first write
-    /// (`TCP_FASTOPEN_CONNECT`).
-    pub deferred_connect: Option<u16>,
-}
-
-/// What has become of a socket.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum SocketState {
-    #[default]
-    Fresh,
-    Listening,
-    /// The connection of that index.
-    Open(usize),
-}
-
-/// A connection and what its host knows about it.
-#[derive(Debug)]
-pub struct Conn {
-    pub tcp: Box<Connection<Bytes>>,
-    pub local_port: u16,
-    pub remote_port: u16,
-    /// The socket it belongs to; none before `accept` and after `close`.
-    pub fd: Option<i64>,
-    /// Octets written, held ones included.
-    pub written: u32,
-    /// Octets read.
-    pub read: u32,
-    /// Octets written that are corked.
-    pub held: u32,
-    /// When corked octets leave in any case.
-    pub uncork_at: Instant,
-    /// TOS of what leaves, its ECN bits aside.
-    pub tos: u8,
-    pub ttl: u8,
-    pub dont_fragment: bool,
-    /// The failure has been told to the application.
-    pub failure_told: bool,
-    /// Urgent data came.
-    pub has_urgent: bool,
-    /// What came of a fast open is remembered.
-    pub fast_open_learned: bool,
-    /// `shutdown(SHUT_RD)`.
-    pub deaf: bool,
-    /// Another connection of the same ports has taken its place.
-    pub is_replaced: bool,
-    /// What it tells next to its data.
-    pub errors: ErrorQueue,
-    pub times: Times,
-    /// The send buffer counts what packets occupy.
-    pub counts_packets: bool,
-}
-
-impl Default for Host {
-    fn default() -> Self {
-        let unspecified = core::net::IpAddr::V4(core::net::Ipv4Addr::UNSPECIFIED);
-        let addresses = Addresses {
-            local: unspecified,
-            remote: unspecified,
-            local_port: 0,
-            remote_port: 0,
-            mtu: 1500,
-        };
-        Self::new(Setup::default(), addresses)
-    }
-}
-
 impl Host {
     pub fn new(setup: Setup, addresses: Addresses) -> Self {
         Self {
-            now: Instant::ZERO,
-            setup,
-            addresses,
-            files: BTreeMap::new(),
-            connections: Vec::new(),
-            listening: BTreeMap::new(),
-            fast_open_cache: FastOpenCache::new(SERVERS),
-            waiting: Vec::new(),
-            next_call: 0,
-            done: BTreeMap::new(),
-            sent: VecDeque::new(),
-            next_local_port: FIRST_LOCAL_PORT,
-            command_failed: None,
-            statistics: Statistics::default(),
-            pipes: Vec::new(),
-            disk: BTreeMap::new(),
+            transport: Transport::new(setup, addresses),
+            ..Self::default()
         }
-    }
-
-    /// Script time.
-    pub fn now(&self) -> Instant {
-        self.now
-    }
-
-    /// The engine's time.
-    pub fn clock(&self) -> Instant {
-        self.now + START
-    }
-
-    pub fn free_port(&mut self) -> u16 {
-        let port = self.next_local_port;
-        self.next_local_port = port.checked_add(1).unwrap_or(FIRST_LOCAL_PORT);
-        port
     }
 
     pub fn wait_until(&mut self, at: Instant) {
         while self.fire_next(at) {}
-        self.now = self.now.max(at);
+        self.transport.advance_to(at);
     }
 
     pub fn next_sent(&mut self, latest: Instant) -> Option<Sent> {
-        while self.sent.is_empty() && self.fire_next(latest) {}
-        if self.sent.is_empty() {
-            self.now = self.now.max(latest);
+        while self.transport.sent.is_empty() && self.fire_next(latest) {}
+        if self.transport.sent.is_empty() {
+            self.transport.advance_to(latest);
         }
-        self.sent.pop_front()
+        self.transport.sent.pop_front()
+    }
+
+    /// Runs the next timer that expires by `latest` and returns whether there was one.
+    fn fire_next(&mut self, latest: Instant) -> bool {
+        let deadlines = self.waiting.iter().map(|waiting| waiting.deadline);
+        let deadline = deadlines.min().unwrap_or(Instant::FAR_FUTURE);
+        let first = self.transport.poll_timeout().min(deadline);
+        if !Transport::is_due(first, latest) {
+            return false;
+        }
+        self.transport.handle_timeout(first);
+        self.retry_calls();
+        true
+    }
+
+    pub fn inject(&mut self, packet: &Packet) -> Result<(), Unsupported> {
+        if let Some(index) = self.transport.inject(packet)? {
+            // The data of a write that opened the connection is at hand: the handshake's ACK
+            // rides on it (Linux `sk_write_pending`).
+            if self.is_opened_by_write(index) {
+                self.retry_calls();
+            }
+            self.transport.pump(index);
+        }
+        self.retry_calls();
+        Ok(())
+    }
+
+    // Calls that wait.
+
+    /// Runs the operation, or lets it wait.
+    pub fn start(&mut self, mut operation: Operation, timeout: Option<Duration>) -> Called {
+        if let Some(done) = self.attempt(&mut operation) {
+            return Ok(Progress::Returned(done));
+        }
+        let id = CallId(self.next_call);
+        self.next_call += 1;
+        let clock = self.transport.clock();
+        let deadline = timeout.map_or(Instant::FAR_FUTURE, |timeout| clock + timeout);
+        self.waiting.push(Waiting {
+            id,
+            operation,
+            deadline,
+        });
+        Ok(Progress::Blocked(id))
+    }
+
+    /// Tries the calls that wait.
+    pub fn retry_calls(&mut self) {
+        let (now, clock) = (self.transport.now(), self.transport.clock());
+        for mut waiting in core::mem::take(&mut self.waiting) {
+            let done = self.attempt(&mut waiting.operation).or_else(|| {
+                let over = waiting.deadline <= clock;
+                over.then(|| Returned::success(0))
+            });
+            match done {
+                Some(returned) => {
+                    self.done.insert(waiting.id.0, (now, returned));
+                }
+                None => self.waiting.push(waiting),
+            }
+        }
     }
 
     pub fn take_done(&mut self, call: CallId) -> Option<(Instant, Returned)> {
         self.done.remove(&call.0)
     }
 
-    pub fn finish(&mut self, call: CallId, returned: Returned) {
-        self.done.insert(call.0, (self.now, returned));
-    }
-
-    /// Runs the next timer that is due by `latest`; says whether there was one.
-    fn fire_next(&mut self, latest: Instant) -> bool {
-        let timer = |conn: &Conn| conn.tcp.poll_timeout().min(conn.uncork_at);
-        let due = (0..self.connections.len()).min_by_key(|i| timer(&self.connections[*i]));
-        let engine = due.map_or(Instant::FAR_FUTURE, |i| timer(&self.connections[i]));
-        let deadline = self.waiting.iter().map(|waiting| waiting.deadline);
-        let deadline = deadline.min().unwrap_or(Instant::FAR_FUTURE);
-        let queues = self.listening_timeout();
-        let first = engine.min(deadline).min(queues);
-        if first > latest + START {
-            return false;
-        }
-        let at = first.max(self.clock());
-        self.now = Instant::ZERO + at.saturating_since(Instant::ZERO).saturating_sub(START);
-        if queues == first {
-            self.listening_handle_timeout(at);
-        } else if engine == first
-            && let Some(index) = due
-        {
-            let conn = &mut self.connections[index];
-            if conn.uncork_at <= at {
-                conn.uncork_at = Instant::FAR_FUTURE;
-                self.release_held(index);
+    /// Whether a call waits that opened the connection by writing.
+    fn is_opened_by_write(&self, index: usize) -> bool {
+        let mut waiting = self.waiting.iter();
+        waiting.any(|waiting| match &waiting.operation {
+            Operation::Write(writing) => {
+                writing.opens && self.open_index(writing.fd) == Some(index)
             }
-            self.connections[index].tcp.handle_timeout(at);
-            self.pump(index);
-        }
-        self.retry_calls();
-        true
-    }
-
-    /// Sends what may leave.
-    pub fn pump(&mut self, index: usize) {
-        let (now, at) = (self.clock(), self.now);
-        let endpoints = self.endpoints();
-        let conn = &mut self.connections[index];
-        conn.note_acknowledged(at);
-        conn.note_times(at);
-        while let Some(segment) = conn.tcp.poll_transmit(now) {
-            conn.note_sent(at);
-            conn.times.on_sent(at, !segment.payload.is_empty());
-            let mut ip = IpHeader::new(endpoints);
-            ip.dscp = conn.tos >> 2;
-            ip.ttl = conn.ttl;
-            ip.dont_fragment = conn.dont_fragment;
-            if let Some(tcp) = convert::from_segment(&segment, &endpoints) {
-                let body = Body::Tcp(tcp);
-                let ecn = segment.ecn;
-                let packet = Packet { ip, ecn, body };
-                self.sent.push_back(Sent { at, packet });
-            }
-        }
-        conn.note_times(at);
-        self.learn_fast_open(index);
-    }
-
-    /// Of what leaves.
-    pub fn endpoints(&self) -> Endpoints {
-        let found = Endpoints::new(self.addresses.local, self.addresses.remote);
-        let unspecified = core::net::Ipv4Addr::UNSPECIFIED;
-        found.unwrap_or(Endpoints::V4 {
-            src: unspecified,
-            dst: unspecified,
+            _ => false,
         })
     }
 
-    pub fn inject(&mut self, packet: &Packet) -> Result<(), Unsupported> {
-        match &packet.body {
-            // What cannot be read is dropped (RFC 9293 MUST-7).
-            Body::Tcp(tcp) => {
-                if let Some(mut segment) = convert::to_segment(tcp) {
-                    segment.ecn = packet.ecn;
-                    let mss = self.setup.arriving_mss;
-                    if mss > 0 && segment.payload.len() > usize::from(mss) {
-                        segment.segment_size = mss;
-                    }
-                    self.handle_segment(segment);
-                }
+    // Descriptors.
+
+    /// The socket of a descriptor.
+    pub fn socket_of(&mut self, fd: i64) -> Option<&mut Socket> {
+        match self.files.get_mut(&fd) {
+            Some(File::Socket(socket)) => Some(socket),
+            _ => None,
+        }
+    }
+
+    /// The connection of a descriptor.
+    pub fn open_index(&self, fd: i64) -> Option<usize> {
+        match self.files.get(&fd) {
+            Some(File::Socket(socket)) => match socket.state {
+                SocketState::Open(index) => Some(index),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether calls on this descriptor never wait.
+    pub fn is_nonblocking(&self, fd: i64) -> bool {
+        matches!(self.files.get(&fd), Some(File::Socket(socket)) if socket.options.nonblocking)
+    }
+
+    /// Adds a descriptor, under the number in the script.
+    pub fn open(&mut self, file: File, wanted: Option<i64>) -> i64 {
+        let wanted = wanted.filter(|fd| *fd >= 0);
+        let fd = wanted.unwrap_or_else(|| self.free_number(3));
+        if let Some(before) = self.files.remove(&fd) {
+            // The script reuses a number: the file that had it stays open under another, which
+            // no script uses.
+            let unnamed = self.free_number(UNNAMED);
+            if let Some(listening) = self.transport.listening.remove(&fd) {
+                self.transport.listening.insert(unnamed, listening);
             }
-            Body::Icmp(icmp) => self.handle_icmp(icmp),
-            Body::Udp(_) => return Err(Unsupported::new("packet", "udp")),
+            self.files.insert(unnamed, before);
         }
-        self.retry_calls();
-        Ok(())
+        self.files.insert(fd, file);
+        fd
     }
 
-    /// An ICMP message about a segment of ours, which it quotes from its IP
-    /// header on. Messages about anything else are none of TCP's business.
-    fn handle_icmp(&mut self, icmp: &Icmp) {
-        let Ok((header, payload)) = IpHeader::decode(&icmp.quoted) else {
-            return;
-        };
-        let Some(tcp) = icmp.quoted.get(payload.start..payload.start + 8) else {
-            return;
-        };
-        let kind = match header.endpoints {
-            Endpoints::V4 { .. } => IcmpKind::from_v4(icmp.kind, icmp.code, icmp.rest as u16),
-            Endpoints::V6 { .. } => IcmpKind::from_v6(icmp.kind, icmp.code, icmp.rest),
-        };
-        let port = |at: usize| u16::from_be_bytes([tcp[at], tcp[at + 1]]);
-        let seq = SeqNumber::new(u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]));
-        let (Some(kind), ports) = (kind, (port(0), port(2))) else {
-            return;
-        };
-        let error = IcmpError { kind, seq };
-        if let Some(fd) = self.listener_on(ports.0)
-            && self.listener_knows(fd, ports)
-        {
-            self.listener_hears_icmp(fd, ports, error);
-            return;
+    fn free_number(&self, min: i64) -> i64 {
+        let mut number = min;
+        while self.files.contains_key(&number) {
+            number += 1;
         }
-        let index = self
-            .connections
-            .iter()
-            .rposition(|conn| (conn.local_port, conn.remote_port) == ports && !conn.is_closed());
-        if let Some(index) = index {
-            let now = self.clock();
-            let tcp = &mut self.connections[index].tcp;
-            let before = tcp.info().path_mtu;
-            tcp.handle_icmp(now, error);
-            let learned = tcp.info().path_mtu;
-            if self.setup.as_linux && learned < before {
-                // The route remembers it for connections to come.
-                self.setup.route_mtu = learned as u16;
-            }
-            self.pump(index);
-        }
-    }
-
-    fn handle_segment(&mut self, segment: Segment<Bytes>) {
-        let at = self.clock();
-        let is_plain_syn = segment.flags.contains(Flags::SYN)
-            && !segment.flags.intersects(Flags::ACK | Flags::RST);
-        let listener = self.listener_on(segment.dst_port);
-        let mut predecessor = None;
-        let ports = (segment.dst_port, segment.src_port);
-        // What the listener knows about may have an old connection next to it, in
-        // TIME-WAIT, that gave way.
-        let owner = match listener {
-            Some(fd) if self.listener_knows(fd, ports) => None,
-            _ => self.owner_of(&segment),
-        };
-        if let Some(index) = owner {
-            predecessor = self.connections[index].tcp.gives_way_to(&segment);
-            let steps_aside = is_plain_syn && predecessor.is_some() && listener.is_some();
-            if !steps_aside {
-                let conn = &mut self.connections[index];
-                conn.has_urgent |= segment.flags.contains(Flags::URG);
-                conn.times.on_arrival(self.now, &segment);
-                let ack = segment.flags.contains(Flags::ACK).then_some(segment.ack);
-                conn.tcp.handle_segment(at, Received { at, segment });
-                self.after_arrival(index, ack);
-                return;
-            }
-        }
-        match listener {
-            Some(fd) => self.listener_hears(fd, segment, predecessor),
-            None => self.refuse(&segment),
-        }
-    }
-
-    /// The connection that a segment belongs to; the youngest, where several
-    /// had the same ports.
-    fn owner_of(&self, segment: &Segment<Bytes>) -> Option<usize> {
-        self.connections.iter().rposition(|conn| {
-            conn.local_port == segment.dst_port
-                && conn.remote_port == segment.src_port
-                && !conn.is_closed()
-        })
-    }
-
-    fn listener_on(&self, port: u16) -> Option<i64> {
-        let is_it =
-            |socket: &Socket| socket.state == SocketState::Listening && socket.port == Some(port);
-        let mut files = self.files.iter();
-        let found = files.find(|(_, file)| matches!(file, File::Socket(socket) if is_it(socket)));
-        found.map(|(fd, _)| *fd)
-    }
-
-    fn after_arrival(&mut self, index: usize, ack: Option<SeqNumber>) {
-        let clock = self.clock();
-        let conn = &mut self.connections[index];
-        if conn.fd.is_some() {
-            conn.tcp.grow_for_gap(clock);
-        }
-        // Data for an application that is gone: RFC 1122 section 4.2.2.13. The
-        // reset lies where the peer acknowledges, so that it counts there
-        // although the peer may have missed some of ours (RFC 5961 section 3.2).
-        if conn.fd.is_none() && conn.tcp.readable() > 0 {
-            conn.tcp.abort_answering(self.now + START, ack);
-        }
-        // An acknowledgment releases what MSG_MORE held, as the kernel's
-        // output does; a cork holds.
-        if conn.held > 0 && !self.is_corked(index) {
-            self.release_held(index);
-        }
-        // Its data is at hand: the handshake's ACK rides on it (Linux
-        // `sk_write_pending`).
-        if self.is_opened_by_write(index) {
-            self.retry_calls();
-        }
-        self.pump(index);
-    }
-
-    /// `TCP_CORK` of the socket that the connection belongs to.
-    pub fn is_corked(&self, index: usize) -> bool {
-        let file = self.connections[index]
-            .fd
-            .and_then(|fd| self.files.get(&fd));
-        matches!(file, Some(File::Socket(socket)) if socket.options.cork)
-    }
-
-    /// Takes a connection in.
-    pub fn add(
-        &mut self,
-        tcp: Box<Connection<Bytes>>,
-        local_port: u16,
-        remote_port: u16,
-        options: &SocketOptions,
-    ) -> usize {
-        self.connections.push(Conn {
-            tcp,
-            local_port,
-            remote_port,
-            fd: None,
-            written: 0,
-            read: 0,
-            held: 0,
-            uncork_at: Instant::FAR_FUTURE,
-            tos: options.tos,
-            ttl: options.ttl,
-            dont_fragment: options.dont_fragment,
-            failure_told: false,
-            has_urgent: false,
-            fast_open_learned: false,
-            deaf: false,
-            is_replaced: false,
-            errors: ErrorQueue::default(),
-            times: Times::new(self.now),
-            counts_packets: self.setup.profile.buffers.truesize,
-        });
-        self.connections.len() - 1
-    }
-
-    /// CLOSED: RFC 9293 section 3.10.7.1.
-    fn refuse(&mut self, segment: &Segment<Bytes>) {
-        if segment.flags.contains(Flags::RST) {
-            return;
-        }
-        let mut reset = Segment {
-            src_port: segment.dst_port,
-            dst_port: segment.src_port,
-            flags: Flags::RST,
-            ..Segment::default()
-        };
-        if segment.flags.contains(Flags::ACK) {
-            reset.seq = segment.ack;
-        } else {
-            reset.seq = SeqNumber::new(0);
-            reset.ack = segment.seq_end();
-            reset.flags |= Flags::ACK;
-        }
-        self.send_alone(&reset);
-    }
-
-    /// Sends a segment that no connection of the host's own sends.
-    pub fn send_alone(&mut self, reset: &Segment<Bytes>) {
-        let endpoints = self.endpoints();
-        let ip = IpHeader::new(endpoints);
-        if let Some(tcp) = convert::from_segment(reset, &endpoints) {
-            let (ecn, body) = (reset.ecn, Body::Tcp(tcp));
-            let packet = Packet { ip, ecn, body };
-            self.sent.push_back(Sent {
-                at: self.now,
-                packet,
-            });
-        }
-    }
-}
-
-impl Conn {
-    fn is_closed(&self) -> bool {
-        self.tcp.state() == State::Closed || self.is_replaced
+        number
     }
 }

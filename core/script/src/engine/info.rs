@@ -15,7 +15,8 @@ use alloc::vec::Vec;
 use gigatcp_events::{EcnFeedback, Limit, Phase, State};
 use gigatcp_units::{Bytes, Duration, Rate};
 
-use super::host::{File, Host, SocketState};
+use super::descriptor::{File, SocketState};
+use super::host::Host;
 use crate::stack::Unsupported;
 
 /// What Linux says of an `ssthresh` that is not set.
@@ -34,13 +35,18 @@ impl Host {
     }
 
     fn info_of(&self, index: usize) -> Vec<(&'static str, i64)> {
-        let conn = &self.connections[index];
+        let conn = &self.transport.connections[index];
         let info = conn.tcp.info();
         let counters = conn.tcp.counters();
         let smss = u64::from(info.smss.max(1));
         let segments = |bytes: Bytes| bytes.as_u64().div_ceil(smss) as i64;
         let micros = |time: Option<Duration>| time.map_or(0, |time| time.as_micros() as i64);
-        let spent = |limit: Limit| conn.tcp.limits().spent(self.clock(), limit).as_micros() as i64;
+        let spent = |limit: Limit| {
+            conn.tcp
+                .limits()
+                .spent(self.transport.clock(), limit)
+                .as_micros() as i64
+        };
         let options = i64::from(info.timestamps)
             | i64::from(info.sack) << 1
             | i64::from(info.scaling) << 2
@@ -81,7 +87,7 @@ impl Host {
         ]);
         all.extend(self.repair_of(index));
         all.extend(self.rates_of(index));
-        all.extend(conn.times.words(self.now()));
+        all.extend(conn.times.words(self.transport.now()));
         let octets = |counts: [u64; 3], names: [&'static str; 3]| {
             names.into_iter().zip(counts.map(|count| count as i64))
         };
@@ -116,13 +122,13 @@ impl Host {
 impl Host {
     /// What was lost, retransmitted and delivered.
     fn repair_of(&self, index: usize) -> [(&'static str, i64); 8] {
-        let tcp = &self.connections[index].tcp;
+        let tcp = &self.transport.connections[index].tcp;
         let info = tcp.info();
         let smss = u64::from(info.smss.max(1));
         let segments = |bytes: Bytes| bytes.as_u64().div_ceil(smss) as i64;
         let in_a_row = i64::from(info.timeouts_in_a_row);
         let is_probing = info.flight_size == Bytes::ZERO;
-        let threshold = i64::from(self.setup.profile.recovery.dup_thresh);
+        let threshold = i64::from(self.transport.setup.profile.recovery.dup_thresh);
         let reordering = threshold.max(segments(info.reordering_extent));
         // The SYN is one octet and one segment.
         let delivered = info.delivered.as_u64();
@@ -142,7 +148,7 @@ impl Host {
 
     /// Rates in octets a second, sizes in octets.
     fn rates_of(&self, index: usize) -> [(&'static str, i64); 6] {
-        let info = self.connections[index].tcp.info();
+        let info = self.transport.connections[index].tcp.info();
         let octets = |rate: Rate| i64::try_from(rate.as_bps() / 8).unwrap_or(i64::MAX);
         let micros = |time: Option<Duration>| time.map_or(0, |time| time.as_micros() as i64);
         [

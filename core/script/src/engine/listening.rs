@@ -1,44 +1,34 @@
-//! Listening sockets: the engine's [`Listener`] behind a port.
+//! A listening socket: the engine's [`Listener`] behind a port.
 //!
-//! The listener is made when the first segment comes, so that everything said
-//! about the socket until then counts.
+//! The listener is made when the first segment arrives, so that all options set until then
+//! apply.
 
-use alloc::string::String;
-use alloc::vec::Vec;
-
-use gigatcp_tcp::connection::Predecessor;
-use gigatcp_tcp::fast_open::FastOpenKey;
+use gigatcp_tcp::Secret;
 use gigatcp_tcp::listener::{Listener, ListenerConfig};
-use gigatcp_tcp::{FourTuple, Received, Secret};
-use gigatcp_units::Instant;
 use gigatcp_wire::bytes::Bytes;
-use gigatcp_wire::{IcmpError, Segment};
 
-use super::host::{File, Host, Socket, SocketState};
-use super::settings::FAST_OPEN_KEY;
+use super::settings::Setup;
+use super::socket_options::SocketOptions;
 
-/// Behind initial sequence numbers and cookies: any will do, and the same each
-/// time.
+/// Secret of initial sequence numbers and cookies: the same in each run.
 const SECRET: [u8; 16] = *b"packet scripts \n";
 
-/// The names that scripts of the kernel's self-tests have for the cookies that
-/// the server gives to the peer, and the keys that are behind them.
-const COOKIES: [(&str, [u8; 16]); 2] =
-    [("TFO_COOKIE", FAST_OPEN_KEY), ("TFO_COOKIE_ZERO", [0; 16])];
-
-/// What a listening socket is told, and its listener once it has one.
+/// Settings of a listening socket, and its listener after the first segment.
 #[derive(Debug, Default)]
 pub struct Listening {
+    /// `None` before `listen`.
+    pub port: Option<u16>,
     pub backlog: usize,
-    /// Fast Open connections it may have in progress.
+    pub options: SocketOptions,
+    /// Maximum number of Fast Open connections in progress.
     pub fast_open: usize,
-    /// Its own key of Fast Open cookies.
+    /// Key of Fast Open cookies; `None`: that of the host.
     key: Option<[u8; 16]>,
-    listener: Option<Listener<Bytes>>,
+    pub listener: Option<Listener<Bytes>>,
 }
 
 impl Listening {
-    /// Whether it has heard anything yet.
+    /// Whether a segment has arrived.
     pub fn has_begun(&self) -> bool {
         self.listener.is_some()
     }
@@ -51,192 +41,40 @@ impl Listening {
         }
     }
 
-    /// ICMP errors about what waits to be accepted that were not believed.
+    /// Number of ignored ICMP errors about connections that wait to be accepted.
     pub fn icmp_errors_ignored(&self) -> u64 {
         let waiting = self.listener.iter().flat_map(Listener::waiting);
         waiting.map(|tcp| tcp.counters().icmp_errors_ignored).sum()
     }
 
-    /// Connections that wait to be accepted.
+    /// Number of connections that wait to be accepted.
     pub fn acceptable(&self) -> usize {
         self.listener.as_ref().map_or(0, Listener::acceptable)
     }
-}
 
-impl Host {
-    /// A segment for the port of the listening socket `fd`.
-    pub fn listener_hears(
-        &mut self,
-        fd: i64,
-        segment: Segment<Bytes>,
-        predecessor: Option<Predecessor>,
-    ) {
-        let at = self.clock();
-        let arriving = self.endpoints().reversed();
-        self.begin_listening(fd, segment.dst_port);
-        let listening = self.listening.entry(fd).or_default();
-        if let Some(listener) = &mut listening.listener {
-            let received = Received { at, segment };
-            match predecessor {
-                Some(before) => listener.handle_syn_after(at, arriving, received, &before),
-                None => listener.handle_segment(at, arriving, received),
-            }
+    /// Returns the listener, made at the first call.
+    pub fn listener(&mut self, setup: &mut Setup) -> &mut Listener<Bytes> {
+        let mut fast_open = self.fast_open;
+        if setup.fast_open_unasked && fast_open == 0 {
+            fast_open = self.backlog;
         }
-        self.pump_listener(fd);
-    }
-
-    /// Whether the listener has a connection between these ports, the local one
-    /// first, that is not accepted yet.
-    pub fn listener_knows(&self, fd: i64, ports: (u16, u16)) -> bool {
-        let tuple = self.tuple(ports);
-        let listener = self.listening.get(&fd).and_then(|l| l.listener.as_ref());
-        listener.is_some_and(|listener| listener.knows(&tuple))
-    }
-
-    /// An ICMP error about such a connection.
-    pub fn listener_hears_icmp(&mut self, fd: i64, ports: (u16, u16), error: IcmpError) {
-        let (now, tuple) = (self.clock(), self.tuple(ports));
-        let listening = self.listening.get_mut(&fd);
-        if let Some(listener) = listening.and_then(|listening| listening.listener.as_mut()) {
-            listener.handle_icmp(now, &tuple, error);
-        }
-        self.pump_listener(fd);
-    }
-
-    fn tuple(&self, (local_port, remote_port): (u16, u16)) -> FourTuple {
-        FourTuple {
-            endpoints: self.endpoints(),
-            local_port,
-            remote_port,
-        }
-    }
-
-    fn begin_listening(&mut self, fd: i64, port: u16) {
-        let Some(File::Socket(socket)) = self.files.get(&fd) else {
-            return;
-        };
-        let options = socket.options.clone();
-        let mut template = self.setup.config(port, 0);
-        options.apply(&mut template);
-        template.profile.opening.fast_open_without_cookie |= self.setup.cookieless_server;
-        let (unasked, common_key) = (self.setup.fast_open_unasked, self.setup.fast_open_key);
-        let listening = self.listening.entry(fd).or_default();
-        let (backlog, mut fast_open) = (listening.backlog, listening.fast_open);
-        if unasked && fast_open == 0 {
-            fast_open = backlog;
-        }
-        let key = Secret::new(listening.key.unwrap_or(common_key));
-        template.profile.opening.fast_open_server &= fast_open > 0;
-        listening.listener.get_or_insert_with(|| {
+        self.listener.get_or_insert_with(|| {
+            let mut template = setup.config(self.port.unwrap_or(0), 0);
+            self.options.apply(&mut template);
+            let opening = &mut template.profile.opening;
+            opening.fast_open_without_cookie |= setup.cookieless_server;
+            opening.fast_open_server &= fast_open > 0;
             let mut listener = Listener::new(ListenerConfig {
                 template,
                 secret: Secret::new(SECRET),
-                // As in Linux one more than was requested finds room.
-                backlog: backlog + 1,
-                accept_backlog: backlog + 1,
+                // Linux admits one more than the backlog.
+                backlog: self.backlog + 1,
+                accept_backlog: self.backlog + 1,
                 fast_open_backlog: fast_open,
                 abort_on_overflow: false,
             });
-            listener.set_fast_open_key(key);
+            listener.set_fast_open_key(Secret::new(self.key.unwrap_or(setup.fast_open_key)));
             listener
-        });
-    }
-
-    fn pump_listener(&mut self, fd: i64) {
-        let now = self.clock();
-        let mut leaving = Vec::new();
-        let listening = self.listening.get_mut(&fd);
-        if let Some(listener) = listening.and_then(|listening| listening.listener.as_mut()) {
-            while let Some((_, segment)) = listener.poll_transmit(now) {
-                leaving.push(segment);
-            }
-        }
-        for segment in &leaving {
-            self.send_alone(segment);
-        }
-    }
-
-    /// When the next timer of a listener is due.
-    pub fn listening_timeout(&self) -> Instant {
-        let listeners = self.listening.values().filter_map(|l| l.listener.as_ref());
-        let first = listeners.map(Listener::poll_timeout).min();
-        first.unwrap_or(Instant::FAR_FUTURE)
-    }
-
-    pub fn listening_handle_timeout(&mut self, at: Instant) {
-        let fds: Vec<i64> = self.listening.keys().copied().collect();
-        for fd in fds {
-            let listening = self.listening.get_mut(&fd);
-            if let Some(listener) = listening.and_then(|listening| listening.listener.as_mut())
-                && listener.poll_timeout() <= at
-            {
-                listener.handle_timeout(at);
-            }
-            self.pump_listener(fd);
-        }
-    }
-
-    /// Gives the next connection to the application, under the number the
-    /// script says.
-    pub fn take_accepted(
-        &mut self,
-        fd: i64,
-        wanted: Option<i64>,
-        nonblocking: bool,
-    ) -> Option<i64> {
-        let index = self.take_from_listener(fd)?;
-        let Some(File::Socket(listener)) = self.files.get(&fd) else {
-            return None;
-        };
-        let mut options = listener.options.clone();
-        options.nonblocking = nonblocking;
-        let socket = Socket {
-            state: SocketState::Open(index),
-            port: listener.port,
-            options,
-            deferred_connect: None,
-        };
-        let new = self.open(File::Socket(socket), wanted);
-        self.connections[index].fd = Some(new);
-        self.pump(index);
-        Some(new)
-    }
-
-    fn take_from_listener(&mut self, fd: i64) -> Option<usize> {
-        let listener = self.listening.get_mut(&fd)?.listener.as_mut()?;
-        let accepted = listener.poll_accept()?;
-        let options = match self.files.get(&fd) {
-            Some(File::Socket(socket)) => socket.options.clone(),
-            _ => super::options::SocketOptions::default(),
-        };
-        let (local, remote) = (accepted.tuple.local_port, accepted.tuple.remote_port);
-        // One in TIME-WAIT that gave way to it is over now.
-        for old in &mut self.connections {
-            old.is_replaced |= (old.local_port, old.remote_port) == (local, remote);
-        }
-        Some(self.add(accepted.connection, local, remote, &options))
-    }
-
-    /// The listening socket closes: a connection that was not accepted is reset (RFC 9293
-    /// section 3.10.5), a half-open one is forgotten.
-    pub fn stop_listening(&mut self, fd: i64) {
-        let at = self.clock();
-        while let Some(index) = self.take_from_listener(fd) {
-            self.connections[index].tcp.abort(at);
-            self.pump(index);
-        }
-        self.listening.remove(&fd);
-    }
-
-    /// Names of scripts that the stack gives a meaning.
-    pub fn definitions(&self) -> Vec<(String, Vec<u8>)> {
-        let octets = |key: [u8; 16]| {
-            let cookie = FastOpenKey::new(Secret::new(key)).cookie(self.addresses.remote);
-            cookie.as_slice().to_vec()
-        };
-        let known = COOKIES.iter();
-        known
-            .map(|(name, key)| (String::from(*name), octets(*key)))
-            .collect()
+        })
     }
 }

@@ -1,20 +1,23 @@
 //! The engine as a stack under test: sockets over [`gigatcp_tcp`], in virtual
 //! time.
 //!
-//! Nothing waits: [`Stack::wait_until`] runs timers in their order and moves
-//! the clock. A host of this kind does what an operating system does around a
-//! protocol: descriptors, ports, listening queues, blocking calls, resets for
-//! segments without a connection.
+//! Nothing waits in real time: [`Stack::wait_until`] runs timers in their order and advances
+//! the clock. The [`Host`] does what an operating system does around TCP: descriptors,
+//! blocking calls, ports, listen queues, resets for segments without a connection.
 //!
 //! | file | what |
 //! |---|---|
-//! | `host` | connections, arriving segments, timers |
+//! | `transport` | connections and listeners by port, arriving packets, timers |
+//! | `connection` | a connection: held-back data, what was read and written |
+//! | `listening` | a listener, Fast Open of servers |
+//! | `error_queue` | completions of `MSG_ZEROCOPY`, `SO_TIMESTAMPING` |
+//! | `host` | descriptors above the transport, and calls that wait |
+//! | `descriptor`, `socket_options`, `waiting`, `arguments` | the data of these |
+//! | `calls` | the calls by name; those that open and close |
 //! | `fast_open` | Fast Open of clients |
-//! | `listening` | listening sockets, Fast Open of servers |
-//! | `calls` | the calls by name, and those that wait |
-//! | `transfer` | reading, writing, corking |
+//! | `transfer` | calls that read and write |
+//! | `messages` | control messages of `recvmsg` |
 //! | `files` | pipes and plain files, `splice`, `sendfile` |
-//! | `error_queue` | completions of `MSG_ZEROCOPY`, `SO_TIMESTAMPING`, `TCP_INQ` |
 //! | `poll` | `poll` and `epoll` |
 //! | `options` | `setsockopt`, `getsockopt`, `ioctl`, `fcntl` |
 //! | `settings` | the header `// profile:`, options of the script |
@@ -28,9 +31,12 @@
 //! Out of scope, each named when a script needs it: other control messages, `splice` that
 //! waits.
 
+mod arguments;
 mod calls;
 mod commands;
+mod connection;
 mod convert;
+mod descriptor;
 mod error_queue;
 mod fast_open;
 mod files;
@@ -38,12 +44,16 @@ mod freebsd;
 mod host;
 mod info;
 mod listening;
+mod messages;
 mod options;
 mod poll;
 mod settings;
 mod shell;
+mod socket_options;
 mod times;
 mod transfer;
+mod transport;
+mod waiting;
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -85,7 +95,7 @@ impl Stack for Engine {
     }
 
     fn now(&self) -> Instant {
-        self.host.now()
+        self.host.transport.now()
     }
 
     fn call(&mut self, call: &Request<'_>) -> Result<Progress, Unsupported> {
@@ -113,7 +123,7 @@ impl Stack for Engine {
     }
 
     fn definitions(&self) -> Vec<(String, Vec<u8>)> {
-        self.host.definitions()
+        self.host.transport.definitions()
     }
 
     fn info(&mut self, fd: i64) -> Result<Vec<(&'static str, i64)>, Unsupported> {

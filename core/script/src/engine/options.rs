@@ -5,119 +5,16 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use gigatcp_events::State;
-use gigatcp_tcp::{Config, Profile, congestion};
-use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_units::{Bytes, Duration, Rate};
 
-use super::calls::{Arguments, failed, returned};
-use super::host::{Conn, Host};
+use super::arguments::{Arguments, Called, failed, returned};
+use super::connection::Conn;
+use super::descriptor::File;
+use super::host::Host;
+use super::socket_options::SocketOptions;
 use crate::ast::Value;
 use crate::stack::{Progress, Returned, Unsupported};
 use crate::symbols::ERRORS;
-
-/// What a socket has been told.
-#[derive(Clone, Debug)]
-pub struct SocketOptions {
-    pub nonblocking: bool,
-    pub send_buffer: Option<u64>,
-    pub receive_buffer: Option<u64>,
-    /// Requested after the connection began: held to at the socket.
-    pub late_send_buffer: Option<u64>,
-    pub mss: Option<u16>,
-    pub congestion: Option<&'static congestion::Entry>,
-    pub nodelay: bool,
-    pub cork: bool,
-    /// `connect` waits for the first write, which goes out with the SYN.
-    pub fast_open_connect: bool,
-    /// `SO_ZEROCOPY`.
-    pub zero_copy: bool,
-    /// `TCP_INQ`: `recvmsg` says how much is left.
-    pub tells_left: bool,
-    pub urgent_inline: Option<bool>,
-    pub keepalive: Option<bool>,
-    pub keepalive_time: Option<Duration>,
-    pub keepalive_interval: Option<Duration>,
-    pub keepalive_probes: Option<u32>,
-    pub user_timeout: Option<Duration>,
-    /// `SO_MAX_PACING_RATE`, if it is a bound.
-    pub max_pacing_rate: Option<Rate>,
-    /// Seconds, if lingering is on.
-    pub linger: Option<i64>,
-    pub tos: u8,
-    pub ttl: u8,
-    pub dont_fragment: bool,
-}
-
-impl Default for SocketOptions {
-    fn default() -> Self {
-        Self {
-            nonblocking: false,
-            send_buffer: None,
-            receive_buffer: None,
-            late_send_buffer: None,
-            mss: None,
-            congestion: None,
-            nodelay: false,
-            cork: false,
-            fast_open_connect: false,
-            zero_copy: false,
-            tells_left: false,
-            urgent_inline: None,
-            keepalive: None,
-            keepalive_time: None,
-            keepalive_interval: None,
-            keepalive_probes: None,
-            user_timeout: None,
-            max_pacing_rate: None,
-            linger: None,
-            tos: 0,
-            ttl: 64,
-            dont_fragment: true,
-        }
-    }
-}
-
-impl SocketOptions {
-    /// What of it a connection begins with.
-    pub fn apply(&self, config: &mut Config) {
-        if let Some(bytes) = self.send_buffer {
-            config.send_buffer = Some(Bytes::new(bytes));
-        }
-        if let Some(bytes) = self.receive_buffer {
-            config.receive_buffer = Some(Bytes::new(bytes));
-        }
-        config.mss = self.mss.map_or(config.mss, |mss| mss.min(config.mss));
-        config.congestion = self.congestion.unwrap_or(config.congestion);
-        let profile = &mut config.profile;
-        profile.segments.nagle &= !self.nodelay;
-        profile.segments.urgent_inline =
-            self.urgent_inline.unwrap_or(profile.segments.urgent_inline);
-        profile.liveness.keepalive = self.keepalive.unwrap_or(profile.liveness.keepalive);
-        let (time, interval, probes) = self.patience(profile);
-        profile.liveness.keepalive_time = time;
-        profile.liveness.keepalive_interval = interval;
-        profile.liveness.keepalive_probes = probes;
-        profile.liveness.user_timeout = self.user_timeout.unwrap_or(profile.liveness.user_timeout);
-        if let Some(most) = self.max_pacing_rate {
-            profile.pacing.enabled = true;
-            profile.pacing.max_pacing_rate = Some(most);
-        }
-    }
-}
-
-impl SocketOptions {
-    /// How keep-alives are sent: idle time, interval, probes; what the socket
-    /// was not told is as `profile` has it.
-    fn patience(&self, profile: &Profile) -> (Duration, Duration, u32) {
-        (
-            self.keepalive_time
-                .unwrap_or(profile.liveness.keepalive_time),
-            self.keepalive_interval
-                .unwrap_or(profile.liveness.keepalive_interval),
-            self.keepalive_probes
-                .unwrap_or(profile.liveness.keepalive_probes),
-        )
-    }
-}
 
 /// Options that change nothing a script can see.
 const WITHOUT_EFFECT: [&str; 10] = [
@@ -132,8 +29,6 @@ const WITHOUT_EFFECT: [&str; 10] = [
     "SO_NOSIGPIPE",
     "SO_USELOOPBACK",
 ];
-
-type Called = Result<Progress, Unsupported>;
 
 /// `TCP_FUNCTION_BLK` of FreeBSD: of its stacks the base one is here.
 fn choose_stack(args: &Arguments<'_>) -> Called {
@@ -184,6 +79,7 @@ impl Host {
         if !known {
             return Err(Unsupported::new("socket option", name));
         }
+        self.share_options(fd);
         returned(0)
     }
 
@@ -196,19 +92,20 @@ impl Host {
         name: &str,
         number: Option<i64>,
     ) -> Result<bool, Unsupported> {
-        let factor = 1 + u64::from(self.setup.doubles_requests);
+        let factor = 1 + u64::from(self.transport.setup.doubles_requests);
         let size = size_of(number).saturating_mul(factor);
         let Some(socket) = self.socket_of(fd) else {
             return Ok(false);
         };
         match name {
             "SO_SNDBUF" if open.is_some() => {
-                socket.options.late_send_buffer = Some(size);
-                if self.setup.profile.buffers.truesize {
-                    self.on_connection(open, |conn| {
+                let truesize = self.transport.setup.profile.buffers.truesize;
+                self.on_connection(open, |conn| {
+                    conn.late_send_buffer = Some(size);
+                    if truesize {
                         conn.tcp.request_send_buffer(Bytes::new(size));
-                    });
-                }
+                    }
+                });
             }
             "SO_SNDBUF" => socket.options.send_buffer = Some(size),
             "SO_RCVBUF" if open.is_some() => self.on_connection(open, |conn| {
@@ -231,13 +128,13 @@ impl Host {
         match name {
             "TCP_CONGESTION" => {
                 let name = text(args.get(3)).ok_or_else(|| args.odd(3))?;
-                let entry = self.setup.control(&name)?;
+                let entry = self.transport.setup.control(&name)?;
                 if let Some(socket) = self.socket_of(fd) {
                     socket.options.congestion = Some(entry);
                 }
             }
             "TCP_FASTOPEN" => {
-                let listening = self.listening.entry(fd).or_default();
+                let listening = self.transport.listening.entry(fd).or_default();
                 if listening.has_begun() {
                     let what = "TCP_FASTOPEN of a listener at work";
                     return Err(Unsupported::new("socket option", what));
@@ -275,12 +172,13 @@ impl Host {
             }
             "TCP_NODELAY" => {
                 options.nodelay = is_on;
-                let nagle = self.setup.profile.segments.nagle && !is_on;
+                let nagle = self.transport.setup.profile.segments.nagle && !is_on;
                 self.on_connection(open, |conn| conn.tcp.set_nagle(nagle));
                 self.push_out(open, is_on);
             }
             "TCP_CORK" | "TCP_NOPUSH" => {
                 options.cork = is_on;
+                self.on_connection(open, |conn| conn.cork = is_on);
                 self.push_out(open, !is_on);
             }
             "SO_OOBINLINE" => {
@@ -304,7 +202,7 @@ impl Host {
         let (Some(key), 16) = (octets, args.number(4)?) else {
             return failed("EINVAL");
         };
-        self.listening.entry(fd).or_default().set_key(key);
+        self.transport.listening.entry(fd).or_default().set_key(key);
         returned(0)
     }
 
@@ -328,7 +226,7 @@ impl Host {
                     Value::List(list) => list.first().unwrap_or(value),
                     other => other,
                 };
-                let conn = &mut self.connections[index];
+                let conn = &mut self.transport.connections[index];
                 conn.errors.set_stamps(flags, conn.tcp.info().snd_una)?;
             }
             _ => return Ok(false),
@@ -352,7 +250,7 @@ impl Host {
         match name {
             "SO_KEEPALIVE" => {
                 options.keepalive = Some(is_on);
-                let now = self.clock();
+                let now = self.transport.clock();
                 self.on_connection(open, |conn| conn.tcp.set_keepalive(now, is_on));
             }
             "TCP_USER_TIMEOUT" => {
@@ -361,13 +259,15 @@ impl Host {
                 self.on_connection(open, |conn| conn.tcp.set_user_timeout(limit));
             }
             word => {
-                if !set_patience(options, word, size) {
+                if !set_keepalive(options, word, size) {
                     return false;
                 }
                 let options = options.clone();
-                let now = self.clock();
-                let profile = self.setup.profile;
-                self.on_connection(open, |conn| conn.take_patience(now, &options, &profile));
+                let now = self.transport.clock();
+                let profile = self.transport.setup.profile;
+                self.on_connection(open, |conn| {
+                    conn.set_keepalive_times(now, &options, &profile)
+                });
             }
         }
         true
@@ -389,21 +289,30 @@ impl Host {
             return false;
         }
         let options = socket.options.clone();
-        self.on_connection(open, |conn| conn.take_ip(&options));
+        self.on_connection(open, |conn| conn.set_ip(&options));
         true
+    }
+
+    /// Gives a listener the options of its socket, which its connections begin with.
+    fn share_options(&mut self, fd: i64) {
+        if let Some(File::Socket(socket)) = self.files.get(&fd)
+            && let Some(listening) = self.transport.listening.get_mut(&fd)
+        {
+            listening.options = socket.options.clone();
+        }
     }
 
     fn on_connection(&mut self, open: Option<usize>, change: impl FnOnce(&mut Conn)) {
         if let Some(index) = open {
-            change(&mut self.connections[index]);
+            change(&mut self.transport.connections[index]);
         }
     }
 
     /// What was held back leaves, if it may.
     fn push_out(&mut self, open: Option<usize>, may: bool) {
         if let (Some(index), true) = (open, may) {
-            self.release_held(index);
-            self.pump(index);
+            self.transport.connections[index].release_held();
+            self.transport.pump(index);
         }
     }
 
@@ -411,11 +320,17 @@ impl Host {
         let fd = args.number(0)?;
         let name = option_name(args)?;
         let open = self.open_index(fd);
-        let profile = self.setup.profile;
-        let (send, receive) = (self.setup.send_buffer, self.setup.receive_buffer);
-        let mss = self.setup.mss;
-        let (congestion, as_linux) = (self.setup.congestion, self.setup.as_linux);
-        let as_freebsd = self.setup.as_freebsd;
+        let profile = self.transport.setup.profile;
+        let (send, receive) = (
+            self.transport.setup.send_buffer,
+            self.transport.setup.receive_buffer,
+        );
+        let mss = self.transport.setup.mss;
+        let (congestion, as_linux) = (
+            self.transport.setup.congestion,
+            self.transport.setup.as_linux,
+        );
+        let as_freebsd = self.transport.setup.as_freebsd;
         let Some(socket) = self.socket_of(fd) else {
             return failed("EBADF");
         };
@@ -423,7 +338,7 @@ impl Host {
         let asked = |own: Option<u64>, default: Option<Bytes>| own.map(Bytes::new).or(default);
         let value = match name.as_str() {
             "SO_ERROR" => {
-                let conn = open.map(|index| &mut self.connections[index]);
+                let conn = open.map(|index| &mut self.transport.connections[index]);
                 let errno = conn.and_then(|conn| conn.take_failure());
                 let known = ERRORS.iter().find(|(name, _, _)| Some(*name) == errno);
                 let by_name = has_name(args.get(3));
@@ -437,7 +352,9 @@ impl Host {
                 }
             }
             "SO_SNDBUF" => {
-                let own = options.late_send_buffer.or(options.send_buffer);
+                let conn = open.map(|index| &self.transport.connections[index]);
+                let late = conn.and_then(|conn| conn.late_send_buffer);
+                let own = late.or(options.send_buffer);
                 Value::Integer(profile.send_buffer_for(asked(own, send)).as_u64() as i64)
             }
             "SO_RCVBUF" => {
@@ -445,7 +362,7 @@ impl Host {
                 Value::Integer(granted.as_u64() as i64)
             }
             "TCP_KEEPIDLE" | "TCP_KEEPINTVL" | "TCP_KEEPCNT" => {
-                let (time, interval, probes) = options.patience(&profile);
+                let (time, interval, probes) = options.keepalive_times(&profile);
                 Value::Integer(match name.as_str() {
                     "TCP_KEEPIDLE" => time.as_secs_f64() as i64,
                     "TCP_KEEPINTVL" => interval.as_secs_f64() as i64,
@@ -455,7 +372,7 @@ impl Host {
             "TCP_NODELAY" => Value::Integer(i64::from(options.nodelay)),
             "TCP_CORK" => Value::Integer(i64::from(options.cork)),
             "TCP_MAXSEG" => {
-                let conn = open.map(|index| self.connections[index].tcp.info().smss);
+                let conn = open.map(|index| self.transport.connections[index].tcp.info().smss);
                 let asked = options.mss.unwrap_or(mss);
                 Value::Integer(conn.map_or(i64::from(asked), i64::from))
             }
@@ -479,7 +396,7 @@ impl Host {
         let Some(index) = self.open_index(args.number(0)?) else {
             return failed("EINVAL");
         };
-        let conn = &self.connections[index];
+        let conn = &self.transport.connections[index];
         let info = conn.tcp.info();
         let unsent = conn.tcp.unsent() + u64::from(conn.held);
         let amount = match args.get(1).name() {
@@ -503,7 +420,7 @@ impl Host {
 
 /// Sets how keep-alives are sent, in the seconds of the socket interface; says
 /// whether the option is of that kind.
-fn set_patience(options: &mut SocketOptions, name: &str, size: u64) -> bool {
+fn set_keepalive(options: &mut SocketOptions, name: &str, size: u64) -> bool {
     match name {
         "TCP_KEEPIDLE" => options.keepalive_time = Some(Duration::from_secs(size)),
         "TCP_KEEPINTVL" => options.keepalive_interval = Some(Duration::from_secs(size)),
@@ -542,19 +459,6 @@ fn set_ip(options: &mut SocketOptions, name: &str, size: u64, value: &Value) -> 
         _ => return false,
     }
     true
-}
-
-impl Conn {
-    fn take_patience(&mut self, now: Instant, options: &SocketOptions, profile: &Profile) {
-        let (time, interval, probes) = options.patience(profile);
-        self.tcp.set_keepalive_times(now, time, interval, probes);
-    }
-
-    fn take_ip(&mut self, options: &SocketOptions) {
-        self.tos = options.tos;
-        self.ttl = options.ttl;
-        self.dont_fragment = options.dont_fragment;
-    }
 }
 
 fn option_name(args: &Arguments<'_>) -> Result<String, Unsupported> {

@@ -2,43 +2,16 @@
 
 use alloc::vec::Vec;
 
-use gigatcp_events::State;
 use gigatcp_units::Duration;
 
-use super::calls::{Arguments, Operation, failed, returned};
-use super::error_queue::member;
-use super::host::{Conn, File, Host, SocketState};
+use super::arguments::{Arguments, Called, failed, returned};
+use super::descriptor::{Epoll, File, SocketState, Watched};
+use super::host::Host;
 use super::listening::Listening;
+use super::messages::member;
+use super::waiting::{Operation, Watch};
 use crate::ast::Value;
 use crate::stack::{Progress, Returned, Unsupported};
-
-/// What an epoll descriptor watches, in the order it was told.
-#[derive(Clone, Debug, Default)]
-pub struct Epoll {
-    watched: Vec<Watched>,
-}
-
-#[derive(Clone, Debug)]
-struct Watched {
-    fd: i64,
-    events: Value,
-    /// What was told already, for edges; and after one shot, that it is over.
-    told: Vec<&'static str>,
-    is_over: bool,
-    /// News of the error queue, and octets that had arrived, when it was told.
-    news: (u64, u64),
-}
-
-/// A call that waits for something to be ready.
-#[derive(Clone, Debug)]
-pub enum Watch {
-    /// `poll`: the descriptors with the events to wait for.
-    Poll(Vec<(i64, Value)>),
-    /// `epoll_wait`: the descriptor and the most events.
-    Epoll(i64, usize),
-}
-
-type Called = Result<Progress, Unsupported>;
 
 /// Events, without the prefix of the call.
 const WORDS: [&str; 6] = ["IN", "OUT", "ERR", "HUP", "RDHUP", "PRI"];
@@ -102,13 +75,17 @@ impl Host {
         let now: Vec<&str> = match state {
             SocketState::Fresh => Vec::from(["OUT", "HUP"]),
             SocketState::Listening => {
-                let waiting = self.listening.get(&fd).map_or(0, Listening::acceptable);
+                let waiting = self
+                    .transport
+                    .listening
+                    .get(&fd)
+                    .map_or(0, Listening::acceptable);
                 match waiting {
                     0 => Vec::new(),
                     _ => Vec::from(["IN"]),
                 }
             }
-            SocketState::Open(index) => self.connections[index].ready(),
+            SocketState::Open(index) => self.transport.connections[index].ready(),
         };
         let asked =
             |word: &str| matches!(word, "ERR" | "HUP") || wanted.has_word(&[prefix, word].concat());
@@ -159,7 +136,9 @@ impl Host {
     /// What makes an edge although the events are the same: news of the error
     /// queue, and octets that arrived.
     fn news_of(&self, fd: i64) -> (u64, u64) {
-        let conn = self.open_index(fd).map(|index| &self.connections[index]);
+        let conn = self
+            .open_index(fd)
+            .map(|index| &self.transport.connections[index]);
         conn.map_or((0, 0), |conn| {
             let arrived = u64::from(conn.read) + conn.tcp.readable();
             (conn.errors.news(), arrived)
@@ -191,35 +170,6 @@ impl Host {
         }
         self.files.insert(epfd, File::Epoll(epoll));
         found.map(|event| Returned::success(1).output(1, event))
-    }
-}
-
-impl Conn {
-    fn ready(&self) -> Vec<&'static str> {
-        let mut ready = Vec::new();
-        let state = self.tcp.state();
-        let is_over = self.deaf || self.tcp.is_finished_reading();
-        if self.tcp.readable() > 0 || is_over {
-            ready.push("IN");
-        }
-        let may_write = matches!(state, State::Established | State::CloseWait);
-        let has_failed = self.tcp.failure().is_some();
-        if (may_write && self.room(None) > 0) || has_failed {
-            ready.push("OUT");
-        }
-        if (has_failed && !self.failure_told) || self.errors.is_ready() {
-            ready.push("ERR");
-        }
-        if state == State::Closed {
-            ready.push("HUP");
-        }
-        if is_over {
-            ready.push("RDHUP");
-        }
-        if self.tcp.has_urgent_octet() {
-            ready.push("PRI");
-        }
-        ready
     }
 }
 

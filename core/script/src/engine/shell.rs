@@ -4,22 +4,15 @@
 //! `grep` looks for plain text; a pattern with anything special in it is told
 //! as missing.
 
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::host::{File, Host, SocketState};
+use super::descriptor::{File, SocketState};
+use super::host::Host;
 use super::info;
 use super::listening::Listening;
 use crate::stack::Unsupported;
-
-/// Counters of the host as `nstat` names them: what they are now, and what they
-/// were when it last told.
-#[derive(Clone, Debug, Default)]
-pub struct Statistics {
-    told: BTreeMap<&'static str, u64>,
-}
 
 impl Host {
     /// Runs `words` if they are such a command; `line` is how the script has it.
@@ -66,11 +59,15 @@ impl Host {
     }
 
     fn counters(&self) -> [(&'static str, u64); 2] {
-        let open = self.connections.iter();
+        let open = self.transport.connections.iter();
         let ignored = open.map(|conn| conn.tcp.counters().icmp_errors_ignored);
-        let beyond = self.connections.iter();
+        let beyond = self.transport.connections.iter();
         let beyond = beyond.map(|conn| conn.tcp.counters().beyond_window);
-        let waiting = self.listening.values().map(Listening::icmp_errors_ignored);
+        let waiting = self
+            .transport
+            .listening
+            .values()
+            .map(Listening::icmp_errors_ignored);
         [
             (
                 "TcpExtOutOfWindowIcmps",
@@ -93,12 +90,12 @@ impl Host {
         }
         let mut text = String::from("#kernel\n");
         for (name, value) in self.counters() {
-            let before = self.statistics.told.get(name).copied().unwrap_or(0);
+            let before = self.counters_told.get(name).copied().unwrap_or(0);
             if says && value > before {
                 text += &format!("{name:<32}{:<19}0.0\n", value - before);
             }
             if remembers {
-                self.statistics.told.insert(name, value);
+                self.counters_told.insert(name, value);
             }
         }
         Some(text)
@@ -114,7 +111,7 @@ impl Host {
                 "/proc/net/tcp6" => true,
                 _ => return None,
             };
-            if v6 == self.addresses.local.is_ipv6() {
+            if v6 == self.transport.addresses.local.is_ipv6() {
                 self.list_sockets(&mut text);
             }
         }
@@ -130,7 +127,7 @@ impl Host {
                 SocketState::Fresh => continue,
                 SocketState::Listening => (socket.port.unwrap_or(0), 0, 10),
                 SocketState::Open(index) => {
-                    let conn = &self.connections[index];
+                    let conn = &self.transport.connections[index];
                     (
                         conn.local_port,
                         conn.remote_port,

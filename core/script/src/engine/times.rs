@@ -6,8 +6,6 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Flags, Segment};
 
-use super::host::Conn;
-
 /// By script time.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
@@ -49,7 +47,7 @@ impl Times {
     }
 
     /// There is something to be delivered, or there is not.
-    fn set_busy(&mut self, now: Instant, is_busy: bool) {
+    pub fn set_busy(&mut self, now: Instant, is_busy: bool) {
         match (self.busy_since, is_busy) {
             (None, true) => self.busy_since = Some(now),
             (Some(since), false) => {
@@ -72,15 +70,5 @@ impl Times {
             ("tcpi_last_ack_recv", since(self.ack_received)),
             ("tcpi_busy_time", busy.as_micros() as i64),
         ]
-    }
-}
-
-impl Conn {
-    /// Looks whether there is data to be delivered.
-    pub fn note_times(&mut self, now: Instant) {
-        let in_flight = self.tcp.info().flight_size.as_u64();
-        let is_open = self.tcp.info().snd_una > 0;
-        self.times
-            .set_busy(now, is_open && in_flight + self.tcp.unsent() > 0);
     }
 }

@@ -1,54 +1,16 @@
-//! Reading and writing.
-//!
-//! What an application writes is the stream's own octets ([`crate::data`]), so
-//! what is held back needs no memory but a count.
-
-use gigatcp_events::State;
-use gigatcp_units::Instant;
+//! Calls that read and write.
 
 use alloc::vec::Vec;
 
-use super::calls::{Arguments, Called, Operation, failed, returned};
-use super::error_queue::{MOST_PIECES, left_to_read, message_with};
-use super::host::{CORK_TIME, Conn, File, Host, SocketState};
+use gigatcp_events::State;
+
+use super::arguments::{Arguments, Called, failed, returned};
+use super::descriptor::{File, SocketState};
+use super::host::Host;
+use super::messages::{MAX_PIECES, left_to_read, message_with};
+use super::waiting::{Operation, Reading, Writing};
 use crate::ast::Value;
-use crate::data;
 use crate::stack::{Progress, Returned, Unsupported};
-
-/// A call that reads.
-#[derive(Clone, Debug)]
-pub struct Reading {
-    fd: i64,
-    len: usize,
-    got: usize,
-    peek: bool,
-    all: bool,
-    /// `recvmsg` says what it found in its message, which is this one.
-    message: Option<Value>,
-    /// And how much is left (`TCP_INQ`).
-    tells_left: bool,
-    left: Option<u64>,
-}
-
-/// A call that writes.
-#[derive(Clone, Debug)]
-pub struct Writing {
-    fd: i64,
-    left: usize,
-    written: usize,
-    more: bool,
-    /// The last octet is urgent.
-    urgent: bool,
-    /// `MSG_ZEROCOPY`.
-    zero_copy: bool,
-    /// `MSG_EOR`.
-    ends_record: bool,
-    /// It began with the open: the handshake's ACK rides on what it writes.
-    opens: bool,
-    /// What is left where a packet of Linux has no room for more pieces, what
-    /// is reached first at the end.
-    cuts: Vec<usize>,
-}
 
 impl Host {
     pub fn read(&mut self, name: &str, args: &Arguments<'_>) -> Called {
@@ -89,7 +51,9 @@ impl Host {
             all: flags.has_word("MSG_WAITALL"),
             message: (name == "recvmsg").then(|| args.get(1).clone()),
             tells_left,
-            ..Reading::new(fd, len)
+            fd,
+            len,
+            ..Reading::default()
         };
         if self.is_nonblocking(fd) || flags.has_word("MSG_DONTWAIT") {
             let done = self.attempt_read(&mut reading);
@@ -102,7 +66,7 @@ impl Host {
         self.start(Operation::Read(reading), None)
     }
 
-    /// The urgent octet, where it does not stay in line.
+    /// Reads the urgent byte, if it is not in line.
     fn read_urgent(&mut self, fd: i64) -> Called {
         let Some(index) = self.open_index(fd) else {
             return failed("ENOTCONN");
@@ -111,8 +75,8 @@ impl Host {
             Some(File::Socket(socket)) => socket.options.urgent_inline,
             _ => None,
         };
-        let inline = inline.unwrap_or(self.setup.profile.segments.urgent_inline);
-        let tcp = &mut self.connections[index].tcp;
+        let inline = inline.unwrap_or(self.transport.setup.profile.segments.urgent_inline);
+        let tcp = &mut self.transport.connections[index].tcp;
         let is_awaited = tcp
             .urgent_ahead()
             .is_some_and(|ahead| ahead > tcp.readable());
@@ -132,20 +96,20 @@ impl Host {
             Some(_) => return Some(Returned::failure("EINVAL")),
             None => return Some(Returned::failure("EBADF")),
         };
-        let now = self.clock();
-        let conn = &mut self.connections[index];
+        let now = self.transport.clock();
+        let conn = &mut self.transport.connections[index];
         let wanted = reading.len - reading.got;
         let got = match reading.peek {
             true => (conn.tcp.readable() as usize).min(wanted),
             false => match conn.take(now, wanted) {
                 Ok(got) => got,
-                // The engine gave octets that the peer did not send.
+                // The engine returned bytes that the peer did not send.
                 Err(_) => return Some(Returned::failure("EIO")),
             },
         };
         reading.got += got;
-        self.pump(index);
-        let conn = &mut self.connections[index];
+        self.transport.pump(index);
+        let conn = &mut self.transport.connections[index];
         let full = reading.got == reading.len || (reading.got > 0 && !reading.all);
         let is_over = conn.deaf || conn.tcp.is_finished_reading();
         if full || (is_over && conn.tcp.readable() == 0) {
@@ -156,12 +120,12 @@ impl Host {
                 return Some(Returned::failure(errno));
             }
             if reading.tells_left {
-                // After the FIN there is its end to be read.
+                // After the FIN its end can be read.
                 let left = conn.tcp.readable();
                 let left = left.max(u64::from(conn.tcp.is_finished_reading()));
                 reading.left = Some(left);
             }
-            return Some(reading.done());
+            return Some(done(reading));
         }
         None
     }
@@ -193,21 +157,20 @@ impl Host {
         let writing = Writing {
             fd,
             left: len,
-            written: 0,
             more: flags.has_word("MSG_MORE"),
             urgent: flags.has_word("MSG_OOB"),
             zero_copy,
             ends_record: flags.has_word("MSG_EOR"),
-            opens: false,
-            cuts: match zero_copy && self.setup.as_linux {
+            cuts: match zero_copy && self.transport.setup.as_linux {
                 true => cuts(args.get(1), len),
                 false => Vec::new(),
             },
+            ..Writing::default()
         };
         self.begin_write(writing, flags.has_word("MSG_DONTWAIT"))
     }
 
-    /// Writes as far as it goes; what is left waits, unless the call may not.
+    /// Writes as much as fits; the rest waits, unless the call never waits.
     pub fn begin_write(&mut self, mut writing: Writing, never_waits: bool) -> Called {
         if never_waits || self.is_nonblocking(writing.fd) {
             let done = self.attempt_write(&mut writing);
@@ -232,7 +195,7 @@ impl Host {
             Some(_) => return Some(Returned::failure("EINVAL")),
             None => return Some(Returned::failure("EBADF")),
         };
-        let conn = &mut self.connections[index];
+        let conn = &mut self.transport.connections[index];
         match conn.tcp.state() {
             // A fast open writes before the handshake is over (RFC 7413
             // section 4.2.2); a plain one waits.
@@ -245,31 +208,34 @@ impl Host {
                 return Some(Returned::failure(errno));
             }
         }
-        // What leaves at once makes room again where `not_sent_lowat` bounds
-        // what waits: the call goes on until nothing more is taken.
+        // Data that leaves makes room where `not_sent_lowat` bounds unsent data: the call
+        // continues until no more is accepted.
+        let (now, as_linux) = (self.transport.clock(), self.transport.setup.as_linux);
         loop {
-            // Up to the next cut, behind which a new packet begins.
+            // Up to the next cut, after which a new packet begins.
             let behind = writing.cuts.last().copied().unwrap_or(0);
             let len = writing.left - behind;
+            let conn = &mut self.transport.connections[index];
             let accepted = match writing.urgent {
-                true => self.feed_urgent(index, len),
-                false => self.feed(index, len, writing.more),
+                true => conn.feed_urgent(len),
+                false => conn.feed(now, len, writing.more, as_linux),
             };
             writing.left -= accepted;
             writing.written += accepted;
             if writing.left == behind && writing.cuts.pop().is_some() {
-                self.release_held(index);
-                self.connections[index].tcp.end_record();
+                conn.release_held();
+                conn.tcp.end_record();
                 continue;
             }
             if writing.left == 0 {
                 self.note_written(writing);
                 if writing.ends_record {
-                    self.release_held(index);
-                    self.connections[index].tcp.end_record();
+                    let conn = &mut self.transport.connections[index];
+                    conn.release_held();
+                    conn.tcp.end_record();
                 }
             }
-            self.pump(index);
+            self.transport.pump(index);
             if writing.left == 0 {
                 return Some(Returned::success(writing.written as i64));
             }
@@ -279,12 +245,12 @@ impl Host {
         }
     }
 
-    /// A call has written what it will.
+    /// Tells the error queue where the data of a finished call ends.
     pub fn note_written(&mut self, writing: &Writing) {
         if writing.written > 0
             && let Some(index) = self.open_index(writing.fd)
         {
-            let conn = &mut self.connections[index];
+            let conn = &mut self.transport.connections[index];
             let end = 1 + u64::from(conn.written);
             if writing.zero_copy {
                 conn.errors.on_copied(end);
@@ -292,195 +258,20 @@ impl Host {
             conn.errors.on_written(end);
         }
     }
-
-    /// Takes up to `len` octets from the application; gives how many.
-    pub fn feed(&mut self, index: usize, len: usize, more: bool) -> usize {
-        let (corked, limit) = match self.connections[index]
-            .fd
-            .and_then(|fd| self.files.get(&fd))
-        {
-            Some(File::Socket(socket)) => (socket.options.cork, socket.options.late_send_buffer),
-            _ => (false, None),
-        };
-        let (now, as_linux) = (self.clock(), self.setup.as_linux);
-        let conn = &mut self.connections[index];
-        let room = conn.room(limit);
-        let accepted = len.min(room);
-        conn.tcp.set_write_blocked(accepted < len);
-        conn.held += accepted as u32;
-        conn.written = conn.written.wrapping_add(accepted as u32);
-        if !corked && !more {
-            self.release_held(index);
-            return accepted;
-        }
-        // Whole segments leave, the rest waits for more.
-        let conn = &mut self.connections[index];
-        let smss = u64::from(conn.tcp.info().smss.max(1));
-        let unsent = conn.tcp.unsent();
-        let whole = (unsent + u64::from(conn.held)) / smss * smss;
-        conn.release(whole.saturating_sub(unsent) as u32);
-        if conn.held == 0 {
-            conn.uncork_at = Instant::FAR_FUTURE;
-        } else if conn.uncork_at == Instant::FAR_FUTURE {
-            // Linux's corked data leaves when it looks whether a window has
-            // opened, by the retransmission timer; its manual says 200 ms.
-            let wait = match as_linux {
-                true => conn.tcp.info().rto,
-                false => CORK_TIME,
-            };
-            conn.uncork_at = now + wait;
-        }
-        accepted
-    }
-
-    /// Takes octets of which the last is urgent; what was held back goes first.
-    fn feed_urgent(&mut self, index: usize, len: usize) -> usize {
-        self.release_held(index);
-        let conn = &mut self.connections[index];
-        let offset = 1_u32.wrapping_add(conn.written);
-        let accepted = conn
-            .tcp
-            .write_urgent(data::octets(offset, len))
-            .unwrap_or(0);
-        conn.written = conn.written.wrapping_add(accepted as u32);
-        accepted
-    }
-
-    /// What was held back leaves.
-    pub fn release_held(&mut self, index: usize) {
-        let conn = &mut self.connections[index];
-        conn.uncork_at = Instant::FAR_FUTURE;
-        conn.release(conn.held);
-    }
 }
 
-impl Writing {
-    /// A plain write.
-    pub fn new(fd: i64, len: usize, zero_copy: bool) -> Self {
-        Self {
-            fd,
-            left: len,
-            written: 0,
-            more: false,
-            urgent: false,
-            zero_copy,
-            ends_record: false,
-            opens: false,
-            cuts: Vec::new(),
-        }
-    }
-
-    /// A write that waits for the handshake which it began.
-    pub fn opening(self) -> Self {
-        Self {
-            opens: true,
-            ..self
-        }
-    }
-
-    /// Whether it began the connection of `fd`.
-    pub fn is_opening(&self, fd: i64) -> bool {
-        self.opens && self.fd == fd
-    }
-
-    /// All of it is written.
-    pub fn finished(self) -> Self {
-        Self {
-            written: self.left,
-            ..self
-        }
-    }
-}
-
-impl Reading {
-    /// A plain read.
-    pub fn new(fd: i64, len: usize) -> Self {
-        Self {
-            fd,
-            len,
-            got: 0,
-            peek: false,
-            all: false,
-            message: None,
-            tells_left: false,
-            left: None,
-        }
-    }
-
-    fn done(&self) -> Returned {
-        let returned = Returned::success(self.got as i64);
-        let Some(given) = &self.message else {
-            return returned;
-        };
-        let flags = ("msg_flags", Value::Integer(0));
-        let message = match self.left {
-            Some(left) => message_with(given, [flags, ("msg_control", left_to_read(left))]),
-            None => message_with(given, [flags]),
-        };
-        returned.output(1, message)
-    }
-}
-
-impl Conn {
-    /// Reads up to `max` octets, or to an urgent mark; the place of one that is
-    /// not the stream's is an error.
-    fn take(&mut self, now: Instant, max: usize) -> Result<usize, usize> {
-        let mut got = 0;
-        while got < max
-            && let Some(piece) = self.tcp.read(now, max - got)
-        {
-            let offset = 1_u32.wrapping_add(self.read);
-            if let Some(at) = data::first_difference(offset, &piece) {
-                // An urgent octet was taken out of line: the next one stands
-                // in its place.
-                let next = offset.wrapping_add(at as u32).wrapping_add(1);
-                let is_aside = data::first_difference(next, &piece[at..]).is_none();
-                if !self.has_urgent || !is_aside {
-                    return Err(at);
-                }
-                self.read = self.read.wrapping_add(1);
-            }
-            got += piece.len();
-            self.read = self.read.wrapping_add(piece.len() as u32);
-            if self.tcp.is_at_urgent_mark() {
-                break;
-            }
-        }
-        Ok(got)
-    }
-
-    /// Hands `n` of the octets held back to the engine.
-    fn release(&mut self, n: u32) {
-        debug_assert!(
-            n <= self.held,
-            "no more is handed over than is held back: {n} of {}",
-            self.held
-        );
-        if n == 0 {
-            return;
-        }
-        let offset = 1_u32.wrapping_add(self.written).wrapping_sub(self.held);
-        let accepted = self
-            .tcp
-            .write(data::octets(offset, n as usize))
-            .unwrap_or(0);
-        self.held -= accepted as u32;
-    }
-
-    /// Octets the application may write now; `limit` is a send buffer that
-    /// was requested after the connection began.
-    pub fn room(&self, limit: Option<u64>) -> usize {
-        if self.counts_packets {
-            let room = self.tcp.send_space().saturating_sub(u64::from(self.held));
-            return usize::try_from(room).unwrap_or(usize::MAX);
-        }
-        let used = self.tcp.send_capacity() - self.tcp.send_space();
-        let capacity = limit.map_or(self.tcp.send_capacity(), |limit| {
-            limit.min(self.tcp.send_capacity())
-        });
-        let room = capacity.saturating_sub(used + u64::from(self.held));
-        usize::try_from(room).unwrap_or(usize::MAX)
-    }
+/// The result of a finished read.
+fn done(reading: &Reading) -> Returned {
+    let returned = Returned::success(reading.got as i64);
+    let Some(given) = &reading.message else {
+        return returned;
+    };
+    let flags = ("msg_flags", Value::Integer(0));
+    let message = match reading.left {
+        Some(left) => message_with(given, [flags, ("msg_control", left_to_read(left))]),
+        None => message_with(given, [flags]),
+    };
+    returned.output(1, message)
 }
 
 fn forbid(flags: &Value, words: &[&str]) -> Result<(), Unsupported> {
@@ -502,8 +293,8 @@ fn message_len(message: &Value) -> Option<usize> {
     vector_len(message.member("msg_iov")?)
 }
 
-/// Where the pieces of a message, `len` octets in all, fill packets: how much is
-/// left behind each, what is reached first at the end.
+/// Numbers of bytes left where the pieces of a message of `len` bytes fill a packet, in reverse
+/// order.
 fn cuts(message: &Value, len: usize) -> Vec<usize> {
     let Some(Value::List(pieces)) = message.member("msg_iov") else {
         return Vec::new();
@@ -513,7 +304,7 @@ fn cuts(message: &Value, len: usize) -> Vec<usize> {
     let sizes = pieces.iter().filter_map(piece_len).filter(|size| *size > 0);
     for (count, size) in (1..).zip(sizes) {
         left = left.saturating_sub(size);
-        if count % MOST_PIECES == 0 && left > 0 {
+        if count % MAX_PIECES == 0 && left > 0 {
             behind.push(left);
         }
     }
@@ -541,7 +332,7 @@ fn vector_len(vector: &Value) -> Option<usize> {
     Some(sum)
 }
 
-/// See [`Host::fcntl`].
+/// Flags of a descriptor in the form of `F_GETFL`.
 pub fn flags_of(nonblocking: bool) -> i64 {
     use crate::symbols::open::{O_NONBLOCK, O_RDWR};
     if nonblocking {
@@ -557,10 +348,10 @@ impl Host {
             return failed("EBADF");
         };
         match args.get(1).name() {
-            Some("F_GETFL") => super::calls::returned(flags_of(socket.options.nonblocking)),
+            Some("F_GETFL") => returned(flags_of(socket.options.nonblocking)),
             Some("F_SETFL") => {
                 socket.options.nonblocking = args.get(2).has_word("O_NONBLOCK");
-                super::calls::returned(0)
+                returned(0)
             }
             _ => Err(args.odd(1)),
         }

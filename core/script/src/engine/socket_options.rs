@@ -1,0 +1,103 @@
+//! Options of a socket that a connection begins with.
+
+use gigatcp_tcp::{Config, Profile, congestion};
+use gigatcp_units::{Bytes, Duration, Rate};
+
+/// The options of a socket.
+#[derive(Clone, Debug)]
+pub struct SocketOptions {
+    pub nonblocking: bool,
+    pub send_buffer: Option<u64>,
+    pub receive_buffer: Option<u64>,
+    pub mss: Option<u16>,
+    pub congestion: Option<&'static congestion::Entry>,
+    pub nodelay: bool,
+    pub cork: bool,
+    /// `connect` waits for the first write, whose data the SYN carries.
+    pub fast_open_connect: bool,
+    /// `SO_ZEROCOPY`.
+    pub zero_copy: bool,
+    /// `TCP_INQ`: `recvmsg` reports the number of unread bytes.
+    pub tells_left: bool,
+    pub urgent_inline: Option<bool>,
+    pub keepalive: Option<bool>,
+    pub keepalive_time: Option<Duration>,
+    pub keepalive_interval: Option<Duration>,
+    pub keepalive_probes: Option<u32>,
+    pub user_timeout: Option<Duration>,
+    /// `SO_MAX_PACING_RATE`, if it is a bound.
+    pub max_pacing_rate: Option<Rate>,
+    /// Seconds, if lingering is on.
+    pub linger: Option<i64>,
+    pub tos: u8,
+    pub ttl: u8,
+    pub dont_fragment: bool,
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        Self {
+            nonblocking: false,
+            send_buffer: None,
+            receive_buffer: None,
+            mss: None,
+            congestion: None,
+            nodelay: false,
+            cork: false,
+            fast_open_connect: false,
+            zero_copy: false,
+            tells_left: false,
+            urgent_inline: None,
+            keepalive: None,
+            keepalive_time: None,
+            keepalive_interval: None,
+            keepalive_probes: None,
+            user_timeout: None,
+            max_pacing_rate: None,
+            linger: None,
+            tos: 0,
+            ttl: 64,
+            dont_fragment: true,
+        }
+    }
+}
+
+impl SocketOptions {
+    /// Writes the options into the configuration of a new connection.
+    pub fn apply(&self, config: &mut Config) {
+        if let Some(bytes) = self.send_buffer {
+            config.send_buffer = Some(Bytes::new(bytes));
+        }
+        if let Some(bytes) = self.receive_buffer {
+            config.receive_buffer = Some(Bytes::new(bytes));
+        }
+        config.mss = self.mss.map_or(config.mss, |mss| mss.min(config.mss));
+        config.congestion = self.congestion.unwrap_or(config.congestion);
+        let profile = &mut config.profile;
+        profile.segments.nagle &= !self.nodelay;
+        profile.segments.urgent_inline =
+            self.urgent_inline.unwrap_or(profile.segments.urgent_inline);
+        profile.liveness.keepalive = self.keepalive.unwrap_or(profile.liveness.keepalive);
+        let (time, interval, probes) = self.keepalive_times(profile);
+        profile.liveness.keepalive_time = time;
+        profile.liveness.keepalive_interval = interval;
+        profile.liveness.keepalive_probes = probes;
+        profile.liveness.user_timeout = self.user_timeout.unwrap_or(profile.liveness.user_timeout);
+        if let Some(most) = self.max_pacing_rate {
+            profile.pacing.enabled = true;
+            profile.pacing.max_pacing_rate = Some(most);
+        }
+    }
+
+    /// Idle time, interval and number of probes of keep-alives; `profile` has the defaults.
+    pub fn keepalive_times(&self, profile: &Profile) -> (Duration, Duration, u32) {
+        (
+            self.keepalive_time
+                .unwrap_or(profile.liveness.keepalive_time),
+            self.keepalive_interval
+                .unwrap_or(profile.liveness.keepalive_interval),
+            self.keepalive_probes
+                .unwrap_or(profile.liveness.keepalive_probes),
+        )
+    }
+}
