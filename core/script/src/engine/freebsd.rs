@@ -5,12 +5,12 @@
 
 use gigatcp_tcp::Profile;
 
-use super::commands::Meaning::{
+use super::host::Host;
+use super::settings::congestion_named;
+use super::sysctl::Meaning::{
     self, Congestion, Inverse, Millis, NewNotification, Nothing, Only, Rfc1323, Setting,
     SynCookies, TwoMillis,
 };
-use super::host::Host;
-use super::settings::congestion_named;
 use crate::stack::Unsupported;
 
 /// FreeBSD's settings, without `net.inet.tcp.`.
@@ -68,7 +68,7 @@ const TCP: &[(&str, Meaning)] = &[
     ("v6mssdflt", Only("1220")),
 ];
 
-/// What a setting of FreeBSD means.
+/// Effect of a setting of FreeBSD.
 pub fn meaning(name: &str) -> Option<Meaning> {
     match name {
         "kern.ipc.maxsockbuf" => return Some(Setting("buffer_limit")),

@@ -22,7 +22,8 @@
 //! | `options` | `setsockopt`, `getsockopt`, `ioctl`, `fcntl` |
 //! | `settings` | the header `// profile:`, options of the script |
 //! | `freebsd` | FreeBSD's settings and names |
-//! | `commands` | `sysctl` and other commands |
+//! | `commands` | shell commands |
+//! | `sysctl` | settings of the system |
 //! | `shell` | `nstat`, `grep` in `/proc/net` |
 //! | `info` | `tcp_info` |
 //! | `times` | times in `tcp_info` |
@@ -50,6 +51,7 @@ mod poll;
 mod settings;
 mod shell;
 mod socket_options;
+mod sysctl;
 mod times;
 mod transfer;
 mod transport;
