@@ -2,11 +2,12 @@
 
 use alloc::collections::VecDeque;
 
-use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_units::{Duration, Instant};
 
 use crate::drops::{DropCause, Drops};
 use crate::event_times::EventTimes;
 use crate::parcel::Frames;
+use crate::tally::Tally;
 
 /// Share of the time from zero to `now` that was `busy`, 0 to 1; for printing
 /// only.
@@ -15,51 +16,6 @@ pub(crate) fn utilisation(busy: Duration, now: Instant) -> f64 {
         return 0.0;
     }
     busy.as_nanos() as f64 / now.as_nanos() as f64
-}
-
-/// A number of wire packets and their IP bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Tally {
-    /// Wire packets.
-    pub packets: u64,
-    /// IP bytes (headers included, link overhead not) of those packets.
-    pub bytes: Bytes,
-}
-
-impl Tally {
-    /// A tally of `packets` wire packets with `bytes` IP bytes together.
-    #[must_use]
-    pub const fn new(packets: u64, bytes: u64) -> Self {
-        Self {
-            packets,
-            bytes: Bytes::new(bytes),
-        }
-    }
-
-    /// Whether nothing has been counted.
-    #[must_use]
-    pub const fn is_zero(&self) -> bool {
-        self.packets == 0 && self.bytes.as_u64() == 0
-    }
-
-    /// Counts `more` in.
-    pub fn add(&mut self, more: Self) {
-        self.packets += more.packets;
-        self.bytes += more.bytes;
-    }
-
-    /// Takes `less` out, which was counted in before.
-    pub fn subtract(&mut self, less: Self) {
-        self.packets -= less.packets;
-        self.bytes -= less.bytes;
-    }
-
-    /// Both together.
-    #[must_use]
-    pub fn plus(mut self, more: Self) -> Self {
-        self.add(more);
-        self
-    }
 }
 
 /// What an element keeps of what went through it: its counters, and what did not

@@ -6,7 +6,7 @@
 
 use core::ops::Index;
 
-use crate::counters::Tally;
+use crate::tally::Tally;
 
 /// Where packets are dropped.
 enum Place {

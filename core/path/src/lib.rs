@@ -83,6 +83,7 @@ mod service;
 mod shared_medium;
 mod sojourn;
 mod steal;
+mod tally;
 mod trace;
 
 pub use ack_filter::{AckFilter, PureAck};
@@ -91,7 +92,7 @@ pub use config::{
     Aggregate, ConfigError, HopConfig, Jitter, JitterLaw, MarkAbove, Period, RateSource, Release,
     Reorder, Shaper,
 };
-pub use counters::{Counters, Tally};
+pub use counters::Counters;
 pub use describe::Difference;
 pub use drops::{DropCause, Drops};
 pub use element::Element;
@@ -114,4 +115,5 @@ pub use scheduling::Scheduling;
 pub use shared_medium::{SharedMedium, SharedMediumConfig, StationCounters};
 pub use sojourn::{Histogram, Sojourns, Waited};
 pub use steal::{Steal, StealConfig};
+pub use tally::Tally;
 pub use trace::{OPPORTUNITY, TRACE_OVERHEAD, Trace, TraceError};

@@ -25,7 +25,7 @@ use gigatcp_units::{Duration, Instant, Rate};
 
 use crate::ack_filter::{AckFilter, Replacing};
 use crate::config::{HopConfig, MarkAbove, Release};
-use crate::counters::{Books, Tally};
+use crate::counters::Books;
 use crate::drops::DropCause;
 use crate::jitter::Delay;
 use crate::parcel::{Frames, Parcel};
@@ -34,6 +34,7 @@ use crate::quick_start::QuickStart;
 use crate::random::{Purpose, stream};
 use crate::service::Service;
 use crate::sojourn::Sojourns;
+use crate::tally::Tally;
 
 mod change;
 mod invariants;

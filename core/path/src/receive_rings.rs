@@ -31,8 +31,8 @@
 //! Out of scope: buffers of several sizes chained for one frame, pages
 //! split between frames, and pools that several cards share.
 
-use crate::counters::Tally;
 use crate::drops::{DropCause, Drops};
+use crate::tally::Tally;
 
 /// How many buffers a ring has posted, and how many there are for it in all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,7 +9,7 @@ use core::fmt::Debug;
 
 use gigatcp_units::{Duration, Instant, Rate};
 
-use crate::queue::Link;
+use crate::tally::Tally;
 
 /// The request that a packet carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +34,15 @@ pub enum Ask {
     Rate(Rate),
     /// A rate to begin with, N of 40 kbit/s · 2^N (Quick-Start).
     Start(u8),
+}
+
+/// The link behind a queue.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Link {
+    /// Packets in service: they count for the limits of a FIFO.
+    pub in_service: Tally,
+    /// The rate at this moment; none is infinitely fast.
+    pub rate: Option<Rate>,
 }
 
 /// A queue discipline that answers requests.

@@ -24,10 +24,11 @@ use core::ops::Range;
 
 use gigatcp_units::settings::Misread;
 
+pub use amount::plain;
 pub use amount::{Amount, Dimension};
 pub use condition::Condition;
 pub use expression::Expression;
-pub use span::{Span, plain};
+pub use span::Span;
 
 use crate::keys::lookup::{self, KnownKey};
 

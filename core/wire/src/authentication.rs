@@ -7,8 +7,8 @@
 
 use core::ops::Range;
 
-use crate::encode::FIXED_HEADER_LEN;
 use crate::options::option_kind;
+use crate::segment::FIXED_HEADER_LEN;
 
 /// A TCP Authentication Option.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]

@@ -13,8 +13,8 @@
 //! The checksum is a separate question, see [`verify_checksum`], because
 //! captures are often cut or taken before the card filled it in.
 
-use crate::encode::{FIXED_HEADER_LEN, TIMESTAMPS_ALONE};
-use crate::options::option_kind;
+use crate::options::{TIMESTAMPS_ALONE, option_kind};
+use crate::segment::FIXED_HEADER_LEN;
 use crate::{
     AccEcn, AccEcnOrder, Authentication, Checksum, Ecn, Endpoints, FastOpenCookie, Flags, Options,
     RouterReply, RouterRequest, SackBlock, Segment, SeqNumber, Timestamps, UserTimeout, WireWindow,

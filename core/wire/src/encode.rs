@@ -5,33 +5,13 @@
 //! segmentation offload hands it to its card; split it first
 //! ([`Segment::split_front`]) for what a wire carries.
 
-use crate::options::{MAX_OPTIONS_LEN, option_kind};
+use crate::options::{MAX_OPTIONS_LEN, TIMESTAMPS_ALONE, option_kind};
+use crate::segment::FIXED_HEADER_LEN;
 use crate::{
     Checksum, Endpoints, Options, PayloadOctets, RouterRequest, Segment, Timestamps, UserTimeout,
 };
 
-/// Octets of the TCP header before the options.
-pub const FIXED_HEADER_LEN: usize = 20;
 const MAX_HEADER_LEN: usize = FIXED_HEADER_LEN + MAX_OPTIONS_LEN;
-
-/// Timestamps behind two no-operations, values yet to come (RFC 7323 appendix A).
-pub(crate) const TIMESTAMPS_ALONE: [u8; 12] = {
-    use option_kind::{NO_OPERATION, TIMESTAMPS};
-    [
-        NO_OPERATION,
-        NO_OPERATION,
-        TIMESTAMPS,
-        10,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-    ]
-};
 
 impl<P> Segment<P> {
     /// Octets of the TCP header, options and their padding included.

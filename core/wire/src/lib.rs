@@ -49,7 +49,7 @@ pub use authentication::{Authentication, authentication_place};
 pub use checksum::{Checksum, TCP_PROTOCOL};
 pub use decode::{DecodeError, decode, decode_header, verify_checksum};
 pub use ecn::Ecn;
-pub use encode::{ChecksumFill, EncodeError, FIXED_HEADER_LEN, encode};
+pub use encode::{ChecksumFill, EncodeError, encode};
 pub use fast_open::FastOpenCookie;
 pub use flags::Flags;
 pub use gather::Octets;
@@ -66,6 +66,6 @@ pub use packet::{
 pub use payload::{Payload, Phantom};
 pub use phantom::{PhantomMismatch, fill_phantom, phantom_octet, verify_phantom};
 pub use routers::{RequestScheme, RouterReply, RouterRequest};
-pub use segment::{MAX_SUPER_SEGMENT, Segment, WireWindow};
+pub use segment::{FIXED_HEADER_LEN, MAX_SUPER_SEGMENT, Segment, WireWindow};
 pub use seq::SeqNumber;
 pub use user_timeout::UserTimeout;

@@ -380,6 +380,25 @@ impl Options {
     }
 }
 
+/// Timestamps behind two no-operations, values yet to come (RFC 7323 appendix A).
+pub(crate) const TIMESTAMPS_ALONE: [u8; 12] = {
+    use option_kind::{NO_OPERATION, TIMESTAMPS};
+    [
+        NO_OPERATION,
+        NO_OPERATION,
+        TIMESTAMPS,
+        10,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;

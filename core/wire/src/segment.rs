@@ -2,6 +2,9 @@
 
 use crate::{Ecn, Flags, Octets, Options, Payload, SeqNumber};
 
+/// Octets of the TCP header before the options.
+pub const FIXED_HEADER_LEN: usize = 20;
+
 /// The most payload a super-segment carries: what fits the 16-bit length of
 /// IP together with the largest headers.
 pub const MAX_SUPER_SEGMENT: usize = 65_535 - 120;

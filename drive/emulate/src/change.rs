@@ -15,7 +15,7 @@ use std::time;
 use gigatcp_path::{ConfigError, Difference, HopConfig, RateSource};
 use gigatcp_units::{Duration, Instant};
 
-use crate::engine::Side;
+use crate::side::Side;
 
 /// How long an order may take until the path's thread has carried it out.
 const LONGEST: time::Duration = time::Duration::from_secs(5);

@@ -22,9 +22,10 @@ use crate::change::{Changed, Changes, HopChange, OrderError, Scheduled};
 use crate::contention::Contention;
 use crate::counters::Snapshot;
 use crate::device::{Device, DeviceConfig, NAME};
-use crate::engine::{AWAKE, EARLY, Engine, Shared, Side, Watch, takes_time};
+use crate::engine::{AWAKE, EARLY, Engine, Shared, Watch, takes_time};
 use crate::outbox::Outbox;
 use crate::rest::RealtimeBudget;
+use crate::side::Side;
 
 /// How long wire packets of a super-segment wait for those behind them at most:
 /// at 1 Gbit/s five packets of 1500 octets leave together, above 10 Gbit/s whole

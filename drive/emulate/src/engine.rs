@@ -32,6 +32,7 @@ use crate::idle_inhibitor::IdleInhibitor;
 use crate::outbox::Outbox;
 use crate::packet::Packet;
 use crate::rest::RealtimeBudget;
+use crate::side::Side;
 
 /// How much before the next thing is due it wakes up, where there is a processor
 /// to spare.
@@ -50,33 +51,6 @@ pub(crate) const AWAKE: Duration = Duration::from_secs(1);
 /// How long it sleeps where it may read nothing for want of memory, and nothing
 /// is due that would free some.
 const FULL: Duration = Duration::from_millis(1);
-
-/// An end of the path.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Side {
-    /// Where the command runs.
-    Client,
-    /// Where its peer runs.
-    Server,
-}
-
-impl Side {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Client, Self::Server];
-
-    pub(crate) const fn index(self) -> usize {
-        self as usize
-    }
-
-    /// The one across the path.
-    #[must_use]
-    pub const fn other(self) -> Self {
-        match self {
-            Self::Client => Self::Server,
-            Self::Server => Self::Client,
-        }
-    }
-}
 
 /// Whether packets leave a hop later than they arrive, so that it matters when
 /// that happens.

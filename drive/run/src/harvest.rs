@@ -20,6 +20,7 @@ use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
 
 use crate::flow_result::{Counts, FlowResult, FlowSample};
+use crate::hosts::drops_by_cause;
 use crate::scenario::flows_of;
 use crate::{flow_result, hosts, negotiated, theory};
 
@@ -372,15 +373,6 @@ pub(crate) fn hop_sample(sample: &LinkSample) -> (u64, u64, u64, u64, u64, u64) 
         sample.dropped,
         sample.marked,
     )
-}
-
-/// What hosts dropped, or elements of the path, by cause.
-pub(crate) fn drops_by_cause(drops: &Drops, at_hosts: bool) -> BTreeMap<String, u64> {
-    let own = drops
-        .iter()
-        .filter(|(cause, _)| cause.is_at_host() == at_hosts);
-    let named = own.map(|(cause, dropped)| (cause.id().to_owned(), dropped.packets));
-    named.collect()
 }
 
 fn medium_record(medium: &SharedMedium<Packet>, now: Instant) -> HopRecord {

@@ -1,13 +1,14 @@
 //! The hosts of a run become records.
 
-use gigatcp_path::Hop;
+use std::collections::BTreeMap;
+
+use gigatcp_path::{Drops, Hop};
 use gigatcp_plan::{FlowKind, Scenario};
 use gigatcp_record::{HostRecord, ProcessorRecord};
 use gigatcp_sim::Outcome;
 use gigatcp_sim::host::{CpuShares, Host};
 use gigatcp_units::Instant;
 
-use crate::harvest::drops_by_cause;
 use crate::scenario::{flows_of, host_numbers};
 
 /// A record for each host that is not ideal.
@@ -83,4 +84,13 @@ fn fractions(shares: CpuShares) -> ProcessorRecord {
         interrupt_fraction: interrupt,
         idle_fraction: idle,
     }
+}
+
+/// Dropped packets by cause, of hosts or of elements of the path.
+pub(crate) fn drops_by_cause(drops: &Drops, at_hosts: bool) -> BTreeMap<String, u64> {
+    let own = drops
+        .iter()
+        .filter(|(cause, _)| cause.is_at_host() == at_hosts);
+    let named = own.map(|(cause, dropped)| (cause.id().to_owned(), dropped.packets));
+    named.collect()
 }

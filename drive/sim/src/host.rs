@@ -23,6 +23,7 @@
 mod card;
 mod clusters;
 mod datagram;
+mod held;
 mod listening;
 mod processor;
 mod socket;
@@ -41,7 +42,6 @@ use gigatcp_wire::{IcmpError, Phantom};
 use crate::address::connection_hash;
 use crate::config::{HostConfig, Reader, Scheduling};
 use crate::fragments::Reassembly;
-use crate::ledger::end_of;
 use crate::packet::{Content, Packet};
 use card::Card;
 pub use datagram::{DatagramSink, DatagramSource};
@@ -77,7 +77,7 @@ impl Lost {
         Some(Self {
             flow: packet.flow,
             reverse: packet.reverse(),
-            end: end_of(packet)?,
+            end: packet.end_of_data()?,
             cause,
         })
     }

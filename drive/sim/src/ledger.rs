@@ -149,7 +149,7 @@ impl Ledger {
 
     /// A segment of this flow was dropped.
     pub(crate) fn on_lost(&mut self, packet: &Packet, cause: Cause) {
-        if let Some(end) = end_of(packet) {
+        if let Some(end) = packet.end_of_data() {
             self.losses.on_lost(end, cause);
         }
     }
@@ -263,13 +263,6 @@ fn window(sender: &Connection<Phantom>) -> Window {
         cwnd: sender.cwnd(),
         timeouts: sender.counters().timeouts,
     }
-}
-
-/// The stream offset after the last octet of a packet with data.
-pub(crate) fn end_of(packet: &Packet) -> Option<u64> {
-    let payload = &packet.sent_segment()?.payload;
-    // The first octet of data has offset 1.
-    (payload.len > 0).then(|| payload.offset + u64::from(payload.len) + 1)
 }
 
 /// The cause behind a drop; `None` if the sender was told.

@@ -24,6 +24,7 @@
 pub mod account;
 pub mod address;
 pub mod config;
+mod ends;
 mod fragments;
 pub mod host;
 mod ledger;

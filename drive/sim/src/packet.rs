@@ -165,6 +165,14 @@ impl Packet {
         }
     }
 
+    /// Stream offset after the last byte of a packet with data.
+    #[inline]
+    pub(crate) fn end_of_data(&self) -> Option<u64> {
+        let payload = &self.sent_segment()?.payload;
+        // The first byte of data has offset 1.
+        (payload.len > 0).then(|| payload.offset + u64::from(payload.len) + 1)
+    }
+
     /// [`Parcel::sizes`] of a packet without a segment that can be read.
     #[inline(never)]
     fn plain_sizes(&self) -> (usize, u64, u64) {

@@ -18,8 +18,8 @@ use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::SeqNumber;
 
 use crate::config::{ArrivalsConfig, FlowConfig, WorldConfig};
+use crate::ends::{Ends, Place, socket_config};
 use crate::host::Host;
-use crate::populate::{Ends, Place, socket_config};
 
 /// Results of the flows of one process of arrivals.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -18,12 +18,13 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{Phantom, Segment};
 
 use crate::config::WorldConfig;
+use crate::ends::{Ends, Place};
 use crate::host::{Host, Socket};
 use crate::ledger::{self, End, Ledger, Scene};
 use crate::observe::{LinkSamples, Samples, Sequence};
 use crate::outcome::{Endpoint, FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
-use crate::populate::{Ends, Place, Population};
+use crate::populate::Population;
 use crate::routes::Routes;
 use crate::short_flows::ShortFlows;
 

@@ -30,10 +30,11 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use gigatcp_units::random::Stream;
-use gigatcp_units::{Bytes, Instant, Rate};
+use gigatcp_units::{Bytes, Instant};
 
 pub use gigatcp_units::settings::{Parameter, Setting, Settings, SettingsError, Value};
 
+pub use crate::router::Link;
 use crate::router::Router;
 use crate::{ConfigError, DropCause, Tally};
 
@@ -77,15 +78,6 @@ impl Ticket {
     pub fn tally(&self) -> Tally {
         Tally::new(1, u64::from(self.octets))
     }
-}
-
-/// The link behind a queue, as the queue sees it.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Link {
-    /// What is in service: it counts for the limits of a FIFO.
-    pub in_service: Tally,
-    /// The rate at this moment; none is infinitely fast.
-    pub rate: Option<Rate>,
 }
 
 /// What a discipline drops, in order.

@@ -373,7 +373,8 @@ impl Discipline for Red {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Rate;
+    use gigatcp_units::Rate;
+
     use super::super::tests::{Trial, at, packets, unlimited};
     use super::*;
 

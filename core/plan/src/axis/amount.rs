@@ -5,8 +5,6 @@ use alloc::string::String;
 
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
-use super::span::plain;
-
 /// Powers of data and time in a quantity.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Dimension {
@@ -91,4 +89,14 @@ impl Amount {
             _ => None,
         }
     }
+}
+
+/// A number in the shortest form that reads back as the same.
+#[must_use]
+pub fn plain(value: f64) -> String {
+    let size = libm::fabs(value);
+    if size != 0.0 && !(1e-3..1e15).contains(&size) {
+        return format!("{value:e}");
+    }
+    format!("{value}")
 }

@@ -9,7 +9,7 @@ use core::ops::Range;
 use gigatcp_units::settings::Misread;
 
 use super::MOST_LEVELS;
-use super::amount::Amount;
+use super::amount::{Amount, plain};
 
 /// A range of values with one unit.
 #[derive(Clone, PartialEq, Debug)]
@@ -139,16 +139,6 @@ impl Span {
 fn rounded(value: f64) -> f64 {
     let text = format!("{value:.3e}");
     text.parse().unwrap_or(value)
-}
-
-/// A number in the shortest form that reads back as the same.
-#[must_use]
-pub fn plain(value: f64) -> String {
-    let size = libm::fabs(value);
-    if size != 0.0 && !(1e-3..1e15).contains(&size) {
-        return format!("{value:e}");
-    }
-    format!("{value}")
 }
 
 /// A number and the unit behind it.

@@ -25,7 +25,7 @@ use gigatcp_units::Duration;
 
 use super::datagram::{ABORT, losses};
 use super::error::{Error, Unsupported, excerpt};
-use super::greeting::{self, Agreed, DONE, KO, Version};
+use super::greeting::{self, Agreed, DONE, KO};
 use super::lines::{self, Lines, MAX_PRIVATE, MAX_WAITING};
 use super::output::brief::Brief;
 use super::output::interval::Interval;
@@ -33,6 +33,7 @@ use super::output::read::{Line, Verbose};
 use super::output::verbose::{Connected, Totals};
 use super::output::{Amount, CongestionWindow, Retransmissions, Spread};
 use super::parameters::Parameters;
+use super::version::Version;
 use super::{Output, Side, Waiting};
 
 /// Most bytes kept of a server's reasons for a refusal.

@@ -38,9 +38,6 @@ pub const END_PAUSE: Duration = Duration::from_millis(500);
 /// Markers that end a transfer.
 pub const END_MARKERS: u8 = 5;
 
-/// Bytes a buffer must have for counts in it.
-pub const COUNTED: usize = 32;
-
 /// The byte that tells a sending client to stop, as urgent data.
 pub const ABORT: u8 = b'A';
 

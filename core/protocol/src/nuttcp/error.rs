@@ -4,7 +4,7 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::fmt;
 
-use super::greeting::Version;
+use super::version::Version;
 
 /// Characters of a peer's line that an error repeats.
 const EXCERPT: usize = 80;

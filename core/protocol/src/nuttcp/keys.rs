@@ -17,8 +17,8 @@ use gigatcp_units::Duration;
 
 use super::Side;
 use super::error::{Error, Unsupported, excerpt};
-use super::greeting::Version;
 use super::parameters::{self, Format, MAX_SECONDS, Parameters, ThirdParty, Wanted};
+use super::version::Version;
 
 /// `rate` without a limit.
 const NO_RATE_LIMIT: u64 = 0xffff_ffff;

@@ -54,6 +54,7 @@ pub mod lines;
 pub mod output;
 pub mod parameters;
 pub mod server;
+mod version;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -62,9 +63,9 @@ use gigatcp_units::Duration;
 
 pub use client::Client;
 pub use error::Error;
-pub use greeting::Version;
 pub use parameters::Parameters;
 pub use server::Server;
+pub use version::Version;
 
 use lines::MAX_WAITING;
 

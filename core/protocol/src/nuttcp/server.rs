@@ -19,11 +19,12 @@ use alloc::string::String;
 
 use super::datagram::ABORT;
 use super::error::Error;
-use super::greeting::{self, Agreed, DONE, Version};
+use super::greeting::{self, Agreed, DONE};
 use super::lines::{self, Lines, MAX_WAITING};
 use super::output::interval::Interval;
 use super::output::verbose::{Connected, Totals, Writer};
 use super::parameters::{Limits, Parameters};
+use super::version::Version;
 use super::{Output, Side, Waiting};
 
 /// A result or a request to a server's driver.

@@ -2,8 +2,9 @@
 
 use alloc::string::String;
 
+use super::Parsed;
 use super::cursor::Cursor;
-use super::{Parsed, packet};
+use super::sequence::{length, sequence};
 use crate::ast::{IcmpSpec, Quoted};
 
 /// An ICMP message, its first word already read.
@@ -53,10 +54,10 @@ fn quoted(cursor: &mut Cursor<'_>) -> Parsed<Quoted> {
     cursor.skip_blank()?;
     let quoted = if cursor.take_name("udp") {
         Quoted::Udp {
-            len: packet::length(cursor)?,
+            len: length(cursor)?,
         }
     } else {
-        let (seq, len) = packet::sequence(cursor)?;
+        let (seq, len) = sequence(cursor)?;
         Quoted::Tcp { seq, len }
     };
     cursor.skip_blank()?;

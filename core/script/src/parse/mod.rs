@@ -20,6 +20,7 @@ mod cursor;
 mod icmp;
 mod options;
 mod packet;
+mod sequence;
 mod time;
 
 use alloc::string::String;

@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 use gigatcp_wire::{Ecn, Flags};
 
 use super::cursor::Cursor;
+use super::sequence::{length, sequence};
 use super::{Parsed, icmp, options};
 use crate::ast::{Body, IpSpec, Packet, TcpSpec};
-use crate::source::Mistake;
 
 /// The letters of the control bits; `C` and `W` are both CWR, `A` and `N`
 /// both AE (once the nonce sum).
@@ -169,17 +169,6 @@ fn inside_udp(cursor: &mut Cursor<'_>) -> Parsed<Option<Option<(u16, u16)>>> {
     Ok(Some(ports))
 }
 
-/// `(1000)`.
-pub fn length(cursor: &mut Cursor<'_>) -> Parsed<u32> {
-    cursor.skip_blank()?;
-    cursor.expect("(", "a length in parentheses")?;
-    cursor.skip_spaces();
-    let len = cursor.unsigned(65_535 * 16, "a length")? as u32;
-    cursor.skip_spaces();
-    cursor.expect(")", "`)` after the length")?;
-    Ok(len)
-}
-
 fn tcp(cursor: &mut Cursor<'_>, is_inbound: bool) -> Parsed<TcpSpec> {
     let flags = flags(cursor)?;
     cursor.skip_blank()?;
@@ -257,23 +246,4 @@ fn flags(cursor: &mut Cursor<'_>) -> Parsed<Flags> {
 fn ace(n: u16) -> Flags {
     let bit = |mask: u16, flag: Flags| if n & mask != 0 { flag } else { Flags::NONE };
     bit(4, Flags::AE) | bit(2, Flags::CWR) | bit(1, Flags::ECE)
-}
-
-/// `1:1001(1000)`.
-pub fn sequence(cursor: &mut Cursor<'_>) -> Parsed<(u32, u32)> {
-    let start = *cursor;
-    let expected = "sequence numbers, as in 1:1001(1000)";
-    let first = cursor.u32(expected)?;
-    cursor.expect(":", expected)?;
-    let end = cursor.u32(expected)?;
-    let len = length(cursor)?;
-    if first.wrapping_add(len) != end {
-        let right = first.wrapping_add(len);
-        let span = start.at()..cursor.at();
-        let expected = format!("{first}:{right}({len}): the end is the start plus the length");
-        let meant = end.wrapping_sub(first);
-        return Err(Mistake::new(span, expected)
-            .hint(format!("or {first}:{end}({meant}), if the end is right")));
-    }
-    Ok((first, len))
 }

@@ -7,7 +7,6 @@ use core::fmt::{self, Display, Write};
 use core::ops::Range;
 
 use super::Quantity;
-use super::number::Unfit;
 
 /// A text that is not the quantity it should be.
 ///
@@ -232,6 +231,14 @@ impl Failure {
             suggestion: self.suggestion,
         }
     }
+}
+
+/// Why a number does not fit an unsigned 64-bit integer.
+pub(super) enum Unfit {
+    /// It is more than the integer holds.
+    TooLarge,
+    /// It has a part below one; the whole number below it is given.
+    Fraction(u64),
 }
 
 impl Unfit {

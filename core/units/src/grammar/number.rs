@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use super::error::{Failure, ParseErrorKind};
+use super::error::{Failure, ParseErrorKind, Unfit};
 
 /// A decimal number as it was written, not yet given a size in bits.
 pub(super) struct Number<'a> {
@@ -19,14 +19,6 @@ pub(super) struct Number<'a> {
 /// Powers of ten beyond this are as good as infinite: no memory holds the
 /// digits that would bring the number back into range.
 const EXPONENT_LIMIT: i64 = 1 << 60;
-
-/// Why a number does not fit an unsigned 64-bit integer.
-pub(super) enum Unfit {
-    /// It is more than the integer holds.
-    TooLarge,
-    /// It has a part below one; the whole number below it is given.
-    Fraction(u64),
-}
 
 impl<'a> Number<'a> {
     /// The number at the front of `text`, and its length in bytes.

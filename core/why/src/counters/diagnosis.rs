@@ -11,8 +11,8 @@ use gigatcp_flows::Side;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use super::account::{CounterAccount, End};
-use super::causes::{CARDS, Words};
-use super::explain::Context;
+use super::causes::CARDS;
+use super::explain::{Context, Words};
 use super::features::{Features, Measures};
 use super::score::{confidence, probabilities};
 use super::slice::{Slice, WAITS, Wait};

@@ -9,7 +9,7 @@ use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::account::{CounterAccount, End};
-use super::causes::Words;
+use super::default_windows::known_default;
 use super::features::{Feature, Features, Measures};
 use super::slice::Slice;
 use crate::causes::counted;
@@ -312,35 +312,13 @@ fn engine_fix(is_set: Option<bool>, needed: &str, most: Bytes) -> String {
     }
 }
 
-/// Windows that are a system's default, with their names.
-const DEFAULT_WINDOWS: [(u64, &str); 4] = [
-    (
-        3 << 20,
-        "3 MiB is half of Linux's default maximum of net.ipv4.tcp_rmem (6 MiB)",
-    ),
-    (
-        65_535,
-        "64 KiB is the largest window without window scaling",
-    ),
-    (
-        1 << 20,
-        "1 MiB is half of FreeBSD's default net.inet.tcp.recvbuf_max (2 MiB)",
-    ),
-    (
-        16 << 20,
-        "16 MiB is the largest window of Windows' autotuning at level normal",
-    ),
-];
-
-/// The system whose default this window is, within 3 %; `None` if no system has it.
-#[must_use]
-pub fn known_default(window: Bytes) -> Option<&'static str> {
-    let window = window.as_u64() as f64;
-    let mut known = DEFAULT_WINDOWS.iter();
-    let is_near = |size: u64| (window / size as f64 - 1.0).abs() < 0.03;
-    known
-        .find(|(size, _)| is_near(*size))
-        .map(|(_, text)| *text)
+/// A cause in words.
+pub struct Words {
+    /// The decisive figure; it follows the name in parentheses.
+    pub figure: Option<String>,
+    pub finding: String,
+    pub evidence: Vec<String>,
+    pub fix: String,
 }
 
 impl Words {

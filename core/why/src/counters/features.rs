@@ -5,7 +5,7 @@
 use gigatcp_units::{Bytes, Duration, kernel_control};
 
 use super::account::{CounterAccount, End};
-use super::explain::known_default;
+use super::default_windows::known_default;
 use super::slice::{Slice, Wait};
 
 /// Declares features: variant, the values between which weights are interpolated, and meaning

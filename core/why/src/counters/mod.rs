@@ -66,6 +66,7 @@
 
 mod account;
 mod causes;
+mod default_windows;
 mod diagnosis;
 mod explain;
 mod features;
@@ -79,8 +80,8 @@ pub mod ss;
 pub mod weights;
 
 pub use account::{CounterAccount, End, Limits};
+pub use default_windows::known_default;
 pub use diagnosis::Shown;
-pub use explain::known_default;
 pub use features::{FEATURES, Feature, Features};
 pub use host::{CardLosses, CoreTimes, HostReading, HostUse};
 pub use host_summary::{CoreShares, HostSummary};

@@ -12,16 +12,17 @@ use gigatcp_protocol::iperf3::{
 use serde_json::{Value, json};
 use socket2::{Domain, SockRef, Socket as RawSocket, Type};
 
+use super::counters::Role;
 #[cfg(target_os = "linux")]
 use super::engine::Engine;
 use super::latency::{self, Latency, Pings};
 use super::nuttcp;
-use super::offload::Offload;
 use super::options;
 use super::outcome::{Outcome, TestError};
+use super::request::Offload;
 use super::request::{self, Protocol, Request, Stack};
 use super::samples;
-use super::stream::{Role, Socket, Stream};
+use super::stream::{Socket, Stream};
 use super::traffic::{Ends, Progress, Traffic};
 use super::wire::{Arrival, Wire};
 

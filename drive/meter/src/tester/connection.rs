@@ -12,27 +12,6 @@ use socket2::SockRef;
 use super::options::{self, Effective};
 use crate::{Sampler, View};
 
-/// The TCP of a stream.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum StackKind {
-    /// The kernel's, through sockets.
-    #[default]
-    Kernel,
-    /// The engine of this project, on a TUN device.
-    Engine,
-}
-
-impl StackKind {
-    /// The name that options and results have for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kernel => "kernel",
-            Self::Engine => "engine",
-        }
-    }
-}
-
 /// What bounds the buffers of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BufferLimits {

@@ -5,10 +5,10 @@ use gigatcp_why::Diagnosis;
 use gigatcp_why::counters::{CounterAccount, End, HostReading, HostSummary, Limits, Reading};
 
 use super::connection::BufferLimits;
+use super::counters::Role;
 use super::outcome::Outcome;
 use super::readings::Readings;
 use super::samples::Samples;
-use super::stream::Role;
 use crate::Boot;
 
 /// What limited a stream.

@@ -35,6 +35,7 @@ mod budget;
 mod ceiling;
 mod client;
 mod connection;
+mod counters;
 mod delay;
 #[cfg(target_os = "linux")]
 mod engine;
@@ -61,24 +62,21 @@ mod wire;
 pub use admission::{Admission, Network};
 pub use ceiling::loopback_ceiling;
 pub use client::run;
-pub use connection::{BufferLimits, StackKind};
+pub use connection::BufferLimits;
+pub use counters::{Role, UdpCounts};
 pub use delay::OneWayDelay;
 #[cfg(target_os = "linux")]
 pub use engine::Engine;
 pub use explain::{Explanation, account_of, boots, explain, host_summaries};
 pub use latency::{Latency, PingKind};
-pub use offload::Offload;
-pub use options::{Effective, Override};
-pub use outcome::{
-    CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError, UdpCounts,
-};
+pub use options::{Effective, Override, StackKind};
+pub use outcome::{CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError};
 pub use readings::Readings;
-pub use request::{PingSet, Protocol, Request, Stack};
+pub use request::{Offload, PingSet, Protocol, Request, Stack};
 pub use samples::Samples;
 pub use server::{
     Authorize, BindError, Notify, NuttcpConfig, Render, Server, ServerConfig, ServerNotice,
 };
 
 pub use steady::{Steady, steady};
-pub use stream::Role;
 pub use traffic::Progress;

@@ -12,40 +12,10 @@ use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
 use std::sync::atomic::Ordering;
 
-use super::stream::Counters;
+use super::counters::Counters;
+use super::request::Offload;
 use crate::system::NO_BUFFERS;
 use crate::system::datagrams::{self, MAX_BATCH, MAX_SEGMENTED};
-
-/// Whether datagrams are handed over many at a time.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Offload {
-    /// Where the kernel does.
-    #[default]
-    Automatic,
-    /// The same, and the user hears where it does not.
-    Requested,
-    /// Never.
-    Off,
-}
-
-impl Offload {
-    /// Its name in private parameters, and as it is typed.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Automatic => "auto",
-            Self::Requested => "on",
-            Self::Off => "off",
-        }
-    }
-
-    /// What a client tells a server; another text is the default.
-    pub(super) fn from_name(name: Option<&str>) -> Self {
-        let all = [Self::Requested, Self::Off].into_iter();
-        let mut known = all.filter(|one| Some(one.name()) == name);
-        known.next().unwrap_or_default()
-    }
-}
 
 /// Most datagrams that Linux joins.
 const MAX_JOINED: u64 = 128;

@@ -11,8 +11,28 @@ use std::time::Duration;
 use gigatcp_protocol::iperf3::{Parameters, Transport};
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 
-use super::connection::StackKind;
 use crate::system::BUFFER_OVERHEAD;
+
+/// The TCP of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum StackKind {
+    /// The kernel's, through sockets.
+    #[default]
+    Kernel,
+    /// The engine of this project, on a TUN device.
+    Engine,
+}
+
+impl StackKind {
+    /// The name that options and results have for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Engine => "engine",
+        }
+    }
+}
 
 /// An option that is not as it was requested.
 #[derive(Clone, PartialEq, Eq, Debug)]

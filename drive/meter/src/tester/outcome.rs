@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime};
 
 use gigatcp_app::datagrams::SinkReport;
 use gigatcp_protocol::iperf3::clock::Clocks;
-use gigatcp_protocol::iperf3::datagram::StockCounts;
 use gigatcp_protocol::iperf3::{
     ClientFailure, Cookie, Cpu, Parameters, Results, StreamResults, Transport,
 };
@@ -15,27 +14,16 @@ use gigatcp_protocol::nuttcp::output::brief::Brief;
 
 use serde_json::{Value, json};
 
+use super::counters::{Role, UdpCounts};
 use super::delay::{self, OneWayDelay, ReceivedBy, Stratum};
 use super::latency::Latency;
 use super::options::Effective;
 use super::request::Protocol;
 use super::samples::Samples;
-use super::stream::Role;
 use crate::View;
 
 /// CPU time of this end's threads of the test, as shares of the elapsed time.
 pub type CpuShares = Cpu;
-
-/// What a receiver of datagrams counted.
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
-pub struct UdpCounts {
-    /// As iperf3 counts.
-    pub stock: StockCounts,
-    /// Exactly.
-    pub report: SinkReport,
-    /// Datagrams that the socket dropped because its buffer was full.
-    pub socket_drops: u64,
-}
 
 /// One stream in one interval.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]

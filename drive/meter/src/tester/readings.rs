@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::counters::Role;
 use super::outcome::Outcome;
 use super::request::Protocol;
 use super::samples::Samples;
-use super::stream::Role;
 
 /// Name and version of the file.
 const SCHEMA: &str = "gigatcp-readings/1";

@@ -9,7 +9,6 @@ use gigatcp_protocol::iperf3::{Parameters, Transport};
 
 #[cfg(target_os = "linux")]
 use super::engine::Engine;
-use super::offload::Offload;
 
 /// The protocol of a test's control connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -30,6 +29,37 @@ pub enum Stack {
     /// The engine, on its device.
     #[cfg(target_os = "linux")]
     Engine(Arc<Engine>),
+}
+
+/// Whether datagrams are handed over many at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Offload {
+    /// Where the kernel does.
+    #[default]
+    Automatic,
+    /// The same, and the user hears where it does not.
+    Requested,
+    /// Never.
+    Off,
+}
+
+impl Offload {
+    /// Its name in private parameters, and as it is typed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Automatic => "auto",
+            Self::Requested => "on",
+            Self::Off => "off",
+        }
+    }
+
+    /// What a client tells a server; another text is the default.
+    pub(super) fn from_name(name: Option<&str>) -> Self {
+        let all = [Self::Requested, Self::Off].into_iter();
+        let mut known = all.filter(|one| Some(one.name()) == name);
+        known.next().unwrap_or_default()
+    }
 }
 
 /// A test as its user requests it.

@@ -11,7 +11,8 @@ use gigatcp_why::counters::{CardLosses, CoreTimes, HostReading, Reading, WORDS};
 use serde_json::{Value, json};
 
 use super::connection::{BufferLimits, Connection};
-use super::stream::{self, Role, Stream};
+use super::counters::Role;
+use super::stream::{self, Stream};
 use crate::{Boot, CardWatch, HostSampler, Sampler};
 
 /// Readings that are kept of a stream, and of a host.

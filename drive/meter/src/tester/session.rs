@@ -11,12 +11,13 @@ use gigatcp_protocol::iperf3::{
 };
 use socket2::SockRef;
 
-use super::offload::Offload;
+use super::counters::Role;
 use super::options;
 use super::outcome::Outcome;
+use super::request::Offload;
 use super::request::{self, Protocol};
 use super::server::Render;
-use super::stream::{Role, Socket, Stream};
+use super::stream::{Socket, Stream};
 use super::traffic::{Ends, Progress, Traffic};
 use super::wire::{Arrival, Wire};
 use crate::system::fd::AsFd;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use gigatcp_theory::sample;
 use gigatcp_why::counters::Reading;
 
+use super::counters::Role;
 use super::outcome::Outcome;
-use super::stream::Role;
 
 /// Length of an observation: some RTTs of a long path, so that no burst is one.
 const STEP: Duration = Duration::from_millis(100);

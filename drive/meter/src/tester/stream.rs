@@ -2,8 +2,8 @@
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -12,72 +12,16 @@ use socket2::SockRef;
 
 use super::budget::Budget;
 use super::connection::Connection;
+use super::counters::{Counters, Role};
 use super::delay::DelayLog;
 #[cfg(target_os = "linux")]
 use super::engine::EngineStream;
 use super::nuttcp::Link;
-use super::offload::Offload;
 use super::options::{self, Effective, Override};
-use super::outcome::UdpCounts;
+use super::request::Offload;
 use super::switch::Switch;
 use super::{tcp, udp};
 use crate::View;
-
-/// Which way a stream's data goes, from this end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    /// This end sends.
-    Sender,
-    /// This end receives.
-    Receiver,
-}
-
-/// What the thread of a stream counts, on cache lines of its own.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(super) struct Counters {
-    /// Bytes of payload sent or received.
-    pub(super) bytes: AtomicU64,
-    /// Datagrams sent.
-    pub(super) datagrams: AtomicU64,
-    /// What a receiver of datagrams knows.
-    pub(super) udp: Mutex<UdpCounts>,
-    /// Delays that a receiver of datagrams saw.
-    pub(super) delays: Mutex<DelayLog>,
-    /// CPU time of the thread, in microseconds: user and system, once it has ended.
-    pub(super) cpu: [AtomicU64; 2],
-    /// Time in which it waited for its rate (`-b`), in microseconds.
-    pub(super) idle: AtomicU64,
-    /// Whether datagrams were sent, or received, many at a time.
-    pub(super) is_offloaded: AtomicBool,
-    /// Why they were not.
-    pub(super) offload_refusal: Mutex<Option<String>>,
-    /// Why it ended before the test.
-    pub(super) error: Mutex<Option<io::Error>>,
-    /// Whether it has ended.
-    pub(super) is_ended: AtomicBool,
-}
-
-impl Counters {
-    pub(super) fn fail(&self, error: io::Error) {
-        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-    }
-
-    /// Keeps the first reason.
-    pub(super) fn refuse_offload(&self, reason: String) {
-        let mut kept = self
-            .offload_refusal
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        kept.get_or_insert(reason);
-    }
-
-    pub(super) fn add(&self, bytes: usize) {
-        // One thread writes: a load and a store cost less than an atomic addition.
-        let before = self.bytes.load(Ordering::Relaxed);
-        self.bytes.store(before + bytes as u64, Ordering::Release);
-    }
-}
 
 /// The socket of a stream.
 #[derive(Debug)]

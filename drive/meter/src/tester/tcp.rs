@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::connection::{Block, Connection};
-use super::stream::{Counters, Role, Shared};
+use super::counters::{Counters, Role};
+use super::stream::Shared;
 
 /// Longest sleep of a paced sender: it looks at the switch as often.
 const MAX_SLEEP: Duration = Duration::from_millis(100);

@@ -9,13 +9,14 @@ use gigatcp_protocol::nuttcp::output::interval::Interval as PeerInterval;
 use gigatcp_why::counters::{CounterAccount, End};
 
 use super::budget::Budget;
-use super::connection::StackKind;
+use super::counters::Role;
 use super::delay::DelayLog;
-use super::offload::Offload;
+use super::options::StackKind;
 use super::outcome::{Interval, Outcome, StreamInterval, StreamOutcome};
+use super::request::Offload;
 use super::request::{self, Protocol};
 use super::samples::{Recorder, Samples};
-use super::stream::{self, Role, Shared, Stream};
+use super::stream::{self, Shared, Stream};
 use super::switch::Switch;
 use crate::View;
 use crate::system::clock;

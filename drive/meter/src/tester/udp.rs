@@ -11,9 +11,10 @@ use gigatcp_protocol::iperf3::clock as clock_exchange;
 use gigatcp_protocol::iperf3::datagram::{Header, MIN_SIZE, StockCounts};
 use gigatcp_units::{Instant, Rate};
 
+use super::counters::Counters;
+use super::counters::UdpCounts;
 use super::offload::{BatchSender, ReceiveBuffer, SocketDrops};
-use super::outcome::UdpCounts;
-use super::stream::{Counters, Shared};
+use super::stream::Shared;
 use crate::system::clock;
 use crate::system::datagrams::{self, MAX_BATCH};
 
@@ -143,7 +144,7 @@ mod tests {
     use gigatcp_protocol::iperf3::Parameters;
     use socket2::SockRef;
 
-    use super::super::offload::Offload;
+    use super::super::request::Offload;
     use super::super::request::SAMPLING;
     use super::super::traffic::Traffic;
     use super::*;

@@ -16,6 +16,7 @@ use gigatcp_tcp::connection::Info;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::pattern;
+use super::settings::kernel_name;
 use super::testbed::Testbed;
 use super::{LiveError, now};
 use crate::flow_result::Counts;
@@ -59,15 +60,6 @@ pub(super) enum Detail {
 pub(super) enum Door {
     Engine(Listener),
     Kernel(TcpListener),
-}
-
-/// The kernel's name of a congestion control.
-pub(super) fn kernel_name(flow: &Flow) -> &str {
-    match flow.congestion.name() {
-        // What it is in the engine, it is here.
-        "cubic-linux" => "cubic",
-        name => name,
-    }
 }
 
 fn options(host: &Host, flow: &Flow, local_port: Option<u16>) -> Options {

@@ -14,6 +14,7 @@ use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::end::{self, Door, End, Seen};
 use super::pattern::{self, PIECE};
+use super::settings::kernel_name;
 use super::testbed::Testbed;
 use super::{LiveError, now};
 
@@ -210,7 +211,7 @@ impl<'a> Running<'a> {
             }
         };
         if end.stack() == Stack::Kernel {
-            let tally = LimitTally::new(at, end::kernel_name(self.flow));
+            let tally = LimitTally::new(at, kernel_name(self.flow));
             *lock(&self.tally) = Some(tally);
         }
         self.show(&self.sender, end.clone(), at);

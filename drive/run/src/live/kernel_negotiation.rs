@@ -8,7 +8,7 @@ use gigatcp_plan::{Flow, Scenario};
 use gigatcp_record::Negotiated;
 use gigatcp_units::{Bytes, Duration};
 
-use super::end::kernel_name;
+use super::settings::kernel_name;
 use super::unsupported::first_threshold;
 use crate::negotiated::{cost, requested};
 

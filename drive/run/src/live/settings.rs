@@ -4,7 +4,7 @@
 //! what it leaves alone stays what the kernel takes by itself. Other settings
 //! are named as left out (`beyond`).
 
-use gigatcp_plan::Host;
+use gigatcp_plan::{Flow, Host};
 use gigatcp_tcp::Profile;
 
 /// A setting of the engine, what the kernel calls it, and its value there.
@@ -79,6 +79,15 @@ pub(super) fn said(host: &Host) -> impl Iterator<Item = (&'static str, String)> 
     let is_said = |known: &&Known| host.settings.contains(&known.name);
     let said = KNOWN.iter().filter(is_said);
     said.map(|known| (known.sysctl, (known.value)(profile).to_string()))
+}
+
+/// The kernel's name of a congestion control.
+pub(super) fn kernel_name(flow: &Flow) -> &str {
+    match flow.congestion.name() {
+        // The engine's port of the kernel's CUBIC.
+        "cubic-linux" => "cubic",
+        name => name,
+    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use gigatcp_path::{CpuCosts, HopConfig, Picoseconds};
 use gigatcp_plan::{Flow, Host, Plan, Scenario, Series, Stack};
 use gigatcp_tcp::congestion::SlowStart;
 
-use super::end::kernel_name;
 use super::settings;
+use super::settings::kernel_name;
 use crate::run::Refusal;
 
 /// Flows that a live run may have: each takes two threads.

@@ -7,7 +7,7 @@ use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Flags, Payload, Phantom, Segment};
 
 use super::{Host, Lost, Socket};
-use crate::ledger::{cause_of, end_of};
+use crate::ledger::cause_of;
 use crate::packet::{Content, Packet};
 
 impl Host {
@@ -203,7 +203,7 @@ impl Host {
             && let Some((packet, cause)) = link.poll_dropped()
         {
             let told = link.told_mtu();
-            if let Some(end) = end_of(&packet)
+            if let Some(end) = packet.end_of_data()
                 && let Some(cause) = cause_of(cause, told.is_some())
             {
                 self.lost.push(Lost {

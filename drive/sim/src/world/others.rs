@@ -6,10 +6,10 @@ use std::rc::Rc;
 use gigatcp_path::{Hop, Parcel, SharedMedium};
 
 use super::World;
+use crate::ends::Ends;
 use crate::host::Host;
 use crate::outcome::DatagramsOutcome;
 use crate::packet::Packet;
-use crate::populate::Ends;
 
 impl World {
     /// Begins the flows that are due.

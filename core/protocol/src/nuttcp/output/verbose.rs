@@ -12,8 +12,8 @@ use gigatcp_units::Duration;
 
 use super::{Amount, CongestionWindow, Retransmissions, Spread, joined};
 use crate::nuttcp::Side;
-use crate::nuttcp::greeting::Version;
 use crate::nuttcp::parameters::{Format, Parameters};
+use crate::nuttcp::version::Version;
 
 /// The data streams of one side, as they were opened.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -26,10 +26,7 @@ mod sender_cpu;
 mod slow_reader;
 mod unscaled;
 
-use alloc::string::String;
-use alloc::vec::Vec;
-
-use super::explain::Context;
+use super::explain::{Context, Words};
 use super::features::Feature;
 
 /// How a cause shows in counters.
@@ -39,15 +36,6 @@ pub(super) struct Card {
     /// What must be known and above zero for it to be possible, if anything.
     pub needs: Option<Feature>,
     pub explain: fn(&Context<'_>) -> Words,
-}
-
-/// A cause in words.
-pub(super) struct Words {
-    /// The decisive figure; it follows the name in parentheses.
-    pub figure: Option<String>,
-    pub finding: String,
-    pub evidence: Vec<String>,
-    pub fix: String,
 }
 
 /// Every card.

@@ -29,8 +29,8 @@ use gigatcp_protocol::iperf3::{Direction, Parameters, Transport};
 use gigatcp_units::{Bytes, Instant, Rate};
 use gigatcp_why::counters::Reading;
 
-use super::connection::{BufferLimits, Connection, StackKind};
-use super::options::{Deciders, Effective};
+use super::connection::{BufferLimits, Connection};
+use super::options::{Deciders, Effective, StackKind};
 use super::request::{Protocol, Request};
 use crate::{Sampler, View};
 

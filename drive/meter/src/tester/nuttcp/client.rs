@@ -15,10 +15,11 @@ use gigatcp_protocol::nuttcp::{ACCEPT_TIMEOUT, CONNECT_PAUSE, Client, Output};
 use socket2::{Domain, SockRef, Socket as RawSocket};
 
 use super::super::client::{bind, control_connection, is_timeout, random};
+use super::super::counters::Role;
 use super::super::options;
 use super::super::outcome::{Outcome, TestError};
 use super::super::request::{self, Request};
-use super::super::stream::{Role, Socket};
+use super::super::stream::Socket;
 use super::super::traffic::{Ends, Progress, Traffic};
 use super::super::wire::{Arrival, Wire};
 use super::figures;

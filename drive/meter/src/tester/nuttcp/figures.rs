@@ -10,8 +10,8 @@ use gigatcp_protocol::nuttcp::output::verbose::{Connected, Totals, Usage, Window
 use gigatcp_protocol::nuttcp::output::{Amount, CongestionWindow, Loss, Retransmissions};
 use gigatcp_units::{self as units, Bytes};
 
+use super::super::counters::Role;
 use super::super::outcome::{Interval, Outcome, StreamInterval, StreamOutcome};
-use super::super::stream::Role;
 use super::super::traffic::Traffic;
 use super::transfer::Transfer;
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use gigatcp_protocol::nuttcp::parameters::Format;
 
+use super::super::counters::Role;
 use super::super::outcome::Outcome;
 use super::super::request::{Protocol, Request};
 use super::super::session::Ended;
-use super::super::stream::Role;
 use super::super::traffic::Progress;
 use super::session::{Served, flush, without_data};
 use crate::trace::{self, Trace};

@@ -13,9 +13,10 @@ use gigatcp_protocol::nuttcp::datagram::{MARKER, Receiver, Stamp, StreamMark, St
 use gigatcp_protocol::nuttcp::greeting::Agreed;
 use gigatcp_units::{self as units, Rate};
 
+use super::super::counters::UdpCounts;
+use super::super::counters::{Counters, Role};
 use super::super::offload::BatchSender;
-use super::super::outcome::UdpCounts;
-use super::super::stream::{Counters, Role, Shared, Socket};
+use super::super::stream::{Shared, Socket};
 use super::super::tcp;
 use super::turns::Turns;
 use crate::View;

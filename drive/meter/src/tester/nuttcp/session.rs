@@ -14,9 +14,10 @@ use gigatcp_protocol::nuttcp::{ACCEPT_TIMEOUT, CONNECT_PAUSE, Output, Parameters
 use gigatcp_units::{self as units, Bytes};
 use socket2::{Domain, SockRef};
 
+use super::super::counters::Role;
 use super::super::outcome::{Interval, Outcome};
 use super::super::session::{Ended, Mailbox};
-use super::super::stream::{Role, Socket};
+use super::super::stream::Socket;
 use super::super::traffic::{Ends, Progress, Traffic};
 use super::super::wire::{Arrival, Wire};
 use super::super::{options, request};

@@ -12,7 +12,8 @@ use gigatcp_protocol::iperf3::stream_id;
 use gigatcp_protocol::nuttcp::datagram::{BEGIN_PAUSE, Datagram, END_MARKERS, END_PAUSE};
 use gigatcp_units as units;
 
-use super::super::stream::{Role, Socket, Stream};
+use super::super::counters::Role;
+use super::super::stream::{Socket, Stream};
 use super::super::traffic::{Progress, Traffic};
 use super::link::{Link, now as monotonic};
 
