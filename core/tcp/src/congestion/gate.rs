@@ -16,7 +16,7 @@ use super::{Ack, CongestionKind};
 pub(super) enum Passage {
     /// None: the window is being reduced.
     Shut,
-    /// No growth, but the RTT of the ACK counts: it reports data that arrived above a gap.
+    /// No growth, but the RTT counts: the ACK reports data above a gap.
     Heard,
     /// Growth, if the window was in use.
     Opens,

@@ -85,7 +85,8 @@ pub struct Config {
     /// Whether the sender paces. `HyStart` and `HyStart++` then read ACK trains and counts
     /// differently.
     pub paced: bool,
-    /// CUBIC lowers its plateau if the window did not return to it (RFC 9438 section 4.7).
+    /// CUBIC's fast convergence (RFC 9438 section 4.7). It lowers the plateau if the window did
+    /// not return to it.
     pub fast_convergence: bool,
     /// ECN reduces the window less than a loss (ABE, RFC 8511).
     pub abe: bool,
@@ -167,8 +168,8 @@ pub trait CongestionControl: Debug + Send {
     /// ssthresh return to their previous values, or stay if larger now.
     fn undo(&mut self, now: Instant);
 
-    /// Returns the request of each data segment to the routers of the path; `None`: no request. A
-    /// control requests always or never.
+    /// Returns the request of each data segment to routers; `None`: no request. A control
+    /// requests always or never.
     fn request(&self, _srtt: Option<Duration>) -> Option<RouterRequest> {
         None
     }
@@ -182,7 +183,7 @@ pub trait CongestionControl: Debug + Send {
         false
     }
 
-    /// Returns whether the marks per RTT do not depend on the rate (RFC 9331 section 4.3).
+    /// Returns whether marks per RTT are independent of the rate (RFC 9331 section 4.3).
     fn is_scalable(&self) -> bool {
         false
     }
@@ -192,7 +193,7 @@ pub trait CongestionControl: Debug + Send {
         None
     }
 
-    /// Returns the most octets to release in one burst; `None`: no limit set by the control.
+    /// Returns the most octets to release in one burst; `None`: no limit.
     fn send_quantum(&self) -> Option<Bytes> {
         None
     }

@@ -150,8 +150,7 @@ impl Validation {
             .unwrap_or(Instant::ZERO)
     }
 
-    /// Returns the reduction of a window of `cwnd` if a non-validated period is over (section
-    /// 4.4.3).
+    /// Returns the reduced window after a non-validated period (section 4.4.3).
     pub(crate) fn expire(
         &mut self,
         now: Instant,
@@ -247,7 +246,7 @@ mod tests {
         Instant::from_nanos(ms * 1_000_000)
     }
 
-    /// State after rounds of these numbers of octets, one every 100 ms from 100 ms on.
+    /// Returns the state after rounds of these octets, one every 100 ms. The first is at 100 ms.
     fn after(rounds: &[u64]) -> Validation {
         let mut validation = Validation::new(at(0));
         let mut una = 1;

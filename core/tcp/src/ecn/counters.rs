@@ -91,8 +91,8 @@ pub(crate) struct EcnReceiver {
     counters: EcnCounters,
     /// Fields that ever grew: ECT(0), CE, ECT(1).
     ever: [bool; 3],
-    /// An option is due: a counter of octets grew since the last, or the path is still untested.
-    /// Section 3.2.3.2.1.
+    /// An option is due (section 3.2.3.2.1). A counter of octets grew since the last option, or
+    /// the path is still untested.
     option_due: bool,
     /// Whether options are sent.
     sends_options: bool,

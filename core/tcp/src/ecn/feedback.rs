@@ -56,7 +56,7 @@ pub(crate) struct Marked {
 /// Whether the peer's options get through (sections 3.2.3.2.3, 3.2.3.2.4).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum OptionSeen {
-    /// No option came on the segment that should carry one: only the ACE field is used until one
+    /// No option came when one should: only the ACE field is used. This ends when an option
     /// comes.
     #[default]
     Absent,

@@ -224,7 +224,8 @@ pub(crate) struct EcnState<P> {
     cwr_due: bool,
     /// Pending ACK of the data before a change of marking (RFC 8257 section 3.2).
     pub(crate) early_ack: Option<Box<Segment<P>>>,
-    /// Time before which no new data leaves (RFC 3168 section 6.1.2, a window of one segment).
+    /// Time before which no new data leaves (RFC 3168 section 6.1.2). Set with a window of one
+    /// segment.
     pub(crate) hold_until: Instant,
     /// With default settings not allocated until accurate feedback is negotiated.
     pub(crate) accurate: Lazy<AccurateFeedback>,
@@ -351,8 +352,8 @@ impl<P> EcnState<P> {
         }
     }
 
-    /// Returns the flags of a SYN-ACK after `timeouts` timeouts, and whether it may carry an
-    /// option. The first retransmission goes without the option, the next without ECN (RFC 9768
+    /// Returns the flags of a SYN-ACK, and whether it may carry an option. After `timeouts`
+    /// timeouts. The first retransmission goes without the option, the next without ECN (RFC 9768
     /// section 3.2.3.2.2). The mode stays. Options are tried again on acknowledgments, which show
     /// whether they get through.
     pub(crate) fn flags_of_syn_ack(&mut self, timeouts: u32) -> (Flags, bool) {

@@ -16,7 +16,7 @@ pub(crate) fn syn_flags(wanted: EcnFeedback) -> Flags {
     }
 }
 
-/// Returns the feedback that a SYN with these `flags` requests from a host that grants `most`.
+/// Returns the feedback that a SYN with these `flags` requests. The host grants `most`.
 ///
 /// A host that supports only RFC 3168 ignores AE. One that supports RFC 9768 treats every
 /// combination without meaning as a request (section 3.1.3).
@@ -67,7 +67,7 @@ pub(crate) fn handshake_ace(arrived: Ecn) -> u8 {
     }
 }
 
-/// Returns the ECN field of a handshake encoding, if it has one (RFC 9768 table 4).
+/// Returns the ECN field of a handshake encoding (RFC 9768 table 4).
 pub(crate) fn handshake_ecn(ace: u8) -> Option<Ecn> {
     match ace {
         0b010 => Some(Ecn::NotEct),

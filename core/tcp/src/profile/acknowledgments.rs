@@ -22,8 +22,8 @@ pub struct Acknowledgments {
     pub quick_ack: bool,
     /// Maximum number of immediate acknowledgments at the start (quick ACK).
     pub quick_acks: u32,
-    /// An ACK that would advertise a smaller window than the last one waits for a read. This
-    /// holds for ACKs of full segments (Linux `__tcp_ack_snd_check`). RFC 5681 section 4.2
-    /// requires one at least every second full segment whatever the reader does.
+    /// An ACK that would advertise a smaller window waits for a read. This holds for ACKs of full
+    /// segments (Linux `__tcp_ack_snd_check`). RFC 5681 section 4.2 requires one at least every
+    /// second full segment whatever the reader does.
     pub ack_waits_for_reader: bool,
 }

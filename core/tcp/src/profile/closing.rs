@@ -6,8 +6,7 @@ use gigatcp_units::Duration;
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Closing {
-    /// The ACK of the peer's FIN is delayed like that of data, so that our FIN can carry it
-    /// (Linux).
+    /// Delayed ACK of the peer's FIN, so that our FIN can carry it (Linux).
     pub delayed_fin_ack: bool,
     /// Idle time after which FIN-WAIT-2 ends; zero: never. Linux waits 60 s (`tcp_fin_timeout`),
     /// but only if the application no longer reads.

@@ -45,9 +45,9 @@ pub struct Congestion {
     pub slow_start: SlowStart,
     /// After idle time cwnd falls to the restart window, RFC 5681 section 4.1.
     pub idle_restart: bool,
-    /// In slow start the window grows if more than half of it was used in the last round. RFC
-    /// 7661 section 4.1 calls it validated (Linux `tcp_is_cwnd_limited`). Without, it grows only
-    /// if all of it was used.
+    /// Growth in slow start if more than half the window was in use last round. RFC 7661 section
+    /// 4.1 calls it validated (Linux `tcp_is_cwnd_limited`). Without, it grows only if all of it
+    /// was used.
     pub half_used_opens: bool,
     /// The window grows by what an ACK newly reports as delivered (Linux). Octets that SACK has
     /// reported before do not count again. Without, all that is acknowledged counts (RFC 3465
@@ -61,8 +61,8 @@ pub struct Congestion {
     pub fast_convergence: bool,
     /// Alternative backoff with ECN, RFC 8511.
     pub abe: bool,
-    /// N of the rate that the first data requests from routers: 40 kbit/s · 2^N (RFC 4782). 0
-    /// requests none.
+    /// N of the rate requested from routers with the first data (RFC 4782). The rate is 40 kbit/s
+    /// · 2^N; 0 requests none.
     pub quick_start: u32,
 }
 

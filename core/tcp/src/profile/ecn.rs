@@ -25,8 +25,8 @@ pub struct Ecn {
     /// ACKs in TIME-WAIT carry no counter of marks (Linux, whose TIME-WAIT state keeps none). RFC
     /// 9768 section 3.2.2 has all segments carry it.
     pub time_wait_forgets_ecn: bool,
-    /// Fallback: no ECN if SYNs that request it are lost, no ECT if the ECN field is mangled. RFC
-    /// 3168 section 6.1.1.1, RFC 9768 sections 3.1.4 and 3.2.2.3; Linux `tcp_ecn_fallback`.
+    /// No ECN after lost SYNs, no ECT if the ECN field is mangled. RFC 3168 section
+    /// 6.1.1.1, RFC 9768 sections 3.1.4 and 3.2.2.3; Linux `tcp_ecn_fallback`.
     pub ecn_fallback: bool,
     /// Feedback is ignored if it reports every packet of the first four rounds as marked. ECT is
     /// then no longer sent (RFC 9768 section 3.2.2.3, advice; not in Linux).

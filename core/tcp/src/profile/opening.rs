@@ -26,7 +26,7 @@ pub struct Opening {
     /// accepted (RFC 9293 section 3.10.7.2 and 3.10.7.3). Without, the peer has to retransmit
     /// them.
     pub syn_text: bool,
-    /// An active open may use Fast Open, RFC 7413, with a cookie or a request for one.
+    /// Fast Open of active opens, RFC 7413, with a cookie or a request for one.
     pub fast_open_client: bool,
     /// A listener grants and accepts Fast Open cookies, RFC 7413.
     pub fast_open_server: bool,
@@ -39,9 +39,9 @@ pub struct Opening {
     /// The ACK of a SYN-ACK carries no data (BSD `tcp_input`). It leaves before the application
     /// learns of the connection. Without, it carries data that was written early.
     pub handshake_ack_alone: bool,
-    /// A listener's connection sends a window update once open, if the SYN-ACK could not express
-    /// it. BSD `tcp_input`: the ACK of everything outstanding calls `tcp_output`, which compares
-    /// the windows. Without, the update comes with the ACK of the first data.
+    /// Window update of a listener's connection once open, if the SYN-ACK could not express it.
+    /// BSD `tcp_input`: the ACK of everything outstanding calls `tcp_output`, which compares the
+    /// windows. Without, the update comes with the ACK of the first data.
     pub update_after_open: bool,
     /// Largest MSS that a SYN cookie over IPv4 encodes; 0: 8960 (Linux: 1460).
     pub cookie_mss_max: u32,

@@ -36,9 +36,9 @@ pub struct PathMtu {
     /// it headers outweigh data: a peer or a forged ICMP error could make the host send a million
     /// tiny segments. Linux has it since 2019, after the SACK attacks of CVE-2019-11479.
     pub mss_min: u32,
-    /// Packet size that the host remembers of the route to the peer, in octets; 0: none. The
-    /// estimate of the path's MTU begins there, whatever both SYNs say, and ages from there (RFC
-    /// 1191 section 6.3). BSD kept it in the route (`rmx_mtu`); before anything was learned, that
-    /// was the driver's value.
+    /// Packet size remembered of the route to the peer, in octets; 0: none. The estimate of the
+    /// path's MTU begins there, whatever both SYNs say, and ages from there (RFC 1191 section
+    /// 6.3). BSD kept it in the route (`rmx_mtu`); before anything was learned, that was the
+    /// driver's value.
     pub route_mtu: u32,
 }

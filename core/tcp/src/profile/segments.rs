@@ -19,8 +19,8 @@ pub struct Segments {
     /// Nagle's algorithm in RFC 9293 section 3.7.4 holds it back while other data are
     /// outstanding.
     pub half_window_leaves: bool,
-    /// Larger SMSS are rounded down to a multiple of this, to fill whole buffers; 0: never. BSD
-    /// `tcp_mss`, `MCLBYTES`.
+    /// Multiple to which larger SMSS are rounded down; 0: never. Segments then fill whole
+    /// buffers: BSD `tcp_mss`, `MCLBYTES`.
     pub smss_multiple: u32,
     /// Super-segments: up to 64 KiB handed to the network device in one piece.
     pub segmentation_offload: bool,

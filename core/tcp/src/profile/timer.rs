@@ -23,8 +23,8 @@ pub struct Timer {
     pub rto_tick: Duration,
     /// Maximum of the retransmission timeout, RFC 6298 (2.5).
     pub rto_max: Duration,
-    /// Window of the minimum RTT, so that it follows a change of route; zero: no limit. RFC 8985
-    /// section 6.2; Linux `tcp_min_rtt_wlen`.
+    /// Window of the minimum RTT; zero: the whole connection. The minimum follows a change of
+    /// route: RFC 8985 section 6.2; Linux `tcp_min_rtt_wlen`.
     pub min_rtt_window: Duration,
     /// SACKed segments that were sent once give RTT samples (Linux since 3.12, `sack_rtt_us`).
     /// Without timestamps there is no other sample until the gap is filled.

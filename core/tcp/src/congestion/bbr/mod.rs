@@ -272,7 +272,7 @@ impl CongestionControl for Bbr {
         self.mss = new;
     }
 
-    /// Resets the model; the next ACK, which brought the proof, restores the window as in Linux.
+    /// Resets the model. As in Linux, the next ACK, which brought the proof, restores the window:
     /// `bbr_undo_cwnd`, `bbr_set_cwnd_to_recover_or_restore`.
     fn undo(&mut self, now: Instant) {
         self.full_pipe.restart();

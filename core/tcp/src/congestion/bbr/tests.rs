@@ -40,7 +40,7 @@ fn startup_fills_the_pipe_and_drain_empties_the_queue_in_three_round_trips() {
     assert_eq!(path.lost, 0);
 }
 
-/// The gains have the order of the paper, each phase lasts a minimum RTT and up to 15 % more. The
+/// The gains have the order of the paper. Each phase lasts a minimum RTT and up to 15 % more. The
 /// phase of 1.25 lasts two at most, that of 0.75 less if the queue empties earlier.
 #[test]
 fn probe_bw_has_eight_phases_of_a_round_trip() {
@@ -92,9 +92,9 @@ fn probe_rtt_comes_every_ten_seconds_for_200_ms() {
     }
 }
 
-/// With a gain of 1.25 the rate holds up to 1 − 1/1.25 = 20 % of loss. At 10 % the goodput is at
-/// most 0.9·0.99·0.98 = 0.87 of the link. Samples that extend beyond the phase of 1.25 reduce it;
-/// a tenth was allowed before the run, and 0.003 more is needed. At 30 % less than half is left.
+/// A gain of 1.25 tolerates 1 − 1/1.25 = 20 % of loss. At 10 % the goodput is at most
+/// 0.9·0.99·0.98 = 0.87 of the link. Samples that extend beyond the phase of 1.25 reduce it; a
+/// tenth was allowed before the run, and 0.003 more is needed. At 30 % less than half is left.
 #[test]
 fn loss_below_a_fifth_leaves_the_rate_and_above_takes_it() {
     let mut shares = [0.10, 0.30].map(|loss| {

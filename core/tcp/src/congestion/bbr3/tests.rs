@@ -104,7 +104,7 @@ fn startup_ends_by_six_lost_ranges_and_not_by_one_burst_however_many_acks_show_i
     }
 }
 
-/// Expected: the rate falls by 0.3 at most, to the delivered rate, as for a single loss.
+/// Expected: the rate falls by 0.3 at most, as for a single loss. It falls to the delivered rate.
 #[test]
 fn a_mark_outside_probes_lowers_the_short_bounds_as_one_loss_does() {
     for marked in [false, true] {

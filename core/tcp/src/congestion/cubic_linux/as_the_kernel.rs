@@ -20,7 +20,7 @@ const SMSS: u64 = 1000;
 /// Maximum number of segments acknowledged per segment of growth before the first loss.
 const COUNT_BEFORE_LOSS: u64 = 20;
 
-/// Shift of the cubic function: 10 bits of C (0.4) and three times 10 of time (1/1024 s).
+/// Shift of the cubic function: 10 bits of C and 30 of time cubed.
 const FORTY_BITS: u32 = 40;
 
 /// State of the kernel's module.
@@ -94,8 +94,8 @@ impl Kernel {
         }
     }
 
-    /// Recalculates the growth: for a changed window once a tick, for an unchanged one at most 32
-    /// times a second.
+    /// Recalculates the growth: at most once a tick after a change of the window. For an
+    /// unchanged window at most 32 times a second.
     fn look(&mut self, now: u64, segments: u64) {
         self.reno_credit += segments;
         let (window, then) = self.looked_at;

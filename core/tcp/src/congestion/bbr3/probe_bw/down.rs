@@ -8,7 +8,7 @@ use super::AckPhase;
 
 /// Share of `inflight_long` left to other flows.
 const HEADROOM: u64 = 150;
-/// Minimum wait for the next probe; a random part of up to a second is added.
+/// Minimum wait for the next probe; up to a random second is added.
 const MIN_WAIT: Duration = Duration::from_secs(2);
 
 impl Bbr3 {
