@@ -2,7 +2,7 @@
 //!
 //! Arun, Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI
 //! 2018. Rules as in mvfst (`Copa.cpp`); the competitive mode is from memory of the paper. With
-//!    windows in segments:
+//! windows in segments:
 //!
 //! * standing RTT = smallest of the last SRTT/2, dq = standing RTT − smallest RTT of 10 s;
 //! * target rate = 1/(δ·dq), rate = cwnd/standing RTT                               (1)
