@@ -23,7 +23,7 @@ use crate::isn::IsnGenerator;
 use crate::listener::{Listener, ListenerConfig};
 use crate::secret::{Purpose, Secret};
 
-/// First port for callers that choose none, and number of such ports (RFC 6335 section 6).
+/// First port and number of ports for callers that choose none (RFC 6335 section 6).
 const FIRST_PORT: u16 = 49_152;
 const PORTS: u16 = u16::MAX - FIRST_PORT + 1;
 

@@ -622,8 +622,8 @@ impl<P: Payload> Listener<P> {
         }
     }
 
-    /// Returns the number after the client's SYN if its ACK of a half-open connection is a
-    /// cookie.
+    /// Returns the number after the client's SYN if its ACK is a cookie. The connection is
+    /// half-open.
     ///
     /// The SYN came twice: it was answered with a cookie first, and stored the second time. Both
     /// answers are valid, and the client uses the first to arrive (Linux checks in this order

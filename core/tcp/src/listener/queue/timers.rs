@@ -17,8 +17,8 @@ impl<P: Payload> Listener<P> {
         }
     }
 
-    /// Sets the next retransmission of the SYN-ACK, a timeout after the last (RFC 6298 section
-    /// 5).
+    /// Sets the next retransmission of the SYN-ACK (RFC 6298 section 5). It is due a timeout
+    /// after the last one.
     pub(super) fn put_off(&mut self, tuple: FourTuple, due: Instant) {
         if let Some(half) = self.half_open.get_mut(&tuple) {
             let before = core::mem::replace(&mut half.due, due);
