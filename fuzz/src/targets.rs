@@ -137,7 +137,7 @@ fn checksum(octets: &[u8], start: u32) -> u16 {
     !(sum as u16)
 }
 
-/// Feeds scripts: any text is a script, or has an error with a position inside it.
+/// Feeds scripts: any text is valid or has an error at a position inside it.
 fn script(octets: &[u8]) {
     let text = String::from_utf8_lossy(octets);
     if let Err(mistake) = gigatcp_script::parse(&text) {
