@@ -54,8 +54,8 @@ fn no_segment_makes_an_engine_ask_for_memory_more_than_once_or_for_much() {
 #[test]
 fn acknowledging_early_or_what_was_never_sent_gains_no_more_than_shorter_round_trips() {
     for ip in BOTH {
-        // Four flights are acknowledged in each round trip: as much leaves as in four honest
-        // round trips, and ACKs of data not sent do not grow the window.
+        // Four flights are acknowledged in each round trip: the engine sends as much as to an
+        // honest peer in four round trips. ACKs of data not sent do not grow the window.
         let (honest, early) = (serve(4 * 12, ip), cost_of("optimistic", ip));
         assert!(early.sent <= honest.sent, "{early:?} {honest:?}");
         assert!(early.cwnd <= 10 + early.sent, "{early:?}");

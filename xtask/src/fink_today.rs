@@ -5,7 +5,7 @@
 //! measurement.
 //!
 //! The threshold is a parameter of the kernel's module, for the whole machine. It is set while
-//! one transfer runs, and always restored: a separate process waits for the end of this one,
+//! one transfer runs, and always restored. A separate process waits for the end of this one,
 //! however it ends, and writes the previous values.
 
 use std::fs;

@@ -1,10 +1,13 @@
 //! Programs of the system that tests and benchmarks use if installed.
 //!
-//! Tests that compare with Wireshark's reading of a packet are skipped without `tshark`, those
-//! that compare counts with tcptrace's without `tcptrace`, those that use a page as a person does
-//! without `chromedriver`, those that test throughput with stock peers without `iperf3` and
-//! `nuttcp`. This module installs them if that is possible without a question, and otherwise
-//! names them. Nothing fails because of it.
+//! Tests are skipped if their program is missing:
+//! * `tshark`: comparison with Wireshark's reading of a packet,
+//! * `tcptrace`: comparison of counts,
+//! * `chromedriver`: use of a page as by a person,
+//! * `iperf3` and `nuttcp`: throughput with stock peers.
+//!
+//! This module installs them if that is possible without a question, and otherwise names them.
+//! Nothing fails because of it.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -18,14 +18,14 @@
 //! | `profile/settings.rs` | the settings by name |
 //! | `profile/shared.rs` | one profile for many connections |
 //!
-//! Constants that belong to one published algorithm (the thresholds of HyStart and SEARCH, the 16
-//! recoveries of RACK, the abstentions of Fast Open) and those of one place in a kernel (the size
-//! of a pacing burst, the length of a listener's queue) stand with a name and their source in the
-//! file of that mechanism. To try another value one has to rebuild.
+//! Other constants are defined, with a name and their source, in the file of their mechanism.
+//! They belong to one published algorithm (the thresholds of HyStart and SEARCH, the 16
+//! recoveries of RACK, the abstentions of Fast Open) or to one place in a kernel (the size of a
+//! pacing burst, the length of a listener's queue). To change one requires a rebuild.
 //!
-//! A setting has the name of its field; `ecn` and `pacing`, named like their groups, are
-//! `ecn.mode` and `pacing.enabled`, and `byte_counting` and `window_grows` are
-//! `congestion.counting` and `buffers.window_policy`.
+//! A setting has the name of its field, with four exceptions: `ecn` is `ecn.mode`, `pacing` is
+//! `pacing.enabled`, `byte_counting` is `congestion.counting`, and `window_grows` is
+//! `buffers.window_policy`.
 //!
 //! Sources: RFCs as cited at each field, and those named in each profile.
 

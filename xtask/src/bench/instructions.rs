@@ -4,9 +4,9 @@
 //! `core/tcp/examples/instructions.rs`. callgrind counts the instructions inside one of them,
 //! which are divided by the number of its calls.
 //!
-//! For packets of a simulation, two runs of different length are counted and subtracted, so that
-//! the start of the process and building the world cost nothing. The first is counted twice, and
-//! must give the same result.
+//! For packets of a simulation, two runs of different length are counted and subtracted. So the
+//! start of the process and building the world do not count. The first is counted twice, and must
+//! give the same result.
 
 use std::path::Path;
 use std::process::Command;

@@ -2,8 +2,8 @@
 //!
 //! Counted are `assert!` and `debug_assert!`, with their forms `_eq` and `_ne`, in `core/*/src`
 //! outside tests: not in files whose name ends with `tests.rs`, not in directories `tests`, and
-//! in other files up to the first `#[cfg(test)]`. A floor that is too low is a warning, so that
-//! changes of several authors can be merged; one that is too high is an error.
+//! in other files up to the first `#[cfg(test)]`. A floor that is too low is only a warning, so
+//! that changes of several authors can be merged. One that is too high is an error.
 
 use regex::Regex;
 

@@ -1,8 +1,8 @@
 //! Allowed dependencies between crates, in three rings, checked from the manifests.
 //!
 //! face -> drive -> core, and inside the core only inward. Development dependencies count: a test
-//! of two crates of which one may not see the other belongs to a crate that sees both. Manifests
-//! are read line by line, in the two forms in which dependencies are written here:
+//! of two crates that may not depend on each other belongs to a crate that depends on both.
+//! Manifests are read line by line, in the two forms in which dependencies are written here:
 //! `name.workspace = true` and `name = ...` under a `[...dependencies]` heading, or a separate
 //! heading.
 

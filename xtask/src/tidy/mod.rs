@@ -16,8 +16,8 @@
 //! the rest is lines and words. That costs a rare false alarm, which is cheaper than a Rust
 //! parser in every build of this crate.
 //!
-//! A rule's own tests hold small pieces of bad code in strings; literals are exempt from rules
-//! about code for that reason.
+//! A rule's own tests contain pieces of incorrect code in strings. Therefore literals are exempt
+//! from rules about code.
 
 mod asserts;
 mod diagram;

@@ -8,8 +8,8 @@
 //!   20 before the first loss (5 %);
 //! * C = 410/1024 = 0.4004, β = 717/1024 = 0.7002;
 //! * K is a cube root by table and one step of Newton's method, accurate to 0.2 % on average;
-//! * the target is that of now plus the minimum RTT; it is calculated once per tick and window,
-//!   and for an unchanged window not before 31 ticks are over;
+//! * the target is that of now plus the minimum RTT. It is calculated once per tick and window,
+//!   for an unchanged window not before 31 ticks are over;
 //! * Reno's window always grows by one segment per 15/8·cwnd segments acknowledged (α = 0.533):
 //!   it does not grow faster at the old window;
 //! * loss takes its share of cwnd, not of the flight;

@@ -1,8 +1,8 @@
 //! No congestion control: cwnd is the initial window, whatever happens.
 //!
 //! There is no slow start and no reaction to loss or idle time. With an initial window beyond the
-//! peer's that is TCP before 1988, when only the peer's window limited the data in flight. With
-//! one that fills the path exactly it is a sender that knows its path.
+//! peer's that is TCP before 1988, when only the peer's window limited the data in flight. An
+//! initial window equal to the BDP models a sender with a known path.
 //!
 //! It violates RFC 5681 and starves other flows on the same path. It exists only to measure the
 //! cost and benefit of congestion control. So it is not in [`super::REGISTRY`], whose controls

@@ -1,10 +1,10 @@
 //! Acknowledgments that may grow the window.
 //!
 //! The window does not grow while it is being reduced: in Recovery after loss, in CWR after ECN.
-//! Nor does it on the ACK that ends the reduction: that one acknowledges a whole window, most of
-//! which was reported before, and is no sign of spare capacity. An ACK must acknowledge new data,
-//! and the window must have been in use (RFC 7661, RFC 9438 section 5.8). After a timeout the
-//! window grows: slow start.
+//! Nor does it on the ACK that ends the reduction. That ACK covers a whole window, most of which
+//! was reported before, so it shows no spare capacity. An ACK must acknowledge new data, and the
+//! window must have been in use (RFC 7661, RFC 9438 section 5.8). After a timeout the window
+//! grows: slow start.
 
 use gigatcp_events::Phase;
 use gigatcp_units::Bytes;

@@ -11,8 +11,8 @@
 //! ms. Loss halves the window as in Reno.
 //!
 //! Arithmetic of Linux 6.12 (`tcp_hybla.c`): ρ in eighths; 2^ρ with at most 16 whole bits and a
-//! table for the eighths; ρ is calculated anew when SRTT falls below its minimum; windows end at
-//! 65 535 segments; outside phase Open growth is Reno's.
+//! table for the eighths; ρ is recalculated when SRTT falls below its minimum; windows end at 65
+//! 535 segments; outside phase Open growth is Reno's.
 //!
 //! Not as in Linux: each acknowledged segment counts, as in the paper, not each ACK. The initial
 //! window is the configured one, not ρ segments. The window grows in fractions.

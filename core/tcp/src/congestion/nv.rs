@@ -10,8 +10,8 @@
 //! * cwnd <= `max_win` − 2, after 20 ACKs: growth again;
 //! * between: nothing.
 //!
-//! Growth is one segment per cwnd acknowledged, per cwnd·2^n after n timeouts, taken back one by
-//! one after 8 decisions without congestion. minRTT is measured anew every 3.75 to 6.24 s. Loss
+//! Growth is one segment per cwnd acknowledged, per cwnd·2^n after n timeouts. n falls by one
+//! after 8 decisions without congestion. minRTT is measured anew every 3.75 to 6.24 s. Loss
 //! leaves 819/1024, never below 4 segments for delay. After a timeout the window grows only when
 //! 20 ACKs have been measured: twenty round trips at one segment.
 //!

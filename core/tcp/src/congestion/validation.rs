@@ -8,13 +8,13 @@
 //!   4.4). After each such period, ssthresh = max(ssthresh, ¾·cwnd) and cwnd = max(cwnd/2, IW)
 //!   (section 4.4.3).
 //! * Congestion in that phase (section 4.4.1) leaves max(`pipeACK`, `LossFlightSize`)/2. After
-//!   loss recovery, half of the same minus what was retransmitted is left; then `pipeACK` is
-//!   measured anew.
+//!   loss recovery, half of the same minus what was retransmitted is left; then the measurement
+//!   of `pipeACK` restarts.
 //!
 //! It replaces the restart after idle time of RFC 5681 section 4.1: a sender that paused for less
-//! than five minutes keeps its window. The whole window may then leave in one burst, which
-//! section 4.4.2 wants spaced or limited; here pacing spaces it. The alternative is that of
-//! Linux: a window grows only when it was full, and falls back after idle time.
+//! than five minutes keeps its window. The whole window may then leave in one burst. Section
+//! 4.4.2 recommends to space or limit it; here pacing does. The alternative is that of Linux: a
+//! window grows only when it was full, and falls back after idle time.
 //!
 //! Samples are kept in four measurement periods (section 4.5.1 has an example of five). The
 //! largest of a period counts from the period's beginning, so it lasts between three quarters of

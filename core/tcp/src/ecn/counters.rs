@@ -4,9 +4,9 @@
 //! * r.ceb, r.e0b and r.e1b, octets of payload by their ECN field, are sent in an AccECN option
 //!   on every ACK after one of them has grown (the recommended simple scheme). The option has a
 //!   field for each that ever grew.
-//! * With [`EcnOption::Always`] an option is sent on every segment, as in Linux: with all three
-//!   counters if they fit, otherwise with those that grew, in the order that has ECT(1) first.
-//!   That costs 12 octets of each segment and is never out of date.
+//! * With [`EcnOption::Always`] an option is sent on every segment, as in Linux. It has all three
+//!   counters if they fit, otherwise those that grew, with ECT(1) first. That costs 12 octets of
+//!   each segment and is never out of date.
 //! * An ACK is sent immediately when data with CE follows a packet without, and when n packets
 //!   with CE have come: 2, or 3 if no data waits to be acknowledged.
 //!

@@ -6,9 +6,9 @@
 //!   one SMSS at most). That gives the results of the examples of appendix A.2.2, and is exact
 //!   for acknowledgments of whole super-segments.
 //! * If options never come, the safest likely case is assumed (appendix A.2.1): up to as many as
-//!   the acknowledgment covers packets. This is skipped if acknowledgments always cover that
-//!   many. A receiver acknowledges every second packet with CE at the latest, so the field wraps
-//!   only if ACKs are lost, and ACKs of the usual width show no such loss.
+//!   the acknowledgment covers packets. This is skipped if acknowledgments cover four packets
+//!   or more on average. A receiver acknowledges every second packet with CE at the latest, so the
+//!   field wraps only if ACKs are lost. ACKs of the usual width show no such loss.
 //!
 //! If options come but this acknowledgment has none, nothing is assumed until the next one.
 //!

@@ -27,8 +27,8 @@
 //!
 //! A driver looks up its own connections first. A SYN for one in TIME-WAIT that gives way goes to
 //! [`Listener::handle_syn_after`]. From then on segments of a connection that the listener
-//! [`Listener::knows`] go to it, and the old connection is removed when the new one is accepted.
-//! ICMP errors about such connections go to [`Listener::handle_icmp`].
+//! [`Listener::knows`] go to it. The old connection is removed when the new one is accepted. ICMP
+//! errors about such connections go to [`Listener::handle_icmp`].
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};

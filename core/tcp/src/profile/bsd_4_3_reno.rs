@@ -5,7 +5,7 @@
 //! `sendspace` and `recvspace` are from memory.
 //!
 //! Its socket layer (`uipc_socket.c` `sosend`, `uipc_socket2.c` `soreserve`) wakes a writer when
-//! a cluster of 2 KiB is free. It hands TCP one cluster at a time, with a flag whether more of
+//! a cluster of 2 KiB is free. It passes TCP one cluster at a time, with a flag whether more of
 //! the same call follows. Calls of 8 KiB are those of the testers of 2001 (Iperf 1, ttcp).
 //!
 //! Differences: its timers ran on a clock of 10 ms, here they are exact. A SYN was given up after

@@ -25,9 +25,9 @@
 //! once; no limited slow start yet). Its two modules could not, but those of 2.6.18 and 2.6.21
 //! could, and the correction of November 2006 between them (kernel 2.6.19). They differ in
 //! nothing described here except that correction and a cap of 32 on the ACK ratio in the 2.6.21
-//! tree read. 2.6.24 lacks the cap, so it is assumed to be a later repair; 2.6.20 is inferred
-//! from both sides. Do not confuse it: 2.6.24 has `initial_ssthresh` = 0 and a newer CUBIC.
-//! Enterprise distributions ship 2.6.18 with newer modules than its number suggests.
+//! tree read. 2.6.24 lacks the cap, so it is assumed to be a later fix; 2.6.20 is inferred from
+//! both sides. Do not confuse it: 2.6.24 has `initial_ssthresh` = 0 and a newer CUBIC. Enterprise
+//! distributions ship 2.6.18 with newer modules than its number suggests.
 //!
 //! Differences:
 //! * HZ is 1000. That of the machines of May 2007 is not known; at 250 the number is calculated

@@ -3,16 +3,16 @@
 //! Ha, Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55, 2011; constants of
 //! that kernel. Two signals end slow start, in windows of 16 segments and more:
 //!
-//! * ACK train: ACKs less than 2 ms apart form a train. Once a train lasts longer than half the
-//!   minimum RTT, data and ACKs fill the pipe. With pacing, the sender's own spacing stretches
-//!   the train, and the whole minimum RTT is the limit. The limit is raised for the sender's
-//!   bursts, by up to 1 ms: the time of four super-segments of 64 KiB at twice cwnd per SRTT.
-//! * Delay: the minimum RTT among at least eight samples of this round exceeds the minimum of all
-//!   by an eighth of that, at least 4 ms and at most 16 ms.
+//! * ACK train: ACKs at most 2 ms apart form a train. Data and ACKs fill the pipe once a train
+//!   lasts longer than half of minimum RTT plus burst time. With pacing, the sender's own spacing
+//!   stretches the train, and the limit is the whole of it. The burst time is that of four
+//!   super-segments of 64 KiB at twice cwnd per SRTT, at most 1 ms.
+//! * Delay: after eight samples, the minimum RTT of this round exceeds the minimum of all by an
+//!   eighth of that. The excess must be at least 4 ms, and 16 ms always suffices.
 //!
 //! A round begins with the first ACK of data sent in the round before it. After a timeout the
-//! search begins anew; once it has found an end, it is over. Within 1 s after congestion
-//! avoidance began nothing is sampled.
+//! search restarts; once it has found an end, it is over. Within 1 s after congestion avoidance
+//! began nothing is sampled.
 //!
 //! Difference: the kernel measures its minimum RTT within CUBIC and forgets it at a timeout. Here
 //! the search measures it and forgets it with itself, so any control can use `HyStart`.
