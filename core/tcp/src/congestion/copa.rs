@@ -1,7 +1,7 @@
 //! Copa: a rate inverse to the queueing delay.
 //!
 //! Arun, Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI
-//! 2018. Rules as in mvfst (`Copa.cpp`); the competitive mode is from memory of the paper. With
+//! 2018; rules as in mvfst (`Copa.cpp`); the competitive mode is from memory of the paper. With
 //! windows in segments:
 //!
 //! * standing RTT = smallest of the last SRTT/2, dq = standing RTT − smallest RTT of 10 s;
@@ -14,8 +14,8 @@
 //! queue once in about five round trips.
 //!
 //! Competitive mode: if dq was not below a tenth of its range in the last five round trips, cross
-//! traffic fills the queue. 1/δ then grows by 1 per round trip and is halved by loss, at least
-//! 2. Otherwise loss does not reduce the window; a timeout leaves one segment.
+//! traffic fills the queue. 1/δ then grows by 1 per round trip and is halved by loss (minimum 2).
+//! Otherwise loss does not reduce the window; a timeout leaves one segment.
 
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 

@@ -8,15 +8,15 @@
 //! * target = `W_cubic`(t + RTT), at least cwnd and at most 1.5·cwnd. cwnd grows by (target −
 //!   cwnd)/cwnd for every segment acknowledged. Sections 4.4 and 4.5 have the same formula:
 //!   concave below `W_max`, convex above;
-//! * `W_est` grows by α·segments acknowledged/cwnd (section 4.3, Figure 4) with α = 3·(1 − β)/(1
-//!   + β), and 1 once `W_est` has reached `cwnd_prior`. If `W_cubic`(t) < `W_est`, cwnd is
-//!   `W_est` (Reno-friendly region).
+//! * `W_est` grows by α·segments acknowledged/cwnd (section 4.3, Figure 4). α is 3·(1 − β)/(1 +
+//!   β), and 1 once `W_est` has reached `cwnd_prior`. If `W_cubic`(t) < `W_est`, cwnd is `W_est`
+//!   (Reno-friendly region).
 //!
 //! On congestion (sections 4.6 and 4.7): `W_max` = cwnd, or cwnd·(1 + β)/2 if cwnd had not
 //! returned to the previous `W_max` (fast convergence). ssthresh = β·`flight_size`, at least 2;
 //! cwnd = ssthresh, after a timeout 1 (section 4.8). A stage without a previous reduction by β
-//! (after a timeout, or after slow start that ended at an initial ssthresh) has K = 0 and `W_max`
-//! = cwnd.
+//! (after a timeout, or after slow start that ended at an initial ssthresh) has K = 0, and
+//! `W_max` is cwnd.
 //!
 //! A stage begins when recovery ends or slow start reaches ssthresh, and every ACK from then on
 //! counts. t excludes the time in which the window was not in use (section 5.8). The stage's

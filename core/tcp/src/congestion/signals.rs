@@ -31,9 +31,9 @@ pub struct Ack {
     pub lost: Bytes,
     /// Delivered octets that arrived with CE: `DCTCP.BytesMarked` of RFC 8257 section 3.3.
     ///
-    /// With accurate feedback (RFC 9768) this is the receiver's count. With classic feedback (RFC
-    /// 3168) it is all that an ACK with ECN-Echo covers, which is correct only if the receiver
-    /// echoes as in RFC 8257 section 3.2.
+    /// With accurate feedback (RFC 9768) this is the receiver's count. With the classic feedback
+    /// of RFC 3168 it is all that an ACK with ECN-Echo covers, which is correct only if the
+    /// receiver echoes as in RFC 8257 section 3.2.
     pub ce_marked: Bytes,
     /// Wire segments that arrived with CE, see [`Self::ce_marked`].
     pub ce_marked_segments: u32,

@@ -1,8 +1,8 @@
 //! RCP: routers set the sending rate.
 //!
 //! Dukkipati, Kobayashi, Zhang-Shen, McKeown, "Processor Sharing Flows in the Internet", IWQoS
-//! 2005. Each segment of data carries SRTT and the rate that the sender requests; routers lower
-//! it to theirs, the receiver returns it:
+//! 2005. Every segment of data carries SRTT and the requested rate. Routers lower it to theirs,
+//! the receiver returns it:
 //!
 //! ```text
 //! pacing rate = R        cwnd = 4·R·min_rtt + 3 segments                (1)
