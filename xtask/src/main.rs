@@ -12,7 +12,7 @@
 //! | `live-garbage` | such transfers while packets are corrupted on the wire |
 //! | `live-soak` | mixed traffic for a long time, and leaks |
 //! | `duel` | the engine and the kernel over the same paths, one by one and against each other |
-//! | `fink-today` | CUBIC of the running kernel with an initial ssthresh, predicted and measured |
+//! | `fink-today` | CUBIC of the running kernel, initial ssthresh of 100, predicted and measured |
 //! | `grade` | how often `gigatcp why` finds the known cause of simulated and kernel captures |
 //! | `proof` | the gradings that take too long for CI, each stored in `docs/` |
 //! | `python` | the wheel of the Python module, and its tests |

@@ -20,7 +20,7 @@ const SMSS: u64 = 1000;
 /// Maximum number of segments acknowledged per segment of growth before the first loss.
 const COUNT_BEFORE_LOSS: u64 = 20;
 
-/// Shift of the cubic function: 10 bits of C and 30 of time cubed.
+/// Shift of the cubic function: 10 bits of C (0.4) and 30 of time cubed.
 const FORTY_BITS: u32 = 40;
 
 /// State of the kernel's module.
