@@ -4,7 +4,7 @@
 //! 2018; rules as in mvfst (`Copa.cpp`); the competitive mode is from memory of the paper. With
 //! windows in segments:
 //!
-//! * standing RTT = smallest of the last SRTT/2, dq = standing RTT − smallest RTT of 10 s;
+//! * standing RTT = smallest of the last SRTT/2, dq = standing RTT − minimum RTT of 10 s;
 //! * target rate = 1/(δ·dq), rate = cwnd/standing RTT                               (1)
 //! * per segment acknowledged cwnd moves by v/(δ·cwnd), up while rate <= target, else down (2)
 //! * v doubles once per SRTT after three in the same direction, and is 1 after a change;

@@ -2,7 +2,7 @@
 //!
 //! Brakmo, O'Malley, Peterson, "TCP Vegas: New Techniques for Congestion Detection and
 //! Avoidance", SIGCOMM 1994; rules of Linux 6.12 (`tcp_vegas.c`). Once per round trip, with the
-//! smallest RTT of the round, of at least three samples:
+//! minimum RTT of the round, of at least three samples:
 //!
 //! * diff = cwnd·(RTT − base RTT)/base RTT, in segments;
 //! * slow start: diff > γ = 1 ends it with cwnd = min(cwnd, cwnd·base/RTT + 1);

@@ -1,7 +1,7 @@
 //! YeAH: Scalable while the queue is short, Reno and a smaller window when it is not.
 //!
 //! Baiocchi, Castellani, Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007; rules of
-//! Linux 6.12 (`tcp_yeah.c`). Once per round trip, from the smallest RTT of at least three
+//! Linux 6.12 (`tcp_yeah.c`). Once per round trip, from the minimum RTT of at least three
 //! samples, Q = cwnd·(RTT − base RTT)/RTT segments are queued:
 //!
 //! * fast, Q <= 80 and RTT − base <= base/8: one segment per min(cwnd, 100) acknowledged;
