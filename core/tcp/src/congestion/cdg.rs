@@ -3,7 +3,7 @@
 //! Hayes, Armitage, "Revisiting TCP Congestion Control Using Delay Gradients", IFIP Networking
 //! 2011; rules of Linux 6.12 (`tcp_cdg.c`). Once per round trip:
 //!
-//! * gradients of the round's smallest and maximum RTT against the round before, each summed over
+//! * gradients of the round's minimum and maximum RTT against the round before, each summed over
 //!   8 rounds; g = the sum of the smallest if positive, else that of the largest;
 //! * if g > 0 the window falls to 0.7071 of itself with probability 1 − exp(−42e-6·g), g in
 //!   microseconds. The next round's growth and gradient are then left out;

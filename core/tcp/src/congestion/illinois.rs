@@ -45,7 +45,7 @@ pub(super) fn control(config: &Config) -> Windowed<Illinois> {
 /// The law of Illinois. Times are in microseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Illinois {
-    /// Smallest and maximum RTT so far; 0 before the first sample.
+    /// Minimum and maximum RTT so far; 0 before the first sample.
     base_rtt: u64,
     max_rtt: u64,
     /// Sum and number of the RTTs of this round.
