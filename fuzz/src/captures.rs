@@ -1,7 +1,8 @@
-//! Targets that read captures: any octets as a capture of each form, and as a
-//! captured packet. Besides "no panic": a capture in memory and the same one as
-//! a stream of small pieces read the same, records follow each other, and no
-//! record holds more than the file.
+//! Fuzz targets of capture readers: any octets as a capture of each form, and as a captured
+//! packet.
+//!
+//! Besides "no panic", a capture in memory and the same one as a stream of small pieces must read
+//! the same, records must be adjacent, and no record may hold more than the file.
 
 use std::io::{self, Cursor, Read};
 use std::net::Ipv4Addr;
@@ -14,14 +15,13 @@ use gigatcp_why::Outlines;
 use gigatcp_wire::link::{Fragmentation, LinkType, dissect};
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
 
-/// The most that is read of one input, so that a packed one of a few octets
-/// does not take minutes.
+/// Maximum octets read of one input. So a compressed one of a few octets does not take minutes.
 const MOST: u64 = 4 << 20;
 
-/// Anything: packed, plain, or none.
+/// Feeds arbitrary octets: compressed, plain, or no capture.
 pub fn capture(octets: &[u8]) {
-    // How much comes out of a packed stream before it breaks depends on how it
-    // was handed over.
+    // The amount of output of a compressed stream before an error depends on the size of its
+    // pieces.
     let is_packed = matches!(
         octets,
         [0x1f, 0x8b, ..] | [_, 0xb5, 0x2f, ..] | [_, 0x2a, 0x4d, ..]
@@ -44,8 +44,8 @@ pub fn capture(octets: &[u8]) {
     }
 }
 
-/// The whole loop from octets to diagnoses: connections are the same with and without
-/// sentences, and no packet that was not read is counted as analyzed.
+/// Runs everything from octets to diagnoses. Connections must be the same with and without
+/// sentences. No unread packet may count as analyzed.
 fn whole(octets: &[u8]) {
     let source = Source::bytes("fuzz", octets);
     let capture = gigatcp_analyze::Capture::read(&source, &Options::default());
@@ -65,9 +65,9 @@ fn whole(octets: &[u8]) {
     }
 }
 
-/// Packets of a few connections, 16 octets of input each: numbers near one
-/// another and far apart, any flags, times that step back. Sums must hold, the
-/// seed of the table must not show, and an outline comes to what a watcher says.
+/// Feeds packets of a few connections, 16 octets of input each. Numbers are near one another or
+/// far apart, with any flags and times that step back. Sums must agree, the seed of the table
+/// must have no effect, and an outline must agree with a watcher.
 pub fn flows(octets: &[u8]) {
     let mut tables = [FlowTable::new(1), FlowTable::new(u64::MAX)];
     let mut analyzer = Analyzer::new();
@@ -143,7 +143,7 @@ pub fn flows(octets: &[u8]) {
     }
 }
 
-/// Records behind a right file header: the first octet says of which kind.
+/// Feeds records after a valid file header; the first octet chooses the kind.
 pub fn pcap(octets: &[u8]) {
     let Some((kind, rest)) = octets.split_first() else {
         return;
@@ -174,7 +174,7 @@ pub fn pcap(octets: &[u8]) {
     capture(&file);
 }
 
-/// Blocks behind a right section header and interface.
+/// Feeds blocks after a valid section header and interface.
 pub fn pcapng(octets: &[u8]) {
     let words: [u32; 12] = [
         0x0a0d_0d0a,
@@ -195,14 +195,14 @@ pub fn pcapng(octets: &[u8]) {
     capture(&file);
 }
 
-/// Text, whatever it begins with.
+/// Feeds text with any beginning.
 pub fn text(octets: &[u8]) {
     let mut file = b"text ".to_vec();
     file.extend(octets);
     capture(&file);
 }
 
-/// One packet: its link type, its length on the wire, its octets.
+/// Feeds one packet: its link type, its length on the wire, its octets.
 pub fn link(octets: &[u8]) {
     let Some((head, packet)) = octets.split_first_chunk::<4>() else {
         return;
@@ -216,12 +216,12 @@ pub fn link(octets: &[u8]) {
     assert!(segment.payload.len() <= segment.payload_len as usize);
     assert!(segment.option_octets.len() <= segment.options_len());
     let timestamps = segment.options().timestamps;
-    // Where they stand as usual they are read before anything else is.
+    // Timestamps at the usual place are read before other options.
     assert!(timestamps.is_none() || segment.timestamps().is_some());
     let _ = (segment.tcp_checksum(), segment.ip_checksum());
 }
 
-/// Everything a reader says, as one number for each record and note.
+/// Returns all output of a reader, as one number for each record and note.
 fn digest(mut reader: CaptureReader) -> (Vec<u64>, String) {
     let mut all = Vec::new();
     let mut last = None;
@@ -271,7 +271,7 @@ fn number(record: &Record<'_>) -> u64 {
     sum
 }
 
-/// A stream that gives few octets at a time, more and more of them.
+/// Stream that returns few octets at a time, more each time.
 struct Pieces {
     octets: Cursor<Vec<u8>>,
     step: usize,

@@ -1,7 +1,7 @@
 //! Two endpoints whose packets are octets: what is read is compared with what was written.
 //!
-//! The octets choose the calls at both ends and what the path does: packets are lost, reordered,
-//! duplicated, changed by a bit, or are no packets at all. Afterwards the path is perfect: then
+//! The octets choose the calls at both ends and the events on the path: packets are lost,
+//! reordered, duplicated, changed by a bit, or are random octets. Then the path becomes perfect:
 //! everything written must arrive, unless a connection failed or was released.
 
 use std::net::{IpAddr, SocketAddr};
@@ -13,24 +13,24 @@ use gigatcp_wire::{ChecksumFill, IpHeader, Segment, decode_packet, encode_packet
 
 use crate::octets::Octets;
 
-/// Most connections of a host.
+/// Maximum number of connections of a host.
 const MOST: usize = 8;
 
-/// Longest virtual time in which everything arrives: many timeouts, each twice the one before.
+/// Maximum virtual time until everything arrives: many timeouts, each twice the one before.
 const PATIENCE: Duration = Duration::from_secs(2000);
 
-/// A connection of a host.
+/// Connection of a host.
 struct Socket {
     handle: Handle,
-    /// Ports, its own first.
+    /// Ports, the local one first.
     ports: [u16; 2],
     written: u64,
     read: u64,
-    /// Nothing is compared any more: released, aborted, or failed.
+    /// Whether comparison has ended: released, aborted, or failed.
     is_over: bool,
 }
 
-/// A host and what is known of its connections.
+/// Host, and the expected state of its connections.
 struct Host {
     endpoint: Endpoint<Bytes>,
     sockets: Vec<Socket>,
@@ -41,12 +41,12 @@ struct Network {
     hosts: [Host; 2],
     config: Config,
     addresses: [IpAddr; 2],
-    /// To which host, and the packet.
+    /// Destination host and packet.
     packets: Vec<(usize, Vec<u8>)>,
     delivered: u64,
 }
 
-/// Drives two endpoints; returns how many octets were read and compared.
+/// Drives two endpoints; returns the octets read and compared.
 pub fn drive(octets: &[u8]) -> u64 {
     let mut choices = Octets::new(octets);
     let mut network = Network::new(&mut choices);
@@ -58,7 +58,7 @@ pub fn drive(octets: &[u8]) -> u64 {
     network.delivered
 }
 
-/// The octet at `offset` of what the port `from` sends to the port `to`.
+/// Returns the octet at `offset` of the stream from port `from` to port `to`.
 fn octet(from: u16, to: u16, offset: u64) -> u8 {
     let mixed = (offset + u64::from(from) * 3 + u64::from(to)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 56) as u8
@@ -103,7 +103,7 @@ impl Network {
         }
     }
 
-    /// One call, or one packet.
+    /// Performs one call, or one event of the path.
     fn step(&mut self, choices: &mut Octets<'_>) {
         let host = choices.below(2) as usize;
         match choices.below(16) {
@@ -177,7 +177,7 @@ impl Network {
         }
     }
 
-    /// Close, release or abort.
+    /// Closes, releases or aborts a connection.
     fn end(&mut self, host: usize, choices: &mut Octets<'_>) {
         let Some(index) = self.hosts[host].choose(choices) else {
             return;
@@ -192,7 +192,7 @@ impl Network {
         socket.is_over = true;
     }
 
-    /// Delivers, loses, repeats or changes one of the packets on the path.
+    /// Delivers, drops, duplicates or changes one of the packets on the path.
     fn packet(&mut self, kind: u32, choices: &mut Octets<'_>) {
         if kind == 15 {
             let length = choices.below(64);
@@ -206,7 +206,7 @@ impl Network {
         let (to, mut packet) = self.packets[place].clone();
         match kind {
             14 => {
-                // What TCP's checksum covers; it notices every single bit.
+                // The part covered by TCP's checksum, which detects every single bit.
                 let header = if packet[0] >> 4 == 4 { 20 } else { 40 };
                 let at = header + choices.below((packet.len() - header) as u32) as usize;
                 packet[at] ^= 1 << choices.below(8);
@@ -231,7 +231,7 @@ impl Network {
         }
     }
 
-    /// Everything that may leave leaves.
+    /// Sends everything that may leave.
     fn send(&mut self) {
         for from in 0..2 {
             while let Some((endpoints, segment)) = self.hosts[from].endpoint.poll_transmit(self.now)
@@ -260,7 +260,7 @@ impl Network {
         }
     }
 
-    /// Goes on to the next timer; `false` if there is none.
+    /// Advances to the next timer; returns `false` if there is none.
     fn timer(&mut self) -> bool {
         let timers = self.hosts.iter().map(|host| host.endpoint.poll_timeout());
         let next = timers.fold(Instant::FAR_FUTURE, Instant::min);
@@ -278,7 +278,7 @@ impl Network {
         }
     }
 
-    /// The path is perfect and both applications read: everything written arrives.
+    /// Makes the path perfect and lets both applications read: everything written must arrive.
     fn settle(&mut self) {
         let end = self.now + PATIENCE;
         loop {
@@ -298,7 +298,7 @@ impl Network {
         assert!(self.is_settled(), "what was written did not arrive");
     }
 
-    /// Whether every connection that both ends still have is read to the end.
+    /// Returns whether every connection that still has both ends is read to the end.
     fn is_settled(&self) -> bool {
         let [left, right] = [0, 1].map(|host| &self.hosts[host].sockets);
         left.iter().all(|one| {

@@ -1,12 +1,11 @@
-//! An engine driven by arbitrary octets: segments near and far from what it
-//! expects, timers, and an application that does as it likes. What must hold
-//! after every step is in `Run::check`.
+//! Engine driven by arbitrary octets: segments near and far from the expected ones, timers, and
+//! arbitrary calls of an application. `Run::check` asserts the invariants after every step.
 //!
-//! With [`drive_with_octets`] segments carry real octets, and what is read and what
-//! leaves is compared with the streams octet by octet.
+//! With [`drive_with_octets`] segments carry real octets, and what is read and what leaves is
+//! compared with the streams octet by octet.
 //!
-//! The octets choose; so the same driver serves the coverage-guided fuzzer,
-//! the corpus in the tests, and a hundred million random segments.
+//! The octets make every choice. So the same driver serves the coverage-guided fuzzer, the corpus
+//! in the tests, and a hundred million random segments.
 
 use gigatcp_events::{EventMask, State};
 use gigatcp_tcp::congestion::{self, SlowStart};
@@ -20,37 +19,37 @@ use gigatcp_wire::{
 
 use crate::octets::Octets;
 
-/// Where the engine's own numbers begin: soon they wrap.
+/// Initial sequence number of the engine, which soon wraps.
 const ISS: u32 = u32::MAX - 30_000;
 
-/// Where the peer's begin.
+/// Initial sequence number of the peer.
 const PEER_ISS: u32 = u32::MAX - 50_000;
 
-/// Segments an engine may send in answer to one step: a window's worth.
+/// Maximum segments that the engine may send in answer to one step: a window's worth.
 const MOST_AT_ONCE: u32 = 20_000;
 
-/// What one run was.
+/// Counts of one run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Tally {
-    /// Segments given to the engine.
+    /// Segments passed to the engine.
     pub arrived: u64,
-    /// Segments it sent.
+    /// Segments sent by the engine.
     pub sent: u64,
-    /// Runs that came to be established.
+    /// Runs that became established.
     pub established: u64,
     /// Octets that the application read.
     pub delivered: u64,
 }
 
-/// Data of a stream, of which every octet is known by its place.
+/// Data of a stream in which every octet follows from its position.
 trait Stream: Payload {
     /// Whether there are octets to compare.
     const IS_REAL: bool;
 
-    /// `len` octets from `offset` on.
+    /// Returns `len` octets from `offset` on.
     fn at(offset: u64, len: u32) -> Self;
 
-    /// Whether these are the octets from `offset` on.
+    /// Returns whether these are the octets from `offset` on.
     fn is_at(&self, offset: u64) -> bool;
 }
 
@@ -80,9 +79,9 @@ impl Stream for bytes::Bytes {
     }
 }
 
-/// The octet at a place of either stream: no two stretches are equal soon.
+/// Returns the octet at a position of either stream; no two intervals are equal soon.
 fn octet_at(offset: u64) -> u8 {
-    // Places count as sequence numbers do: what begins before the stream runs into it.
+    // Positions wrap as sequence numbers do: data before the start of the stream runs into it.
     let place = u64::from(offset as u32);
     (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
@@ -92,7 +91,7 @@ pub fn drive(octets: &[u8]) -> Tally {
     drive_over::<Phantom>(octets)
 }
 
-/// The same with real octets: what is delivered must be what was sent.
+/// Drives one engine with real octets: delivered data must be the sent data.
 pub fn drive_with_octets(octets: &[u8]) -> Tally {
     drive_over::<bytes::Bytes>(octets)
 }
@@ -113,14 +112,14 @@ struct Run<'a, P: Stream> {
     choices: Octets<'a>,
     now: Instant,
     connection: Connection<P>,
-    /// The peer's first number: that of the SYN the engine took.
+    /// Peer's initial sequence number: that of the SYN the engine accepted.
     irs: SeqNumber,
     written: u64,
     read: u64,
-    /// End of what the engine acknowledged last, as an offset.
+    /// End of the data last acknowledged by the engine, as an offset.
     acked: u64,
-    /// Octets that a send buffer may take beyond what it holds: where packets count, the
-    /// last one is filled.
+    /// Octets that a send buffer may take beyond its size. With `truesize` the last packet is
+    /// filled.
     beyond: u64,
     tally: Tally,
 }
@@ -129,7 +128,7 @@ impl<'a, P: Stream> Run<'a, P> {
     fn new(mut choices: Octets<'a>) -> Self {
         let now = Instant::ZERO + Duration::from_secs(1);
         let mut config = config(&mut choices);
-        // An urgent octet that is taken out leaves the stream without it.
+        // An urgent octet that is taken out of line is missing in the stream.
         config.profile.segments.urgent_inline |= P::IS_REAL;
         let connection = if choices.one_in(2) {
             Connection::connect(now, &config)
@@ -163,14 +162,14 @@ impl<'a, P: Stream> Run<'a, P> {
             tally: Tally::default(),
         };
         run.drain();
-        // Most runs get through the handshake: that is where the code is.
+        // Most runs complete the handshake, as most code is behind it.
         if !run.choices.one_in(8) {
             run.shake_hands();
         }
         run
     }
 
-    /// The peer's part of the handshake, as it should be.
+    /// Completes the peer's part of the handshake correctly.
     fn shake_hands(&mut self) {
         let flags = match self.connection.state() {
             State::SynSent => Flags::SYN | Flags::ACK,
@@ -221,7 +220,7 @@ impl<'a, P: Stream> Run<'a, P> {
         self.drain();
     }
 
-    /// An error that quotes a segment in flight, or anything.
+    /// Delivers an ICMP error that quotes a segment in flight, or any other.
     fn icmp(&mut self) {
         let una = self.snd(self.connection.info().snd_una);
         let seq = self.near(una);
@@ -242,7 +241,7 @@ impl<'a, P: Stream> Run<'a, P> {
         }
     }
 
-    /// A number near what the engine expects, mostly.
+    /// Returns a number that is mostly near the engine's expectation.
     fn near(&mut self, base: SeqNumber) -> SeqNumber {
         let distance = match self.choices.below(8) {
             0..=3 => i32::from(self.choices.octet() as i8) / 32,
@@ -299,7 +298,7 @@ impl<'a, P: Stream> Run<'a, P> {
         self.arrive(segment);
     }
 
-    /// An acknowledgment that any receiver could send.
+    /// Sends an acknowledgment that any receiver could send.
     fn good_ack(&mut self) {
         let info = self.connection.info();
         let flight = (info.snd_nxt - info.snd_una) as u32;
@@ -320,7 +319,7 @@ impl<'a, P: Stream> Run<'a, P> {
         self.arrive(segment);
     }
 
-    /// Data in order, or just beyond a hole.
+    /// Sends data in order, or just beyond a gap.
     fn good_data(&mut self) {
         let info = self.connection.info();
         let ahead = self.choices.pick(&[0, 0, 0, 1, 1000, 5000]);
@@ -339,8 +338,7 @@ impl<'a, P: Stream> Run<'a, P> {
         self.arrive(segment);
     }
 
-    /// What a segment of the peer at `seq` carries. In SYN-SENT a SYN begins its
-    /// stream.
+    /// Returns the payload of a peer's segment at `seq`. In SYN-SENT a SYN begins its stream.
     fn peer_data(&self, seq: SeqNumber, flags: Flags, len: u32) -> P {
         let has_syn = flags.contains(Flags::SYN);
         let offset = match (has_syn, self.connection.state()) {
@@ -403,7 +401,7 @@ impl<'a, P: Stream> Run<'a, P> {
         }
     }
 
-    /// What must always hold.
+    /// Asserts the invariants.
     fn check(&mut self) {
         let info = self.connection.info();
         assert!(info.snd_una <= info.snd_nxt, "{info:?}");
@@ -419,7 +417,7 @@ impl<'a, P: Stream> Run<'a, P> {
         let held = info.snd_una + info.send_buffer.as_u64();
         let most = match self.beyond {
             0 => held,
-            // The last packet is filled though its begin has left (Linux `tcp_sendmsg`).
+            // The last packet is filled even if its beginning has left (Linux `tcp_sendmsg`).
             beyond => held.max(info.snd_nxt) + beyond,
         };
         assert!(
@@ -443,7 +441,7 @@ impl<'a, P: Stream> Run<'a, P> {
     }
 }
 
-/// Options a segment may carry, near what is in flight from `una` on.
+/// Returns options a segment may carry, near the data in flight from `una` on.
 fn options(choices: &mut Octets<'_>, una: SeqNumber, flight: u64) -> Options {
     let mut options = Options::default();
     let which = choices.octet();
@@ -470,13 +468,13 @@ fn options(choices: &mut Octets<'_>, una: SeqNumber, flight: u64) -> Options {
     options
 }
 
-/// An engine of any profile with any switches.
+/// Returns the configuration of an engine of any profile with any switches.
 fn config(choices: &mut Octets<'_>) -> Config {
     let mut profile = choices.pick(Profile::ALL);
     for setting in SETTINGS {
         if choices.one_in(8) {
             let value = SettingValue::Switch(choices.one_in(2));
-            // What is no switch keeps its value.
+            // Settings that are not switches keep their values.
             let _ = profile.try_set(setting.name, value);
         }
     }
@@ -498,7 +496,7 @@ fn config(choices: &mut Octets<'_>) -> Config {
     }
 }
 
-/// A requested buffer, or `None`, which leaves it to the profile.
+/// Returns a requested buffer, or `None`, which leaves it to the profile.
 fn buffer(choices: &mut Octets<'_>) -> Option<Bytes> {
     let asked = choices.pick(&[0, 1, 3000, 100_000, 4 << 20]);
     (asked > 0).then(|| Bytes::new(asked))

@@ -1,7 +1,7 @@
-//! A flood of SYNs at a listener, each from an address of its own that never
-//! answers, with what it costs and whether an honest client still gets in.
+//! SYN flood at a listener: its cost, and whether an honest client is still accepted.
 //!
-//! Source: RFC 4987 (the attack, and cookies against it).
+//! Each SYN has another source address, which never answers. Source: RFC 4987 (the attack, and
+//! SYN cookies against it).
 
 use core::net::Ipv4Addr;
 
@@ -17,21 +17,21 @@ use gigatcp_wire::{
 
 use crate::memory::Mark;
 
-/// Half-open connections that the listener remembers.
+/// Backlog of the listener.
 pub const BACKLOG: usize = 256;
 
-/// What a flood cost.
+/// Cost of a flood.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// SYN-ACKs that left.
+    /// SYN-ACKs sent.
     pub answered: u64,
-    /// The most octets held at one time.
+    /// Maximum octets allocated at one time.
     pub memory: u64,
     /// Number of allocations.
     pub allocations: u64,
-    /// Octets allocated, kept or not.
+    /// Total octets allocated, whether freed or not.
     pub allocated: u64,
-    /// Whether a client that does answer was let in, in the midst of it.
+    /// Whether a client that answers was accepted during the flood.
     pub let_in: bool,
 }
 
@@ -90,8 +90,8 @@ fn syn(now: Instant) -> Segment<Phantom> {
     }
 }
 
-/// `count` SYNs, a hundred thousand a second, at a listener with such cookies;
-/// the driver takes what leaves after each.
+/// Sends `count` SYNs, a hundred thousand a second, to a listener with `syn_cookies`. The driver
+/// polls the output after each.
 pub fn suffer(count: u32, syn_cookies: SynCookies) -> Cost {
     let mark = Mark::new();
     let mut now = Instant::ZERO + Duration::from_secs(1_000);
@@ -125,7 +125,7 @@ pub fn suffer(count: u32, syn_cookies: SynCookies) -> Cost {
     }
 }
 
-/// Whether a client that answers its SYN-ACK is accepted.
+/// Returns whether a client that answers its SYN-ACK is accepted.
 fn is_let_in(listener: &mut Listener<Phantom>, now: Instant, client: Endpoints) -> bool {
     let first = syn(now);
     let received = Received {

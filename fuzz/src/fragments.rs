@@ -1,13 +1,14 @@
-//! Fragments of a few packets, eight octets of input each: places that fit,
-//! overlap and contradict one another, headers cut anywhere, times that step
-//! back. Every packet must be told once, in order and at its time, and no more
-//! be held than is promised.
+//! Fragments of a few packets, eight octets of input each.
+//!
+//! They fit, overlap and contradict one another, cut headers anywhere, and step back in time.
+//! Every packet must be reported once, in order and at its time, and no more may be stored than
+//! promised.
 
 use gigatcp_flows::{Arrival, Datagrams, MAX_HELD};
 use gigatcp_units::Instant;
 use gigatcp_wire::link::{Fragmentation, LinkType};
 
-/// The target.
+/// Feeds fragments.
 pub fn fragments(octets: &[u8]) {
     let mut datagrams = Datagrams::new();
     let mut now = 1_u64 << 40;
@@ -54,7 +55,7 @@ fn drain(datagrams: &mut Datagrams, times: &[u64], told: &mut usize) {
     assert!(odd.into_iter().all(|odd| odd.number <= times.len() as u64));
 }
 
-/// A fragment, or a whole packet.
+/// Returns a fragment, or a whole packet.
 fn packet(piece: &[u8]) -> Vec<u8> {
     let field = u16::from_be_bytes([piece[1], piece[2]]);
     let len = usize::from(piece[3]) * 8 + usize::from(piece[4] & 7);
@@ -77,7 +78,7 @@ fn packet(piece: &[u8]) -> Vec<u8> {
         header.extend([0, 0, 0, ident]);
         header
     };
-    // Wherever it begins, a TCP header can be read there.
+    // Wherever the fragment begins, a TCP header can be read there.
     let header = [
         0, 7, 0, 9, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x10, 1, 0, 0, 0, 0, 0,
     ];

@@ -1,4 +1,4 @@
-//! iperf3's machines under any octets: either end, datagrams, credentials.
+//! iperf3's state machines with arbitrary octets: either end, datagrams, credentials.
 
 use gigatcp_protocol::iperf3::auth::Credentials;
 use gigatcp_protocol::iperf3::datagram::{Header, StockCounts, reply_to};
@@ -8,7 +8,7 @@ use gigatcp_protocol::iperf3::{
 };
 use gigatcp_units::{Duration, Instant};
 
-/// Takes the first octet as what to feed, the second as how, and feeds the rest.
+/// Feeds octets: the first chooses the target, the second its options.
 pub fn iperf3(octets: &[u8]) {
     let [what, how, octets @ ..] = octets else {
         return;
@@ -21,7 +21,7 @@ pub fn iperf3(octets: &[u8]) {
     }
 }
 
-/// A client whose server sends `octets` in pieces, while its test goes on.
+/// Runs a client whose server sends `octets` in pieces during its test.
 fn client(how: u8, octets: &[u8]) {
     let parameters = Parameters {
         time: 1,
@@ -58,7 +58,7 @@ fn client(how: u8, octets: &[u8]) {
     assert!(client.poll_timeout().is_none() || ends == 0);
 }
 
-/// A session whose client sends `octets` in pieces.
+/// Runs a session whose client sends `octets` in pieces.
 fn server(how: u8, octets: &[u8]) {
     let mut now = Instant::ZERO;
     let mut session = Session::new(now);
@@ -92,7 +92,7 @@ fn server(how: u8, octets: &[u8]) {
     assert_eq!(session.poll_timeout(), None);
 }
 
-/// Datagrams, and the first messages of streams.
+/// Feeds datagrams, and the first messages of streams.
 fn datagrams(how: u8, octets: &[u8]) {
     let is_64bit = how & 1 == 1;
     let mut counts = StockCounts::default();
@@ -112,7 +112,7 @@ fn datagrams(how: u8, octets: &[u8]) {
     }
 }
 
-/// JSON of parameters and results, and credentials.
+/// Feeds JSON of parameters and results, and credentials.
 fn messages(octets: &[u8]) {
     let text = String::from_utf8_lossy(octets);
     if let Some(credentials) = Credentials::from_text(&text) {

@@ -1,6 +1,6 @@
-//! An allocator that counts what is allocated, for the programs and tests that
-//! say what an attack costs. Counts are of the whole thread, so one engine at
-//! a time is measured.
+//! Counting allocator, for programs and tests that measure the cost of an attack.
+//!
+//! Counts are of the whole thread, so only one engine at a time is measured.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,17 +12,16 @@ thread_local! {
     static OCTETS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator with a count; a program that measures makes it its
-/// `#[global_allocator]`.
+/// System allocator with counts, installed as `#[global_allocator]` by programs that measure.
 #[derive(Debug)]
 pub struct Counting;
 
-// SAFETY: every call is handed on to the system's allocator unchanged, and the
-// counters are plain cells of this thread, which never allocate.
+// SAFETY: every call is forwarded unchanged to the system's allocator. The counters are plain
+// cells of this thread, which never allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller's promise about `layout` is handed on.
+        // SAFETY: the caller guarantees the layout.
         unsafe { System.alloc(layout) }
     }
 
@@ -40,7 +39,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 fn count(change: isize) {
-    // A thread that is going down has no cells any more.
+    // A thread that is exiting no longer has its cells.
     if change > 0 {
         let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
         let _ = OCTETS.try_with(|octets| octets.set(octets.get() + change as u64));
@@ -51,7 +50,7 @@ fn count(change: isize) {
     });
 }
 
-/// What has been allocated since a moment.
+/// Start of a measurement of allocations.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     held: isize,
@@ -60,7 +59,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// From now on.
+    /// Starts a measurement.
     pub fn new() -> Self {
         let held = NOW.get();
         PEAK.set(held);
@@ -71,20 +70,20 @@ impl Mark {
         }
     }
 
-    /// The most octets held at one time since the mark, beyond what was held
-    /// then; zero where [`Counting`] is not the allocator.
+    /// Returns the maximum octets allocated at one time, minus those at the start. Zero if
+    /// [`Counting`] is not the allocator.
     pub fn peak(self) -> u64 {
         (PEAK.get() - self.held).max(0) as u64
     }
 
-    /// Number of allocations since the mark. The same inputs ask as
-    /// often on every machine: a measure of work that no load disturbs.
+    /// Returns the number of allocations since the start. It is the same on every machine for the
+    /// same input: a measure of work that no load disturbs.
     pub fn allocations(self) -> u64 {
         CALLS.get() - self.calls
     }
 
-    /// Octets allocated since the mark, whether freed or not: copying all of what is held for each
-    /// segment would show here.
+    /// Returns the octets allocated since the start, whether freed or not. Copying all stored
+    /// data for each segment would show here.
     pub fn allocated(self) -> u64 {
         OCTETS.get() - self.octets
     }

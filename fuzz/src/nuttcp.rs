@@ -1,4 +1,4 @@
-//! nuttcp's machines under any octets: either end, lines, datagrams.
+//! nuttcp's state machines with arbitrary octets: either end, lines, datagrams.
 
 use gigatcp_protocol::nuttcp::datagram::{Receiver, StreamMark};
 use gigatcp_protocol::nuttcp::greeting::Agreed;
@@ -10,10 +10,10 @@ use gigatcp_protocol::nuttcp::parameters::{Format, Limits, Parameters, Wanted};
 use gigatcp_protocol::nuttcp::{Client, Output, Server, Side, Version};
 use gigatcp_units::{Duration, Instant};
 
-/// Most outputs after a full queue: a refusal, the failure, the close.
+/// Maximum outputs after a full queue: a refusal, the failure, the close.
 const AFTER_FULL: usize = 3;
 
-/// Takes the first octet as what to feed, the second as how, and feeds the rest.
+/// Feeds octets: the first chooses the target, the second its options.
 pub fn nuttcp(octets: &[u8]) {
     let [what, how, octets @ ..] = octets else {
         return;
@@ -26,7 +26,7 @@ pub fn nuttcp(octets: &[u8]) {
     }
 }
 
-/// A client whose server sends `octets` in pieces, while its transfer goes on.
+/// Runs a client whose server sends `octets` in pieces during its transfer.
 fn client(how: u8, octets: &[u8]) {
     let flag = |bit: u8| how >> bit & 1 == 1;
     let parameters = Parameters {
@@ -66,7 +66,7 @@ fn client(how: u8, octets: &[u8]) {
     );
 }
 
-/// A server whose client sends `octets` in pieces, while its driver goes on.
+/// Runs a server whose client sends `octets` in pieces while its driver continues.
 fn server(how: u8, octets: &[u8]) {
     let mut server = Server::new(Limits {
         third_party: how & 1 == 1,
@@ -98,7 +98,7 @@ fn server(how: u8, octets: &[u8]) {
     );
 }
 
-/// Takes all outputs; a machine that has closed has none.
+/// Polls all outputs; a closed machine has none.
 fn closes_once<E>(closed: bool, mut poll: impl FnMut() -> Option<Output<E>>) -> bool {
     if closed {
         assert!(poll().is_none(), "a machine that has closed is silent");
@@ -106,7 +106,7 @@ fn closes_once<E>(closed: bool, mut poll: impl FnMut() -> Option<Output<E>>) -> 
     closed || drain(poll)
 }
 
-/// Takes all outputs and returns whether the last one closes.
+/// Polls all outputs; returns whether the last one closes.
 fn drain<E>(mut poll: impl FnMut() -> Option<Output<E>>) -> bool {
     let mut count = 0;
     let mut closed = false;
@@ -122,7 +122,7 @@ fn drain<E>(mut poll: impl FnMut() -> Option<Output<E>>) -> bool {
     closed
 }
 
-/// Lines: one that has figures is written again with figures.
+/// Feeds lines: one with numbers is written again with numbers.
 fn lines(octets: &[u8]) {
     for line in String::from_utf8_lossy(octets).lines() {
         for format in [Format::RTT, Format::RTT.with(Format::PARSE)] {
@@ -142,7 +142,7 @@ fn lines(octets: &[u8]) {
     }
 }
 
-/// Datagrams: an octet of length and an octet of time before each.
+/// Feeds datagrams: one octet of length and one of time before each.
 fn datagrams(how: u8, octets: &[u8]) {
     let parameters = Parameters {
         udp: true,

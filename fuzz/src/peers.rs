@@ -1,11 +1,12 @@
-//! Peers that lie, flood, starve and stall, each against one engine in
-//! virtual time, with what it costs the engine: segments out for segments in,
-//! memory, processor time, and how far the lie moved the congestion window.
+//! Hostile peers that lie, flood, starve and stall, each against one engine in virtual time.
 //!
-//! Sources: Savage et al., *TCP Congestion Control with a Misbehaving
-//! Receiver*, CCR 1999 (ACK division, optimistic acknowledgments); CVE
-//! 2019-11477 to 11479 (SACK and tiny segments); RFC 5961 (floods of resets);
-//! RFC 6429 (zero windows indefinitely); RFC 7323 section 7 (timestamps).
+//! The cost to the engine is measured: segments sent per segment received, memory, CPU time, and
+//! the effect on the congestion window.
+//!
+//! Sources: Savage et al., *TCP Congestion Control with a Misbehaving Receiver*, CCR 1999 (ACK
+//! division, optimistic acknowledgments); CVE 2019-11477 to 11479 (SACK and tiny segments); RFC
+//! 5961 (floods of resets); RFC 6429 (zero windows indefinitely); RFC 7323 section 7
+//! (timestamps).
 
 use std::time::Instant as Clock;
 
@@ -21,60 +22,59 @@ use gigatcp_wire::{
 use crate::memory::Mark;
 use crate::octets::Random;
 
-/// The engine's first number.
+/// Initial sequence number of the engine.
 const ISS: u32 = 1_000_000;
 
-/// The peer's first number.
+/// Initial sequence number of the peer.
 const PEER_ISS: u32 = 2_000_000;
 
-/// Segment size both sides offer, unless the attack is about it.
+/// MSS that both sides announce, unless the attack is about it.
 const MSS: u16 = 1460;
 
-/// Round trip between the two.
+/// RTT between the two.
 const RTT: Duration = Duration::from_millis(20);
 
-/// Shift of the windows the peer offers.
+/// Window scale of the peer.
 const SCALE: u8 = 7;
 
-/// Octets of each of the engine's buffers.
+/// Size of each of the engine's buffers, in octets.
 pub const BUFFER: u64 = 4 << 20;
 
-/// An attack.
+/// Attack of a hostile peer.
 #[derive(Clone, Copy, Debug)]
 pub struct Attack {
-    /// Its name.
+    /// Name of the attack.
     pub name: &'static str,
-    /// What the peer does.
+    /// Description of the peer's behavior.
     pub what: &'static str,
     act: fn(&mut Scene),
 }
 
-/// What an attack cost.
+/// Cost of an attack.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// Segments the engine was given.
+    /// Segments that the engine received.
     pub arrived: u64,
-    /// Wire segments it sent.
+    /// Wire segments that the engine sent.
     pub sent: u64,
-    /// The most octets it held at one time, where [`crate::memory::Counting`]
-    /// counts.
+    /// Maximum octets allocated at one time, if [`crate::memory::Counting`] counts.
     pub memory: u64,
-    /// Number of allocations, where they are counted: a measure of its work that is the same on
+    /// Number of allocations, if counted. A measure of the engine's work that is the same on
     /// every machine.
     pub allocations: u64,
-    /// Octets allocated, kept or not.
+    /// Total octets allocated, whether freed or not.
     pub allocated: u64,
-    /// Time for each segment in, nanoseconds.
+    /// Time per received segment, in nanoseconds.
     pub per_segment_ns: u64,
-    /// Its congestion window at the end, in segments.
+    /// Congestion window at the end, in segments.
     pub cwnd: u64,
-    /// Its state at the end.
+    /// State of the connection at the end.
     pub state: State,
-    /// Its retransmission timeout at the end.
+    /// Retransmission timeout at the end.
     pub rto: Duration,
 }
 
-/// Every attack; the first is no attack, for comparison.
+/// All attacks; the first is an honest peer, for comparison.
 pub const ALL: [Attack; 14] = [
     Attack {
         name: "honest",
@@ -148,7 +148,7 @@ pub const ALL: [Attack; 14] = [
     },
 ];
 
-/// Lets one attack happen, over that version of IP.
+/// Runs one attack over `ip`; returns its cost.
 pub fn suffer(attack: &Attack, ip: IpVersion) -> Cost {
     measure(ip, attack.name == "tiny-mss", attack.act)
 }
@@ -180,14 +180,14 @@ fn measure(ip: IpVersion, tiny: bool, act: impl FnOnce(&mut Scene)) -> Cost {
     }
 }
 
-/// One engine that has all the data in the world to send, and its peer.
+/// Engine with unlimited data to send, and its peer.
 struct Scene {
     now: Instant,
     connection: Connection<Phantom>,
     written: u64,
     arrived: u64,
     sent: u64,
-    /// Segments of the present round.
+    /// Segments of the current round.
     flight: Vec<(u64, u64)>,
     last_stamp: u32,
     random: Random,
@@ -246,7 +246,7 @@ impl Scene {
         Some(Timestamps { val, ecr })
     }
 
-    /// Round trips in which the peer sees what was sent, then acts.
+    /// Runs round trips in which the peer receives what was sent, then acts.
     fn rounds(&mut self, count: u32, act: fn(&mut Self)) {
         for _ in 0..count {
             self.write();
@@ -290,7 +290,7 @@ impl Scene {
         }
     }
 
-    /// An acknowledgment up to offset `ack` with these blocks.
+    /// Returns an acknowledgment up to offset `ack` with these SACK blocks.
     fn ack(&self, ack: u64, blocks: &[(u64, u64)]) -> Segment<Phantom> {
         let seq = |offset: u64| SeqNumber::new(ISS) + offset as u32;
         let mut sack = SackBlocks::default();
@@ -331,8 +331,7 @@ impl Scene {
         }
     }
 
-    /// Acknowledges what was sent, then what that released, at once and again:
-    /// no round trip passes.
+    /// Acknowledges what was sent, then what that released, within one round trip.
     fn acknowledge_early(&mut self) {
         for _ in 0..4 {
             let flight = std::mem::take(&mut self.flight);
@@ -388,7 +387,7 @@ impl Scene {
         self.now += Duration::from_secs(1);
     }
 
-    /// A day of answered probes.
+    /// Answers the window probes of a day with a closed window.
     fn starve(&mut self) {
         let end = self.now + Duration::from_secs(86_400);
         self.write();

@@ -1,21 +1,22 @@
-//! Octets in, no panic out. Each target takes any octets at all; what is read
-//! must also be writable, and read back the same.
+//! Fuzz targets: arbitrary octets must not cause a panic.
+//!
+//! What is read must also be writable, and read back the same.
 
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{append_packet, decode_packet};
 
 use crate::{captures, endpoint, engine, fragments, iperf3, nuttcp};
 
-/// A target by name.
+/// Named fuzz target.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name: also that of its directory in `fuzz/corpus`.
+    /// Name, also that of its directory in `fuzz/corpus`.
     pub name: &'static str,
-    /// Feeds it.
+    /// Runs the target on one input.
     pub feed: fn(&[u8]),
 }
 
-/// Every target.
+/// All targets.
 pub const ALL: [Target; 15] = [
     Target {
         name: "packet",
@@ -85,12 +86,12 @@ pub const ALL: [Target; 15] = [
     },
 ];
 
-/// The target of that name.
+/// Returns the target named `name`.
 pub fn find(name: &str) -> Option<Target> {
     ALL.into_iter().find(|target| target.name == name)
 }
 
-/// IP packets of either version, with or without a right checksum.
+/// Feeds IP packets of either version, with or without a valid checksum.
 fn packet(octets: &[u8]) {
     let Ok((header, segment)) = decode_packet(octets) else {
         return;
@@ -103,8 +104,7 @@ fn packet(octets: &[u8]) {
     assert_eq!(again, segment, "read, written and read again");
 }
 
-/// TCP options alone: a valid packet around them, so that the checksum does
-/// not stop every mutation.
+/// Feeds TCP options in a valid packet. So the checksum does not reject every mutation.
 fn options(octets: &[u8]) {
     let most = octets.len().min(40);
     let words = most.div_ceil(4);
@@ -125,7 +125,7 @@ fn options(octets: &[u8]) {
     packet(&ip);
 }
 
-/// RFC 1071, written out: the readers' own is what is under test.
+/// RFC 1071, implemented separately: the readers' own is under test.
 fn checksum(octets: &[u8], start: u32) -> u16 {
     let words = octets.chunks(2);
     let mut sum = words.fold(start, |sum, word| {
@@ -137,7 +137,7 @@ fn checksum(octets: &[u8], start: u32) -> u16 {
     !(sum as u16)
 }
 
-/// Scripts: any text is a script or a mistake with a place inside it.
+/// Feeds scripts: any text is valid or has an error at a position inside it.
 fn script(octets: &[u8]) {
     let text = String::from_utf8_lossy(octets);
     if let Err(mistake) = gigatcp_script::parse(&text) {
@@ -154,7 +154,7 @@ mod tests {
     fn options_reach_the_reader_behind_a_right_checksum() {
         // MSS 1460, no-op, window scale 7.
         options(&[2, 4, 5, 180, 1, 3, 3, 7]);
-        // The same packet by hand must be readable at all.
+        // Every target accepts these octets; `options` is one of the targets.
         let mut seen = false;
         for target in ALL {
             (target.feed)(&[2, 4, 5, 180]);

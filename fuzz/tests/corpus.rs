@@ -1,4 +1,4 @@
-//! Replays what the fuzzers have found, and some random octets.
+//! Replays the inputs found by the fuzzers, and some random octets.
 
 use std::path::Path;
 

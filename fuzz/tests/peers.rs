@@ -1,4 +1,4 @@
-//! Every hostile peer is held to its bounds.
+//! Checks the bounds of every hostile peer.
 
 use gigatcp_events::State;
 use gigatcp_fuzz::flood;
@@ -31,8 +31,8 @@ fn no_peer_makes_an_engine_hold_more_than_its_two_buffers() {
 
 #[test]
 fn no_segment_makes_an_engine_ask_for_memory_more_than_once_or_for_much() {
-    // Work that is the same on every machine: whoever copied or rebuilt what it
-    // holds for each segment would be far beyond.
+    // Allocations are the same on every machine. An engine that copied or rebuilt its stored data
+    // for each segment would be far beyond the bounds.
     for (attack, ip) in peers::ALL
         .iter()
         .flat_map(|attack| BOTH.map(|ip| (attack, ip)))
@@ -54,8 +54,8 @@ fn no_segment_makes_an_engine_ask_for_memory_more_than_once_or_for_much() {
 #[test]
 fn acknowledging_early_or_what_was_never_sent_gains_no_more_than_shorter_round_trips() {
     for ip in BOTH {
-        // Four flights are acknowledged in each round trip: as much leaves as in
-        // four honest round trips, and what was not sent opens nothing.
+        // Four flights are acknowledged in each round trip: the engine sends as much as to an
+        // honest peer in four round trips. ACKs of data not sent do not grow the window.
         let (honest, early) = (serve(4 * 12, ip), cost_of("optimistic", ip));
         assert!(early.sent <= honest.sent, "{early:?} {honest:?}");
         assert!(early.cwnd <= 10 + early.sent, "{early:?}");
@@ -77,13 +77,13 @@ fn spoofed_duplicates_release_nothing() {
 #[test]
 fn lies_about_what_arrived_open_no_window() {
     for ip in BOTH {
-        // Three blocks in a segment uncover three holes, and each is repaired.
+        // Three blocks in a segment show three gaps, and each is retransmitted.
         for (name, answers) in [("sack-lies", 1), ("sack-holes", 3), ("reneging", 3)] {
             let cost = cost_of(name, ip);
             assert!(cost.cwnd <= 10, "{name}: {cost:?}");
             assert!(cost.sent <= answers * cost.arrived, "{name}: {cost:?}");
         }
-        // A window of one octet is used for the override timer's sake alone.
+        // A window of one octet is used only when the override timer expires.
         let silly = cost_of("silly-window", ip);
         assert!(silly.cwnd <= 20, "{silly:?}");
         assert!(silly.sent * 5 <= silly.arrived, "{silly:?}");
@@ -148,7 +148,7 @@ fn nonsense_echoes_do_not_move_the_timeout() {
 fn an_mss_of_one_octet_is_not_taken_at_its_word() {
     for ip in BOTH {
         let (honest, tiny) = (cost_of("honest", ip), cost_of("tiny-mss", ip));
-        // 48 octets less 12 of timestamps are the least a segment carries.
+        // 48 octets minus 12 of timestamps is the minimum a segment carries.
         assert!(tiny.sent <= honest.sent * 1460 / 36, "{}", tiny.sent);
     }
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask api`: the public interface of the library against the last release.
 //!
-//! `cargo-semver-checks` compares `gigatcp`, and the crates it re-exports, with the last tag
-//! `v*` that leads here. A change that breaks programs is found unless the version says so.
-//! Without a tag or without the tool nothing is compared, and that is said.
+//! `cargo-semver-checks` compares `gigatcp`, and the crates it re-exports, with the last
+//! reachable tag `v*`. A change that breaks programs is reported unless the version announces it.
+//! Without a tag or without the tool nothing is compared, and a message says so.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::{Failed, process, tools, top};
 
 const TOOL: &str = "cargo-semver-checks";
 
-/// Its version: another may not read what this compiler writes.
+/// Version of the tool: others may not read the output of this compiler.
 const VERSION: &str = "0.51.0";
 
 /// The library and its public dependencies.
@@ -23,7 +23,7 @@ const CRATES: [&str; 5] = [
     "gigatcp-wire",
 ];
 
-/// `cargo xtask api [--install]`.
+/// Runs `cargo xtask api [--install]`.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     let installs = words.iter().any(|word| word == "--install");
     let Some(tag) = last_tag() else {
@@ -41,7 +41,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         },
     };
     let mut command = Command::new(tool);
-    // What `live` and `tokio` add are crates of their own, which the tool does not look into.
+    // `live` and `tokio` add separate crates, which the tool does not check.
     command.args([
         "semver-checks",
         "--default-features",
@@ -59,7 +59,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     }
 }
 
-/// Returns the last release among the ancestors of what is checked out.
+/// Returns the last release among the ancestors of the checked-out commit.
 fn last_tag() -> Option<String> {
     let mut git = Command::new("git");
     git.args(["describe", "--tags", "--abbrev=0", "--match", "v*"]);
@@ -68,7 +68,7 @@ fn last_tag() -> Option<String> {
     output.status.success().then(|| tag.trim().to_owned())
 }
 
-/// Returns where the tool is: among those of this checkout, or on the path.
+/// Returns the path of the tool, in this checkout or in `PATH`.
 fn installed() -> Option<PathBuf> {
     let ours = process::target().join("tools/bin").join(TOOL);
     if ours.is_file() {

@@ -1,25 +1,24 @@
 //! `cargo xtask ci`: everything a change must pass, in one command.
 //!
-//! Cheap steps come first. The first step that fails ends the run; the steps
-//! that were not run are named. Tests are counted from what cargo prints; each
-//! other step counts as one. The last line is `N passed, N failed`.
+//! Cheap steps come first. The first step that fails ends the run, and the remaining steps are
+//! listed. Tests are counted from cargo's output; each other step counts as one. The last line is
+//! `N passed, N failed`.
 //!
-//! What keeps it short: tests, doc tests, swarm and benchmark share one profile and
-//! one set of compiled crates, and the wheel of the Python module with them; clippy and rustdoc
-//! only check.
+//! To be fast, tests, doc tests, swarm, benchmark and the wheel of the Python module share one
+//! profile and one set of compiled crates; clippy and rustdoc only check.
 
 use std::time::Instant;
 
 use crate::process::{self, cargo, run_lines, spelled};
 use crate::{Failed, api, bench, ledger, python, swarm, targets, tidy, tools};
 
-/// Seeds of the swarm: the same every time, so that a failure is the change's.
+/// Seeds of the swarm, always the same. So a failure is caused by the change.
 const SEEDS: [&str; 4] = ["--seed", "1", "--count", "500"];
 
-/// All crates but the Python module, which the step `python` builds.
+/// All crates except the Python module, which the step `python` builds.
 const RUST: [&str; 3] = ["--workspace", "--exclude", "gigatcp-py"];
 
-/// Passed and failed.
+/// Counts of tests and steps.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Count {
     passed: u64,
@@ -52,7 +51,7 @@ const STEPS: [Step; 14] = [
         Ok(Count::PASSED)
     }),
     ("format", || {
-        // The names of files that differ; `cargo fmt --all` puts them right.
+        // Prints the files that differ; `cargo fmt --all` corrects them.
         check(&["fmt", "--all", "--", "--check", "-l"], None)
     }),
     ("tidy", || one(tidy::run())),
@@ -88,7 +87,7 @@ const STEPS: [Step; 14] = [
     ("bench", || one(bench::run(&["--short".into()]))),
 ];
 
-/// Runs everything; prints the counts on the last line.
+/// Runs all steps; prints the counts on the last line.
 pub fn run() -> Result<(), Failed> {
     let started = Instant::now();
     let (count, left) = run_steps(&STEPS);
@@ -105,7 +104,7 @@ pub fn run() -> Result<(), Failed> {
     }
 }
 
-/// Runs the steps until one fails; also says which were not run.
+/// Runs the steps until one fails; also returns those not run.
 fn run_steps(steps: &[Step]) -> (Count, Vec<&'static str>) {
     let mut total = Count::default();
     for (number, (name, step)) in steps.iter().enumerate() {
@@ -133,7 +132,7 @@ fn run_steps(steps: &[Step]) -> (Count, Vec<&'static str>) {
     (total, Vec::new())
 }
 
-/// A step that is one of our own tasks.
+/// Returns the count of a step that is one of these tasks.
 fn one(done: Result<(), Failed>) -> Result<Count, Failed> {
     match done {
         Ok(()) => Ok(Count::PASSED),
@@ -142,7 +141,7 @@ fn one(done: Result<(), Failed>) -> Result<Count, Failed> {
     }
 }
 
-/// A step that is one cargo command.
+/// Runs a step that is one cargo command.
 fn check(words: &[&str], variable: Option<(&str, &str)>) -> Result<Count, Failed> {
     let mut command = cargo(words);
     command.envs(variable);
@@ -154,8 +153,8 @@ fn check(words: &[&str], variable: Option<(&str, &str)>) -> Result<Count, Failed
     })
 }
 
-/// Tests: counted from their summaries. Lines about single tests that passed
-/// are left out.
+/// Runs tests and counts them by their summaries. Lines about single tests that passed are not
+/// printed.
 fn tests(words: &[&str]) -> Result<Count, Failed> {
     let mut count = Count::default();
     let command = cargo(words);
@@ -167,13 +166,13 @@ fn tests(words: &[&str]) -> Result<Count, Failed> {
         }
     })?;
     if !status.success() && count.failed == 0 {
-        // Something failed that is no test: it did not build, or crashed.
+        // Something other than a test failed: it did not build, or crashed.
         count.failed = 1;
     }
     Ok(count)
 }
 
-/// The counts in a line like `test result: ok. 3 passed; 0 failed; ...`.
+/// Returns the counts in a line like `test result: ok. 3 passed; 0 failed; ...`.
 fn summary(line: &str) -> Option<Count> {
     let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
     let number = |what: &str| {

@@ -1,8 +1,8 @@
 //! `cargo xtask controls-table EXPERIMENT`: an experiment's series under every control.
 //!
-//! The table stands in the experiment's README between two marks. The first one has the
-//! arguments of the example of `gigatcp-run` that makes it, so that it is made again by the
-//! same command when a control has been added:
+//! The table is in the experiment's README between two marks. The first one has the arguments of
+//! the example of `gigatcp-run` that creates it. So the same command updates it after a control
+//! was added:
 //!
 //! ```text
 //! <!-- controls: --series deep-cubic --series codel-cubic -->
@@ -17,7 +17,7 @@ use crate::{Failed, process, top};
 const BEGIN: &str = "<!-- controls: ";
 const END: &str = "<!-- controls: end -->";
 
-/// Makes the tables of the named experiments anew.
+/// Updates the tables of the named experiments.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     if words.is_empty() {
         return Err(Failed::Usage("which experiment? bufferbloat".into()));
@@ -46,7 +46,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What stands before the marks, in the first one, and behind the last one.
+/// Returns the text before the marks, in the first one, and behind the last one.
 fn parts(page: &str) -> Option<(&str, &str, &str)> {
     let (head, rest) = page.split_once(BEGIN)?;
     let (arguments, rest) = rest.split_once(" -->\n")?;

@@ -1,11 +1,9 @@
-//! Captures that come with packages of Debian, for tests that read what others
-//! have captured.
+//! Fetches captures from packages of Debian, for tests that read captures of others.
 //!
-//! They belong to others and are never part of this repository: here they are
-//! taken from the mirror that apt-get knows, with lists of their own, into
-//! `target/debian-captures`, a directory for each package. If that is not possible, the task says
-//! so, and tests that need the captures are skipped. What a
-//! mirror lacks is left out.
+//! They are never part of this repository. They come from the mirror that apt-get is configured
+//! for, with separate lists, into `target/debian-captures`, a directory for each package. If that
+//! is not possible, the task says so, and tests that need the captures are skipped. Files that a
+//! mirror lacks are left out.
 
 use std::fs;
 use std::path::Path;
@@ -16,14 +14,14 @@ use crate::process::{has, target};
 /// Source packages with captures of TCP.
 const PACKAGES: [&str; 3] = ["tcpdump", "tcpflow", "python-dpkt"];
 
-/// Longest time to spend on one step.
+/// Time limit of one step, in seconds.
 const PATIENCE: &str = "120";
 
-/// Of which suite, and who signed it.
+/// Suite and signing key.
 const SOURCE: &str = "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] \
                       http://deb.debian.org/debian bookworm main\n";
 
-/// Fetches those that are missing as far as possible; says what is not there.
+/// Fetches missing captures as far as possible; reports those not available.
 pub fn fetch() {
     let folder = target().join("debian-captures");
     let lists = folder.join(".apt");
@@ -37,7 +35,7 @@ pub fn fetch() {
             println!("captures of {package}: missing, counts are not compared on them");
         }
     }
-    // Only the captures are needed.
+    // Only the captures are kept.
     drop(fs::remove_dir_all(lists));
 }
 
@@ -45,7 +43,7 @@ fn can_fetch() -> bool {
     ["apt-get", "tar", "timeout"].into_iter().all(has)
 }
 
-/// The captures of a package at `place`, if there are any.
+/// Fetches the captures of a package to `place`, if there are any.
 fn take(package: &str, place: &Path, lists: &Path) -> Option<()> {
     if !lists.is_dir() {
         for folder in ["lists/partial", "cache/archives/partial"] {
@@ -92,7 +90,7 @@ fn apt_get(lists: &Path, words: &[&str], folder: &Path) {
     run(command.args(words).current_dir(folder));
 }
 
-/// Whether it worked shows in what is there afterwards.
+/// Runs a command; its success shows in the files it leaves.
 fn run(command: &mut Command) {
     let command = command.stdin(Stdio::null()).stdout(Stdio::null());
     drop(command.stderr(Stdio::null()).status());

@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: the program as others install it, in `target/packages`.
+//! `cargo xtask dist`: the packages of the program, in `target/packages`.
 //!
 //! | file | content |
 //! |---|---|
@@ -9,10 +9,11 @@
 //! | `Containerfile` | an image of the program alone |
 //! | `SHA256SUMS` | checksums of all |
 //!
-//! The paths of this machine are not part of the program, so another checkout gives the same bytes;
-//! `--twice` builds a second time elsewhere and compares. `--program FILE` packs a program that was
-//! built elsewhere. `--target aarch64-unknown-linux-gnu` makes all of it for another machine, and
-//! needs its linker and QEMU. The C library is glibc: with musl's allocator sweeps would be slower.
+//! The program contains no paths of this machine, so another checkout gives the same bytes;
+//! `--twice` builds a second time elsewhere and compares. `--program FILE` packs a program that
+//! was built elsewhere. `--target aarch64-unknown-linux-gnu` builds everything for another
+//! machine, and requires its linker and QEMU. The C library is glibc: with musl's allocator
+//! sweeps would be slower.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,10 +23,10 @@ use crate::machine::Machine;
 use crate::process::{self, cargo, spelled};
 use crate::{Failed, materials, python, tools, top};
 
-/// The largest program, in bytes.
+/// Maximum size of the program, in bytes.
 const GOAL: u64 = 12_000_000;
 
-/// Makes everything.
+/// Builds all packages.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     let packages = packages();
     drop(fs::remove_dir_all(&packages));
@@ -70,21 +71,21 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Where everything goes; the manifest of the program names files in it.
+/// Returns the output directory; the manifest of the program names files in it.
 pub fn packages() -> PathBuf {
     top().join("target/packages")
 }
 
-/// Builds the program into `target` and returns where it is.
+/// Builds the program into `target`; returns its path.
 fn build(machine: &Machine, target: &Path) -> Result<PathBuf, Failed> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
     let mut flags = vec![
         "-Ctarget-feature=+crt-static".to_owned(),
-        // A table of addresses less: a fifteenth of the file.
+        // Saves a table of addresses: a fifteenth of the file.
         "-Crelocation-model=static".to_owned(),
-        // Nothing is unwound.
+        // Panics do not unwind.
         "-Cforce-unwind-tables=no".to_owned(),
         remap(&top(), "gigatcp"),
     ];
@@ -116,7 +117,7 @@ fn same_again(machine: &Machine, program: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Man pages and completions, by the program itself.
+/// Writes man pages and completions, by running the program.
 fn documents(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     let program = packages.join("gigatcp");
     let mut man = machine.command(&program)?;
@@ -141,7 +142,7 @@ fn documents(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What the Debian package holds: a file or directory of `target/packages`, and where it goes.
+/// Content of the Debian package: file or directory of `target/packages`, and its destination.
 const CONTENTS: [(&str, &str); 5] = [
     ("gigatcp", "usr/bin/gigatcp"),
     (
@@ -162,7 +163,7 @@ const CONTENTS: [(&str, &str); 5] = [
     ),
 ];
 
-/// The package of Debian. It depends on nothing: the program is linked statically.
+/// Builds the package of Debian. It has no dependencies: the program is linked statically.
 fn pack(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     let root = packages.join("root");
     for (from, to) in CONTENTS {
@@ -206,7 +207,7 @@ fn pack(machine: &Machine, packages: &Path) -> Result<(), Failed> {
 /// The version of cargo-generate-rpm.
 const GENERATE_RPM: &str = "0.21.1";
 
-/// The package of Fedora and its relatives. The manifest of the program lists its content.
+/// Builds the package of Fedora and its relatives. The manifest of the program lists its content.
 fn pack_rpm(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     let tool = tools::cargo_tool("cargo-generate-rpm", GENERATE_RPM)?;
     let mut build = Command::new(tool);
@@ -224,7 +225,7 @@ fn pack_rpm(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     succeed(build)
 }
 
-/// The wheel of the Python module, with the program among its scripts.
+/// Builds the wheel of the Python module, with the program among its scripts.
 fn wheel(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     let Some(python) = python::interpreter() else {
         println!("skipped: the wheel, without Python's tools");
@@ -254,28 +255,28 @@ fn wheel(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The one entry of a directory.
+/// Returns the only entry of a directory.
 fn only(directory: &Path) -> Result<PathBuf, Failed> {
     let entries = fs::read_dir(directory).map_err(|error| failed(directory, &error))?;
     let found = entries.flatten().map(|entry| entry.path()).next();
     found.ok_or_else(|| Failed::Usage(format!("{} is empty", directory.display())))
 }
 
-/// The time of the last commit, so that the same source gives the same bytes.
+/// Returns the time of the last commit. So the same source gives the same bytes.
 fn commit_time() -> Result<String, Failed> {
     let mut git = Command::new("git");
     git.arg("-C").arg(top()).args(["log", "-1", "--format=%ct"]);
     printed(git)
 }
 
-/// What the program prints.
+/// Returns the output of a command.
 fn printed(mut command: Command) -> Result<String, Failed> {
     let output = command.output();
     let output = output.map_err(|error| process::cannot(&command, &error))?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Checksums of all files.
+/// Writes the checksums of all files.
 fn sums(packages: &Path) -> Result<(), Failed> {
     let entries = fs::read_dir(packages).into_iter().flatten().flatten();
     let mut names: Vec<_> = entries

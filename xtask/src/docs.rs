@@ -1,9 +1,10 @@
-//! `cargo xtask docs`: the pages of `docs/` as a book, with a reference generated from the program.
+//! `cargo xtask docs`: `docs/` as a book, with a reference generated from the program.
 //!
 //! The pages are copied to `target/book/src` at their own paths, so that links between them hold;
-//! files of the checkout that they link to are copied too. What the program prints about itself
-//! (keys of plans, controls, queues, causes, commands) becomes pages, which are never in the tree.
-//! mdBook then makes the book in `target/book/html`. It is installed into `target/tools` once.
+//! files of the checkout that they link to are copied too. The program's output about itself
+//! (keys of plans, controls, queues, causes, commands) becomes pages, which are never in the
+//! tree. mdBook then builds the book in `target/book/html`. It is installed into `target/tools`
+//! once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,16 +13,16 @@ use std::process::Command;
 use crate::process;
 use crate::{Failed, links, tools, top};
 
-/// The version of mdBook.
+/// Version of mdBook.
 const MDBOOK: &str = "0.5.4";
 
-/// The table of contents, from the top of the checkout.
+/// Table of contents, relative to the top of the checkout.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// A generated page: its title, its file, and the command that prints it.
+/// Generated page: title, file, and the command that prints it.
 type Page = (&'static str, &'static str, &'static [&'static str]);
 
-/// Generated pages besides those of commands and causes.
+/// Generated pages, except those of commands and causes.
 const PAGES: [Page; 7] = [
     ("Keys of a plan", "keys", &["list", "keys"]),
     ("Keys of a link", "links", &["list", "links"]),
@@ -53,7 +54,7 @@ pub fn run() -> Result<(), Failed> {
     }
     let program = process::build_command("release")?;
     let mut contents = contents(&summary, &reference(&program, &source)?);
-    // A page outside the contents would be a dead link.
+    // mdBook drops pages outside the contents, so links to them would be dead.
     contents.push_str(&format!("\n# Further pages\n\n{further}"));
     write(&source.join("SUMMARY.md"), &contents)?;
     copy(&top().join("docs/book.toml"), &book.join("book.toml"))?;
@@ -71,7 +72,8 @@ pub fn run() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Copies a page to its own path below `source`, and the files that it links to, which it returns.
+/// Copies a page below `source`, and the files that it links to. Paths stay the same. Returns
+/// those files.
 fn copy_with_linked(page: &str, source: &Path) -> Result<Vec<String>, Failed> {
     copy(&top().join(page), &source.join(page))?;
     let mut copied = Vec::new();
@@ -85,7 +87,8 @@ fn copy_with_linked(page: &str, source: &Path) -> Result<Vec<String>, Failed> {
     Ok(copied)
 }
 
-/// The contents: those of `docs/`, from the top of the checkout, and the generated pages.
+/// Returns the contents: those of `docs/`, and the generated pages. Paths are relative to the top
+/// of the checkout.
 fn contents(summary: &str, generated: &str) -> String {
     let mut text = String::new();
     for line in summary.lines() {
@@ -100,7 +103,7 @@ fn contents(summary: &str, generated: &str) -> String {
             text.push_str(generated);
         }
     }
-    // One list, not two.
+    // Joins two lists.
     text.replace("\n\n- [JSON of a run]", "\n- [JSON of a run]")
 }
 
@@ -135,7 +138,8 @@ fn reference(program: &Path, source: &Path) -> Result<String, Failed> {
     Ok(contents)
 }
 
-/// One page with a section for each of `names`; names that the program refuses are left out.
+/// Writes one page with a section for each of `names`. Names that the program rejects are left
+/// out.
 fn several<'a>(
     (title, file): (&str, &str),
     names: impl Iterator<Item = &'a str>,
@@ -152,7 +156,7 @@ fn several<'a>(
     Ok(format!("- [{title}](reference/{file}.md)\n"))
 }
 
-/// The names of the commands in the program's help.
+/// Returns the names of the commands in the program's help.
 fn commands(help: &str) -> impl Iterator<Item = &str> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let lines = lines.take_while(|line| !line.is_empty());

@@ -1,13 +1,13 @@
 //! `cargo xtask duel`: the engine and the kernel over the twelve drawn paths of
-//! `experiments/duel`, one after the other with every pairing of stacks; with
-//! `--rivals` a flow of each on one path.
+//! `experiments/duel`.
 //!
-//! Examples of the crates they are about, built for release. They require root or a user namespace,
-//! and report which is missing.
+//! Every pairing of stacks runs, one after the other; with `--rivals` a flow of each on one path.
+//! These are examples of the crates concerned, built for release. They require root or a user
+//! namespace, and report which is missing.
 
 use crate::{Failed, process};
 
-/// Measures with the given arguments.
+/// Runs the measurement with the given arguments.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     let is_rivals = words.iter().any(|word| word == "--rivals");
     let example = match is_rivals {

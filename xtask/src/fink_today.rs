@@ -1,11 +1,12 @@
-//! `cargo xtask fink-today`: CUBIC with a first slow-start threshold of 100
-//! segments and without, on the kernel that runs here, over an emulated path of
-//! 1 Gbit/s and 80 ms. The prediction comes first, then the measurement.
+//! `cargo xtask fink-today`: CUBIC of the running kernel with an initial ssthresh of 100 and
+//! without.
 //!
-//! The threshold is a parameter of the kernel's module, for the whole machine.
-//! It is set while one transfer runs and put back whatever happens: a process
-//! of its own waits for the end of this one, in whatever way that comes about,
-//! and writes what was there before.
+//! The path is emulated, with 1 Gbit/s and 80 ms. The prediction comes first, then the
+//! measurement.
+//!
+//! The threshold is a parameter of the kernel's module, for the whole machine. It is set while
+//! one transfer runs, and always restored. A separate process waits for the end of this one,
+//! however it ends, and writes the previous values.
 
 use std::fs;
 use std::io;
@@ -15,13 +16,13 @@ use std::process::{Child, Command, Stdio};
 
 use crate::{Failed, process};
 
-/// Where the kernel keeps the parameters of its CUBIC.
+/// Directory of the parameters of the kernel's CUBIC.
 const PARAMETERS: &str = "/sys/module/tcp_cubic/parameters";
-/// What the second series needs: a first threshold, and nothing that ends slow
-/// start before it.
+/// Parameters of the second series: an initial ssthresh, and no `HyStart`. `HyStart` could end
+/// slow start earlier.
 const SET: [(&str, &str); 2] = [("initial_ssthresh", "100"), ("hystart", "0")];
 const PLAN: &str = "experiments/fink-today/plan.toml";
-/// Both ends are the kernel's, in real time.
+/// Kernel stacks at both ends, in real time.
 const LIVE: [&str; 6] = [
     "--on",
     "live",
@@ -31,7 +32,7 @@ const LIVE: [&str; 6] = [
     "receiver.stack=kernel",
 ];
 
-/// Predicts and measures.
+/// Prints the prediction, then measures.
 pub fn run() -> Result<(), Failed> {
     let before = read()?;
     println!("{}", expectation());
@@ -52,8 +53,8 @@ pub fn run() -> Result<(), Failed> {
     measured
 }
 
-/// From equations: BIC and CUBIC without a last maximum add a segment per 20
-/// acknowledged, a twentieth per round trip; slow start doubles.
+/// Returns the prediction, from equations. BIC and CUBIC without a last maximum add a segment per
+/// 20 acknowledged, a twentieth per round trip; slow start doubles.
 fn expectation() -> String {
     const SEGMENTS: f64 = 1e9 * 0.08 / 8.0 / 1538.0;
     const RTT: f64 = 0.08;
@@ -81,7 +82,7 @@ fn path(name: &str) -> PathBuf {
     PathBuf::from(PARAMETERS).join(name)
 }
 
-/// What the parameters are.
+/// Returns the current values of the parameters.
 fn read() -> Result<[(&'static str, String); 2], Failed> {
     let mut values = SET.map(|(name, _)| (name, String::new()));
     for (name, value) in &mut values {
@@ -104,9 +105,8 @@ fn missing(name: &str, error: &io::Error) -> Failed {
     ))
 }
 
-/// A shell that waits for the end of its input, which is open as long as we
-/// live, and then writes what was there before. It is in a process group of its
-/// own, so that Ctrl-C is not for it.
+/// Shell that restores the parameters when its input ends. The input is open as long as this
+/// process lives. The shell is in a separate process group, so that Ctrl-C does not reach it.
 struct Guard {
     shell: Child,
 }
@@ -128,7 +128,7 @@ impl Guard {
         Ok(Self { shell })
     }
 
-    /// Ends the guard's wait, and sees that everything is as it was.
+    /// Ends the guard's wait, and checks that the parameters are restored.
     fn put_back(mut self, before: &[(&'static str, String); 2]) -> Result<(), Failed> {
         drop(self.shell.stdin.take());
         let ended = self.shell.wait();

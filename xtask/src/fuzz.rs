@@ -1,26 +1,25 @@
-//! `cargo xtask fuzz TARGET [--seconds N]`: libFuzzer looks for inputs that
-//! break a target of the crate `fuzz`, beginning with its corpus.
+//! `cargo xtask fuzz TARGET [--seconds N]`: libFuzzer on a target of the crate `fuzz`.
 //!
-//! The instrumentation is that of LLVM's coverage pass, which the stable
-//! compiler offers; it is built into a target directory of its own. What libFuzzer
-//! finds worth keeping goes to `target/fuzz/found/TARGET`; an input that breaks
-//! something belongs into `fuzz/corpus/TARGET`, where the tests replay it.
+//! It begins with the target's corpus. The instrumentation is that of LLVM's coverage pass, which
+//! the stable compiler offers, in a separate target directory. Inputs that libFuzzer keeps go to
+//! `target/fuzz/found/TARGET`. An input that causes a failure belongs into `fuzz/corpus/TARGET`,
+//! where the tests replay it.
 
 use std::process::Command;
 
 use crate::{Failed, process, top};
 
-/// Coverage by counters and a table of places, as libFuzzer reads them.
+/// Compiler flags for coverage counters and a table of program counters, as libFuzzer reads them.
 const INSTRUMENTED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 \
                             -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
                             -Cllvm-args=-sanitizer-coverage-pc-table \
                             -Cllvm-args=-sanitizer-coverage-trace-compares \
                             -Ccodegen-units=1 -Cdebug-assertions";
 
-/// How long to search by default.
+/// Default search time in seconds.
 const SECONDS: &str = "60";
 
-/// Builds the instrumented program and lets it run.
+/// Builds the instrumented program and runs it.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     let (target, seconds) = match words {
         [target] => (target.as_str(), SECONDS),
@@ -43,7 +42,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         .map_err(|error| Failed::Usage(format!("cannot make {}: {error}", found.display())))?;
     let mut build = process::cargo(&["build", "--release", "--package", "gigatcp-fuzz"]);
     build.args(["--bin", "guided", "--features", "guided", "--target-dir"]);
-    // With a target named, build scripts stay without the instrumentation.
+    // If a target is named, build scripts are not instrumented.
     let host = host()?;
     build.arg(&folder).args(["--target", &host]);
     build.env("RUSTFLAGS", INSTRUMENTED);
@@ -64,7 +63,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     }
 }
 
-/// What the compiler calls this machine.
+/// Returns the compiler's name of this machine.
 fn host() -> Result<String, Failed> {
     let output = Command::new("rustc").arg("-vV").output();
     let output = output.map_err(|error| Failed::Usage(format!("cannot run rustc: {error}")))?;

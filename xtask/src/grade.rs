@@ -1,22 +1,22 @@
-//! `cargo xtask grade`: how often `gigatcp why` finds the cause it should, and the fit of
-//! the weights that it rests on.
+//! `cargo xtask grade`: how often `gigatcp why` finds the correct cause, and the fit of its
+//! weights.
 //!
-//! The grading is a crate of its own (`proof/grade`): simulated worlds with one known cause,
-//! and captures of the running kernel whose counters prove the cause. `--make DIR` makes
-//! such captures, which needs root; `--kernels DIR` grades them. `--fit` fits the weights
-//! to worlds with seeds below 1,000,000 and to kernels' captures, and writes
-//! `core/why/src/weights/`. `--tester --seeds A..B [--peer iperf3]` runs `gigatcp test` over
-//! emulated paths, which needs root. `--write` keeps a grade in `docs/`.
+//! A separate crate grades (`proof/grade`): simulated worlds with one known cause, and captures
+//! of the running kernel whose counters prove the cause. `--make DIR` makes such captures, which
+//! requires root; `--kernels DIR` grades them. `--fit` fits the weights to worlds with seeds
+//! below 1,000,000 and to kernels' captures, and writes `core/why/src/weights/`. `--tester
+//! --seeds A..B [--peer iperf3]` runs `gigatcp test` over emulated paths, which requires root.
+//! `--write` stores a grade in `docs/`.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::{Failed, process, top};
 
-/// Where the weights are.
+/// Directory of the weights.
 const WEIGHTS: &str = "core/why/src/weights";
 
-/// Where a kept grade is.
+/// Returns the file of a stored grade.
 fn kept(words: &[String]) -> &'static str {
     let has = |option: &str| words.iter().any(|word| word == option);
     if has("--tester") && has("iperf3") {
@@ -48,7 +48,7 @@ fn kept(words: &[String]) -> &'static str {
     }
 }
 
-/// Builds a program of the crate and says where it is.
+/// Builds a program of the crate; returns its path.
 fn build(name: &str) -> Result<PathBuf, Failed> {
     let words = [
         "build",
@@ -65,7 +65,7 @@ fn build(name: &str) -> Result<PathBuf, Failed> {
     Err(Failed::Usage(format!("{name} does not build (see above)")))
 }
 
-/// Builds the command that the tester's grading runs, next to its program.
+/// Builds the command that the tester's grading runs, in the directory of that program.
 fn gigatcp() -> Result<(), Failed> {
     let words = ["build", "--quiet", "--release", "--package", "gigatcp-cli"];
     match process::run(process::cargo(&words))?.success() {
@@ -116,7 +116,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     }
 }
 
-/// Runs a program whose end says everything.
+/// Runs a program whose exit code is the result.
 fn ended(mut command: Command) -> Result<(), Failed> {
     command.current_dir(top());
     match process::run(command)?.code() {

@@ -1,7 +1,7 @@
-//! `cargo xtask proof --packages`: each package installed on its own, and the program run there.
+//! `cargo xtask proof --packages`: installs each package separately, and runs the program there.
 //!
-//! The root of a system's package has nothing but what the package brings and a file of host names:
-//! no C library, no shell. That the program runs there shows that it needs nothing else.
+//! The root of a system's package contains only the package and a file of host names: no C
+//! library, no shell. So a program that runs there needs nothing else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ use crate::machine::Machine;
 use crate::process::{self, spelled};
 use crate::{Failed, dist};
 
-/// What is run in the root, and what its output holds; the second words are expected on stderr.
+/// Commands run in the root, with a part of their expected output. The second words are expected
+/// on stderr.
 const RUNS: [(&str, &str); 4] = [
     ("list", "fink-slow-start"),
     (
@@ -19,27 +20,27 @@ const RUNS: [(&str, &str); 4] = [
         "stored in /tmp/runs/single-flow-",
     ),
     ("theory --rate 10G --rtt 80ms", "net.ipv4.tcp_rmem="),
-    // The name is in the root's own list of hosts; nothing listens there.
+    // The name is in the root's list of hosts; nothing listens on the port.
     ("test here.example -p 1 -t 1", "refused"),
 ];
 
-/// The name of the image while it is tried.
+/// Name of the image during the test.
 const IMAGE: &str = "gigatcp-proof";
 
-/// Files that both packages must bring.
+/// Files that both packages must contain.
 const FILES: [&str; 3] = [
     "usr/share/man/man1/gigatcp-why.1.gz",
     "usr/share/bash-completion/completions/gigatcp",
     "usr/lib/systemd/system/gigatcp-server.service",
 ];
 
-/// Installs each package and runs what it brings.
+/// Installs each package and runs its program.
 pub fn run() -> Result<(), Failed> {
     println!("\n== the package of Debian in a clean root");
     in_root("deb", |root, package| {
         let mut install = as_root("dpkg");
         install.arg(format!("--root={}", root.display()));
-        // Packages of other machines are tried in an emulator.
+        // Packages of other machines are run in an emulator.
         install.args(["--force-not-root", "--force-architecture", "--install"]);
         install.arg(package);
         expect(install, "")
@@ -62,7 +63,7 @@ pub fn run() -> Result<(), Failed> {
     wheel()
 }
 
-/// Installs the package with this ending in a clean root, and tries it there.
+/// Installs the package with this file ending in a clean root, and tests it there.
 fn in_root(
     ending: &str,
     install: impl FnOnce(&Path, &Path) -> Result<(), Failed>,
@@ -98,7 +99,7 @@ fn in_root(
     Ok(())
 }
 
-/// Makes a root with nothing but these directories.
+/// Creates a root with only these directories.
 fn clean_root(directories: &[&str]) -> Result<PathBuf, Failed> {
     let root = process::target().join("clean-root");
     drop(fs::remove_dir_all(&root));
@@ -117,7 +118,7 @@ fn image() -> Result<(), Failed> {
     }
     let podman = |words: &[&str]| {
         let mut command = Command::new("podman");
-        // Works without a service and without mounts.
+        // This works without a service and without mounts.
         command.env("STORAGE_DRIVER", "vfs");
         command.env("BUILDAH_ISOLATION", "chroot");
         command.args(words);
@@ -126,7 +127,7 @@ fn image() -> Result<(), Failed> {
     let mut build = podman(&["build", "--quiet", "--tag", IMAGE]);
     build.arg(dist::packages());
     expect(build, "")?;
-    // Its content and user, without a runtime of containers, which not every machine allows.
+    // Its content and user, without a container runtime, which not every machine allows.
     let root = clean_root(&[""])?;
     expect(podman(&["create", "--name", IMAGE, IMAGE]), "")?;
     let tar = root.with_extension("tar");
@@ -172,7 +173,7 @@ fn wheel() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The package with this ending that `cargo xtask dist` has made.
+/// Returns the package with this ending that `cargo xtask dist` has built.
 fn package(ending: &str) -> Result<PathBuf, Failed> {
     let entries = fs::read_dir(dist::packages())
         .into_iter()
@@ -184,7 +185,7 @@ fn package(ending: &str) -> Result<PathBuf, Failed> {
     found.ok_or_else(missing)
 }
 
-/// A command as root, in a user namespace if need be.
+/// Returns a command that runs as root, in a user namespace if necessary.
 fn as_root(program: &str) -> Command {
     if is_root() {
         return Command::new(program);
@@ -201,14 +202,14 @@ fn is_root() -> bool {
         .is_ok_and(|about| about.uid() == 0)
 }
 
-/// Runs a command whose output must hold `expected`.
+/// Runs a command whose output must contain `expected`.
 fn expect(mut command: Command, expected: &str) -> Result<(), Failed> {
     let output = command.output();
     let output = output.map_err(|error| process::cannot(&command, &error))?;
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     let line = spelled(&command);
-    // What is refused is no success, and expected.
+    // An expected refusal is a pass, though the command fails.
     if said.contains(expected) && (output.status.success() || expected == "refused") {
         println!("passed: {line}");
         return Ok(());

@@ -1,15 +1,17 @@
-//! `cargo xtask ledger`: which requirement of which RFC is met where.
+//! `cargo xtask ledger`: requirements of RFCs, with the code that meets them and its tests.
 //!
-//! A ledger is a file `conformance/rfcNNNN.toml`. It says how many ids the
-//! document has, and for each id what is asked (in our words), the place in
-//! the code that does it and what shows it (a test, a packet script or both),
-//! or an exception with its reason. The task fails when an id has neither, when
-//! a file does not define what an entry says it does, when a test is none, when
-//! an id comes twice, and when the counts do not agree, so that a ledger cannot become stale
-//! silently.
+//! A ledger is a file `conformance/rfcNNNN.toml`. It states the number of ids of the document.
+//! For each id it has the requirement (in our words), the place in the code that meets it and
+//! what shows that (a test, a packet script or both), or an exception with its reason. So that a
+//! ledger cannot become stale silently, the task fails when
+//! * an id has neither,
+//! * a file does not define what an entry says it does,
+//! * a cited test is not a test,
+//! * an id occurs twice,
+//! * the counts do not agree.
 //!
-//! Whether a test really shows what it states is not examined here; with
-//! `--mutate` cited functions are removed, and a cited test must fail.
+//! Whether a test really shows what it states is not checked here. With `--mutate` cited
+//! functions are removed, and a cited test must fail.
 
 mod document;
 mod mutate;
@@ -24,8 +26,8 @@ use places::Places;
 /// Directory of the ledgers.
 const FOLDER: &str = "conformance";
 
-/// Prints every ledger's counts and what is wrong; with words, prints the
-/// requirements they name in full (see [`names`]); with `--all`, every one.
+/// Prints every ledger's counts and faults. With words, prints the requirements they name in full
+/// (see [`names`]); with `--all`, every one.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     let documents = read_all(&top().join(FOLDER))?;
     if words.first().is_some_and(|word| word == "--mutate") {
@@ -77,7 +79,7 @@ fn read_all(folder: &Path) -> Result<Vec<Document>, Failed> {
     Ok(documents)
 }
 
-/// What is wrong with one requirement.
+/// Returns the faults of one requirement.
 fn faults(document: &Document, requirement: &Requirement, places: &mut Places) -> Vec<String> {
     let at = format!("{} {}", document.name(), requirement.id);
     let mut faults = Vec::new();
@@ -120,12 +122,12 @@ fn faults(document: &Document, requirement: &Requirement, places: &mut Places) -
     faults
 }
 
-/// Where the script of that name is.
+/// Returns the path of the script named `name`.
 fn script_path(name: &str) -> String {
     format!("{FOLDER}/script/{name}.pkt")
 }
 
-/// One line a document.
+/// Prints one line per document.
 fn print_table(documents: &[Document]) {
     println!(
         "{:<10} {:>5} {:>7} {:>10} {:>10}  title",
@@ -176,7 +178,7 @@ fn print_chosen(documents: &[Document], words: &[String]) -> Result<(), Failed> 
     }
 }
 
-/// Whether `word` names the requirement: its id, its document, or both as in
+/// Returns whether `word` names the requirement: its id, its document, or both as in
 /// `5681:3.1-1`.
 fn names(word: &str, document: &Document, requirement: &Requirement) -> bool {
     let number = document.number.to_string();

@@ -1,18 +1,18 @@
-//! Links between the project's pages: what they lead to, and whether it exists.
+//! Links between the project's pages: their targets, and whether these exist.
 //!
-//! Checked are relative links of Markdown pages and their anchors, as GitHub and mdBook name them.
-//! Out of scope: links to other sites, which fail for reasons that are not ours.
+//! Relative links of Markdown pages and their anchors are checked, as GitHub and mdBook name
+//! them. Out of scope: links to other sites, which may fail for external reasons.
 
 use std::path::Path;
 
-/// A link of a page.
+/// Link of a page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Link {
     /// Line, counted from 1.
     pub line: usize,
-    /// What stands between the parentheses.
+    /// Text between the parentheses.
     pub written: String,
-    /// The file it leads to, from the top of the checkout.
+    /// Target file, relative to the top of the checkout.
     pub path: String,
     /// The anchor within it; may be empty.
     pub anchor: String,
@@ -47,7 +47,7 @@ pub fn links(path: &str, text: &str) -> Vec<Link> {
     found
 }
 
-/// Returns why `link` leads nowhere, if it does.
+/// Returns the reason why `link` is dead, if it is.
 pub fn fault(top: &Path, link: &Link) -> Option<&'static str> {
     let file = top.join(&link.path);
     if !file.exists() {
@@ -61,7 +61,7 @@ pub fn fault(top: &Path, link: &Link) -> Option<&'static str> {
     (!is_there).then_some("the page has no such heading")
 }
 
-/// Lines outside code blocks, with their index.
+/// Returns the lines outside code blocks, with their index.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_code = false;
     text.lines().enumerate().filter(move |(_, line)| {
@@ -71,7 +71,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The anchors of a page's headings.
+/// Returns the anchors of a page's headings.
 fn anchors(text: &str) -> Vec<String> {
     let headings = prose(text).filter(|(_, line)| line.starts_with('#'));
     headings
@@ -79,7 +79,7 @@ fn anchors(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The anchor of a heading: lower case, words joined by `-`, without punctuation.
+/// Returns the anchor of a heading: lower case, words joined by `-`, without punctuation.
 fn slug(heading: &str) -> String {
     let kept = heading
         .chars()
@@ -87,7 +87,7 @@ fn slug(heading: &str) -> String {
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
-/// `target` as seen from the page at `path`.
+/// Returns the path of `target`, a link on the page at `path`.
 fn joined(path: &str, target: &str) -> String {
     let mut parts: Vec<&str> = path.split('/').collect();
     parts.pop();

@@ -1,23 +1,22 @@
-//! `cargo xtask live-transfers`, `live-garbage` and `live-soak`: the engine
-//! against the machine's kernel over emulated paths, over a wire that corrupts packets, and for a
-//! long time.
+//! `cargo xtask live-transfers`, `live-garbage` and `live-soak`: the engine and the kernel.
 //!
-//! Examples of `gigatcp-interop`, run as processes; arguments are handed on. They require root or a
-//! user namespace, and report which is missing.
+//! They run over emulated paths, over a wire that corrupts packets, and for a long time. These
+//! are examples of `gigatcp-interop`, run as processes; arguments are passed on. They require
+//! root or a user namespace, and report which is missing.
 
 use crate::{Failed, process};
 
-/// Random transfers: under the test profile, with the engine's assertions on.
+/// Runs random transfers, under the test profile, with the engine's assertions on.
 pub fn transfers(words: &[String]) -> Result<(), Failed> {
     run("transfers", words)
 }
 
-/// Spoilt packets on the wire, under the same profile.
+/// Runs transfers over a wire that corrupts packets, under the same profile.
 pub fn garbage(words: &[String]) -> Result<(), Failed> {
     run("garbage", words)
 }
 
-/// Mixed traffic for long, under the same profile.
+/// Runs mixed traffic for a long time, under the same profile.
 pub fn soak(words: &[String]) -> Result<(), Failed> {
     run("soak", words)
 }

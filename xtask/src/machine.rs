@@ -1,4 +1,5 @@
-//! The machines that packages are made for, and how another one's programs are built and run here.
+//! Machines that packages are built for, and how to build and run programs of other machines
+//! here.
 
 use std::fs;
 use std::path::Path;
@@ -7,20 +8,20 @@ use std::process::Command;
 use crate::Failed;
 use crate::process::{self, has};
 
-/// A kind of machine, by the names that Rust, Debian and Fedora have for it.
+/// Type of machine, by its names in Rust, Debian and Fedora.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// Rust's target.
+    /// Rust's target triple.
     pub triple: &'static str,
     /// Debian's architecture.
     pub debian: &'static str,
-    /// Fedora's architecture, which is Linux's as well.
+    /// Architecture of Fedora and of Linux.
     pub linux: &'static str,
     /// `e_machine` of its programs (ELF).
     elf: u16,
 }
 
-/// All of them.
+/// All machines.
 const MACHINES: [Machine; 2] = [
     Machine {
         triple: "x86_64-unknown-linux-gnu",
@@ -37,11 +38,11 @@ const MACHINES: [Machine; 2] = [
 ];
 
 impl Machine {
-    /// The machine with this target, for which this one must have a linker.
+    /// Returns the machine with this target, which requires a linker for it here.
     ///
     /// # Errors
     ///
-    /// There are no packages for it, or what it needs is not installed.
+    /// There are no packages for it, or a required tool is not installed.
     pub fn named(triple: &str) -> Result<&'static Self, Failed> {
         let found = MACHINES.iter().find(|machine| machine.triple == triple);
         let found = found.ok_or_else(|| {
@@ -58,7 +59,7 @@ impl Machine {
         }
     }
 
-    /// This machine.
+    /// Returns this machine.
     ///
     /// # Errors
     ///
@@ -68,7 +69,7 @@ impl Machine {
         found.ok_or_else(|| Failed::Usage("packages are made on Linux with glibc".into()))
     }
 
-    /// The machine that a program was built for.
+    /// Returns the machine that a program was built for.
     ///
     /// # Errors
     ///
@@ -88,7 +89,7 @@ impl Machine {
         })
     }
 
-    /// Whether its programs run here by themselves.
+    /// Returns whether its programs run here without an emulator.
     pub fn is_here(&self) -> bool {
         cfg!(all(target_os = "linux", target_env = "gnu")) && self.linux == std::env::consts::ARCH
     }
@@ -105,7 +106,7 @@ impl Machine {
         format!("{}-linux-gnu-gcc", self.linux)
     }
 
-    /// The emulator of its programs: none for this machine.
+    /// Returns the emulator of its programs; `None` for this machine.
     ///
     /// # Errors
     ///
@@ -123,7 +124,7 @@ impl Machine {
         }
     }
 
-    /// A command that runs its program.
+    /// Returns a command that runs its program.
     ///
     /// # Errors
     ///

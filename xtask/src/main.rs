@@ -4,31 +4,29 @@
 //! |---|---|
 //! | `ci` | everything a change must pass: format, tidy, clippy, tests, documentation, the Python module, swarm, a short bench |
 //! | `tidy` | the conventions that no compiler checks |
-//! | `ledger` | which requirement of which RFC is met where, and what shows it |
+//! | `ledger` | requirements of RFCs, with the code that meets them and its tests |
 //! | `fuzz` | libFuzzer looks for inputs that break a reader or the engine |
-//! | `bench` | the simulator's workloads compared with their goals |
+//! | `bench` | the simulator's workloads, compared with their goals |
 //! | `bench-live` | the engine on a real device, and the emulator, compared with two kernels |
 //! | `live-transfers` | random octets between the engine and the kernel over emulated paths |
-//! | `live-garbage` | the same while packets are corrupted on the wire |
-//! | `live-soak` | mixed traffic for long, and what it leaves |
+//! | `live-garbage` | such transfers while packets are corrupted on the wire |
+//! | `live-soak` | mixed traffic for a long time, and leaks |
 //! | `duel` | the engine and the kernel over the same paths, one by one and against each other |
-//! | `fink-today` | CUBIC with a first threshold of 100 segments on the running kernel, predicted and measured |
-//! | `grade` | how often `gigatcp why` finds the known cause of a simulated capture, or of one of the kernel |
-//! | `proof` | the gradings that take too long for CI, each kept in `docs/` |
+//! | `fink-today` | CUBIC of the running kernel, initial ssthresh of 100, predicted and measured |
+//! | `grade` | how often `gigatcp why` finds the known cause of simulated and kernel captures |
+//! | `proof` | the gradings that take too long for CI, each stored in `docs/` |
 //! | `python` | the wheel of the Python module, and its tests |
 //! | `docs` | the pages as a book, with a reference generated from the program |
-//! | `dist` | the program as others install it |
+//! | `dist` | the packages of the program |
 //! | `record-doc` | writes the tables of `docs/run-json.md` from the types |
 //! | `controls-table` | puts an experiment's series under every congestion control into its README |
-//! | `swarm` | random worlds, and what must hold in each |
+//! | `swarm` | random worlds, and the invariants of each |
 //!
-//! This crate links none of the others, and of libraries only what reads
-//! TOML: the simulator's workloads and the
-//! swarm are examples of `gigatcp-sim`, the figures of goodput one of
-//! `gigatcp-run`, built and run as processes. So tidy
-//! takes two seconds to build, a benchmark is a process whose memory can be
-//! measured, and a world that hangs can be ended. The cost: results come back
-//! as text.
+//! This crate depends on none of the others, and on few libraries, such as one that reads TOML.
+//! The simulator's workloads and the swarm are examples of `gigatcp-sim`, the table of goodput is
+//! one of `gigatcp-run`; they are built and run as processes. So tidy takes two seconds to build,
+//! the memory of a benchmark can be measured, and a world that hangs can be killed. The cost:
+//! results come back as text.
 
 mod api;
 mod bench;
@@ -95,16 +93,16 @@ fn main() -> ExitCode {
     }
 }
 
-/// Why a task failed.
+/// Reason why a task failed.
 #[derive(Debug)]
 enum Failed {
-    /// It found something and has said what.
+    /// The task found a fault and has reported it.
     Found,
-    /// It could not begin: the arguments or the environment are wrong.
+    /// The task could not begin: arguments or environment are wrong.
     Usage(String),
 }
 
-/// The checkout's top directory.
+/// Returns the checkout's top directory.
 fn top() -> std::path::PathBuf {
     let xtask = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_path_buf()

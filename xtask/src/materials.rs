@@ -1,4 +1,4 @@
-//! The libraries in the program as a list that machines read (CycloneDX 1.5).
+//! List of the libraries in the program as JSON (CycloneDX 1.5).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::process::{self, cargo};
 use crate::{Failed, top};
 
-/// The lock file, as far as it matters here.
+/// Parts of the lock file that are used here.
 #[derive(Deserialize)]
 struct Lock {
     package: Vec<Locked>,
@@ -36,7 +36,7 @@ pub fn write(file: &Path) -> Result<(), Failed> {
         .map_err(|error| Failed::Usage(format!("{}: {error}", file.display())))
 }
 
-/// Name, version and license of each crate that is linked into the program.
+/// Returns name, version and license of each crate that is linked into the program.
 fn linked() -> Result<Vec<[String; 3]>, Failed> {
     let words = [
         "tree",
@@ -66,7 +66,7 @@ fn crate_of(line: &str) -> Option<[String; 3]> {
     let mut words = package.split(' ');
     let name = words.next()?.to_owned();
     let version = words.next()?.strip_prefix('v')?.to_owned();
-    // Macros run at compile time only.
+    // Procedural macros run at compile time only.
     let is_linked = !package.ends_with("(proc-macro)");
     is_linked.then(|| [name, version, license.replace('/', " OR ")])
 }

@@ -1,4 +1,4 @@
-//! Running other programs: cargo, mostly.
+//! Running other programs, mostly cargo.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -6,10 +6,10 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use crate::{Failed, top};
 
-/// The profile of what is measured: link-time optimization, lines for profilers.
+/// Profile of measured programs: link-time optimization, line tables for profilers.
 pub const MEASURE: &str = "measure";
 
-/// The cargo that runs this task, at the checkout's top directory.
+/// Returns a command for the cargo that runs this task, at the checkout's top directory.
 pub fn cargo(words: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -17,7 +17,7 @@ pub fn cargo(words: &[&str]) -> Command {
     command
 }
 
-/// How the command reads on a shell.
+/// Returns the command as typed on a shell.
 pub fn spelled(command: &Command) -> String {
     let program = PathBuf::from(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());
@@ -28,12 +28,12 @@ pub fn spelled(command: &Command) -> String {
         .join(" ")
 }
 
-/// Runs a command whose output goes where ours goes.
+/// Runs a command that inherits our output.
 pub fn run(mut command: Command) -> Result<ExitStatus, Failed> {
     command.status().map_err(|error| cannot(&command, &error))
 }
 
-/// Runs a command and shows every line of its standard output to `each`.
+/// Runs a command and passes every line of its standard output to `each`.
 pub fn run_lines(mut command: Command, mut each: impl FnMut(&str)) -> Result<ExitStatus, Failed> {
     let spawned = command.stdout(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|error| cannot(&command, &error))?;
@@ -45,12 +45,12 @@ pub fn run_lines(mut command: Command, mut each: impl FnMut(&str)) -> Result<Exi
     child.wait().map_err(|error| cannot(&command, &error))
 }
 
-/// That a command could not be run at all.
+/// Returns the error that a command could not be run at all.
 pub fn cannot(command: &Command, error: &std::io::Error) -> Failed {
     Failed::Usage(format!("cannot run `{}`: {error}", spelled(command)))
 }
 
-/// Builds an example of `package` under `profile` and says where it is.
+/// Builds an example of `package` under `profile`; returns its path.
 pub fn build_example(package: &str, name: &str, profile: &str) -> Result<PathBuf, Failed> {
     let mut build = cargo(&["build", "--quiet", "--package", package]);
     build.args(["--example", name, "--profile", profile]);
@@ -62,8 +62,8 @@ pub fn build_example(package: &str, name: &str, profile: &str) -> Result<PathBuf
     )))
 }
 
-/// Builds an example under `profile` and runs it with `words`. What ends with 2
-/// could not begin: `nothing` says what has not been done.
+/// Builds an example under `profile` and runs it with `words`. Exit code 2 means that it could
+/// not begin; the message then is `nothing`.
 pub fn run_example(
     (package, name): (&str, &str),
     profile: &str,
@@ -79,7 +79,7 @@ pub fn run_example(
     }
 }
 
-/// Builds the command `gigatcp` under `profile` and returns where it is.
+/// Builds the command `gigatcp` under `profile`; returns its path.
 pub fn build_command(profile: &str) -> Result<PathBuf, Failed> {
     let words = [
         "build",
@@ -97,12 +97,12 @@ pub fn build_command(profile: &str) -> Result<PathBuf, Failed> {
     ))
 }
 
-/// Where cargo puts what it builds under a profile: that of `test` is called debug.
+/// Returns the output directory of a profile: that of `test` is called debug.
 fn directory(profile: &str) -> PathBuf {
     target().join(if profile == "test" { "debug" } else { profile })
 }
 
-/// Cargo's target directory.
+/// Returns cargo's target directory.
 pub fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => top().join(folder),
@@ -110,12 +110,12 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// Whether a program of that name can be found.
+/// Returns whether the program is installed.
 pub fn has(program: &str) -> bool {
     found(program).is_some()
 }
 
-/// Where the program of that name is.
+/// Returns the path of the program.
 pub fn found(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut places = std::env::split_paths(&path).map(|folder| folder.join(program));

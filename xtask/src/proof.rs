@@ -1,19 +1,20 @@
 //! `cargo xtask proof`: the gradings that take too long for CI, one after the other.
 //!
-//! Each keeps its result in `docs/`, so that the difference to the last one shows. With
-//! `--kernels DIR` captures of kernels (`cargo xtask grade --make`) are graded as well;
-//! without it that part is named as not run. What `gigatcp doctor` states is compared with tests in
-//! network namespaces; `--doctor` does that alone. `--responses` runs the congestion controls alone
-//! for 10^9 packets and more, next to their response functions. Sweeps of the Python module run on
-//! dask and MPI. `--packages` installs what `dist` made in clean roots. First the command line
-//! is checked for other systems and with the oldest compiler; `--targets` does that alone.
+//! Each stores its result in `docs/`, to compare it with the last one. With `--kernels DIR`
+//! captures of kernels (`cargo xtask grade --make`) are graded as well; without it that part is
+//! listed as not run. The statements of `gigatcp doctor` are compared with tests in network
+//! namespaces; `--doctor` does only that. `--responses` runs only the congestion controls for
+//! 10^9 packets and more, and compares them with their response functions. Sweeps of the Python
+//! module run on dask and MPI. `--packages` installs the packages of `dist` in clean roots. First
+//! the command line is checked for other systems and with the oldest compiler; `--targets` does
+//! only that.
 
 use std::fs;
 use std::process::Command;
 
 use crate::{Failed, grade, installed, process, python, targets, top};
 
-/// The gradings of simulated worlds.
+/// Gradings of simulated worlds.
 const WORLDS: [&str; 7] = [
     "--seeds 20 --write",
     "--fat --seeds 10 --write",
@@ -24,16 +25,16 @@ const WORLDS: [&str; 7] = [
     "--whatif --seeds 12 --first 3600000 --write",
 ];
 
-/// The gradings of kernels' captures.
+/// Gradings of kernels' captures.
 const KERNELS: [&str; 3] = ["--write", "--two --write", "--metamorphic --write"];
 
-/// The gradings of the tester, of paths that no weight was fitted to.
+/// Gradings of the tester, over paths that no weight was fitted to.
 const TESTER: [&str; 2] = [
     "--tester --seeds 101..107 --write",
     "--tester --seeds 201..205 --peer iperf3 --write",
 ];
 
-/// Runs all of them; stops at the first that cannot be run.
+/// Runs all gradings; stops at the first that cannot be run.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     let has = |part: &str| words.iter().any(|word| word == part);
     if has("--doctor") {
@@ -70,17 +71,17 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     doctor()
 }
 
-/// The costs that `gigatcp doctor` states and the gain of its first advice, next to tests.
+/// Compares costs and the gain of the first advice of `gigatcp doctor` with tests.
 fn doctor() -> Result<(), Failed> {
     kept("gigatcp-interop", "doctor")
 }
 
-/// The mean windows of the congestion controls at loss rates down to 1e-8.
+/// Measures the mean windows of the congestion controls at loss rates down to 1e-8.
 fn responses() -> Result<(), Failed> {
     kept("gigatcp-tcp", "responses")
 }
 
-/// Runs an example and keeps what it prints in `docs/`, under its name.
+/// Runs an example and stores its output in `docs/`, under its name.
 fn kept(package: &str, name: &str) -> Result<(), Failed> {
     println!("\n== {name}");
     let example = process::build_example(package, name, "release")?;

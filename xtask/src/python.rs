@@ -1,10 +1,10 @@
-//! `cargo xtask python`: the Python module, as a wheel in a virtual environment, and its tests.
+//! `cargo xtask python`: the Python module as a wheel in a virtual environment, and its tests.
 //!
-//! The environment is `target/python`, made once from the interpreter `python3`; what the tests
-//! need comes from the package index. Without a network, `venv` or `pip` the step says so and
-//! tests nothing. The wheel is built with the settings of tests, so that it shares compiled crates with
-//! them, and without Parquet, which would take longer to compile than all else. `--executors`
-//! adds what runs sweeps on dask and MPI.
+//! The environment is `target/python`, created once from the interpreter `python3`; packages for
+//! the tests come from the package index. Without a network, `venv` or `pip` the step says so and
+//! tests nothing. The wheel is built with the settings of tests, so that it shares compiled
+//! crates with them, and without Parquet, which would take longer to compile than all else.
+//! `--executors` adds the packages that run sweeps on dask and MPI.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,23 +13,23 @@ use std::process::{Command, Stdio};
 use crate::process::{self, cargo, run_lines, spelled};
 use crate::{Failed, top};
 
-/// What the tests need. Tests skip, with a reason, what is not there.
+/// Packages for the tests. Tests skip, with a reason, if one is missing.
 const NEEDS: &str = "maturin>=1.16,<2 wheel pytest pyarrow polars gymnasium>=1.0 matplotlib nbclient nbformat \
                      ipykernel mypy";
 
-/// What executors need in addition.
+/// Additional packages for executors.
 const EXECUTORS: &str = "distributed mpi4py mpich pandas";
 
-/// The settings of the profile `test`, which maturin cannot be told to use.
+/// Settings of the profile `test`, which maturin cannot select.
 const PROFILE: [(&str, &str); 2] = [
     ("CARGO_PROFILE_DEV_OPT_LEVEL", "2"),
     ("CARGO_PROFILE_DEV_DEBUG", "line-tables-only"),
 ];
 
-/// Tests that passed and failed; `None` if nothing could be tested.
+/// Numbers of tests that passed and failed; `None` if nothing could be tested.
 pub type Counts = Option<(u64, u64)>;
 
-/// Runs the tests as a task of its own.
+/// Runs the tests as a separate task.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     let executors = words.iter().any(|word| word == "--executors");
     match tested(executors)? {
@@ -39,7 +39,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     }
 }
 
-/// Builds the wheel and runs the tests, also those of executors if wanted.
+/// Builds the wheel and runs the tests, also those of executors if requested.
 pub fn tested(executors: bool) -> Result<Counts, Failed> {
     let Some(python) = environment(executors) else {
         return Ok(None);
@@ -76,13 +76,13 @@ pub fn tested(executors: bool) -> Result<Counts, Failed> {
     Ok(Some((passed, failed.max(u64::from(!status.success())))))
 }
 
-/// The interpreter of the environment, its tools in the same directory. `None` if there is none.
+/// Returns the environment's interpreter, whose directory has its tools. `None` if there is none.
 pub fn interpreter() -> Option<PathBuf> {
     environment(false)
 }
 
-/// The interpreter of the environment, with everything installed; `None` if that cannot be,
-/// which was then said.
+/// Returns the interpreter of the environment, with everything installed. `None` if that is not
+/// possible, which is reported.
 fn environment(executors: bool) -> Option<PathBuf> {
     let directory = process::target().join("python");
     let python = directory.join("bin/python");
@@ -90,7 +90,7 @@ fn environment(executors: bool) -> Option<PathBuf> {
         true => format!("{NEEDS} {EXECUTORS}"),
         false => NEEDS.to_owned(),
     };
-    // What is installed, in words; less is there if it was written for less.
+    // Packages that were installed, as text; fewer may be requested now.
     let mark = directory.join("needs.txt");
     let has_all = fs::read_to_string(&mark).is_ok_and(|text| text.starts_with(&needs));
     if python.exists() && has_all {
@@ -119,7 +119,7 @@ fn environment(executors: bool) -> Option<PathBuf> {
     Some(python)
 }
 
-/// Builds the wheel and installs it. Returns whether that went well.
+/// Builds the wheel and installs it. Returns whether that succeeded.
 fn install(python: &Path) -> Result<bool, Failed> {
     let wheels = process::target().join("python/wheels");
     let _ = fs::remove_dir_all(&wheels);
@@ -157,21 +157,21 @@ fn install(python: &Path) -> Result<bool, Failed> {
     shown(pip, &[])
 }
 
-/// Runs a command in sight. Returns whether it went well.
+/// Prints and runs a command. Returns whether it succeeded.
 fn shown(mut command: Command, more: &[&str]) -> Result<bool, Failed> {
     command.args(more);
     println!("{}", spelled(&command));
     Ok(process::run(command)?.success())
 }
 
-/// Whether a command that may be missing went well.
+/// Returns whether a command, which may be missing, succeeded.
 fn done(mut command: Command) -> bool {
     println!("{}", spelled(&command));
     let status = command.stdin(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
 }
 
-/// The counts in a line like `1 failed, 45 passed, 2 skipped in 30.12s`.
+/// Returns the counts in a line like `1 failed, 45 passed, 2 skipped in 30.12s`.
 fn summary(line: &str) -> Option<(u64, u64)> {
     let (counts, _) = line.trim_matches([' ', '=']).rsplit_once(" in ")?;
     let number = |what: &str| {

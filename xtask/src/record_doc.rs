@@ -1,11 +1,10 @@
 //! `cargo xtask record-doc`: the tables of `docs/run-json.md`, from the types.
 //!
-//! A field of `run.json` is documented once, as the doc comment of its type
-//! in `core/record`. This reads that file as text (a `struct`, its comments, its
-//! fields; no more of Rust is in it) and writes the tables between two marks of the
-//! page; `tidy` says when they differ. Each table has the path by which a reader
-//! finds its fields: `series[].flows[]`. The tables of causes and of drops come from
-//! where these are defined, in the same way.
+//! A field of `run.json` is documented once, as the doc comment of its type in `core/record`.
+//! This reads that file as text (a `struct`, its comments, its fields; it has no other Rust) and
+//! writes the tables between two marks of the page; `tidy` reports differences. Each table has
+//! the path by which a reader finds its fields: `series[].flows[]`. The tables of causes and of
+//! drops come from their definitions in the same way.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,27 +12,27 @@ use std::path::Path;
 
 use crate::{Failed, top};
 
-/// Where the types stand.
+/// File of the types.
 const TYPES: &str = "core/record/src/lib.rs";
-/// The page.
+/// Page with the tables.
 const PAGE: &str = "docs/run-json.md";
-/// The type of the whole file.
+/// Type of the whole file.
 const ROOT: &str = "RunRecord";
-/// What the tables stand between.
+/// Marks around the tables.
 const MARKS: [&str; 2] = ["<!-- tables: begin -->\n", "<!-- tables: end -->\n"];
 
-/// Where the causes of drops stand, and between which marks their table.
+/// File of the causes of drops, and the marks around their table.
 const DROPS: (&str, [&str; 2]) = (
     "core/path/src/drops.rs",
     ["<!-- drops: begin -->\n", "<!-- drops: end -->\n"],
 );
-/// The same of causes.
+/// File of the causes, and the marks around their table.
 const CAUSES: (&str, [&str; 2]) = (
     "core/events/src/cause.rs",
     ["<!-- causes: begin -->\n", "<!-- causes: end -->\n"],
 );
 
-/// A type of the record.
+/// Type of the record.
 #[derive(Debug)]
 struct Struct {
     name: String,
@@ -41,7 +40,7 @@ struct Struct {
     fields: Vec<Field>,
 }
 
-/// One of its fields.
+/// Field of a type.
 #[derive(Debug)]
 struct Field {
     name: String,
@@ -50,20 +49,20 @@ struct Field {
     is_optional: bool,
 }
 
-/// Writes the page anew.
+/// Updates the page.
 pub fn run() -> Result<(), Failed> {
     let page = top().join(PAGE);
     let text = all_renewed(&read(&page)?)?;
     fs::write(&page, text).map_err(|error| Failed::Usage(format!("{PAGE}: {error}")))
 }
 
-/// Returns whether the page says what the types do.
+/// Returns whether the page agrees with the types.
 pub fn is_up_to_date() -> Result<bool, Failed> {
     let text = read(&top().join(PAGE))?;
     Ok(all_renewed(&text)? == text)
 }
 
-/// The page with all tables replaced.
+/// Returns the page with all tables replaced.
 fn all_renewed(page: &str) -> Result<String, Failed> {
     let of = |place: &str| read(&top().join(place));
     let page = renewed(page, &of(TYPES)?)?;
@@ -75,7 +74,7 @@ fn read(path: &Path) -> Result<String, Failed> {
     fs::read_to_string(path).map_err(|error| Failed::Usage(format!("{}: {error}", path.display())))
 }
 
-/// The page with its tables replaced.
+/// Returns the page with the tables of its types replaced.
 fn renewed(page: &str, types: &str) -> Result<String, Failed> {
     let structs = structs(types);
     let mut tables = String::new();
@@ -83,7 +82,7 @@ fn renewed(page: &str, types: &str) -> Result<String, Failed> {
     between(page, MARKS, &tables)
 }
 
-/// The page with `text` between two marks.
+/// Returns the page with `text` between two marks.
 fn between(page: &str, marks: [&str; 2], text: &str) -> Result<String, Failed> {
     let missing = || Failed::Usage(format!("{PAGE} lacks `{}`", marks[0].trim()));
     let (head, rest) = page.split_once(marks[0]).ok_or_else(missing)?;
@@ -91,7 +90,7 @@ fn between(page: &str, marks: [&str; 2], text: &str) -> Result<String, Failed> {
     Ok(format!("{head}{}\n{text}{}{tail}", marks[0], marks[1]))
 }
 
-/// The table of drops: rows of `drop_causes!`, `Name = "id", Place, "limits";`.
+/// Returns the table of drops: rows of `drop_causes!`, `Name = "id", Place, "limits";`.
 fn drops_table(text: &str) -> String {
     let mut out = "| cause | where | dropped because | limits connections by |\n".to_owned();
     out.push_str("|---|---|---|---|\n");
@@ -111,7 +110,7 @@ fn drops_table(text: &str) -> String {
     out
 }
 
-/// The table of causes: variants, and their ids in `Self::Name => "id",`.
+/// Returns the table of causes: variants, and their ids in `Self::Name => "id",`.
 fn causes_table(text: &str) -> String {
     let mut out = "| cause | attributed when |\n|---|---|\n".to_owned();
     let (_, variants) = text.split_once("pub enum Cause {\n").unwrap_or_default();
@@ -128,7 +127,7 @@ fn causes_table(text: &str) -> String {
     out
 }
 
-/// Lines up to a closing brace, with the comment before each.
+/// Returns the lines up to a closing brace, with the comment before each.
 fn documented(text: &str) -> Vec<(String, &str)> {
     let mut found = Vec::new();
     let mut about = String::new();
@@ -141,7 +140,7 @@ fn documented(text: &str) -> Vec<(String, &str)> {
     found
 }
 
-/// Writes the table of `name`, found at `path`, and those of the types in its fields.
+/// Writes the table of `name`, found at `path`, and those of its fields' types.
 fn write_tables(out: &mut String, structs: &[Struct], name: &str, path: &str) {
     let Some(found) = structs.iter().find(|it| it.name == name) else {
         return;
@@ -181,7 +180,7 @@ fn write_tables(out: &mut String, structs: &[Struct], name: &str, path: &str) {
     }
 }
 
-/// The type in the words of JSON.
+/// Returns the type in terms of JSON.
 fn kind_in_words(kind: &str, structs: &[Struct]) -> String {
     if let Some(inner) = within(kind, "Option<") {
         return format!("{} or null", kind_in_words(inner, structs));
@@ -219,7 +218,7 @@ fn innermost(kind: &str) -> &str {
     inner.map_or(kind, innermost)
 }
 
-/// The types of a file, in its order.
+/// Returns the types of a file, in its order.
 fn structs(text: &str) -> Vec<Struct> {
     let mut structs: Vec<Struct> = Vec::new();
     let mut about = String::new();
@@ -257,7 +256,7 @@ fn structs(text: &str) -> Vec<Struct> {
     structs
 }
 
-/// A comment for readers who have not the types: links become names.
+/// Returns a comment for readers without the types: links become names.
 fn in_words(comment: &str) -> String {
     let text = comment.trim().replace("[`", "`").replace("`]", "`");
     let names = ["FlowRecord::", "RunRecord::"];

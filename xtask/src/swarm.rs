@@ -1,9 +1,9 @@
-//! `cargo xtask swarm`: random worlds, and what must hold in each of them.
+//! `cargo xtask swarm`: random worlds, and the invariants of each of them.
 //!
 //! The swarm itself is an example of `gigatcp-sim`, next to that crate's tests
-//! (`drive/sim/tests/swarm`), so that tests can use it too. It is built under
-//! the test profile: optimized, with the engine's assertions on, and with
-//! nothing to compile anew after the tests. Arguments are handed on.
+//! (`drive/sim/tests/swarm`), so that tests can use it too. It is built under the test profile:
+//! optimized, with the engine's assertions on, and without recompiling anything after the tests.
+//! Arguments are passed on.
 
 use std::process::Command;
 

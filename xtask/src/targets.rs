@@ -1,29 +1,30 @@
-//! Features, other systems and older compilers that the code is checked for, as far as they are
-//! installed.
+//! Checks of features, other systems and older compilers, as far as they are installed.
 //!
-//! `cargo xtask ci` checks the engine with none and with each of its features, and where there
-//! is no standard library; `cargo xtask proof --targets` the command line for other systems,
-//! and with the oldest compiler that the manifest names. rustup brings what is missing: `rustup target add`, `rustup toolchain install`.
+//! `cargo xtask ci` checks the engine with none and with each of its features, and without a
+//! standard library. `cargo xtask proof --targets` checks the command line for other systems, and
+//! everything with the oldest compiler that the manifest names. rustup installs missing ones:
+//! `rustup target add`, `rustup toolchain install`.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::{Failed, process, top};
 
-/// Features of the engine, each checked alone; the first is none of them.
+/// Features of the engine, each checked alone; the first is none.
 const FEATURES: [&str; 4] = ["", "authentication", "fast-open", "historic"];
 
-/// Targets without an operating system, of 32 bits.
+/// 32-bit targets without an operating system.
 const BARE: [&str; 2] = ["thumbv7em-none-eabihf", "wasm32-unknown-unknown"];
 
-/// Other systems that the command line builds for.
+/// Other systems that the command line is built for.
 const SYSTEMS: [&str; 3] = [
     "x86_64-pc-windows-gnu",
     "x86_64-apple-darwin",
     "x86_64-unknown-freebsd",
 ];
 
-/// Checks the engine with none of its features and with each alone: all are on elsewhere.
+/// Checks the engine with none of its features and with each alone. Other steps have all of them
+/// on.
 pub fn features() -> Result<(), Failed> {
     for feature in FEATURES {
         let words = ["clippy", "--quiet", "--package", "gigatcp", "--package"];
@@ -93,7 +94,7 @@ fn oldest() -> Result<(), Failed> {
     run(command)
 }
 
-/// Output of a command; `None` if it fails.
+/// Returns the output of a command; `None` if it fails.
 fn said(program: &str, words: &[&str]) -> Option<String> {
     let output = Command::new(program).args(words).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,7 +1,6 @@
-//! The tasks there are: their names, how they are called, what runs them.
+//! Table of the tasks: names, usage, functions.
 //!
-//! One table is what dispatches and what `--help` prints, so no task can be
-//! without its usage.
+//! The table serves both dispatch and `--help`, so no task can be without its usage.
 
 use crate::{
     Failed, api, bench, bench_live, ci, controls_table, dist, docs, duel, fink_today, fuzz, grade,
@@ -11,17 +10,17 @@ use crate::{
 /// Column in which explanations begin.
 const COLUMN: usize = 39;
 
-/// A task.
+/// A task of `cargo xtask`.
 pub struct Task {
-    /// What it is called by.
+    /// Name on the command line.
     pub name: &'static str,
-    /// Ways to call it after the name, each with lines that explain it.
+    /// Forms of the command after the name, each with lines that explain it.
     forms: &'static [(&'static str, &'static [&'static str])],
-    /// What runs it, with the words after its name.
+    /// Runs the task with the words after its name.
     pub run: fn(&[String]) -> Result<(), Failed>,
 }
 
-/// Every task.
+/// All tasks.
 pub const TASKS: [Task; 20] = [
     Task {
         name: "ci",
@@ -295,12 +294,12 @@ pub const TASKS: [Task; 20] = [
     },
 ];
 
-/// The task of that name.
+/// Returns the task named `name`.
 pub fn find(name: &str) -> Option<&'static Task> {
     TASKS.iter().find(|task| task.name == name)
 }
 
-/// How every task is called.
+/// Returns the usage of every task.
 pub fn usage() -> String {
     let tasks: String = TASKS.iter().map(Task::lines).collect();
     format!(
@@ -308,24 +307,24 @@ pub fn usage() -> String {
     )
 }
 
-/// Whether these words ask how something is called.
+/// Returns whether these words request help.
 pub fn ask_for_help(words: &[String]) -> bool {
     let mut words = words.iter();
     words.any(|word| matches!(word.as_str(), "--help" | "-h"))
 }
 
 impl Task {
-    /// How it is called.
+    /// Returns the usage of the task.
     pub fn usage(&self) -> String {
         format!("usage: cargo xtask {}\n\n{}", self.name, self.lines())
     }
 
-    /// What is wrong with these words: reported before minutes of building. Words other than flags
-    /// are checked by the task itself.
+    /// Returns the mistake in these words, before minutes of building. The task itself checks
+    /// words other than flags.
     pub fn mistake(&self, words: &[String]) -> Option<String> {
         let bare = |token: &str| token.trim_matches(['[', ']']).to_owned();
         let all = || self.forms.iter().map(|form| form.0.split(' '));
-        // An option that two forms have is that of the form the first word belongs to.
+        // An option of two forms is that of the form to which the first word belongs.
         let first = words.first().map_or("", String::as_str);
         let (own, others): (Vec<_>, Vec<_>) =
             all().partition(|form| form.clone().any(|token| bare(token) == first));
@@ -361,7 +360,7 @@ impl Task {
         for (words, explained) in self.forms {
             let form = format!("  {} {words}", self.name);
             let mut left = form.trim_end();
-            // What is too long for its column stands alone.
+            // A form that is too long for its column has its own line.
             if left.chars().count() >= COLUMN {
                 text += &format!("{left}\n");
                 left = "";
@@ -375,7 +374,7 @@ impl Task {
     }
 }
 
-/// A task that takes no words.
+/// Checks that a task without arguments has none.
 fn alone(name: &str, words: &[String]) -> Result<(), Failed> {
     match words.first() {
         None => Ok(()),

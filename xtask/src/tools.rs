@@ -1,12 +1,13 @@
-//! Programs of the system that tests and benchmarks use when they are there.
+//! Programs of the system that tests and benchmarks use if installed.
 //!
-//! Tests that compare with Wireshark's reading of a packet pass over
-//! themselves where `tshark` is missing, those that compare counts with
-//! tcptrace's where `tcptrace` is, those that use a page as a person does where
-//! `chromedriver` is, those that test throughput with stock peers where `iperf3`
-//! and `nuttcp` are. Here it is installed where that is
-//! possible without asking, and named where it is not. Nothing fails because
-//! of it.
+//! Tests are skipped if their program is missing:
+//! * `tshark`: comparison with Wireshark's reading of a packet,
+//! * `tcptrace`: comparison of counts,
+//! * `chromedriver`: use of a page as by a person,
+//! * `iperf3` and `nuttcp`: throughput with stock peers.
+//!
+//! This module installs them if that is possible without a question, and otherwise names them.
+//! Nothing fails because of it.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -14,10 +15,10 @@ use std::process::{Command, Stdio};
 use crate::process::{self, has};
 use crate::{Failed, debian};
 
-/// Longest time to spend on installing one package.
+/// Time limit for the installation of one package, in seconds.
 const PATIENCE: &str = "240";
 
-/// A program, the package that brings it, and what goes without it.
+/// A program, its package, and what is skipped without it.
 const WANTED: [(&str, &str, &str); 5] = [
     (
         "tshark",
@@ -46,7 +47,7 @@ const WANTED: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Installs what is missing as far as possible; says what is not.
+/// Installs missing programs as far as possible; reports the others.
 pub fn install() {
     for (program, package, without) in WANTED {
         if has(program) {
@@ -60,7 +61,7 @@ pub fn install() {
     debian::fetch();
 }
 
-/// Returns where the tool `name` is; cargo installs it into `target/tools` if it is not there.
+/// Returns the path of the tool `name`. Cargo installs it into `target/tools` if it is not there.
 pub fn cargo_tool(name: &str, version: &str) -> Result<PathBuf, Failed> {
     let root = process::target().join("tools");
     let program = root.join("bin").join(name);
@@ -78,7 +79,7 @@ pub fn cargo_tool(name: &str, version: &str) -> Result<PathBuf, Failed> {
     Ok(program)
 }
 
-/// Installs with apt-get, after an update of its lists if need be.
+/// Installs with apt-get, after an update of its lists if necessary.
 fn apt_get(words: &[&str]) -> bool {
     let root = Command::new("id").arg("-u").output();
     let is_root = root.is_ok_and(|output| output.stdout.trim_ascii() == b"0");

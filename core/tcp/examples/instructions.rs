@@ -1,19 +1,20 @@
-//! The operations of a connection and of the wire, each in a function of its own: what
-//! `cargo xtask bench --instructions` counts under callgrind.
+//! Operations of a connection and of the wire format, for `cargo xtask bench --instructions`.
+//!
+//! Each is a separate function, which callgrind counts.
 //!
 //!     cargo run --release -p gigatcp-tcp --example instructions -- engine|plain|wire COUNT
 //!
 //! `engine`: two connections over a path of 1 Gbit/s and 2 ms in virtual time, CUBIC in
 //! congestion avoidance, segments of 1448 bytes with timestamps, one ACK for two segments, until
-//! COUNT segments have been received. The transfer runs twice. The first run notes which
-//! calls of `poll_transmit` had nothing to send, so that the second can count those apart.
+//! COUNT segments have been received. The transfer runs twice. The first run notes which calls of
+//! `poll_transmit` had nothing to send, so that the second can count those separately.
 //!
 //! `plain`: the same without timestamps, segments of 1460 bytes.
 //!
-//! `wire`: COUNT data packets of 1500 bytes are encoded and decoded, with the TCP checksum and
-//! in the form that offload takes; and as many bytes copied and summed alone.
+//! `wire`: COUNT data packets of 1500 bytes are encoded and decoded, with the TCP checksum and in
+//! the form for checksum offload. The same number of bytes is also just copied and summed.
 //!
-//! Prints how often each operation ran, as `NAME COUNT` lines, on standard output.
+//! Prints the number of calls of each operation, as `NAME COUNT` lines, on standard output.
 #![allow(
     clippy::disallowed_methods,
     reason = "a measurement takes its number of segments from its arguments"
@@ -34,8 +35,8 @@ use gigatcp_wire::{
 
 type Payload = Octets;
 
-/// What runs, each by the name under which it is counted. A constant of its own keeps each
-/// from being merged with another of the same body.
+/// Measured operations, each under the name by which it is counted. A different constant in each
+/// keeps functions with the same body from being merged.
 mod measured {
     use super::*;
 
@@ -114,7 +115,7 @@ mod measured {
     }
 }
 
-/// How often each operation ran.
+/// Number of calls of each operation.
 #[derive(Default)]
 struct Counts {
     data_received: u64,
@@ -153,7 +154,7 @@ fn config(has_timestamps: bool, local_port: u16, remote_port: u16) -> Config {
     }
 }
 
-/// Two connections and what is between them.
+/// Two connections, and the packets between them.
 struct Pair {
     now: Instant,
     sender: Connection<Payload>,
@@ -161,14 +162,14 @@ struct Pair {
     forward: VecDeque<(Instant, Segment<Payload>)>,
     reverse: VecDeque<(Instant, Segment<Payload>)>,
     link_free: Instant,
-    /// Of each `poll_transmit`, whether it had something to send.
+    /// Whether each `poll_transmit` had something to send.
     polls: VecDeque<bool>,
     is_rehearsal: bool,
     counts: Counts,
 }
 
 impl Pair {
-    /// An open connection, and what the polls of an earlier run had to send.
+    /// Opens a connection, given the results of the polls of an earlier run.
     fn open(has_timestamps: bool, polls: Option<VecDeque<bool>>) -> Self {
         let now = Instant::ZERO;
         let mut sender = Connection::connect(now, &config(has_timestamps, 1, 2));
@@ -192,7 +193,7 @@ impl Pair {
         }
     }
 
-    /// Polls one end, and counts it by what comes out.
+    /// Polls one end, and counts the call by its result.
     fn poll(&mut self, is_sender: bool) -> Option<Segment<Payload>> {
         let end = if is_sender {
             &mut self.sender

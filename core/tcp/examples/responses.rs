@@ -3,11 +3,11 @@
 //!     cargo xtask proof --responses
 //!
 //! The controls are driven directly: one ACK per segment, each RTT/cwnd after the one before
-//! (`tests/congestion_rounds/harness.rs`); no engine, no path, no recovery. The tests hold the
-//! same figures down to 1e-5, and further where that is cheap; [`TESTS`] names them.
+//! (`tests/congestion_rounds/harness.rs`). There is no engine, path or recovery. The tests check
+//! the same values down to 1e-5, and further where that is cheap; [`TESTS`] names them.
 //!
-//! Each expected figure and its tolerance was written down before the run. It ends with 1 if a
-//! figure is outside its tolerance.
+//! Each expected value and its tolerance was written down before the run. The exit code is 1 if a
+//! value is outside its tolerance.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ use harness::{Rounds, SMSS, modern};
 #[path = "../tests/congestion_rounds/harness.rs"]
 mod harness;
 
-/// What `docs/responses.txt` begins with.
+/// First lines of `docs/responses.txt`.
 const HEAD: &str = "\
 Response functions by long runs: mean window in segments at one loss in N segments.
 
@@ -31,7 +31,7 @@ written down before the runs; the reasons for each tolerance stand in
 core/tcp/examples/responses.rs. Written by `cargo xtask proof --responses`.
 ";
 
-/// Figures of the same kind that tests hold.
+/// Values of the same kind that tests check.
 const TESTS: &str = "
 Held by tests (core/tcp unless named otherwise):
   RFC 3649 tables 3 to 1e-6, 6 to 1000 RTTs   responses.rs, highspeed_*
@@ -48,24 +48,24 @@ Held by tests (core/tcp unless named otherwise):
   Westwood+: what a loss leaves               responses.rs, westwood_is_left_*
 ";
 
-/// Runs at the same time: the figures differ in length, so more than most machines have cores.
+/// Number of parallel runs, more than most machines have cores. The runs differ in length.
 const WORKERS: usize = 8;
 
-/// A mean window that a control is to have.
+/// Expected mean window of a control.
 struct Figure {
-    /// What says so.
+    /// Source of the expected value.
     source: &'static str,
     control: &'static str,
     rtt_ms: u64,
-    /// Segments per loss; at random if not periodic.
+    /// Segments per loss; the mean if losses are random.
     spacing: u64,
     is_random: bool,
-    /// The run begins with a loss at this window.
+    /// Window at the loss with which the run begins.
     start: f64,
     expected: f64,
-    /// Share of `expected`.
+    /// Tolerance, as a share of `expected`.
     tolerance: f64,
-    /// Losses before and within what counts.
+    /// Number of losses before the measurement, and within it.
     settle: u32,
     counted: u32,
 }
@@ -86,13 +86,13 @@ impl Figure {
         }
     }
 
-    /// Mean window of the run.
+    /// Returns the mean window of the run.
     fn measure(&self) -> f64 {
         let entry = find(self.control).expect("a control of the registry");
         let config = Config {
             initial_window: Bytes::new(self.start as u64 * SMSS),
             initial_ssthresh: Some(2),
-            // A flow alone: RFC 9438 section 4.7 has it disabled there.
+            // A single flow: RFC 9438 section 4.7 has it disabled there.
             fast_convergence: false,
             ..modern(None)
         };
@@ -107,7 +107,7 @@ impl Figure {
         rounds.mean_window(spacing, self.settle, self.counted)
     }
 
-    /// Prints a line of the table; returns whether the figure is within its tolerance.
+    /// Prints a line of the table; returns whether the value is within its tolerance.
     fn print(&self, got: f64) -> bool {
         let off = got / self.expected - 1.0;
         let is_met = off.abs() <= self.tolerance;
@@ -128,12 +128,13 @@ impl Figure {
     }
 }
 
-/// RFC 9438, tables 1 and 2, where the function is cubic: started at `W_max` = table/0.925.
+/// RFC 9438, tables 1 and 2, where the function is cubic.
 ///
-/// The map from one `W_max` to the next has the derivative 1 there, so nothing is to settle.
-/// Tolerance: the table is rounded to a segment, and so are the start and each loss (2/W); an
-/// RTT of lag is 1.5·C·K·RTT² segments, 2e-4 of the window at 1e-4 and less beyond: 0.05 %.
-/// 10^9 segments for the longest cycle, where a fault that grew from loss to loss would show.
+/// Started at `W_max` = table/0.925. The map from one `W_max` to the next has the derivative 1
+/// there, so no settling is needed. Tolerance: 0.05 %. The table is rounded to a segment, and so
+/// are the start and each loss (2/W). An RTT of lag is 1.5·C·K·RTT² segments, 2e-4 of the window
+/// at 1e-4 and less beyond. The longest cycle has 10^9 segments, which would show a fault that
+/// grew from loss to loss.
 fn cubic_where_it_is_cubic() -> Vec<Figure> {
     let rows = [
         (100, 10_000, 187.0),
@@ -157,8 +158,8 @@ fn cubic_where_it_is_cubic() -> Vec<Figure> {
 
 /// Random losses leave CUBIC 1.24 times its table, by calculation.
 ///
-/// Tolerance: windows of some 15 successive cycles are alike, so 4000 losses are 270 independent
-/// ones, each with a spread of a third: 2 %, twice that; 6 % of 2000.
+/// Tolerance: windows of some 15 successive cycles are correlated, so 4000 losses are 270
+/// independent ones, each with a spread of a third: 2 %, twice that; 6 % of 2000.
 fn cubic_under_random_losses() -> Vec<Figure> {
     let figure = |(spacing, table, counted, tolerance)| Figure {
         source: "1.24 times RFC 9438, table 1",
@@ -175,9 +176,8 @@ fn cubic_under_random_losses() -> Vec<Figure> {
 /// RFC 3649, table 3: W = 0.12/p^0.835.
 ///
 /// Tolerance 5 %. The section's own p(w) = 0.078/w^1.2 is 0.7 % below that at 1e-3 and 3.2 % at
-/// 1e-7; a loss takes b of the window at the loss and not of the mean, which leaves 2.2 % more;
-/// the spread of the window in a cycle takes 0.7·(b/(2 - b))²/3, 1.5 % at 1e-4 and 0.1 % at
-/// 1e-7.
+/// 1e-7. A loss takes b of the window at the loss and not of the mean, which leaves 2.2 % more.
+/// The spread of the window in a cycle takes 0.7·(b/(2 - b))²/3, 1.5 % at 1e-4 and 0.1 % at 1e-7.
 fn highspeed_table_3() -> Vec<Figure> {
     let rows = [
         (10_000, 263.0),
@@ -192,14 +192,14 @@ fn highspeed_table_3() -> Vec<Figure> {
     rows.map(figure).into()
 }
 
-/// An increase of a segments per RTT and a decrease by a share b: W = √(a·(2 - b)/(2·b·p)).
+/// Increase of a segments per RTT, decrease by b: W = √(a·(2 - b)/(2·b·p)).
 ///
-/// Tolerance: a cycle has b·W/a round trips, of which one at most is not what the law has,
-/// and 0.5 %.
+/// Tolerance: a cycle has b·W/a round trips, of which at most one differs from the law, and 0.5
+/// %.
 ///
 /// Measured: 1.7 % low for Veno, which begins a tenth below its sawtooth; each cycle keeps 0.64
 /// of that, so five are too few. 13 % low for Illinois, which keeps 0.77; the rest of it is not
-/// pursued.
+/// explained.
 fn aimd() -> Vec<Figure> {
     // Hybla's rho is RTT/25 ms.
     let rows = [
@@ -221,11 +221,12 @@ fn aimd() -> Vec<Figure> {
     rows.map(figure).into()
 }
 
-/// Scalable TCP and YeAH in its fast mode: 0.0745/p. Exact for large windows, and 0.0745 has
-/// three digits: 0.3 %.
+/// Scalable TCP and YeAH in its fast mode: 0.0745/p.
 ///
-/// Measured: 0.5 % high. ACKs come RTT/cwnd apart here, so a cycle takes 100·ln(8/7) = 13.35 RTTs
-/// and not ln(8/7)/ln(1.01) = 13.42 as with a window per round trip: 0.0749/p, as measured.
+/// Exact for large windows, and 0.0745 has three digits: 0.3 %.
+///
+/// Measured: 0.5 % high. ACKs come RTT/cwnd apart here, so a cycle takes 100·ln(8/7) = 13.35
+/// RTTs, not ln(8/7)/ln(1.01) = 13.42 as with a window per round trip: 0.0749/p, as measured.
 fn scalable() -> Vec<Figure> {
     let rows = [
         ("scalable", 1_000_000),
@@ -244,8 +245,8 @@ fn scalable() -> Vec<Figure> {
 
 /// Compound without a queue: growth of W^0.75/8 per RTT and half at a loss.
 ///
-/// Tolerance 5 %: the spread of the window takes 0.8·(1.5·q - q²/2)·(1/3)²/3 = 2.5 % for
-/// q = 0.75, and the minus one of dwnd is made up by cwnd.
+/// Tolerance 5 %: the spread of the window takes 0.8·(1.5·q - q²/2)·(1/3)²/3 = 2.5 % for q =
+/// 0.75, and cwnd compensates for the minus one of dwnd.
 fn compound() -> Vec<Figure> {
     let figure = |spacing| Figure {
         source: "(0.1875/p)^0.8",
@@ -262,7 +263,7 @@ fn compound() -> Vec<Figure> {
 
 /// RFC 3649, table 6: the window from one segment on, without slow start.
 ///
-/// Tolerance 2 %: the table's recurrence holds a(w) through each round trip.
+/// Tolerance 2 %: the table's recurrence keeps a(w) constant through each round trip.
 fn highspeed_table_6() -> bool {
     let published = [
         131.0, 475.0, 1131.0, 2160.0, 3601.0, 5477.0, 7799.0, 10_567.0, 13_774.0, 17_409.0,
@@ -295,7 +296,7 @@ fn highspeed_table_6() -> bool {
     is_met
 }
 
-/// What the figures come out at.
+/// Returns the measured values.
 fn measured(figures: &[Figure]) -> Vec<f64> {
     let next = AtomicUsize::new(0);
     let work = || {

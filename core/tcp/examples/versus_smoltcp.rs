@@ -2,15 +2,15 @@
 //!
 //!     cargo run --release -p gigatcp-tcp --example versus_smoltcp [MEGABYTES [ROUNDS]]
 //!
-//! One thread runs both ends. The sender writes 64 KiB at a time from a buffer of its own; every
-//! segment becomes an IPv4 packet, is handed over as bytes and read again; the receiver reads
-//! into a buffer of its own. Send buffers hold 256 KiB, packets 1500 bytes unless said otherwise;
-//! timestamps and pacing are off, as in smoltcp, and congestion control is on, which smoltcp has
-//! not by default. No packet is lost or delayed. The two stacks take turns, so that what disturbs
-//! the machine disturbs both; what counts is the ratio of each turn.
+//! One thread runs both ends. The sender writes 64 KiB at a time from its own buffer. Every
+//! segment becomes an IPv4 packet, is passed as bytes and parsed again; the receiver reads into
+//! its own buffer. Send buffers hold 256 KiB, and packets have 1500 bytes unless stated
+//! otherwise. Timestamps and pacing are off, as in smoltcp. Congestion control is on, which
+//! smoltcp has off by default. No packet is lost or delayed. The two stacks alternate, so that
+//! disturbances of the machine affect both; the result is the ratio of each turn.
 //!
-//! Time is that of this thread on a CPU, as Linux counts it; elsewhere it passes on the wall.
-//! `memcpy` is the rate at which 64 KiB in the cache are copied once.
+//! Time is this thread's CPU time, as Linux counts it; elsewhere it is wall-clock time. `memcpy`
+//! is the rate at which 64 KiB in the cache are copied once.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -25,7 +25,7 @@ const CHUNK: usize = 64 << 10;
 const BUFFER: usize = 256 << 10;
 const MTU: usize = 1500;
 
-/// What a transfer is about.
+/// Parameters of a transfer.
 #[derive(Clone, Copy)]
 struct Task {
     bytes: usize,
@@ -76,7 +76,7 @@ fn main() {
     }
 }
 
-/// Gbit/s of a transfer.
+/// Returns the rate of a transfer in Gbit/s.
 fn rate(task: Task, transfer: impl Fn(Task)) -> f64 {
     let before = time_on_cpu();
     transfer(task);
@@ -88,18 +88,18 @@ fn median(mut numbers: Vec<f64>) -> f64 {
     numbers[numbers.len() / 2]
 }
 
-/// When the first measurement began.
+/// Start of the first measurement.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// How long this thread has been on a CPU.
+/// Returns the CPU time of this thread.
 fn time_on_cpu() -> Duration {
     let counted = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanos = counted.and_then(|line| line.split(' ').next()?.parse().ok());
     nanos.map_or_else(|| START.elapsed(), Duration::from_nanos)
 }
 
-/// One copy of as many bytes, between places that do not share the low bits of their addresses:
-/// those a CPU takes for the same, and waits.
+/// Copies the same number of bytes once. The two addresses differ in their low bits. A CPU would
+/// take equal ones for the same address, and stall.
 fn copy(task: Task) {
     let from = vec![7; CHUNK];
     let mut to = vec![0; CHUNK + 2048];
@@ -126,7 +126,7 @@ mod engine {
 
     use super::{BUFFER, CHUNK, MTU, Task};
 
-    /// Memory in which packets lie, used again when all of them are gone.
+    /// Memory for packets, reused when all of them are released.
     struct Slabs {
         waiting: VecDeque<Bytes>,
     }
@@ -188,7 +188,7 @@ mod engine {
             }
         }
 
-        /// Packets that may leave now, where they lie.
+        /// Writes the packets that may leave; returns their memory, `packets` their places in it.
         fn send(&mut self, now: Instant, task: Task, packets: &mut Vec<Range<usize>>) -> Bytes {
             let fill = match task.sums {
                 true => ChecksumFill::Whole,
@@ -223,7 +223,7 @@ mod engine {
     }
 
     impl End {
-        /// Reads all there is, again and again into the front of `sink`.
+        /// Reads everything available into the front of `sink`, overwriting it.
         fn read(&mut self, now: Instant, sink: &mut [u8]) -> usize {
             let (mut all, mut at) = (0, 0);
             while let Some(piece) = self.tcp.read(now, CHUNK) {
@@ -296,7 +296,7 @@ mod other {
 
     use super::{BUFFER, CHUNK, MTU, Task};
 
-    /// Packets that wait for the other end, and buffers that are free.
+    /// Packets waiting for the other end, and free buffers.
     #[derive(Default)]
     struct Wire {
         incoming: VecDeque<Vec<u8>>,
@@ -434,7 +434,7 @@ mod other {
         }
     }
 
-    /// What `from` sent reaches `to`; buffers that `to` has done with go back.
+    /// Passes the packets of `from` to `to`; buffers that `to` no longer needs go back.
     fn swap(from: &mut Wire, to: &mut Wire) {
         to.incoming.append(&mut from.outgoing);
         from.free.append(&mut to.free);

@@ -4,28 +4,27 @@
 //!
 //! As [`Connection`]'s, for many of them: the driver calls
 //!
-//! * [`Endpoint::handle`] for each segment that arrived, [`Endpoint::handle_icmp`] for
-//!   ICMP errors, [`Endpoint::handle_timeout`] when [`Endpoint::poll_timeout`] is due,
-//! * [`Endpoint::connect`], [`Endpoint::accept`], [`Endpoint::write`],
-//!   [`Endpoint::read`], [`Endpoint::close`], [`Endpoint::release`] for the application,
+//! * [`Endpoint::handle`] for each segment that arrived, [`Endpoint::handle_icmp`] for ICMP
+//!   errors, [`Endpoint::handle_timeout`] when [`Endpoint::poll_timeout`] is due,
+//! * [`Endpoint::connect`], [`Endpoint::accept`], [`Endpoint::write`], [`Endpoint::read`],
+//!   [`Endpoint::close`], [`Endpoint::release`] for the application,
 //!
-//! and afterwards [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`] until they
-//! give nothing more, then looks at [`Endpoint::poll_timeout`]. `now` never runs
-//! backwards.
+//! and afterwards [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`] until they return
+//! `None`, then looks at [`Endpoint::poll_timeout`]. `now` never runs backwards.
 //!
-//! A segment costs a look into a hash table, a timer one step ([`Wheel`]), an idle
-//! connection nothing. A timer is called at most one slot of the wheel (16.4 us) late.
+//! A segment costs one hash table look-up, a timer one step ([`Wheel`]), an idle connection
+//! nothing. A timer fires at most one slot of the wheel (16.4 us) late.
 //!
 //! | file | mechanism |
 //! |---|---|
-//! | `demux` | whose segment it is, who listens where, which port is free |
+//! | `demux` | connection of a segment, listeners, free ports |
 //! | `table` | connections by number and by name |
 //! | `wheel` | timers |
 //! | `orphan` | a connection that the application has released |
 //! | `application` | the calls of the user |
 //!
-//! Out of scope: routes and neighbors, a limit on resets per second, memory limits
-//! over all connections.
+//! Out of scope: routes and neighbors, a limit on resets per second, memory limits over all
+//! connections.
 
 mod application;
 mod demux;
@@ -52,15 +51,15 @@ pub use orphan::Orphan;
 pub use table::Table;
 pub use wheel::Wheel;
 
-/// A connection of an [`Endpoint`], valid until [`Endpoint::release`].
+/// Connection of an [`Endpoint`], valid until [`Endpoint::release`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Handle {
     number: u32,
-    /// Tells connections apart that have the same number one after the other.
+    /// Distinguishes connections that successively have the same number.
     generation: u32,
 }
 
-/// An event that an application may wait for.
+/// Event that an application may wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum EndpointEvent {
@@ -68,48 +67,48 @@ pub enum EndpointEvent {
     Acceptable(SocketAddr),
     /// A connection that was opened by [`Endpoint::connect`] is established.
     Connected(Handle),
-    /// There are octets, the end of the stream or a failure to read: once, and again
-    /// after a call that found nothing.
+    /// Octets, the end of the stream or a failure can be read. Reported once, and again after a
+    /// call that found nothing.
     Readable(Handle),
-    /// There is space to write: once after a call that found the buffer full.
+    /// There is space to write; reported once after a call that found the buffer full.
     Writable(Handle),
     /// The connection is over, by an orderly close or a failure. What has arrived
     /// can be read until [`Endpoint::release`].
     Closed(Handle, Option<Failure>),
 }
 
-/// Counts of an endpoint.
+/// Counters of an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct EndpointCounters {
-    /// Segments for other addresses than the endpoint's, dropped.
+    /// Segments dropped because they were for other addresses.
     pub not_ours: u64,
     /// Segments for no connection and no listener, answered with a reset.
     pub resets: u64,
 }
 
-/// The events that an application waits for.
+/// Events that the application waits for.
 #[derive(Clone, Copy, Debug)]
 struct Interest {
-    /// It waits for something to read.
+    /// It waits for data to read.
     wants_read: bool,
     /// It waits for space to write.
     wants_write: bool,
     /// It waits for the handshake.
     wants_connected: bool,
-    /// It does not know that the connection is over.
+    /// It has not been notified that the connection is over.
     wants_closed: bool,
 }
 
-/// A connection and what the endpoint keeps with it.
+/// Connection, and the state that the endpoint stores for it.
 #[derive(Debug)]
 struct Slot<P> {
     connection: Box<Connection<P>>,
     generation: u32,
     interest: Interest,
-    /// It is in the queue of those that may have something to send.
+    /// Whether it is in the queue of connections that may have something to send.
     is_busy: bool,
-    /// Since the application has released it.
+    /// Set once the application has released it.
     orphan: Option<Box<Orphan>>,
 }
 
@@ -150,24 +149,24 @@ struct Slot<P> {
 pub struct Endpoint<P> {
     demux: Demux<P>,
     addresses: Vec<IpAddr>,
-    /// By the numbers of the table.
+    /// Slots by the numbers of the table.
     slots: Vec<Option<Slot<P>>>,
     next_generation: u32,
     wheel: Wheel,
     /// Connections that may have something to send.
     busy: VecDeque<u32>,
-    /// Listeners that may have something to send or to hand over.
+    /// Listeners that may have segments to send or connections to accept.
     busy_listeners: VecDeque<SocketAddr>,
-    /// Resets.
+    /// Queued resets.
     outgoing: VecDeque<(Endpoints, Segment<P>)>,
     events: VecDeque<EndpointEvent>,
     counters: EndpointCounters,
-    /// Empty between uses.
+    /// Buffer for timers, empty between uses.
     due: Vec<u32>,
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// A host with these addresses. `secret` comes from a good source of random
+    /// Returns an endpoint with these addresses. `secret` comes from a good source of random
     /// numbers: initial sequence numbers, cookies and ports depend on it.
     #[must_use]
     pub fn new(
@@ -190,26 +189,26 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Counts since the endpoint began.
+    /// Returns the counters of the endpoint.
     #[must_use]
     pub const fn counters(&self) -> &EndpointCounters {
         &self.counters
     }
 
-    /// Connections now: those released and in TIME-WAIT are among them, those that
-    /// wait to be accepted are not.
+    /// Returns the number of connections. Those released and in TIME-WAIT count, those that wait
+    /// to be accepted do not.
     #[must_use]
     pub fn len(&self) -> usize {
         self.demux.table().len()
     }
 
-    /// Whether there is no connection.
+    /// Returns whether there is no connection.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A segment arrived, sent between `endpoints` (its sender as the source).
+    /// Handles a segment sent between `endpoints` (its sender is the source).
     pub fn handle(&mut self, now: Instant, endpoints: Endpoints, segment: Segment<P>) {
         if !self.addresses.contains(&endpoints.dst()) {
             self.counters.not_ours += 1;
@@ -250,7 +249,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// An ICMP error that quotes a segment of the connection `tuple` arrived.
+    /// Handles an ICMP error that quotes a segment of the connection `tuple`.
     pub fn handle_icmp(&mut self, now: Instant, tuple: &FourTuple, error: IcmpError) {
         if let Some(number) = self.demux.table().find(tuple) {
             if let Some(slot) = &mut self.slots[number as usize] {
@@ -265,15 +264,14 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// When [`Endpoint::handle_timeout`] is to be called;
-    /// [`Instant::FAR_FUTURE`] if nothing is due. Good after
-    /// [`Endpoint::poll_transmit`] has given `None`.
+    /// Returns the time of the next [`Endpoint::handle_timeout`]. [`Instant::FAR_FUTURE`] if
+    /// nothing is due. Valid after [`Endpoint::poll_transmit`] has returned `None`.
     #[must_use]
     pub fn poll_timeout(&self) -> Instant {
         self.demux.poll_timeout().min(self.wheel.next())
     }
 
-    /// Lets every timer that is due take effect.
+    /// Processes every timer that is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         let mut due = core::mem::take(&mut self.due);
         self.wheel.expire(now, &mut due);
@@ -291,8 +289,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The next segment to send, and between which addresses. May be a super-segment: a
-    /// driver of packets sends [`Segment::into_wire_segments`] one by one.
+    /// Returns the next segment to send, and its addresses. It may be a super-segment: a driver
+    /// of packets sends [`Segment::into_wire_segments`] one by one.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(Endpoints, Segment<P>)> {
         self.assert_invariants();
         if let Some(out) = self.outgoing.pop_front() {
@@ -322,7 +320,7 @@ impl<P: Payload> Endpoint<P> {
         None
     }
 
-    /// Asserts what holds between two calls. Numbers and slots are the same connections.
+    /// Asserts the invariants between two calls: numbers and slots are the same connections.
     fn assert_invariants(&self) {
         debug_assert!(
             self.due.is_empty(),
@@ -345,7 +343,7 @@ impl<P: Payload> Endpoint<P> {
         );
     }
 
-    /// The next event for the application.
+    /// Returns the next event for the application.
     pub fn poll_event(&mut self) -> Option<EndpointEvent> {
         loop {
             let event = self.events.pop_front()?;
@@ -362,7 +360,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Takes a connection in; one of the same name is not found any more.
+    /// Adds a connection; an older one of the same name is no longer found.
     fn register(&mut self, tuple: FourTuple, connection: Box<Connection<P>>) -> Handle {
         let old = self.demux.table().find(&tuple);
         let number = self.demux.table_mut().insert(tuple);
@@ -387,7 +385,7 @@ impl<P: Payload> Endpoint<P> {
             is_busy: false,
             orphan: None,
         });
-        // Of one in TIME-WAIT nothing is left to do.
+        // A connection in TIME-WAIT has nothing left to do.
         if let Some(old) = old {
             self.wheel.set(old, Instant::FAR_FUTURE);
             self.remove_if_released(old);
@@ -395,8 +393,7 @@ impl<P: Payload> Endpoint<P> {
         Handle { number, generation }
     }
 
-    /// After each input of a connection: events, and its place among those that may
-    /// have something to send.
+    /// Updates events and the send queue after each input of a connection.
     fn look(&mut self, now: Instant, number: u32) {
         let Some(slot) = self.slots.get_mut(number as usize).and_then(Option::as_mut) else {
             return;
@@ -411,13 +408,13 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// A connection has nothing more to send: its timer, and its end.
+    /// Updates timer and removal of a connection that has nothing more to send.
     fn settle(&mut self, number: u32) {
         let Some(slot) = &mut self.slots[number as usize] else {
             return;
         };
         slot.is_busy = false;
-        // A call of the connection's own, past the endpoint, may have made some.
+        // A call on the connection itself, past the endpoint, may have caused events.
         slot.tell_news(number, &mut self.events);
         let orphan = slot.orphan.as_ref();
         let orphan_at = orphan.map_or(Instant::FAR_FUTURE, |orphan| orphan.deadline());
@@ -432,7 +429,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Gives back what is over and released.
+    /// Removes a connection that is over, if it is released.
     fn remove_if_released(&mut self, number: u32) {
         let place = &mut self.slots[number as usize];
         if place.as_ref().is_some_and(|slot| slot.orphan.is_some()) {
@@ -441,7 +438,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Tells an event unless the one before says the same.
+    /// Queues an event unless the last one is the same.
     fn tell(&mut self, event: EndpointEvent) {
         if self.events.back() != Some(&event) {
             self.events.push_back(event);
@@ -450,7 +447,7 @@ impl<P: Payload> Endpoint<P> {
 }
 
 impl<P: Payload> Slot<P> {
-    /// Gives the events that have come about, unless there is no application.
+    /// Queues new events, unless the application has released the connection.
     fn tell_news(&mut self, number: u32, events: &mut VecDeque<EndpointEvent>) {
         if self.orphan.is_none() {
             let generation = self.generation;
@@ -461,7 +458,7 @@ impl<P: Payload> Slot<P> {
 }
 
 impl Interest {
-    /// Gives the events that have come about.
+    /// Queues the events that have occurred.
     fn take_news<P: Payload>(
         &mut self,
         connection: &Connection<P>,

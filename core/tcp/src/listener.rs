@@ -1,15 +1,15 @@
-//! LISTEN: RFC 9293 section 3.10.7.2, and what a server needs around it.
+//! LISTEN: RFC 9293 section 3.10.7.2, with half-open connections and an accept queue.
 //!
 //! | what | used by |
 //! |---|---|
-//! | [`handle_segment`] | one port, one peer: every SYN becomes a connection at once (simulations, tests) |
+//! | [`handle_segment`] | one port, one peer: every SYN opens a connection (simulations, tests) |
 //! | [`Listener`] | a server: half-open connections, SYN cookies, Fast Open, accept queue |
 //!
 //! | file | mechanism |
 //! |---|---|
 //! | `queue` | [`Listener`]: the two queues, their limits and timers; RFC 4987 |
-//! | `config` | what it is told, what it counts |
-//! | `half_open` | a connection not yet made: a SYN and what followed it |
+//! | `config` | configuration, counters, accepted connections |
+//! | `half_open` | a half-open connection, stored as its SYN |
 //! | `cookie` | SYN cookies, RFC 4987 section 3.6 |
 //!
 //! ```
@@ -53,19 +53,19 @@ use crate::connection::{Config, Connection, Received};
 pub use config::{Accepted, ListenerConfig, ListenerCounters};
 pub use queue::Listener;
 
-/// What a listener makes of a segment.
+/// Outcome of a segment at a listener.
 #[derive(Debug)]
 pub enum ListenOutcome<P> {
-    /// A SYN: here is the connection that answers it.
+    /// A SYN: the connection that answers it.
     Opened(alloc::boxed::Box<Connection<P>>),
-    /// Not for a listener: send this reset.
+    /// Not for a listener: the reset to send.
     Reset(Segment<P>),
-    /// Nothing to do.
+    /// The segment is ignored.
     Ignored,
 }
 
-/// Handles a segment for a port with a listener. `config` is the
-/// template of the connection; its remote port is taken from the segment.
+/// Handles a segment for a port with a listener. `config` is the template of the connection; its
+/// remote port comes from the segment.
 pub fn handle_segment<P: Payload>(
     now: Instant,
     config: &Config,
@@ -83,8 +83,7 @@ pub fn handle_segment<P: Payload>(
     })
 }
 
-/// The reset that answers an acknowledgment of nothing (RFC 9293 section
-/// 3.10.7.2 second).
+/// Returns the reset for an unacceptable ACK (RFC 9293 section 3.10.7.2 second).
 fn reset_answering<P: Payload>(segment: &Segment<P>) -> Segment<P> {
     Segment {
         src_port: segment.dst_port,

@@ -1,35 +1,33 @@
 //! Profiles: named sets of switches and constants.
 //!
-//! Every mechanism of the engine is a named switch, so that it can be left
-//! out and its worth measured, and so are the constants in which kernels and
-//! their versions differ. A [`Profile`] is one complete choice, in groups by
-//! mechanism. [`SETTINGS`] lists them all by name for plans and the command line;
-//! [`Profile::try_set`] changes one.
+//! Every mechanism of the engine is a named switch, so that its effect can be measured without
+//! it. So are the constants in which kernels and their versions differ. A [`Profile`] is one
+//! complete choice, in groups by mechanism. [`SETTINGS`] lists them all by name for plans and the
+//! command line; [`Profile::try_set`] changes one.
 //!
 //! | file | what |
 //! |---|---|
-//! | `profile/options.rs`, `opening.rs`, `closing.rs` | the begin and the end of a connection |
+//! | `profile/options.rs`, `opening.rs`, `closing.rs` | opening and closing of a connection |
 //! | `profile/segments.rs`, `acknowledgments.rs`, `buffers.rs` | sending, receiving, windows |
-//! | `profile/timer.rs`, `recovery.rs` | what is lost, and when that is known |
-//! | `profile/congestion.rs`, `pacing.rs`, `ecn.rs` | how much may be in flight |
-//! | `profile/path_mtu.rs`, `liveness.rs`, `defense.rs` | the path, the peer, and who forges them |
-//! | `profile/modern.rs` | `modern`, from which the others say how they differ |
+//! | `profile/timer.rs`, `recovery.rs` | RTT, loss detection and recovery |
+//! | `profile/congestion.rs`, `pacing.rs`, `ecn.rs` | congestion window, pacing, ECN |
+//! | `profile/path_mtu.rs`, `liveness.rs`, `defense.rs` | path MTU, keep-alives, blind attacks |
+//! | `profile/modern.rs` | `modern`, the base of the other profiles |
 //! | `profile/linux_2_6_20.rs`, `profile/bsd_4_3_reno.rs` | systems of 2007 and 2001 (feature `historic`) |
 //! | `profile/linux_6.rs`, `profile/freebsd.rs` | today's Linux and FreeBSD |
 //! | `profile/settings.rs` | the settings by name |
 //! | `profile/shared.rs` | one profile for many connections |
 //!
-//! Constants that belong to one published algorithm (the thresholds of HyStart
-//! and SEARCH, the 16 recoveries of RACK, the abstentions of Fast Open) and
-//! those of one place in a kernel (what a burst of pacing holds, how long a
-//! listener's queue is) stand with a name and their source in the file of that
-//! mechanism. The cost: to try another value one has to build.
+//! Other constants are defined, with a name and their source, in the file of their mechanism.
+//! They belong to one published algorithm (the thresholds of HyStart and SEARCH, the 16
+//! recoveries of RACK, the abstentions of Fast Open) or to one place in a kernel (the size of a
+//! pacing burst, the length of a listener's queue). To change one requires a rebuild.
 //!
-//! A setting has the name of its field; `ecn` and `pacing`, named like their
-//! groups, are `ecn.mode` and `pacing.enabled`, and `byte_counting` and
-//! `window_grows` are `congestion.counting` and `buffers.window_policy`.
+//! A setting has the name of its field, with four exceptions: `ecn` is `ecn.mode`, `pacing` is
+//! `pacing.enabled`, `byte_counting` is `congestion.counting`, and `window_grows` is
+//! `buffers.window_policy`.
 //!
-//! Sources: RFCs as cited at each field, and those that each profile names.
+//! Sources: RFCs as cited at each field, and those named in each profile.
 
 mod acknowledgments;
 #[cfg(feature = "historic")]
@@ -94,36 +92,36 @@ pub struct Profile {
     pub name: &'static str,
     /// Options that a SYN offers, RFC 7323.
     pub options: Options,
-    /// Opening a connection: SYNs, Fast Open, a listener's cookies.
+    /// Opening of a connection: SYNs, Fast Open, SYN cookies.
     pub opening: Opening,
     /// Closing a connection: FIN, FIN-WAIT-2 and TIME-WAIT.
     pub closing: Closing,
-    /// When a receiver acknowledges.
+    /// Timing of a receiver's acknowledgments.
     pub acknowledgments: Acknowledgments,
-    /// How octets become segments, and segments octets.
+    /// Segmentation on sending, and delivery of octets on receiving.
     pub segments: Segments,
-    /// Round-trip times and the retransmission timer, RFC 6298.
+    /// RTT measurement and the retransmission timer, RFC 6298.
     pub timer: Timer,
-    /// Finding and repairing losses, and taking back what was none.
+    /// Loss detection, loss recovery, and the undo of spurious reductions.
     pub recovery: Recovery,
-    /// How the congestion window opens, and what is kept of it.
+    /// Initial size, growth and validation of the congestion window.
     pub congestion: Congestion,
     /// Explicit congestion notification, RFC 3168 and RFC 9768.
     pub ecn: Ecn,
-    /// Segments at a rate instead of in bursts.
+    /// Pacing: segments leave at a rate instead of in bursts.
     pub pacing: Pacing,
     /// Buffers of both directions, the window they back, and calls of the application.
     pub buffers: Buffers,
-    /// The path's MTU, RFC 1191, RFC 8201 and RFC 8899.
+    /// Discovery of the path's MTU, RFC 1191, RFC 8201 and RFC 8899.
     pub path_mtu: PathMtu,
     /// Keep-alives and the user timeout.
     pub liveness: Liveness,
-    /// What of ICMP errors and of unlikely segments is believed.
+    /// Validation of ICMP errors and of suspicious segments.
     pub defense: Defense,
 }
 
 impl Profile {
-    /// Every profile there is.
+    /// All profiles.
     pub const ALL: &'static [Self] = &[
         Self::MODERN,
         Self::LINUX_6,
@@ -134,13 +132,13 @@ impl Profile {
         Self::BSD_4_3_RENO,
     ];
 
-    /// The profile of that name.
+    /// Returns the profile named `name`.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|p| p.name == name)
     }
 
-    /// This profile, changed by `change`.
+    /// Returns this profile, changed by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
@@ -150,8 +148,7 @@ impl Profile {
     /// Changes one setting by name.
     ///
     /// # Errors
-    /// Says whether the name is unknown or the value of the wrong kind or out
-    /// of range.
+    /// If the name is unknown, or the value is of the wrong kind or out of range.
     pub fn try_set(&mut self, name: &str, value: SettingValue) -> Result<(), SettingError> {
         let setting = SETTINGS
             .iter()

@@ -1,6 +1,7 @@
-//! Coverage-guided fuzzing by libFuzzer: `cargo xtask fuzz TARGET`, which
-//! builds this with the instrumentation it needs. The target is chosen by the
-//! environment variable `FUZZ_TARGET`, since one program serves them all.
+//! Coverage-guided fuzzing by libFuzzer: `cargo xtask fuzz TARGET`.
+//!
+//! That command builds this with the required instrumentation. The environment variable
+//! `FUZZ_TARGET` chooses the target, since one program serves them all.
 #![no_main]
 
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! What hostile peers cost an engine and a listener, as tables:
+//! Prints the cost of hostile peers to an engine and a listener, as tables:
 //!
 //!     cargo run --release -p gigatcp-fuzz --bin hostile
 

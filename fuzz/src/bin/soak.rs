@@ -1,10 +1,10 @@
-//! Engines driven by random segments for as long as asked:
+//! Drives engines with a given number of random segments:
 //!
 //!     cargo run --release -p gigatcp-fuzz --bin soak -- --segments 100000000
 //!
-//! Every run of an engine has a seed of its own; when one breaks, the seed is
-//! printed, and `--seed N --segments 1` replays it. The most memory one engine
-//! ever held is printed at the end. Exit code 1 when an engine broke.
+//! Every run of an engine has its own seed. If one fails, the seed is printed, and `--seed N
+//! --segments 1` replays it. The maximum memory of one engine is printed at the end. The exit
+//! code is 1 if an engine failed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -105,7 +105,7 @@ fn work(total: &Total, segments: u64) {
     }
 }
 
-/// Says every ten seconds how far it is.
+/// Prints the progress every ten seconds.
 fn tell(total: &Total, segments: u64, started: Instant) {
     let mut said = Duration::ZERO;
     while !is_over(total, segments) {

@@ -1,16 +1,17 @@
-//! How fast captures are read: `drive/capture/examples/bench.rs`, each
-//! workload next to its goal in packets per second of processor time, the
-//! system's share included. Wall time is not shown: reading waits for memory
-//! and for nothing else, and what shares the processor shows in it alone.
+//! Benchmark of reading captures: `drive/capture/examples/bench.rs`.
 //!
-//! The analysis of connections is to reach 25 million packets a second; the
-//! other goals are for reading alone, which may take a quarter of that time.
+//! Each workload is compared with its goal in packets per second of CPU time, including system
+//! time. Wall time is not shown: reading waits only for memory, so wall time differs only by
+//! other processes on the CPU.
+//!
+//! The goal for the analysis of connections is 25 million packets a second. The other goals are
+//! for reading only, which may take a quarter of that time.
 
 use super::measure::{self, Run};
 use super::middle;
 use crate::{Failed, process};
 
-/// Workload, what it is, and the goal in millions of packets a second.
+/// Workload, description, and goal in millions of packets a second.
 const WORKLOADS: [(&str, &str, f64); 7] = [
     ("mapped", "records of a mapped pcap file", 100.0),
     ("pcapng", "records of a mapped pcapng file", 100.0),
@@ -25,7 +26,7 @@ const WORKLOADS: [(&str, &str, f64); 7] = [
 const PACKETS: &str = "8000000";
 const FEWER_PACKETS: &str = "2000000";
 
-/// Measures them all and takes their files away.
+/// Runs all workloads, and deletes their files.
 pub fn run(is_short: bool, runs: usize) -> Result<(), Failed> {
     let program = process::build_example("gigatcp-capture", "bench", super::profile(is_short))?;
     let packets = if is_short { FEWER_PACKETS } else { PACKETS };

@@ -1,17 +1,17 @@
-//! Goodput on known paths, compared with what theory permits: goals, and the grid.
+//! Goodput on known paths, compared with the theoretical maximum: goals, and the grid.
 //!
-//! Both are tables that an example of `gigatcp-run` prints. The grid is kept
-//! in the checkout: a change of behavior changes its file, and review sees by
-//! how much. Where `--set` or `--only` make it another grid, nothing is kept.
+//! An example of `gigatcp-run` prints both tables. The grid is stored in the checkout: a change
+//! of behavior changes its file, and review shows by how much. With `--set` or `--only` it is
+//! another grid, which is not stored.
 
 use std::process::Command;
 
 use crate::{Failed, process, top};
 
-/// Where the grid is kept.
+/// File of the grid.
 const KEPT: &str = "docs/grid.txt";
 
-/// Prints the goals; `words` are the program's.
+/// Prints the goals; `words` are arguments of the example.
 pub fn goals(words: &[String]) -> Result<(), Failed> {
     let mut program = figures()?;
     program.arg("goals").args(words);
@@ -22,7 +22,7 @@ pub fn goals(words: &[String]) -> Result<(), Failed> {
     Err(Failed::Usage(format!("`{said}` failed (see above)")))
 }
 
-/// Prints the grid and keeps it, or compares it with the one that is kept.
+/// Prints the grid and stores it, or compares it with the stored one.
 pub fn grid(words: &[String]) -> Result<(), Failed> {
     let (checks, words): (Vec<&String>, Vec<&String>) =
         words.iter().partition(|word| *word == "--check");
@@ -50,7 +50,7 @@ pub fn grid(words: &[String]) -> Result<(), Failed> {
     std::fs::write(&file, lines.join("\n") + "\n").map_err(failed)
 }
 
-/// Every line must be kept as it came out.
+/// Fails if a line differs from the stored grid.
 fn compare(kept: &str, lines: &[String]) -> Result<(), Failed> {
     let differ = differences(kept, lines);
     if differ.is_empty() {
@@ -65,9 +65,9 @@ fn compare(kept: &str, lines: &[String]) -> Result<(), Failed> {
     Err(Failed::Found)
 }
 
-/// The lines that are not kept, each with the one kept in its place.
+/// Returns the lines that differ, each with the stored one at its place.
 fn differences<'a>(kept: &'a str, lines: &'a [String]) -> Vec<(Option<&'a str>, &'a str)> {
-    // Loss, round-trip time and its unit, MTU.
+    // Loss, RTT and its unit, MTU.
     let place = |line: &'a str| line.split_whitespace().take(4).collect::<Vec<&str>>();
     let beside = |line: &'a str| kept.lines().find(|kept| place(kept) == place(line));
     let new = lines.iter().map(String::as_str);
@@ -76,7 +76,7 @@ fn differences<'a>(kept: &'a str, lines: &'a [String]) -> Vec<(Option<&'a str>, 
         .collect()
 }
 
-/// The program that makes the tables.
+/// Returns the program that prints the tables.
 fn figures() -> Result<Command, Failed> {
     let program = process::build_example("gigatcp-run", "figures", "release")?;
     Ok(Command::new(program))

@@ -1,12 +1,12 @@
 //! Instructions per operation and per packet, counted under valgrind.
 //!
-//! Operations of a connection and of the wire are functions of their own in
-//! `core/tcp/examples/instructions.rs`; what callgrind counts is what runs inside one of them,
-//! divided by how often it ran.
+//! Operations of a connection and of the wire format are separate functions in
+//! `core/tcp/examples/instructions.rs`. callgrind counts the instructions inside one of them,
+//! which are divided by the number of its calls.
 //!
-//! Packets of a simulation: two runs of different length are counted and subtracted, so that starting
-//! the process and building the world cost nothing. The first is counted twice,
-//! and must come out the same.
+//! For packets of a simulation, two runs of different length are counted and subtracted. So the
+//! start of the process and building the world do not count. The first is counted twice, and must
+//! give the same result.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,9 +16,9 @@ use super::measure::Run;
 use super::networks::QUEUE_GOAL;
 use crate::{Failed, process};
 
-/// An operation of a connection or of the wire.
+/// Operation of a connection or of the wire format.
 struct Operation {
-    /// Its function in the example, under which the example counts it too.
+    /// Function in the example, under whose name the example counts it too.
     function: &'static str,
     what: &'static str,
     goal: Option<f64>,
@@ -69,19 +69,19 @@ const WIRE: [Operation; 6] = [
     operation("bytes_summed", "1500 bytes summed", None),
 ];
 
-/// Encoding and decoding a packet whose checksum a device sees to.
+/// Goal of encoding and decoding a packet with checksum offload, in instructions.
 const UNSUMMED_GOAL: f64 = 400.0;
 
-/// The count of Van Jacobson's message of 1993 on `tcp_usrrecv`, and what it leaves out.
+/// Count of Van Jacobson's message of 1993 on `tcp_usrrecv`, and what it leaves out.
 const JACOBSON: &str = "\
   (Jacobson 1993: 33 SPARC instructions for a data segment received in order, header prediction
   and what follows it. Not in those: timestamps and PAWS, receive buffer autotuning, the memory
   that packets occupy, delayed and quick ACKs, ECN counters, keep-alive, 64-bit offsets.)";
 
-/// A workload: name and argument of the shorter and of the longer run.
+/// Workload: name and argument of the shorter and of the longer run.
 type Pair = [(&'static str, &'static str); 2];
 
-/// Virtual seconds. In the first the window opens.
+/// Returns runs of one and two virtual seconds. In the first the window grows.
 const fn seconds(name: &'static str) -> Pair {
     [(name, "1"), (name, "2")]
 }
@@ -93,7 +93,7 @@ const WORKLOADS: [Pair; 3] = [
     [("ten-hops-100", "1"), ("ten-hops-200", "1")],
 ];
 
-/// Managed queues compared with FIFO: a hop alone, and workload C.
+/// Managed queues compared with FIFO: a single hop, and workload C.
 const QUEUES: [(Pair, [Pair; 4]); 2] = [
     (
         seconds("hop-fifo"),
@@ -115,7 +115,7 @@ const QUEUES: [(Pair, [Pair; 4]); 2] = [
     ),
 ];
 
-/// Counts and prints.
+/// Counts and prints everything.
 pub fn run(program: &Path) -> Result<(), Failed> {
     if !process::has("valgrind") {
         let what = "--instructions needs valgrind: install the package valgrind";
@@ -160,7 +160,7 @@ fn operations() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Counts an operation, prints what it takes, and returns that.
+/// Counts an operation, prints its instructions per call, and returns them.
 fn per_operation(program: &Path, group: &str, operation: &Operation) -> Result<f64, Failed> {
     let Operation {
         function,
@@ -175,7 +175,7 @@ fn per_operation(program: &Path, group: &str, operation: &Operation) -> Result<f
     Ok(each)
 }
 
-/// Counts a workload, prints what a packet takes, and returns it.
+/// Counts a workload, prints its instructions per packet, and returns them.
 fn per_packet(program: &Path, workload: &Pair) -> Result<f64, Failed> {
     let [shorter, longer] = *workload;
     let first = count(program, shorter)?;
@@ -195,13 +195,13 @@ fn per_packet(program: &Path, workload: &Pair) -> Result<f64, Failed> {
     Ok(per_packet)
 }
 
-/// Instructions and packets of one run.
+/// Returns instructions and packets of one run.
 fn count(program: &Path, (name, seconds): (&str, &str)) -> Result<(u64, u64), Failed> {
     let (instructions, said) = collect(program, &[], &[name, seconds, "untimed"])?;
     Ok((instructions, said.number("packets") as u64))
 }
 
-/// Instructions of one run under callgrind, and what it printed.
+/// Returns the instructions of one run under callgrind, and its output.
 fn collect(program: &Path, options: &[&str], words: &[&str]) -> Result<(u64, Run), Failed> {
     let mut command = Command::new("valgrind");
     command
@@ -223,7 +223,7 @@ fn collect(program: &Path, options: &[&str], words: &[&str]) -> Result<(u64, Run
     }
 }
 
-/// The number behind `Collected :` in callgrind's report.
+/// Returns the number behind `Collected :` in callgrind's report.
 fn collected(talk: &str) -> Option<u64> {
     let line = talk.lines().find(|line| line.contains("Collected :"))?;
     line.rsplit(' ').next()?.parse().ok()

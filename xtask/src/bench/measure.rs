@@ -1,4 +1,4 @@
-//! One run of a workload as a process, and what it cost.
+//! One run of a workload as a process, with its cost.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -8,23 +8,22 @@ use std::time::Instant;
 
 use crate::{Failed, process};
 
-/// What one run said and cost.
+/// Output and cost of one run.
 #[derive(Clone, Debug)]
 pub struct Run {
     said: BTreeMap<String, f64>,
-    /// Processor time in user mode, seconds, of the whole process.
+    /// CPU time in user mode of the whole process, in seconds.
     pub user_s: f64,
-    /// Processor time in the kernel, seconds.
+    /// CPU time in the kernel, in seconds.
     pub system_s: f64,
-    /// Largest resident set, MiB. Pages of a mapped file that are in memory
-    /// count.
+    /// Largest resident set in MiB. Pages of a mapped file that are in memory count.
     pub peak_mib: f64,
-    /// From its start to its end.
+    /// Time from its start to its end.
     pub elapsed_s: f64,
 }
 
 impl Run {
-    /// From the line of `key value` pairs a workload prints.
+    /// Parses the line of `key value` pairs that a workload prints.
     pub fn parse(line: &str) -> Self {
         let words: Vec<&str> = line.split_whitespace().collect();
         let pairs = words.chunks_exact(2);
@@ -40,31 +39,31 @@ impl Run {
         }
     }
 
-    /// Seconds of processor time per packet.
+    /// Returns the seconds of CPU time per packet.
     pub fn cpu_per_packet(&self) -> f64 {
         (self.user_s + self.system_s) / self.number("packets")
     }
 
-    /// The number it said under `key`; not a number when it said none.
+    /// Returns the number it printed under `key`; NaN if it printed none.
     pub fn number(&self, key: &str) -> f64 {
         self.said.get(key).copied().unwrap_or(f64::NAN)
     }
 }
 
-/// Several runs after one that is thrown away.
+/// Returns several runs, after one that is discarded.
 pub fn several(program: &Path, workload: &str, runs: usize) -> Result<Vec<Run>, Failed> {
     once(program, workload)?;
     (0..runs).map(|_| once(program, workload)).collect()
 }
 
-/// One run, waited for with the kernel's account of it.
+/// Runs a workload once, with the kernel's resource usage.
 pub fn once(program: &Path, workload: &str) -> Result<Run, Failed> {
     let mut command = Command::new(program);
     command.arg(workload).stdout(Stdio::piped());
     run(command)
 }
 
-/// One run of whatever command; what it says is read where it is piped.
+/// Runs a command once; its output is read if it is piped.
 pub fn run(mut command: Command) -> Result<Run, Failed> {
     let started = Instant::now();
     let mut child = command
@@ -92,7 +91,7 @@ pub fn run(mut command: Command) -> Result<Run, Failed> {
     })
 }
 
-/// Waits for the child `id`; what it used, or nothing when it failed.
+/// Waits for the child `id`; returns its resource usage, or `None` if it failed.
 fn wait(id: u32) -> Option<libc::rusage> {
     let mut status = 0;
     // SAFETY: all zero is a value of this plain structure.
@@ -123,7 +122,7 @@ mod tests {
             let mut command = Command::new("sh");
             let mut child = command.args(["-c", script]).spawn().unwrap();
             let outcome = wait(child.id());
-            // Already waited for: there is nothing left to wait for.
+            // The child has been waited for already.
             assert!(child.wait().is_err());
             outcome
         };

@@ -1,25 +1,24 @@
 //! `cargo xtask bench`: the simulator's workloads, compared with their goals.
 //!
-//! Each run is a process of its own (`drive/sim/examples/bench.rs`), after a
-//! warm-up that is discarded. Reported are the minimum, median and maximum wall time, because a
-//! machine that others use too makes single numbers worthless; the median is compared with the
-//! goal. Goals are shown,
-//! never enforced: a slow machine is no broken build.
+//! Each run is a separate process (`drive/sim/examples/bench.rs`), after a warm-up that is
+//! discarded. Minimum, median and maximum wall time are reported, because on a shared machine
+//! single numbers are worthless; the median is compared with the goal. Goals are shown, never
+//! enforced: a slow machine does not break the build.
 //!
-//! `--short` runs less often and on the build of the tests, which is there in CI: it shows that the
-//! benchmark works, not how fast anything is. `--instructions` counts instructions under
-//! valgrind instead, which is the same on every run and every machine of one
-//! kind; it finds regressions of a percent that wall time hides.
+//! `--short` runs less often and with the build of the tests, which is available in CI: it shows
+//! that the benchmark works, not how fast anything is. `--instructions` counts instructions under
+//! valgrind instead, which are the same on every run and every machine of one type. It finds
+//! regressions of a percent that wall time hides.
 //!
-//! Then networks (`networks`): 100 Gbit/s, ten hops, flows that come and go, managed
-//! queues compared with FIFO, and ns-2. `--networks` runs those alone.
+//! Then networks (`networks`): 100 Gbit/s, ten hops, flows that come and go, managed queues
+//! compared with FIFO, and ns-2. `--networks` runs only those.
 //!
-//! Then how fast captures are read (`captures`), by processor time, and how
-//! fast their connections are analyzed (`summary`, or `--why` alone), compared with other programs.
+//! Then the rate of reading captures (`captures`), by CPU time, and of analyzing their
+//! connections (`summary`, or `--why` alone), compared with other programs.
 //!
-//! Then the engine's goodput on known paths, compared with what theory permits
-//! (`figures`): goals of goodput, and with `--grid` the grid that is kept as a
-//! snapshot. Those are of virtual time, exact, and the same on every machine.
+//! Then the engine's goodput on known paths, compared with the theoretical maximum (`figures`):
+//! goals of goodput, and with `--grid` the grid that is stored as a snapshot. Those are in
+//! virtual time, exact, and the same on every machine.
 
 mod captures;
 mod figures;
@@ -33,13 +32,13 @@ use std::path::Path;
 use crate::{Failed, process};
 use measure::Run;
 
-/// A workload and what is asked of it.
+/// Workload and its goals.
 struct Workload {
     name: &'static str,
     what: &'static str,
-    /// Wall seconds that are enough, and those that are aimed at.
+    /// Wall seconds that suffice, and the target.
     wall_goal: Option<(f64, f64)>,
-    /// Peak memory that is enough, MiB.
+    /// Peak memory that suffices, in MiB.
     memory_goal: Option<f64>,
 }
 
@@ -58,13 +57,13 @@ const WORKLOADS: [Workload; 2] = [
     },
 ];
 
-/// Segments in flight of the workloads that show a flat cost.
+/// Segments in flight of the workloads that show a constant cost.
 const IN_FLIGHT: [&str; 4] = ["10", "1000", "100000", "1000000"];
 
-/// Maximum ratio of the highest cost per packet to the lowest one.
+/// Maximum ratio of the highest cost per packet to the lowest.
 const FLAT: f64 = 1.25;
 
-/// Runs all workloads and prints what they cost, then the goals of goodput.
+/// Runs all workloads and prints their cost, then the goals of goodput.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     match words.split_first() {
         Some((table, rest)) if table == "--grid" => return figures::grid(rest),
@@ -121,13 +120,13 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     }
 }
 
-/// The profile that workloads are built under.
+/// Returns the profile that workloads are built under.
 fn profile(is_short: bool) -> &'static str {
     if is_short { "test" } else { process::MEASURE }
 }
 
-/// The same path with ten to a million segments in flight. Compared by
-/// processor time, which other work on the machine disturbs less.
+/// Compares the cost per packet with ten to a million segments in flight. By CPU time, which
+/// other work on the machine affects less than wall time.
 fn flat_cost(program: &Path, runs: usize) -> Result<(), Failed> {
     let mut costs = Vec::new();
     for segments in IN_FLIGHT {
@@ -184,7 +183,7 @@ fn show(runs: &[Run], wall_goal: Option<(f64, f64)>, memory_goal: Option<f64>) {
     );
 }
 
-/// What a measurement is of its goal.
+/// Returns the comparison of a measurement with its goal, as text.
 fn beside(unit: &str, measured: f64, goal: f64) -> String {
     let verdict = if measured <= goal { "met" } else { "missed" };
     format!(
@@ -193,7 +192,7 @@ fn beside(unit: &str, measured: f64, goal: f64) -> String {
     )
 }
 
-/// The middle of what `of` says of each run.
+/// Returns the median of `of` over the runs.
 fn middle(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
     let mut numbers: Vec<f64> = runs.iter().map(of).collect();
     numbers.sort_by(f64::total_cmp);

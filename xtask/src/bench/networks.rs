@@ -1,8 +1,7 @@
-//! Workloads of networks: managed queues against FIFO, many flows and hops, 100 Gbit/s,
-//! and workload C against ns-2.
+//! Workloads of networks: managed queues against FIFO, many flows and hops, 100 Gbit/s, ns-2.
 //!
-//! Processes that are compared run in turn, and the median of the ratios of pairs is shown:
-//! what else the machine does then meets both.
+//! Workload C is compared with ns-2. Processes that are compared run alternately, and the median
+//! of the ratios of pairs is shown: other work on the machine then affects both.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,27 +13,27 @@ use crate::{Failed, process, top};
 /// Disciplines that are compared with FIFO.
 const QUEUES: [&str; 4] = ["codel", "fq_codel", "red", "pie"];
 
-/// How much more a packet may cost with a managed queue.
+/// Maximum cost of a packet with a managed queue, relative to FIFO.
 pub const QUEUE_GOAL: f64 = 1.3;
 
-/// Nanoseconds per packet at 100 Gbit/s.
+/// Goal in nanoseconds per packet at 100 Gbit/s.
 const HUNDRED_GIGABIT_NS: f64 = 200.0;
 
-/// How much more memory ten times as many flows that have ended may need.
+/// Maximum ratio of memory for ten times as many finished flows.
 const FLAT_MEMORY: f64 = 1.1;
 
-/// How many times as long as ours the same in ns-2 should take.
+/// Goal for the time of ns-2 in multiples of ours.
 const NS2_GOAL: f64 = 5.0;
 
 /// Workload C for ns-2.
 const NS2_SCRIPT: &str = "docs/notes/ns-2/dumbbell.tcl";
 
-/// Measures them all.
+/// Runs all of them.
 pub fn run(program: &Path, runs: usize) -> Result<(), Failed> {
     let measured = measure::several(program, "ten-hops-1000", runs)?;
     println!("ten-hops-1000 (1000 flows of web search, Poisson arrivals, 10 hops of 10 Gbit/s)");
     show(&measured, None, None);
-    // Other work on the machine disturbs processor time less than the clock on the wall.
+    // Other work on the machine affects CPU time less than wall time.
     let cpu_ns = middle(&measured, Run::cpu_per_packet) * 1e9;
     println!(
         "  packets     {cpu_ns:.0} ns of processor time each over all hops, {:.2} million a second",
@@ -53,7 +52,7 @@ pub fn run(program: &Path, runs: usize) -> Result<(), Failed> {
     ns2(program, runs)
 }
 
-/// 10,000 and 100,000 flows that end: the memory of the process must not tell them apart.
+/// Runs 10,000 and 100,000 flows that end, and compares the memory of the process.
 fn short_flows(program: &Path, runs: usize) -> Result<(), Failed> {
     let mut memory = Vec::new();
     for count in [10_000, 100_000] {
@@ -72,7 +71,7 @@ fn short_flows(program: &Path, runs: usize) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A hop alone, then workload C, with each discipline and with FIFO in turn.
+/// Compares each discipline with FIFO, on a single hop and in workload C.
 fn queues(program: &Path, runs: usize) -> Result<(), Failed> {
     for (kind, fifo) in [("hop", "hop-fifo"), ("dumbbell", "dumbbell")] {
         for queue in QUEUES {
@@ -92,7 +91,7 @@ fn queues(program: &Path, runs: usize) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Workload C here and in ns-2, whole processes in turn.
+/// Runs workload C here and in ns-2, whole processes alternately.
 fn ns2(program: &Path, runs: usize) -> Result<(), Failed> {
     if !process::has("ns") {
         println!("dumbbell against ns-2: `ns` is not installed (Debian: ns2)");
@@ -114,7 +113,7 @@ fn ns2(program: &Path, runs: usize) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The median ratio of what two commands, run in turn, cost by `of`.
+/// Returns the median ratio of the costs `of` two commands, run alternately.
 fn pairs(
     first: impl Fn() -> Result<Run, Failed>,
     second: impl Fn() -> Result<Run, Failed>,

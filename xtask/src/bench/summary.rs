@@ -1,16 +1,16 @@
-//! How fast `gigatcp why --summary` analyzes the connections of large captures, compared with
-//! tcptrace and tshark in the same run, and with `cat`, which only reads.
+//! Benchmark of `gigatcp why --summary` on large captures, compared with tcptrace and tshark.
 //!
-//! Then how long it takes until there is a first graph to zoom into: `gigatcp why FILE
-//! --graph PAGE`, from its start to its end, with two threads, by wall time. Then the
-//! page is whole on the disk: all packets of the largest connections in it, what limited each of
-//! these at each time. The findings for all connections are printed too.
+//! All run in the same session, and so does `cat`, which only reads.
 //!
-//! The captures are made first (`drive/capture/examples/make_capture.rs`) and
-//! taken away. Rates are by processor time, the system's share included, since a
-//! machine that others use too makes wall time worthless; two threads are the
-//! exception: what they gain shows in wall time alone, and in what each adds to
-//! the processor time. A program that is not installed is skipped, and said so.
+//! Then the time to a first graph to zoom into: `gigatcp why FILE --graph PAGE`, from its start
+//! to its end, with two threads, by wall time. Then the whole page is on the disk: all packets of
+//! the largest connections, and what limited each of these at each time. The findings for all
+//! connections are printed too.
+//!
+//! The captures are created first (`drive/capture/examples/make_capture.rs`) and deleted
+//! afterwards. Rates are by CPU time, including system time, since a shared machine makes wall
+//! time worthless. Two threads are the exception: their gain shows only in wall time, and in the
+//! CPU time that each adds. A program that is not installed is skipped, with a message.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,16 +18,16 @@ use std::process::{Command, Stdio};
 use super::measure::{self, Run};
 use crate::{Failed, process};
 
-/// A capture, and what is asked of the summary.
+/// Capture and goals of the summary.
 struct Capture {
     kind: &'static str,
     what: &'static str,
     packets: u64,
-    /// Millions of packets a second and thread.
+    /// Millions of packets per second and thread.
     rate: f64,
-    /// Octets of memory per connection in addition to 32 MiB, if that is measured.
+    /// Octets of memory per connection in addition to 32 MiB, if measured.
     connections: Option<u64>,
-    /// Whether it is drawn too.
+    /// Whether its graph is measured too.
     is_drawn: bool,
 }
 
@@ -67,7 +67,7 @@ const CAPTURES: [Capture; 4] = [
     },
 ];
 
-/// A program that reads the same file.
+/// Program that reads the same file.
 struct Program {
     name: &'static str,
     words: &'static [&'static str],
@@ -88,15 +88,15 @@ const OTHERS: [Program; 3] = [
     },
 ];
 
-/// Seconds until there is a first graph, and megabytes of its page.
+/// Goals of the first graph: seconds, and megabytes of its page.
 const GRAPH_S: f64 = 1.0;
 const GRAPH_MB: f64 = 3.0;
 
-/// Octets per connection, and the fixed amount in MiB.
+/// Goals of memory: octets per connection, and a fixed amount in MiB.
 const PER_CONNECTION: f64 = 400.0;
 const BESIDE_MIB: f64 = 32.0;
 
-/// Measures all captures; `--short` a fifth of each, one run instead of three.
+/// Measures all captures; with `--short` a fifth of each, one run instead of three.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     let is_short = match words {
         [] => false,
@@ -168,7 +168,7 @@ fn compare(
     if capture.is_drawn {
         first_graph(gigatcp, file, runs, is_short)?;
     }
-    // Against a build with assertions a comparison says nothing.
+    // A comparison with a build with assertions is meaningless.
     let others = if is_short { &[][..] } else { &OTHERS };
     for other in others {
         if !process::has(other.name) {
@@ -183,7 +183,7 @@ fn compare(
     Ok(())
 }
 
-/// How soon there is a page of graphs, and how large it is.
+/// Measures the time to a page of graphs, and its size.
 fn first_graph(gigatcp: &Path, file: &Path, runs: usize, is_short: bool) -> Result<(), Failed> {
     let page = file.with_extension("html");
     let mut command = Command::new(gigatcp);
@@ -210,7 +210,7 @@ fn first_graph(gigatcp: &Path, file: &Path, runs: usize, is_short: bool) -> Resu
     Ok(())
 }
 
-/// The run of several that took the lowest processor time.
+/// Returns the run of several with the lowest CPU time.
 fn best(runs: usize, command: &Command) -> Result<Run, Failed> {
     let mut least: Option<Run> = None;
     for _ in 0..runs {

@@ -1,10 +1,10 @@
-//! One ledger file: its form, and whether its ids are complete.
+//! Ledger file: its form, and whether its ids are complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-/// The requirements of one RFC.
+/// Requirements of one RFC.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Document {
@@ -13,23 +13,22 @@ pub struct Document {
     pub number: u32,
     /// Title of the RFC.
     pub title: String,
-    /// How many ids there are with each beginning: `MUST = 69` asks for
-    /// `MUST-1` to `MUST-69`.
+    /// Number of ids with each prefix: `MUST = 69` requires `MUST-1` to `MUST-69`.
     pub count: BTreeMap<String, u32>,
-    /// Every requirement.
+    /// All requirements.
     #[serde(default)]
     pub requirement: Vec<Requirement>,
 }
 
-/// One requirement.
+/// Requirement of an RFC.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Requirement {
-    /// Its id: the RFC's own, or ours by section.
+    /// Id: that of the RFC, or ours by section.
     pub id: String,
     /// Section of the RFC.
     pub section: String,
-    /// What is asked, in our words.
+    /// Text of the requirement, in our words.
     pub says: String,
     /// Places in the code: `file#name`.
     #[serde(default)]
@@ -40,9 +39,9 @@ pub struct Requirement {
     /// Packet scripts: `reset/exact-sequence-number`.
     #[serde(default)]
     pub script: Vec<String>,
-    /// Why it is not met, and what that costs.
+    /// Reason why it is not met, and the cost of that.
     pub exception: Option<String>,
-    /// Profiles that do not meet it: name, why, and what that costs.
+    /// Profiles that do not meet it: name, reason, and cost.
     #[serde(default)]
     pub departs: Vec<String>,
 }
@@ -54,12 +53,12 @@ impl Document {
         Ok(Self { number, ..document })
     }
 
-    /// `RFC 9293`.
+    /// Returns the name of the RFC, as `RFC 9293`.
     pub fn name(&self) -> String {
         format!("RFC {}", self.number)
     }
 
-    /// Ids that are missing, come twice, or are not among those counted.
+    /// Returns ids that are missing, occur twice, or are not among those counted.
     pub fn complaints(&self) -> Vec<String> {
         let mut complaints = Vec::new();
         let mut seen = BTreeSet::new();

@@ -1,16 +1,16 @@
-//! `cargo xtask ledger --mutate N [--seed S]`: removes N cited functions, one at
-//! a time, and runs what the ledger cites for each.
+//! `cargo xtask ledger --mutate N [--seed S]`: removes N cited functions, one at a time.
 //!
-//! A function is removed by giving it a body that does nothing and returns the
-//! default; where the type has none, one that panics. A requirement holds when a
-//! cited test or script fails then. The work is done in a copy of the tree below
-//! the target directory, which only ever gets the files that differ, so the
-//! checkout is not touched and a second run compiles little. The copy has a target
-//! directory of its own: cargo takes two checkouts for one where they share it, and
-//! what was built without a function would be taken for the real thing.
+//! For each, it runs the cited tests and scripts. A function is removed by giving it a body that
+//! returns the default, or panics if the type has none. A requirement holds if a cited test or
+//! script then fails.
 //!
-//! Not tried: cited types, constants and fields, which cannot be removed without
-//! their uses. A removed function says nothing about a part of it.
+//! The work is done in a copy of the tree below the target directory. Only files that differ are
+//! copied, so the checkout is not touched and a second run compiles little. The copy has its own
+//! target directory: cargo takes two checkouts for one if they share it, and would use what was
+//! built without a function for the original.
+//!
+//! Not tried: cited types, constants and fields, which cannot be removed without their uses. A
+//! removed function shows nothing about a part of it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,7 @@ use super::document::{Document, Requirement};
 use crate::process::{self, target};
 use crate::{Failed, top};
 
-/// One cited function and what must fail without it.
+/// Cited function, and the requirement whose tests must fail without it.
 struct Candidate<'a> {
     document: &'a Document,
     requirement: &'a Requirement,
@@ -27,11 +27,11 @@ struct Candidate<'a> {
     name: &'a str,
 }
 
-/// What came of one removal.
+/// Outcome of one removal.
 enum Outcome {
     /// This test or script failed.
     Noticed(String),
-    /// Everything that is cited passed.
+    /// All cited tests and scripts passed.
     Survived,
     /// It does not compile without the function.
     Unbuildable,
@@ -83,7 +83,7 @@ pub fn run(documents: &[Document], words: &[String]) -> Result<(), Failed> {
     }
 }
 
-/// Every cited function of a requirement that is met.
+/// Returns every cited function of a requirement that is met.
 fn candidates(documents: &[Document]) -> Vec<Candidate<'_>> {
     let mut found = Vec::new();
     for document in documents {
@@ -111,7 +111,7 @@ fn candidates(documents: &[Document]) -> Vec<Candidate<'_>> {
     found
 }
 
-/// The next number of the sequence (splitmix64).
+/// Returns the next number of the sequence (splitmix64).
 fn draw(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -120,7 +120,7 @@ fn draw(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Sees to it that one run at a time uses `copy`.
+/// Locks `copy`, so that one run at a time uses it.
 fn lock(copy: &Path) -> Result<std::fs::File, Failed> {
     let cannot = |error: std::io::Error| Failed::Usage(format!("cannot lock the copy: {error}"));
     std::fs::create_dir_all(copy).map_err(cannot)?;
@@ -130,7 +130,7 @@ fn lock(copy: &Path) -> Result<std::fs::File, Failed> {
     Ok(file)
 }
 
-/// Makes `copy` hold what the checkout holds, and touches no file that does.
+/// Updates `copy` from the checkout; writes only files that differ.
 fn refresh(copy: &Path) -> Result<(), Failed> {
     let cannot = |error: std::io::Error| Failed::Usage(format!("cannot copy the tree: {error}"));
     let mut list = Command::new("git");
@@ -151,7 +151,7 @@ fn refresh(copy: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Writes a file unless it has these octets.
+/// Writes a file unless it has these octets already.
 fn put(path: &Path, octets: &[u8]) -> std::io::Result<()> {
     if std::fs::read(path).is_ok_and(|before| before == octets) {
         return Ok(());
@@ -162,7 +162,7 @@ fn put(path: &Path, octets: &[u8]) -> std::io::Result<()> {
     std::fs::write(path, octets)
 }
 
-/// Removes one function, runs what is cited, and puts it back.
+/// Removes one function, runs the cited tests, and restores it.
 fn try_one(copy: &Path, candidate: &Candidate<'_>) -> Result<Outcome, Failed> {
     let path = copy.join(candidate.file);
     let cannot = |error: std::io::Error| Failed::Usage(format!("{}: {error}", candidate.file));
@@ -183,8 +183,8 @@ fn try_one(copy: &Path, candidate: &Candidate<'_>) -> Result<Outcome, Failed> {
     Ok(outcome)
 }
 
-/// `text` with the body of `fn name` emptied if it returns nothing, otherwise replaced by `value`.
-/// Relies on `rustfmt` for where the body ends.
+/// Returns `text` with the body of `fn name` emptied, or replaced by `value`. Emptied if it
+/// returns nothing. Relies on `rustfmt` for the end of the body.
 fn without_body(text: &str, name: &str, value: &str) -> Option<String> {
     let is_name = |rest: &str| rest.starts_with(['(', '<']);
     let needle = format!("fn {name}");
@@ -251,7 +251,7 @@ fn run_cited(copy: &Path, requirement: &Requirement) -> Result<Outcome, Failed> 
     })
 }
 
-/// `cargo test` of the target that `file` belongs to, in the copy.
+/// Returns `cargo test` of the target that `file` belongs to, in the copy.
 fn test_command(copy: &Path, file: &str) -> Result<Command, Failed> {
     let no_package = || Failed::Usage(format!("{file} is in no package"));
     let mut parts: Vec<&str> = file.split('/').collect();
@@ -270,7 +270,7 @@ fn test_command(copy: &Path, file: &str) -> Result<Command, Failed> {
     Ok(cargo)
 }
 
-/// Whether the command's tests pass; `None` where they do not compile.
+/// Returns whether the command's tests pass; `None` if they do not compile.
 fn passes(mut command: Command) -> Result<Option<bool>, Failed> {
     let output = command.output();
     let output = output.map_err(|error| process::cannot(&command, &error))?;

@@ -1,31 +1,31 @@
-//! Whether a place that a ledger names is there.
+//! Checks whether a place that a ledger names exists.
 //!
-//! `file#name` is there when the file is and defines the name: a function, a
-//! type, a constant, a field or a variant, not a mere use. `file` alone is
-//! there when the file is. A test is a function of that name with `#[test]`.
+//! `file#name` exists if the file does and defines the name: a function, a type, a constant, a
+//! field or a variant, not a mere use. `file` alone exists if the file does. A test is a function
+//! of that name with `#[test]`.
 //!
-//! Reads lines, not Rust: it relies on `rustfmt`, which CI holds every file
-//! to, for where a definition begins.
+//! This reads lines, not Rust: it relies on `rustfmt`, which CI enforces for every file, for the
+//! beginning of a definition.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The files read so far.
+/// Files read so far.
 #[derive(Debug)]
 pub struct Places {
     top: PathBuf,
-    /// Text without comment lines; none for a file that cannot be read.
+    /// Text without comment lines; `None` for a file that cannot be read.
     files: BTreeMap<String, Option<String>>,
 }
 
 impl Places {
-    /// Places below `top`.
+    /// Returns places below `top`.
     pub fn new(top: PathBuf) -> Self {
         let files = BTreeMap::new();
         Self { top, files }
     }
 
-    /// Whether `place` is there; else why not.
+    /// Checks that `place` exists; else returns the reason.
     pub fn find(&mut self, place: &str) -> Result<(), String> {
         let (path, name) = split(place);
         let Some(text) = self.text(path) else {
@@ -38,13 +38,13 @@ impl Places {
         }
     }
 
-    /// Whether `place` is a test function.
+    /// Returns whether `place` is a test function.
     pub fn is_test(&mut self, place: &str) -> bool {
         match split(place) {
             (_, None) => false,
             (path, Some(name)) => self.text(path).is_none_or(|text| {
                 let function = text.find(&format!("fn {name}("));
-                // The attribute stands before this function and no other.
+                // The attribute must precede this function and no other.
                 let before = function.map_or("", |at| &text[..at]);
                 let last = before.rfind("#[test]");
                 last.is_some_and(|last| !before[last..].contains("fn "))
@@ -69,7 +69,7 @@ fn split(place: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Lines that are no comments.
+/// Returns the lines that are not comments.
 fn without_comments(text: &str) -> String {
     let lines = text
         .lines()
@@ -82,14 +82,14 @@ fn without_comments(text: &str) -> String {
     kept
 }
 
-/// Words that begin an item whose name follows.
+/// Keywords of items, before a name.
 const ITEMS: [&str; 8] = [
     "fn", "struct", "enum", "trait", "type", "const", "static", "mod",
 ];
 
-/// Whether `text` defines `name` as an item, a field or a variant.
+/// Returns whether `text` defines `name` as an item, a field or a variant.
 fn defines(text: &str, name: &str) -> bool {
-    // Whether the lines that follow are those of a struct or an enum.
+    // Whether the following lines are those of a struct or an enum.
     let mut is_in_type = false;
     for line in text.lines() {
         let mut words = line.split_whitespace().skip_while(|word| is_modifier(word));
@@ -112,12 +112,12 @@ fn defines(text: &str, name: &str) -> bool {
     false
 }
 
-/// `pub`, `pub(super)` and the like, which stand before an item or a field.
+/// Returns whether `word` is `pub`, `pub(super)` or the like, before an item or a field.
 fn is_modifier(word: &str) -> bool {
     matches!(word, "pub" | "async" | "unsafe") || word.starts_with("pub(")
 }
 
-/// The identifier that a word begins with: `rto_max` of `rto_max:`.
+/// Returns the identifier that a word begins with: `rto_max` of `rto_max:`.
 fn identifier(word: &str) -> Option<&str> {
     let end = word
         .find(|c: char| !c.is_alphanumeric() && c != '_')

@@ -1,16 +1,16 @@
-//! The number of assertions in the core, which may only rise.
+//! Number of assertions in the core, which may only rise.
 //!
 //! Counted are `assert!` and `debug_assert!`, with their forms `_eq` and `_ne`, in `core/*/src`
 //! outside tests: not in files whose name ends with `tests.rs`, not in directories `tests`, and
-//! in other files up to the first `#[cfg(test)]`. A floor that is too low is a warning, so that
-//! changes of several authors can be merged; one that is too high is an error.
+//! in other files up to the first `#[cfg(test)]`. A floor that is too low is only a warning, so
+//! that changes of several authors can be merged. One that is too high is an error.
 
 use regex::Regex;
 
 use super::Finding;
 use super::tree::File;
 
-/// Assertions that the core has at least.
+/// Minimum number of assertions of the core.
 const FLOOR: usize = 426;
 
 const FLOOR_PATH: &str = "xtask/src/tidy/asserts.rs";
@@ -20,16 +20,16 @@ pub fn check(files: &[File]) -> Vec<Finding> {
     compare(FLOOR, count(files)).into_iter().collect()
 }
 
-/// Assertions, and lines that they are among.
+/// Number of assertions, and of the lines of code.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Count {
     assertions: usize,
-    /// Lines of code: neither empty nor of a comment alone.
+    /// Lines of code: neither empty nor only a comment.
     lines: usize,
 }
 
 impl Count {
-    /// Assertions for each thousand lines.
+    /// Returns the assertions per thousand lines.
     fn density(self) -> f64 {
         self.assertions as f64 * 1000.0 / self.lines.max(1) as f64
     }

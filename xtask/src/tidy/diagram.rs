@@ -1,17 +1,17 @@
-//! The diagram of ARCHITECTURE.md against the manifests.
+//! Check of the diagram of ARCHITECTURE.md against the manifests.
 //!
-//! An arrow must be a dependency of the built crate, and a dependency must be an arrow or
-//! follow from arrows. Dependencies of tests are not drawn.
+//! An arrow must be a dependency of the built crate, and a dependency must be an arrow or follow
+//! from arrows. Dependencies of tests are not drawn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
 use super::tree::File;
 
-/// The page with the diagram.
+/// Page with the diagram.
 pub const PAGE: &str = "ARCHITECTURE.md";
 
-/// Arrows of a crate: to which crates, each with its line.
+/// Arrows of each crate: target crates, each with its line.
 type Arrows = BTreeMap<String, BTreeMap<String, usize>>;
 
 /// Compares the page with the manifests of the rings.
@@ -56,7 +56,7 @@ pub fn check(page: &File, manifests: &[&File]) -> Vec<Finding> {
     drawn.chain(missing).map(finding).collect()
 }
 
-/// `core/tcp/Cargo.toml` is `tcp`.
+/// Returns the crate of a manifest: `core/tcp/Cargo.toml` is `tcp`.
 fn crate_of(path: &str) -> Option<&str> {
     let mut parts = path.split('/');
     let ring = parts.next()?;
@@ -65,7 +65,7 @@ fn crate_of(path: &str) -> Option<&str> {
     (is_ours && parts.next() == Some("Cargo.toml")).then_some(name)
 }
 
-/// The arrows of the first Mermaid block, and the line where it ends.
+/// Returns the arrows of the first Mermaid block, and the line of its end.
 fn arrows(text: &str) -> (Arrows, usize) {
     let mut found = Arrows::new();
     let mut is_inside = false;
@@ -86,7 +86,7 @@ fn arrows(text: &str) -> (Arrows, usize) {
     (found, 1)
 }
 
-/// All crates that arrows lead to from `from`.
+/// Returns all crates that arrows lead to from `from`.
 fn reached(arrows: &Arrows, from: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut next = vec![from.to_owned()];

@@ -1,18 +1,18 @@
-//! Which crate may depend on which: the three rings, from manifests.
+//! Allowed dependencies between crates, in three rings, checked from the manifests.
 //!
-//! face -> drive -> core, and inside the core only inward. Development
-//! dependencies count: a test that needs what its crate may not see belongs
-//! to the crate that sees both. Manifests are read line by line, in the two
-//! forms dependencies are written in here: `name.workspace = true` and
-//! `name = ...` under a `[...dependencies]` heading, or a heading of their own.
+//! face -> drive -> core, and inside the core only inward. Development dependencies count: a test
+//! of two crates that may not depend on each other belongs to a crate that depends on both.
+//! Manifests are read line by line, in the two forms in which dependencies are written here:
+//! `name.workspace = true` and `name = ...` under a `[...dependencies]` heading, or a separate
+//! heading.
 
 use super::Finding;
 use super::tree::File;
 
-/// What all our crates' names begin with.
+/// Common prefix of our crates' names.
 const OURS: &str = "gigatcp-";
 
-/// The core: each crate and what it may depend on, transitively closed.
+/// Crates of the core, each with its allowed dependencies, transitively closed.
 const CORE: [(&str, &[&str]); 15] = [
     ("units", &[]),
     ("record", &[]),
@@ -22,8 +22,8 @@ const CORE: [(&str, &[&str]); 15] = [
     ("path", &["units"]),
     ("app", &["units"]),
     ("flows", &["units", "wire", "events"]),
-    // Scripts are run against the engine, so their crate depends on it; the engine does not depend
-    // on them.
+    // Scripts run against the engine, so their crate depends on it; the engine does not depend on
+    // them.
     ("script", &["units", "wire", "events", "tcp"]),
     (
         "why",
@@ -42,7 +42,7 @@ const DRIVE: [&str; 11] = [
     "twin",
 ];
 
-/// Crates that people touch.
+/// Crates of the user interfaces.
 const FACE: [&str; 4] = ["cli", "gigatcp", "report", "py"];
 
 /// Crates that grade and test the others; no other crate may use them.
@@ -80,7 +80,7 @@ pub fn check(file: &File) -> Vec<Finding> {
         .collect()
 }
 
-/// The ring of a crate.
+/// Returns the ring of a crate.
 fn ring_of(name: &str) -> Option<&'static str> {
     if CORE.iter().any(|(core, _)| *core == name) {
         Some("core")
@@ -118,8 +118,8 @@ fn is_allowed(ring: &str, name: &str, dependency: &str) -> bool {
     }
 }
 
-/// Our crates that a manifest depends on, without the common beginning of
-/// their names, and the lines that say so.
+/// Returns our crates that a manifest depends on, with their lines. The names are without the
+/// common prefix.
 fn dependencies(manifest: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut inside = false;
@@ -145,8 +145,8 @@ fn dependencies(manifest: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Our crates that a manifest's crate is built from: dependencies of tests and of the build
-/// are not among them.
+/// Returns our crates that a manifest's crate is built from. Dependencies of tests and of the
+/// build do not count.
 pub fn built_from(manifest: &str) -> std::collections::BTreeSet<String> {
     let mut kept = String::new();
     let mut is_test = false;
@@ -165,7 +165,7 @@ pub fn built_from(manifest: &str) -> std::collections::BTreeSet<String> {
         .collect()
 }
 
-/// The crate of ours that `text` begins with.
+/// Returns our crate whose name `text` begins with.
 fn ours(line: usize, text: &str) -> Option<(usize, String)> {
     let name = text.trim_start_matches('"').strip_prefix(OURS)?;
     let end = name.find(|c: char| !c.is_alphanumeric() && c != '-' && c != '_');

@@ -1,25 +1,24 @@
-//! Rust source with code, comments and literals told apart.
+//! Rust source split into code, comments and literals.
 //!
-//! A scanner of the lexical structure only (Rust reference, chapter 2): line
-//! and nested block comments, strings with escapes, raw and byte strings,
-//! characters and lifetimes.
+//! It scans only the lexical structure (Rust reference, chapter 2): line and nested block
+//! comments, strings with escapes, raw and byte strings, characters and lifetimes.
 
-/// Source in three views of the same lines and columns.
+/// Views of a source with the same lines and columns.
 #[derive(Clone, Debug)]
 pub struct Masked {
-    /// Code alone: comments and the insides of literals are blanks.
+    /// Only code: comments and the contents of literals are blanks.
     pub code: Vec<String>,
     /// Code and literals: comments are blanks.
     pub uncommented: Vec<String>,
-    /// Text of comments alone, slashes included.
+    /// Only comments, slashes included.
     pub comments: Vec<String>,
-    /// Each literal with the line where it begins, from 1.
+    /// Literals with the lines where they begin, from 1.
     pub literals: Vec<(usize, String)>,
-    /// Per line: whether it belongs to a module or function for tests only.
+    /// Whether each line belongs to a module or function of tests.
     pub is_test: Vec<bool>,
 }
 
-/// What a character belongs to.
+/// Lexical kind of a character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Code,
@@ -51,7 +50,7 @@ impl Masked {
     }
 }
 
-/// Splits off the literals, each with the line where it begins.
+/// Returns the literals, each with the line where it begins.
 fn literals(chars: &[char], kinds: &[Kind]) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     let (mut line, mut is_inside) = (1, false);
@@ -69,7 +68,7 @@ fn literals(chars: &[char], kinds: &[Kind]) -> Vec<(usize, String)> {
     found
 }
 
-/// The kind of each character.
+/// Returns the kind of each character.
 fn kinds(chars: &[char]) -> Vec<Kind> {
     let mut kinds = vec![Kind::Code; chars.len()];
     let mut at = 0;
@@ -81,7 +80,7 @@ fn kinds(chars: &[char]) -> Vec<Kind> {
     kinds
 }
 
-/// The end of the piece that begins at `at`, and its kind.
+/// Returns the end of the piece that begins at `at`, and its kind.
 fn next_piece(chars: &[char], at: usize) -> (usize, Kind) {
     let ahead = |n: usize| chars.get(at + n).copied().unwrap_or(' ');
     match (chars[at], ahead(1)) {
@@ -97,7 +96,8 @@ fn next_piece(chars: &[char], at: usize) -> (usize, Kind) {
     }
 }
 
-/// A word, or a literal with a prefix: `r"`, `br#"`, `b"`, `c"`, `b'`.
+/// Returns end and kind of a word, or of a literal with a prefix. The prefixes are `r"`, `br#"`,
+/// `b"`, `c"`, `b'`.
 fn word(chars: &[char], at: usize) -> (usize, Kind) {
     let rest = &chars[at..];
     let letters = rest
@@ -153,7 +153,7 @@ fn block_comment_end(chars: &[char], at: usize) -> usize {
     chars.len()
 }
 
-/// The end of a string whose inside begins at `at`.
+/// Returns the end of a string whose content begins at `at`.
 fn string_end(chars: &[char], mut at: usize) -> usize {
     while at < chars.len() {
         match chars[at] {
@@ -174,7 +174,7 @@ fn raw_string_end(chars: &[char], at: usize, hashes: usize) -> usize {
     end.map_or(chars.len(), |start| start + 1 + hashes)
 }
 
-/// The end of a character literal; nothing for a lifetime or a label.
+/// Returns the end of a character literal; `None` for a lifetime or a label.
 fn char_end(chars: &[char], quote: usize) -> Option<usize> {
     let first = *chars.get(quote + 1)?;
     if first == '\\' {
@@ -198,8 +198,8 @@ fn test_lines(code: &[String]) -> Vec<bool> {
     marks
 }
 
-/// The last line of the item whose attributes or signature begin at `line`:
-/// that of its closing brace, or of its semicolon when it has no body.
+/// Returns the last line of the item whose attributes or signature begin at `line`. It has the
+/// closing brace, or the semicolon if the item has no body.
 pub fn item_end(code: &[String], line: usize) -> Option<usize> {
     let (mut braces, mut groups) = (0_i32, 0_i32);
     for (number, text) in code.iter().enumerate().skip(line) {

@@ -1,24 +1,23 @@
 //! `cargo xtask tidy`: the conventions that no compiler checks.
 //!
-//! * [`edges`]: which crate may depend on which.
+//! * [`edges`]: allowed dependencies between crates.
 //! * [`diagram`]: the arrows of ARCHITECTURE.md are those of the manifests.
-//! * [`shape`]: how a file opens, how long files and functions are, what a
-//!   crate of the core declares.
-//! * [`words`]: names and words that have no place here: `utils`, `get_`, work
-//!   left over, commented-out code, clocks in the core, published results
-//!   outside the report, names of tests.
+//! * [`shape`]: first line of a file, length of files and functions, declarations of a crate of
+//!   the core.
+//! * [`words`]: forbidden names and words: `utils`, `get_`, unfinished work, commented-out code,
+//!   clocks in the core, published results outside the report, names of tests.
 //! * [`wording`]: phrases that must not occur in comments, literals and pages.
 //! * [`asserts`]: the number of assertions in the core, which may only rise.
 //! * Relative links of Markdown pages lead to files and headings that exist.
 //! * The tables of `docs/run-json.md` are those of the types.
 //! * [`tree`]: paths of one machine and registries in any file.
 //!
-//! The rules read text, not syntax trees: [`masked`] tells code from comments
-//! and literals, the rest is lines and words. That costs a rare false event_fd,
-//! which is cheaper than a Rust parser in every build of this crate.
+//! The rules read text, not syntax trees: [`masked`] separates code from comments and literals,
+//! the rest is lines and words. That costs a rare false alarm, which is cheaper than a Rust
+//! parser in every build of this crate.
 //!
-//! A rule's own tests hold small pieces of bad code in strings; literals are
-//! exempt from rules about code for that reason.
+//! A rule's own tests contain pieces of incorrect code in strings. Therefore literals are exempt
+//! from rules about code.
 
 mod asserts;
 mod diagram;
@@ -33,25 +32,25 @@ use crate::{Failed, links, record_doc, top};
 use masked::Masked;
 use tree::File;
 
-/// Something that breaks a rule.
+/// Violation of a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// File, from the checkout's top directory, with forward slashes.
+    /// File, relative to the checkout's top directory, with forward slashes.
     path: String,
     /// Line, counted from 1.
     line: usize,
-    /// What was read there.
+    /// Text that was found there.
     read: String,
-    /// Why it is wrong.
+    /// Reason why it is wrong.
     why: &'static str,
-    /// What to do.
+    /// Instruction for correcting it.
     fix: &'static str,
-    /// Whether it fails the check or is only said.
+    /// Whether it fails the check or is only a warning.
     fatal: bool,
 }
 
 impl Finding {
-    /// A finding that fails the check.
+    /// Returns a finding that fails the check.
     fn new(
         (path, line): (&str, usize),
         read: impl Into<String>,
@@ -68,7 +67,7 @@ impl Finding {
         }
     }
 
-    /// The same, only said.
+    /// Returns the finding as a warning.
     fn into_warning(mut self) -> Self {
         self.fatal = false;
         self
@@ -84,7 +83,7 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// Checks the whole tree and prints what it finds.
+/// Checks the whole tree and prints the findings.
 pub fn run() -> Result<(), Failed> {
     let files = tree::files(&top())
         .map_err(|error| Failed::Usage(format!("cannot read the tree: {error}")))?;
@@ -115,7 +114,7 @@ pub fn run() -> Result<(), Failed> {
     }
 }
 
-/// Everything that breaks a rule in these files.
+/// Returns the findings in these files.
 fn check(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in files {
@@ -142,7 +141,7 @@ fn check(files: &[File]) -> Vec<Finding> {
     findings
 }
 
-/// Links of a page that lead nowhere.
+/// Returns the links of a page that lead nowhere.
 fn dead_links(file: &File) -> Vec<Finding> {
     let links = links::links(&file.path, &file.text).into_iter();
     let dead = links.filter_map(|link| Some((links::fault(&top(), &link)?, link)));

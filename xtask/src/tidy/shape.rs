@@ -1,20 +1,20 @@
-//! The shape of a file: how it opens, how long it and its functions are, and
-//! what the crates of the core declare.
+//! Shape of a file: its first line, its length and that of its functions, and declarations in the
+//! core.
 //!
-//! Lengths are limits, not aims: half of all files have 150 to 310 lines, and
-//! few functions more than 45.
+//! Lengths are limits, not aims: half of all files have 150 to 310 lines, and few functions more
+//! than 45.
 
 use super::masked::item_end;
 use super::tree::File;
 use super::{Finding, Masked};
 
-/// Lines of a file above which it is an error, and above which it is said.
+/// Lines of a file above which there is an error, and a warning.
 const FILE_LINES: (usize, usize) = (1000, 700);
 
-/// Lines of a function above which it is an error; tests are exempt.
+/// Lines of a function above which there is an error; tests are exempt.
 const FUNCTION_LINES: usize = 80;
 
-/// What `lib.rs` of every crate of the core declares.
+/// Declarations in `lib.rs` of every crate of the core.
 const CORE: [&str; 3] = [
     "#![no_std]",
     "#![forbid(unsafe_code)]",
@@ -31,7 +31,7 @@ pub fn check(file: &File, masked: &Masked) -> Vec<Finding> {
     findings
 }
 
-/// A file opens with what it is.
+/// Checks that a file begins with a description.
 fn opening(file: &File) -> Option<Finding> {
     let first = file.text.lines().next().unwrap_or_default();
     (!first.starts_with("//!")).then(|| {
@@ -85,7 +85,7 @@ fn functions(file: &File, masked: &Masked) -> Vec<Finding> {
     findings
 }
 
-/// The name of the function whose signature begins on this line of code.
+/// Returns the name of the function whose signature begins on this line of code.
 pub fn function_name(code: &str) -> Option<&str> {
     let (before, after) = code.split_once("fn ")?;
     let is_word = before
@@ -98,7 +98,7 @@ pub fn function_name(code: &str) -> Option<&str> {
     (is_word && !name.is_empty()).then_some(name)
 }
 
-/// Tests of a crate, its examples and its benchmarks.
+/// Returns whether a file belongs to tests, examples or benchmarks of a crate.
 pub fn is_test_file(path: &str) -> bool {
     ["/tests/", "/examples/", "/benches/"]
         .iter()

@@ -1,26 +1,26 @@
-//! The files of the checkout, and what no file of it may contain.
+//! Files of the checkout, and forbidden text in any of them.
 //!
-//! Paths of one machine break on every other. Registries have many names and
-//! mirrors; the manifest names packages, the configuration of the machine
-//! names the registry. The lock file is exempt: cargo writes it.
+//! Paths of one machine break on every other. Registries have many names and mirrors; the
+//! manifest names packages, the configuration of the machine names the registry. The lock file is
+//! exempt: cargo writes it.
 
 use std::io;
 use std::path::Path;
 
 use super::Finding;
 
-/// A text file.
+/// Text file of the checkout.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Path from the checkout's top directory, with forward slashes.
+    /// Path relative to the checkout's top directory, with forward slashes.
     pub path: String,
-    /// Its text.
+    /// Content of the file.
     pub text: String,
 }
 
 #[cfg(test)]
 impl File {
-    /// A file of that path and text.
+    /// Returns a file with that path and text.
     pub fn new(path: &str, text: &str) -> Self {
         Self {
             path: path.into(),
@@ -32,8 +32,8 @@ impl File {
 /// Directories that begin with a dot and belong to the project.
 const DOTTED: [&str; 3] = [".ci", ".cargo", ".github"];
 
-/// Every text file below `top`, in order of path; what version control ignores
-/// at the top, and other dotted directories, left out.
+/// Returns every text file below `top`, in order of path. Without those that version control
+/// ignores at the top, and without other dotted directories.
 pub fn files(top: &Path) -> io::Result<Vec<File>> {
     let ignored = std::fs::read_to_string(top.join(".gitignore")).unwrap_or_default();
     let mut files = Vec::new();
@@ -64,7 +64,7 @@ fn collect(top: &Path, folder: &Path, ignored: &str, files: &mut Vec<File>) -> i
         } else if kind.is_file()
             && let Ok(text) = std::fs::read_to_string(&path)
         {
-            // What is not UTF-8 is a capture or an image: no text to check.
+            // A file that is not UTF-8 is a capture or an image: there is no text to check.
             files.push(File {
                 path: relative,
                 text,
@@ -74,7 +74,7 @@ fn collect(top: &Path, folder: &Path, ignored: &str, files: &mut Vec<File>) -> i
     Ok(())
 }
 
-/// Beginnings of paths that exist on one machine only.
+/// Beginnings of paths that exist on only one machine.
 const MACHINE: [&str; 6] = ["/home/", "/root/", "/work/", "/Users/", "/mnt/", "C:\\"];
 
 /// Hosts of package registries.
@@ -89,7 +89,7 @@ const REGISTRIES: [&str; 5] = [
 /// Checks one file of any kind.
 pub fn check(file: &File) -> Vec<Finding> {
     let mut findings = Vec::new();
-    // These two lists would find themselves.
+    // These two files would be findings themselves.
     if file.path.ends_with("Cargo.lock") || file.path == "xtask/src/tidy/tree.rs" {
         return findings;
     }
@@ -119,7 +119,7 @@ pub fn check(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// Whether `path` occurs in `line` as the beginning of a path.
+/// Returns whether `path` occurs in `line` as the beginning of a path.
 fn begins_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         let before = line[..at].chars().next_back();

@@ -4,10 +4,10 @@
 //! and plans. Wrapped lines are joined before matching. Code in backticks, fenced code,
 //! placeholders of format strings and quotations are exempt.
 //!
-//! `wording.toml` has the phrases as regular expressions, the exceptions (a file and a phrase that
-//! is correct there), the number of hits that each directory still has, and the counts. A number
-//! that is too high is a warning, so that changes of several authors can be merged; one that is too
-//! low is an error.
+//! `wording.toml` has the phrases as regular expressions, the exceptions (a file and a phrase
+//! that is correct there), the number of hits that each directory may have, and the counts. A
+//! number that is too high is a warning, so that changes of several authors can be merged; one
+//! that is too low is an error.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::tree::File;
 use super::{Finding, Masked};
 
-/// The file with the phrases and the counts.
+/// File with the phrases and the counts.
 const RULES: &str = include_str!("wording.toml");
 
 const RULES_PATH: &str = "xtask/src/tidy/wording.toml";
@@ -25,18 +25,18 @@ const RULES_PATH: &str = "xtask/src/tidy/wording.toml";
 /// Maximum number of words of the first sentence of an item's documentation.
 const FIRST_SENTENCE: usize = 15;
 
-/// `wording.toml`.
+/// Content of `wording.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rules {
     phrases: Vec<String>,
     exceptions: Vec<Exception>,
-    /// Hits that are left, by directory.
+    /// Allowed number of hits, by directory.
     allowed: BTreeMap<String, usize>,
     counts: Counts,
 }
 
-/// A phrase that is correct in one file.
+/// Phrase that is correct in one file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Exception {
@@ -54,11 +54,11 @@ struct Counts {
     the_same: usize,
     /// First sentences of items' documentation of more than [`FIRST_SENTENCE`] words.
     long_sentences: usize,
-    /// "octet" where users read it: in `face/` and the rules of `why`.
+    /// "octet" in text for users: in `face/` and the rules of `why`.
     octets: usize,
 }
 
-/// What a piece of prose is.
+/// Kind of a piece of prose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     /// `///`.
@@ -73,12 +73,12 @@ enum Kind {
     Page,
 }
 
-/// Prose whose wrapped lines are joined.
+/// Piece of prose whose wrapped lines are joined.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Prose {
     kind: Kind,
     text: String,
-    /// Where each line begins in `text`, and its number.
+    /// Start of each line in `text`, and its number.
     lines: Vec<(usize, usize)>,
 }
 
@@ -99,7 +99,7 @@ impl Prose {
         self.text.push_str(line.trim_start());
     }
 
-    /// The number of the line that has the octet at `offset`.
+    /// Returns the number of the line with the octet at `offset`.
     fn line(&self, offset: usize) -> usize {
         let after = self.lines.partition_point(|(start, _)| *start <= offset);
         self.lines[after.saturating_sub(1)].1
@@ -146,7 +146,7 @@ impl Rules {
         }
     }
 
-    /// Directories with more hits than allowed, and those with fewer.
+    /// Returns directories with more hits than allowed, and those with fewer.
     fn compare_hits(&self, mut hits: BTreeMap<&str, Vec<Finding>>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (directory, &allowed) in &self.allowed {
@@ -233,7 +233,7 @@ fn finding(path: &str, prose: &Prose, offset: usize, phrase: &str) -> Finding {
     )
 }
 
-/// The directory whose hits are counted together: two levels, `core/tcp`.
+/// Returns the directory whose hits are counted together: two levels, `core/tcp`.
 fn directory(path: &str) -> &str {
     let ends: Vec<usize> = path.match_indices('/').map(|(at, _)| at).take(2).collect();
     ends.last().map_or(path, |&end| &path[..end])
@@ -267,7 +267,7 @@ impl Exempt {
     }
 }
 
-/// The prose of a file; none if it is out of scope.
+/// Returns the prose of a file; none if it is out of scope.
 fn prose(file: &File) -> Vec<Prose> {
     let path = &*file.path;
     let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
@@ -283,10 +283,10 @@ fn prose(file: &File) -> Vec<Prose> {
     }
 }
 
-/// Comments and literals outside tests.
+/// Returns comments and literals outside tests.
 fn of_rust(masked: &Masked) -> Vec<Prose> {
     let mut all: Vec<Prose> = Vec::new();
-    // Whether the line before belongs to the last comment, and whether that is in fenced code.
+    // Whether the previous line belongs to the last comment, and whether that is in fenced code.
     let (mut goes_on, mut is_fenced) = (false, false);
     for (index, line) in masked.comments.iter().enumerate() {
         let Some((kind, text)) = comment(line).filter(|_| !masked.is_test[index]) else {
@@ -315,7 +315,7 @@ fn of_rust(masked: &Masked) -> Vec<Prose> {
     all
 }
 
-/// The kind and the text of a comment.
+/// Returns the kind and the text of a comment.
 fn comment(line: &str) -> Option<(Kind, &str)> {
     let line = line.trim();
     let kinds = [
@@ -328,7 +328,7 @@ fn comment(line: &str) -> Option<(Kind, &str)> {
     (!line.is_empty()).then(|| (kind, &line[mark.len()..]))
 }
 
-/// Paragraphs of any other file, without fenced code.
+/// Returns the paragraphs of any other file, without fenced code.
 fn paragraphs(text: &str) -> Vec<Prose> {
     let mut all: Vec<Prose> = vec![Prose::new(Kind::Page)];
     let mut is_fenced = false;
@@ -349,7 +349,7 @@ fn paragraphs(text: &str) -> Vec<Prose> {
 mod tests {
     use super::*;
 
-    /// Rules with two phrases.
+    /// Returns rules with two phrases.
     fn rules(more: &str) -> Rules {
         let text = format!(
             "phrases = ['\\b[Ff]olders?\\b', '\\bso many\\b']\nexceptions = []\n\

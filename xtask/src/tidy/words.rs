@@ -1,13 +1,13 @@
-//! Words and names that have no place in the code.
+//! Forbidden words and names in the code.
 
 use super::shape::{function_name, is_test_file};
 use super::tree::File;
 use super::{Finding, Masked};
 
-/// Marks of work left over.
+/// Marks of unfinished work.
 const LEFT_OVER: [&str; 4] = ["TODO", "FIXME", "XXX", "HACK"];
 
-/// What the core may not touch: clocks, input and output, randomness, and
+/// Paths that the core must not use. These are clocks, input and output, randomness, and
 /// collections whose order differs from run to run.
 const IMPURE: [&str; 11] = [
     "std::time",
@@ -23,10 +23,10 @@ const IMPURE: [&str; 11] = [
     "thread_rng",
 ];
 
-/// Results published by others: what runs an experiment may not see them.
+/// Results published by others, which code that runs an experiment must not read.
 const PUBLISHED: &str = concat!("published", ".toml");
 
-/// Words of a test's name that make a sentence.
+/// Minimum number of words of a test's name.
 const SENTENCE: usize = 3;
 
 /// Checks one Rust file.
@@ -122,8 +122,8 @@ fn published(place: (&str, usize), uncommented: &str) -> Option<Finding> {
     })
 }
 
-/// A heuristic: a comment that ends as a statement does and begins or is
-/// punctuated as one.
+/// Finds commented-out code by a heuristic. The comment ends as a statement does, and begins or
+/// is punctuated as one.
 fn commented_out(place: (&str, usize), comment: &str) -> Option<Finding> {
     let text = comment.trim();
     if text.starts_with("///") || text.starts_with("//!") {
@@ -141,8 +141,8 @@ fn commented_out(place: (&str, usize), comment: &str) -> Option<Finding> {
 }
 
 fn is_code(text: &str) -> bool {
-    /// What statements and items begin with; no sentence that ends in a
-    /// semicolon or a brace does.
+    /// Beginnings of statements and items. No sentence with one of these ends in a semicolon or a
+    /// brace.
     const BEGINNINGS: [&str; 14] = [
         "let ", "fn ", "pub ", "use ", "if ", "for ", "while ", "match ", "return", "impl ",
         "struct ", "enum ", "mod ", "#[",
@@ -154,7 +154,7 @@ fn is_code(text: &str) -> bool {
     (begins && ends) || called || assigned || text == "}" || text == "});"
 }
 
-/// Names of tests say what holds.
+/// Checks that names of tests state a property.
 fn test_names(file: &File, masked: &Masked) -> Vec<Finding> {
     let mut findings = Vec::new();
     let lines = masked.code.iter().enumerate();
@@ -177,7 +177,7 @@ fn test_names(file: &File, masked: &Masked) -> Vec<Finding> {
     findings
 }
 
-/// Whether `words` occurs in `text` with nothing alphanumeric next to it.
+/// Returns whether `words` occurs in `text` with nothing alphanumeric next to it.
 fn has_words(text: &str, words: &str) -> bool {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     text.match_indices(words).any(|(at, found)| {
@@ -191,7 +191,7 @@ fn has_words(text: &str, words: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What is read at each line with a finding.
+    /// Returns the text of each finding, with its line.
     fn found(path: &str, text: &str) -> Vec<(usize, String)> {
         let findings = check(&File::new(path, text), &Masked::new(text));
         findings

@@ -1,7 +1,7 @@
 //! BIC of today's Linux: binary increase (Xu, Harfoush, Rhee, INFOCOM 2004).
 //!
-//! The window at the last loss is a maximum to be found again by bisection. Segments by which
-//! a window of w grows per round trip, with the maximum at m:
+//! The window approaches the maximum at the last loss by bisection. Growth of a window of w
+//! segments per round trip, with the maximum at m:
 //!
 //! | where            | growth per round trip       |
 //! |------------------|-----------------------------|
@@ -17,16 +17,15 @@
 //! What has changed since 2.6.20:
 //!
 //! * ssthresh is unset at first;
-//! * a step is a number of acknowledged segments, not of ACKs, and the window grows when it
-//!   is reached, not one ACK later;
+//! * a step is a number of acknowledged segments, not of ACKs, and the window grows when it is
+//!   reached, not one ACK later;
 //! * undo brings the window back.
 //!
-//! Loss leaves 819/1024 of the window, a half of up to 14 segments. The maximum is then
-//! cwnd, or (1024 + 819)/2048 of it if cwnd had not come back to the last one. A timeout
-//! forgets it.
+//! Loss reduces the window to 819/1024, up to 14 segments to a half. The maximum is then cwnd, or
+//! (1024 + 819)/2048 of it if cwnd had not returned to the last one. A timeout clears it.
 //!
-//! Not as in Linux: the kernel still estimates segments per ACK and divides the step by it.
-//! That is left out, since each segment counts already. Whether it still applies there is not
+//! Not as in Linux: the kernel still estimates segments per ACK and divides the step by it. That
+//! is left out, since each segment already counts. Whether it still applies there is not
 //! verified.
 
 use super::windowed::{Law, Window, Windowed};
@@ -34,20 +33,20 @@ use super::{Ack, Config, Congestion};
 
 /// Window up to which BIC is Reno, segments.
 pub(super) const LOW_WINDOW: u32 = 14;
-/// Most segments per round trip.
+/// Maximum growth in segments per round trip.
 const MAX_INCREMENT: u32 = 16;
-/// Part of the distance to go per round trip, as its divisor.
+/// Divisor of the remaining distance, for the growth per round trip.
 const B: u32 = 4;
 /// Round trips for the last B segments below the maximum.
 const SMOOTH_PART: u32 = 20;
-/// Most ACKs per segment before the first loss: growth of 5 % per round trip.
+/// Maximum ACKs per segment before the first loss: growth of 5 % per round trip.
 const MAX_ACKS_BEFORE_LOSS: u32 = 20;
 /// Scale of [`BETA`].
 const BETA_SCALE: u64 = 1024;
-/// What loss leaves: 0.8.
+/// Factor of a reduction after loss: 0.8.
 const BETA: u64 = 819;
 
-/// A BIC control.
+/// Returns a BIC control.
 pub(super) fn control(config: &Config) -> Windowed<Bic> {
     Windowed::new(config, Bic::default())
 }
@@ -55,7 +54,7 @@ pub(super) fn control(config: &Config) -> Windowed<Bic> {
 /// The law of BIC. Windows are in octets.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Bic {
-    /// Window to be found again; 0 = none.
+    /// Window at the last loss, which growth approaches; 0 = none.
     maximum: u64,
     /// Whether there has been loss since the start or the last timeout.
     has_lost: bool,
@@ -92,12 +91,12 @@ impl Law for Bic {
     }
 
     fn on_unvalidated(&mut self, most: u64) {
-        // A maximum that was never in use is none.
+        // A maximum that was never in use does not count.
         self.maximum = self.maximum.min(most.saturating_mul(2));
     }
 }
 
-/// Returns the segments to acknowledge for one more, with the maximum at `maximum`.
+/// Returns the segments acknowledged per segment of growth, with the maximum at `maximum`.
 pub(super) fn segments_per_step(cwnd: u32, maximum: u32, has_lost: bool) -> u32 {
     if cwnd <= LOW_WINDOW {
         return cwnd;
@@ -114,7 +113,7 @@ pub(super) fn segments_per_step(cwnd: u32, maximum: u32, has_lost: bool) -> u32 
     }
 }
 
-/// Bisection towards the maximum.
+/// Returns the step of the bisection below the maximum.
 fn below(cwnd: u32, maximum: u32) -> u32 {
     match (maximum - cwnd) / B {
         0 | 1 => slowest(cwnd),
@@ -123,7 +122,7 @@ fn below(cwnd: u32, maximum: u32) -> u32 {
     }
 }
 
-/// Away from the maximum, slowly at first.
+/// Returns the step above the maximum, slow at first.
 fn above(cwnd: u32, maximum: u32) -> u32 {
     match cwnd - maximum {
         distance if distance < B => slowest(cwnd),
@@ -132,7 +131,7 @@ fn above(cwnd: u32, maximum: u32) -> u32 {
     }
 }
 
-/// Around the maximum.
+/// Returns the step close to the maximum.
 fn slowest(cwnd: u32) -> u32 {
     cwnd.saturating_mul(SMOOTH_PART) / B
 }

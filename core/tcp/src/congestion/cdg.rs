@@ -1,20 +1,20 @@
-//! CDG: backs off where the RTT rises, at random and in proportion.
+//! CDG: random back-off with a probability that rises with the RTT gradient.
 //!
 //! Hayes, Armitage, "Revisiting TCP Congestion Control Using Delay Gradients", IFIP Networking
 //! 2011; rules of Linux 6.12 (`tcp_cdg.c`). Once per round trip:
 //!
-//! * gradients of the round's smallest and largest RTT against the round before, each summed
-//!   over 8 rounds; g = the sum of the smallest if positive, else that of the largest;
-//! * where g > 0 the window falls to 0.7071 of itself with probability 1 − exp(−42e-6·g), g in
+//! * gradients of the round's minimum and maximum RTT against the round before, each summed over
+//!   8 rounds; g = the sum of the smallest if positive, else that of the largest;
+//! * if g > 0 the window falls to 0.7071 of itself with probability 1 − exp(−42e-6·g), g in
 //!   microseconds. The next round's growth and gradient are then left out;
-//! * after five such reductions in a row without a sum of −32 us or less, no more.
+//! * after five consecutive such reductions without a sum of −32 us or less, there are no more.
 //!
-//! Growth is Reno's. Loss leaves half, at least half the *shadow window*: the window as if
-//! delay had never reduced it, so that flows that fill queues do not starve it.
+//! Growth is Reno's. Loss halves the window, but not below half the *shadow window*: the window
+//! as if delay had never reduced it. So flows that fill queues do not starve CDG.
 //!
-//! Slow start is `HyStart` unless another is configured, whose thresholds differ from those
-//! of the kernel's module (train of 3 ms, base/2; delay of an eighth). Parameters are its
-//! defaults; the tolerance of non-congestion loss is off there and left out here.
+//! Slow start is `HyStart` unless another is configured. Its thresholds differ from those of the
+//! kernel's module (train of 3 ms, base/2; delay of an eighth). Parameters are the module's
+//! defaults. The tolerance of non-congestion loss is off there and left out here.
 
 use gigatcp_units::Duration;
 use gigatcp_units::random::Stream;
@@ -26,14 +26,14 @@ use super::{Ack, Config, Congestion, SlowStart};
 const ROUNDS: usize = 8;
 /// Back-off factor, per microsecond.
 const FACTOR: f64 = 42e-6;
-/// What a reduction by delay leaves, in 1/1024: 0.7071.
+/// Factor of a reduction by delay, in 1/1024: 0.7071.
 const BETA: u64 = 724;
-/// Reductions in a row without effect.
+/// Consecutive reductions without effect after which delay no longer reduces.
 const MAX_INEFFECTUAL: u32 = 5;
-/// A sum of gradients that shows effect, microseconds.
+/// Sum of gradients that shows an effect, in microseconds.
 const EFFECT: i64 = -32;
 
-/// A CDG control.
+/// Returns a CDG control.
 pub(super) fn control(config: &Config) -> Windowed<Cdg> {
     let config = Config {
         usual_slow_start: SlowStart::HyStart,
@@ -42,7 +42,7 @@ pub(super) fn control(config: &Config) -> Windowed<Cdg> {
     Windowed::new(&config, Cdg::new(config.seed))
 }
 
-/// Smallest and largest RTT of a round, or their gradients, in microseconds.
+/// Minimum and maximum RTT of a round, or their gradients, in microseconds.
 #[derive(Clone, Copy, Default, Debug)]
 struct Extremes {
     min: i64,
@@ -55,14 +55,14 @@ pub(super) struct Cdg {
     round: Option<Extremes>,
     round_before: Option<Extremes>,
     gradients: [Extremes; ROUNDS],
-    /// How many gradients there have been, up to `ROUNDS` at most.
+    /// Number of gradients, `ROUNDS` at most.
     filled: usize,
-    /// Where the next gradient goes.
+    /// Index of the next gradient.
     tail: usize,
     ineffectual: u32,
-    /// Window without reductions by delay, octets.
+    /// Window without reductions by delay, in octets.
     shadow: u64,
-    /// The window was reduced by delay in this round.
+    /// Whether delay reduced the window in this round.
     is_reduced: bool,
     random: Stream,
 }
@@ -83,14 +83,14 @@ impl Cdg {
     }
 
     fn sample(&mut self, rtt: Duration) {
-        // An hour: the bound only keeps sums within 64 bits.
+        // An hour: the bound keeps sums within 64 bits.
         let rtt = rtt.as_micros().clamp(1, 1 << 32) as i64;
         let round = self.round.get_or_insert(Extremes { min: rtt, max: rtt });
         round.min = round.min.min(rtt);
         round.max = round.max.max(rtt);
     }
 
-    /// g of the round that has ended, microseconds summed over eight rounds.
+    /// Returns g of the finished round, in microseconds summed over eight rounds.
     fn gradient(&mut self, now: Extremes, before: Extremes) -> i64 {
         self.gradients[self.tail] = Extremes {
             min: now.min - before.min,
@@ -104,11 +104,11 @@ impl Cdg {
             self.ineffectual = 0;
         }
         let g = if min > 0 { min } else { max };
-        // Rounds that have not been count as those that have.
+        // Extrapolates to `ROUNDS` rounds.
         g * ROUNDS as i64 / self.filled as i64
     }
 
-    /// Whether the window falls for a gradient of `g`.
+    /// Returns whether the window falls for a gradient of `g`.
     fn backs_off(&mut self, g: i64) -> bool {
         if g <= 0 || self.random.uniform() < libm::exp(-FACTOR * g as f64) {
             return false;

@@ -4,17 +4,17 @@
 //! Networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp-02. Written from memory of both and not
 //! checked against their text, α, k and the threshold of 38 segments excepted.
 //!
-//! win = cwnd + dwnd. cwnd grows by one segment per win acknowledged. Once per round trip,
-//! with diff = win·(RTT − base RTT)/RTT and windows in segments:
+//! win = cwnd + dwnd. cwnd grows by one segment per win acknowledged. Once per round trip, with
+//! diff = win·(RTT − base RTT)/RTT and windows in segments:
 //!
 //! * diff < γ: dwnd += max(α·win^k − 1, 0)                              (1)
 //! * diff >= γ: dwnd −= ζ·diff, not below 0                             (2)
 //!
-//! Congestion leaves half of win: cwnd/2 and dwnd = max(win/2 − cwnd/2, 0). α = 1/8, β = 1/2,
-//! k = 3/4, γ = 30, ζ = 1; dwnd is used from win = 38 on. Without a queue the mean window is
+//! Congestion leaves half of win: cwnd/2 and dwnd = max(win/2 − cwnd/2, 0). α = 1/8, β = 1/2, k =
+//! 3/4, γ = 30, ζ = 1; dwnd is used from win = 38 on. Without a queue the mean window is
 //! (0.1875/p)^0.8.
 //!
-//! Not here: the tuning of γ between 5 and 30 by the queue at loss (draft).
+//! Out of scope: the tuning of γ between 5 and 30 by the queue at loss (draft).
 
 use gigatcp_events::Phase;
 
@@ -22,14 +22,14 @@ use super::round_rtt::RoundRtt;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
-/// α: growth of dwnd.
+/// α: scale of the growth of dwnd.
 const ALPHA: f64 = 0.125;
-/// γ: queue at which dwnd shrinks, segments.
+/// γ: queue in segments above which dwnd shrinks.
 const GAMMA: u64 = 30;
-/// Window from which on dwnd is used, segments.
+/// Window in segments from which on dwnd is used.
 const LOW_WINDOW: u64 = 38;
 
-/// A Compound control.
+/// Returns a Compound control.
 pub(super) fn control(config: &Config) -> Windowed<Compound> {
     Windowed::new(config, Compound::default())
 }
@@ -38,13 +38,13 @@ pub(super) fn control(config: &Config) -> Windowed<Compound> {
 #[derive(Clone, Default, Debug)]
 pub(super) struct Compound {
     rtt: RoundRtt,
-    /// dwnd, octets.
+    /// dwnd in octets.
     dwnd: u64,
-    /// Growth of dwnd that waits for an ACK that may open the window, octets.
+    /// Growth of dwnd in octets, pending until an ACK may grow the window.
     due: u64,
 }
 
-/// Eq. (1), in segments.
+/// Returns eq. (1) in segments.
 fn growth(segments: u64) -> f64 {
     // w^(3/4).
     let root = libm::sqrt(segments as f64);

@@ -1,21 +1,21 @@
 //! Copa: a rate inverse to the queueing delay.
 //!
 //! Arun, Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI
-//! 2018. Rules as in mvfst (`Copa.cpp`); the competitive mode is from memory of the paper.
-//! With windows in segments:
+//! 2018; rules as in mvfst (`Copa.cpp`); the competitive mode is from memory of the paper. With
+//! windows in segments:
 //!
-//! * standing RTT = smallest of the last SRTT/2, dq = standing RTT − smallest RTT of 10 s;
+//! * standing RTT = smallest of the last SRTT/2, dq = standing RTT − minimum RTT of 10 s;
 //! * target rate = 1/(δ·dq), rate = cwnd/standing RTT                               (1)
 //! * per segment acknowledged cwnd moves by v/(δ·cwnd), up while rate <= target, else down (2)
 //! * v doubles once per SRTT after three in the same direction, and is 1 after a change;
 //! * slow start doubles the window per round trip until rate > target.
 //!
-//! Pacing at 2·cwnd/standing RTT. N flows keep N/δ segments queued, 2·N at δ = 1/2, and empty
-//! the queue once in about five round trips.
+//! Pacing at 2·cwnd/standing RTT. N flows keep N/δ segments queued, 2·N at δ = 1/2, and empty the
+//! queue once in about five round trips.
 //!
-//! Competitive mode: where dq was not below a tenth of its range in the last five round trips,
-//! others fill the queue. 1/δ then grows by 1 per round trip and is halved by loss, at least
-//! 2. Otherwise loss leaves the window alone; a timeout leaves one segment.
+//! Competitive mode: if dq was not below a tenth of its range in the last five round trips, cross
+//! traffic fills the queue. 1/δ then grows by 1 per round trip and is halved by loss (minimum 2).
+//! Otherwise loss does not reduce the window; a timeout leaves one segment.
 
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
@@ -23,22 +23,22 @@ use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 use crate::min_rtt::MinRtt;
 
-/// Time over which the smallest RTT counts as that of the empty path.
+/// Window of the minimum RTT, which is taken as that of the empty path.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 /// 1/δ of the default mode.
 const INVERSE_DELTA: u64 = 2;
-/// Most of 1/δ: a bound for flows that compete without end.
+/// Maximum of 1/δ: a bound for flows that compete indefinitely.
 const MAX_INVERSE_DELTA: u64 = 1 << 10;
-/// Largest velocity.
+/// Maximum velocity.
 const MAX_VELOCITY: u64 = 1 << 16;
-/// Times in the same direction before the velocity doubles.
+/// Consecutive SRTTs in the same direction before the velocity doubles.
 const SAME_DIRECTION: u32 = 3;
-/// Round trips within which the queue must be nearly empty.
+/// Round trips within which the queue must be nearly empty once.
 const EMPTY_WITHIN: u32 = 5;
-/// Part of the delay's range that is nearly empty.
+/// Divisor of the delay's range for a nearly empty queue.
 const NEARLY_EMPTY: u64 = 10;
 
-/// A Copa control.
+/// Returns a Copa control.
 pub(super) fn control(config: &Config) -> Windowed<Copa> {
     Windowed::new(config, Copa::new())
 }
@@ -48,14 +48,14 @@ pub(super) fn control(config: &Config) -> Windowed<Copa> {
 pub(super) struct Copa {
     min_rtt: MinRtt,
     standing: MinRtt,
-    /// Largest RTT of this round and of those before it, newest first.
+    /// Maximum RTT of this round and of those before it, newest first.
     max_rtts: [Duration; 4],
     inverse_delta: u64,
     velocity: u64,
-    /// Direction of the last SRTT, and how often it was the same.
+    /// Direction of the last SRTT, and number of SRTTs in that direction.
     is_rising: bool,
     same: u32,
-    /// When this SRTT began, and the window then, octets.
+    /// Start of this SRTT, and the window then, in octets.
     since: Option<Instant>,
     cwnd_then: u64,
     /// Rounds since the queue was nearly empty.
@@ -78,13 +78,13 @@ impl Copa {
         }
     }
 
-    /// Standing RTT and queueing delay.
+    /// Returns standing RTT and queueing delay.
     fn delays(&self) -> Option<(Duration, Duration)> {
         let standing = self.standing.value()?;
         Some((standing, standing.saturating_sub(self.min_rtt.value()?)))
     }
 
-    /// Eq. (1): whether the rate is above the target.
+    /// Returns whether the rate is above the target, eq. (1).
     fn is_above(&self, window: &Window) -> bool {
         let Some((standing, dq)) = self.delays() else {
             return false;
@@ -96,7 +96,7 @@ impl Copa {
     fn sample(&mut self, ack: &Ack, rtt: Duration) {
         let srtt = ack.srtt.unwrap_or(rtt);
         self.min_rtt.on_sample(ack.now, rtt);
-        // Zero would be the whole connection.
+        // Zero would mean the whole connection.
         self.standing
             .set_window((srtt / 2).max(Duration::from_nanos(1)));
         self.standing.on_sample(ack.now, rtt);
@@ -110,7 +110,7 @@ impl Copa {
         }
     }
 
-    /// The competitive mode, once per round.
+    /// Updates the competitive mode, once per round.
     fn end_round(&mut self) {
         self.max_rtts.rotate_right(1);
         self.max_rtts[0] = Duration::ZERO;
@@ -122,7 +122,7 @@ impl Copa {
         };
     }
 
-    /// The velocity, once per SRTT.
+    /// Updates the velocity, once per SRTT.
     fn update_velocity(&mut self, window: &Window, ack: &Ack) {
         let (Some(srtt), since) = (ack.srtt, *self.since.get_or_insert(ack.now)) else {
             return;

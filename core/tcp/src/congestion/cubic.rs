@@ -1,33 +1,32 @@
 //! CUBIC (RFC 9438).
 //!
-//! Windows are in segments, times in seconds, as in the RFC. In congestion
-//! avoidance, t seconds into the current stage:
+//! Windows are in segments, times in seconds, as in the RFC. In congestion avoidance, t seconds
+//! into the current stage:
 //!
-//! * `W_cubic`(t) = C·(t − K)³ + `W_max` (section 4.2, Figure 1) with
-//!   K = ∛((`W_max` − `cwnd_epoch`)/C) (Figure 2);
-//! * target = `W_cubic`(t + RTT), at least cwnd and at most 1.5·cwnd; cwnd grows
-//!   by (target − cwnd)/cwnd for every segment acknowledged (sections 4.4 and
-//!   4.5: concave below `W_max`, convex above; the formula is the same);
-//! * `W_est` grows by α·segments acknowledged/cwnd (section 4.3, Figure 4) with
-//!   α = 3·(1 − β)/(1 + β), and 1 once `W_est` has reached `cwnd_prior`; where
-//!   `W_cubic`(t) < `W_est`, cwnd is `W_est` (Reno-friendly region).
+//! * `W_cubic`(t) = C·(t − K)³ + `W_max` (section 4.2, Figure 1) with K = ∛((`W_max` −
+//!   `cwnd_epoch`)/C) (Figure 2);
+//! * target = `W_cubic`(t + RTT), at least cwnd and at most 1.5·cwnd. cwnd grows by (target −
+//!   cwnd)/cwnd for every segment acknowledged. Sections 4.4 and 4.5 have the same formula:
+//!   concave below `W_max`, convex above;
+//! * `W_est` grows by α·segments acknowledged/cwnd (section 4.3, Figure 4). α is 3·(1 − β)/(1 +
+//!   β), and 1 once `W_est` has reached `cwnd_prior`. If `W_cubic`(t) < `W_est`, cwnd is `W_est`
+//!   (Reno-friendly region).
 //!
-//! On congestion (sections 4.6 and 4.7): `W_max` = cwnd, or cwnd·(1 + β)/2 if
-//! cwnd had not come back to the previous `W_max` (fast convergence); ssthresh =
-//! β·`flight_size`, at least 2; cwnd = ssthresh, after a timeout 1 (section
-//! 4.8). A stage that no reduction by β came before (after a timeout, or where
-//! slow start ended at an initial ssthresh) has K = 0 and `W_max` = cwnd.
+//! On congestion (sections 4.6 and 4.7): `W_max` = cwnd, or cwnd·(1 + β)/2 if cwnd had not
+//! returned to the previous `W_max` (fast convergence). ssthresh = β·`flight_size`, at least 2;
+//! cwnd = ssthresh, after a timeout 1 (section 4.8). A stage without a previous reduction by β
+//! (after a timeout, or after slow start that ended at an initial ssthresh) has K = 0, and
+//! `W_max` is cwnd.
 //!
-//! A stage begins when recovery ends or slow start reaches ssthresh, and every
-//! ACK from then on counts. t leaves out the time in which the window was not in
-//! use (section 5.8): the stage's start is moved by every interval that ends in
-//! an ACK for which the window did not limit the sender, and by every silence
-//! with nothing in flight.
+//! A stage begins when recovery ends or slow start reaches ssthresh, and every ACK from then on
+//! counts. t excludes the time in which the window was not in use (section 5.8). The stage's
+//! start is moved by every interval that ends in an ACK for which the window did not limit the
+//! sender, and by idle time.
 //!
-//! With ABE (RFC 8511 section 3.1) an explicit notification in congestion
-//! avoidance leaves 0.85 instead of β. Slow start is `slow_start`'s; section
-//! 4.10 recommends `HyStart++` there, without which it can overshoot by a whole
-//! window. The cube root is taken once per stage; an ACK costs two divisions.
+//! With ABE (RFC 8511 section 3.1) ECN in congestion avoidance reduces to 0.85 instead of β. Slow
+//! start is `slow_start`'s; section 4.10 recommends `HyStart++` there, without which it can
+//! overshoot by a whole window. The cube root is taken once per stage; an ACK costs two
+//! divisions.
 
 use alloc::boxed::Box;
 
@@ -37,19 +36,19 @@ use super::gate::{Gate, Passage};
 use super::slow_start::SlowStartState;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
 
-/// C: aggressiveness, in segments per cubic second (section 5.1).
+/// C: scale of the cubic function, in segments per cubic second (section 5.1).
 const C: f64 = 0.4;
-/// `β_cubic`: what is left of the window after loss (section 4.6).
+/// `β_cubic`: factor of a reduction after loss (section 4.6).
 const BETA: f64 = 0.7;
-/// What an explicit notification leaves with ABE (RFC 8511 section 3.1).
+/// Factor of a reduction after ECN with ABE (RFC 8511 section 3.1).
 const BETA_ECN: f64 = 0.85;
 /// `α_cubic` (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// A stage of congestion avoidance: until the next reduction.
+/// Stage of congestion avoidance: until the next reduction.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
-    /// `t_epoch`, moved on by the time in which the window was not in use.
+    /// `t_epoch`, moved by the time in which the window was not in use.
     t_epoch: Instant,
     /// Time from the start of the stage until `w_max` is reached, seconds.
     k: f64,
@@ -60,8 +59,8 @@ struct Stage {
 }
 
 impl Stage {
-    /// Starts a stage at a window of `cwnd`; `w_max` is where congestion was
-    /// met before, if that is known.
+    /// Starts a stage at a window of `cwnd`. `w_max` is the window at the previous congestion, if
+    /// known.
     fn begin(now: Instant, cwnd: f64, w_max: Option<f64>) -> Self {
         let w_max = w_max.unwrap_or(cwnd).max(cwnd);
         let k = libm::cbrt((w_max - cwnd) / C);
@@ -77,20 +76,19 @@ impl Stage {
         }
     }
 
-    /// Figure 1.
+    /// Returns `W_cubic`(t), Figure 1.
     fn w_cubic(&self, t: f64) -> f64 {
         let x = t - self.k;
         C * x * x * x + self.w_max
     }
 
-    /// The window in a round-trip time's time, within its bounds.
+    /// Returns the window one RTT ahead, within its bounds.
     fn target(&self, t: f64, rtt: f64, cwnd: f64) -> f64 {
         self.w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd)
     }
 
-    /// The same stage, `t` seconds old, in segments of another size, `scale` of
-    /// which make one of the old. It goes on from where it stands: K is moved
-    /// so that the function still gives the same octets now.
+    /// Converts the stage, `t` seconds old, to another segment size. `scale` new segments make an
+    /// old one. K is moved so that the function still gives the same octets now.
     fn rescaled(self, scale: f64, t: f64) -> Self {
         let (now, w_max) = (self.w_cubic(t) * scale, self.w_max * scale);
         debug_assert!(
@@ -106,7 +104,7 @@ impl Stage {
     }
 }
 
-/// What is needed to take a reduction back (section 4.9.2).
+/// State for undo (section 4.9.2).
 #[derive(Clone, Copy, Debug)]
 struct Saved {
     cwnd: f64,
@@ -124,7 +122,7 @@ struct Windows {
     ssthresh: u64,
 }
 
-/// The CUBIC control.
+/// CUBIC congestion control.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     smss: u32,
@@ -132,21 +130,21 @@ pub struct Cubic {
     cwnd: f64,
     /// Slow-start threshold, segments; infinite while unset.
     ssthresh: f64,
-    /// Both in octets, which are read several times per segment.
+    /// Both in octets, cached because they are read several times per segment.
     octets: Windows,
     /// cwnd just before the last reduction, segments.
     cwnd_prior: f64,
-    /// Plateau of the next stage; absent where its own start is to be used.
+    /// Plateau of the next stage; `None`: the window at its start.
     w_max: Option<f64>,
-    /// `W_max` as the last stage had it, for fast convergence; 0 before.
+    /// `W_max` of the last stage, for fast convergence; 0 before.
     last_w_max: f64,
     stage: Option<Stage>,
-    /// Up to when the stage has accounted for time: its beginning, its last ACK
-    /// or the end of the last silence.
+    /// Time up to which the stage has counted time. Its beginning, its last ACK, or the end of
+    /// the last idle time.
     last_ack: Instant,
-    /// See [`Config::fast_convergence`].
+    /// Value of [`Config::fast_convergence`].
     fast_convergence: bool,
-    /// See [`Config::abe`].
+    /// Value of [`Config::abe`].
     abe: bool,
     opening: SlowStartState,
     gate: Gate,
@@ -154,7 +152,7 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// A control at its start.
+    /// Returns a control in its initial state.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let smss = config.smss.max(1);
@@ -181,14 +179,14 @@ impl Cubic {
         control
     }
 
-    /// The windows have changed.
+    /// Updates both octet values after a change of the windows.
     #[inline]
     fn settle(&mut self) {
         self.settle_cwnd();
         self.octets.ssthresh = self.octets(self.ssthresh);
     }
 
-    /// The window alone has changed.
+    /// Updates cwnd in octets after a change of cwnd alone.
     #[inline]
     fn settle_cwnd(&mut self) {
         debug_assert!(
@@ -196,30 +194,30 @@ impl Cubic {
             "a window of {} segments (RFC 9438 section 4.6)",
             self.cwnd
         );
-        // No window reaches 2^63 octets, and a signed conversion takes half the
-        // instructions of `octets`.
+        // No window reaches 2^63 octets, and a signed conversion needs half the instructions of
+        // `octets`.
         self.octets.cwnd = (self.cwnd * f64::from(self.smss) + 0.5) as i64 as u64;
     }
 
     fn octets(&self, segments: f64) -> u64 {
-        // `as` saturates: an infinite ssthresh is `Bytes::MAX`.
+        // `as` saturates: an infinite ssthresh becomes `Bytes::MAX`.
         (segments * f64::from(self.smss) + 0.5) as u64
     }
 
-    /// Slow start.
+    /// Grows the window in slow start.
     fn open(&mut self, ack: &Ack) {
         let (cwnd, ssthresh) = (self.octets(self.cwnd), self.octets(self.ssthresh));
         let (opened, threshold) = self.opening.open(ack, cwnd, ssthresh);
         let smss = f64::from(self.smss);
-        // The difference alone, so that fractions of an octet stay.
+        // Only the difference, to keep fractions of an octet.
         self.cwnd += (opened as f64 - cwnd as f64) / smss;
         if threshold != ssthresh {
-            // An end was found: section 4.10.
+            // Slow start has found its end: section 4.10.
             self.ssthresh = self.cwnd;
         }
     }
 
-    /// Congestion avoidance, sections 4.2 to 4.5.
+    /// Grows the window in congestion avoidance, sections 4.2 to 4.5.
     fn avoid(&mut self, ack: &Ack) {
         if self.stage.is_none() {
             self.begin_stage(ack.now);
@@ -251,7 +249,7 @@ impl Cubic {
         } else {
             let rtt = ack.srtt.or(ack.rtt).unwrap_or(Duration::ZERO).as_secs_f64();
             let target = stage.target(t, rtt, self.cwnd);
-            // An ACK for more than a window must not step over the target.
+            // An ACK of more than a window must not pass the target.
             self.cwnd += (target - self.cwnd) * per_window.min(1.0);
         }
     }
@@ -268,7 +266,7 @@ impl Cubic {
         self.last_ack = now;
     }
 
-    /// Sections 4.6 to 4.8.
+    /// Reduces the window, sections 4.6 to 4.8.
     fn reduce(&mut self, event: &Congestion) {
         let flight_size = event.flight_size.as_u64() as f64 / f64::from(self.smss);
         let w_max = if self.fast_convergence && self.cwnd < self.last_w_max {
@@ -281,8 +279,8 @@ impl Cubic {
         let gently = self.abe && event.kind == CongestionKind::Ecn && self.cwnd >= self.ssthresh;
         let reduced = flight_size * if gently { BETA_ECN } else { BETA };
         self.ssthresh = reduced.max(2.0);
-        // What is in flight may still be an older, larger window: a reduction
-        // never raises cwnd, except to its floor.
+        // The flight may still be that of an older, larger window: a reduction never raises cwnd,
+        // except to its floor.
         self.cwnd = match event.kind {
             CongestionKind::Loss => reduced.min(self.cwnd).max(2.0),
             CongestionKind::Ecn => reduced.min(self.cwnd).max(1.0),
@@ -348,7 +346,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_recovery_end(&mut self, now: Instant) {
-        // After a timeout slow start goes on, or has led into a stage already.
+        // After a timeout slow start continues, or has already led into a stage.
         if self.stage.is_none() && !self.is_in_slow_start() {
             self.begin_stage(now);
         }
@@ -357,8 +355,7 @@ impl CongestionControl for Cubic {
     fn on_idle_restart(&mut self, _now: Instant, restart_window: Bytes) {
         let restart = (restart_window.as_u64() as f64 / f64::from(self.smss)).max(1.0);
         if restart < self.cwnd {
-            // Back to slow start up to ssthresh; the stage after that climbs
-            // to the same plateau anew.
+            // Slow start up to ssthresh; the stage after that grows to the same plateau again.
             self.cwnd = restart;
             self.stage = None;
             self.settle();
@@ -380,7 +377,7 @@ impl CongestionControl for Cubic {
         let least = segments(bounds.ssthresh_at_least);
         let most = segments(bounds.ssthresh_at_most).max(2.0);
         self.ssthresh = self.ssthresh.max(least).min(most);
-        // A plateau that was never in use is none.
+        // A plateau that was never in use does not count.
         self.w_max = self.w_max.map(|w_max| w_max.min(2.0 * most));
         self.last_w_max = self.last_w_max.min(2.0 * most);
         self.settle();
@@ -388,7 +385,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_smss_change(&mut self, smss: u32) {
-        // Every window keeps its octets, and the stage goes on.
+        // Every window keeps its octets, and the stage continues.
         let smss = smss.max(1);
         let scale = f64::from(self.smss) / f64::from(smss);
         let (last_ack, floor) = (self.last_ack, 1.0);
@@ -419,8 +416,8 @@ impl CongestionControl for Cubic {
         let Some(saved) = self.saved.take() else {
             return;
         };
-        // If the window has grown past where it stood, what was learned since
-        // is worth more (section 4.9.2).
+        // If the window has grown beyond its saved value, the newer state is kept (section
+        // 4.9.2).
         if self.cwnd <= saved.cwnd {
             self.cwnd = saved.cwnd;
             self.cwnd_prior = saved.cwnd_prior;

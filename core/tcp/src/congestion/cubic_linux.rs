@@ -1,39 +1,35 @@
-//! CUBIC as Linux 6 has it, in whole numbers.
+//! CUBIC as in Linux 6, in integers.
 //!
-//! Windows are in segments, time in ticks of 1 ms and, inside the function, in
-//! units of 1/1024 s (`BICTCP_HZ`). What it does otherwise than RFC 9438:
+//! Windows are in segments, time in ticks of 1 ms and, inside the function, in units of 1/1024 s
+//! (`BICTCP_HZ`). Differences from RFC 9438:
 //!
-//! * Growth is a number of ACKed segments per segment, `cnt` = cwnd/(target −
-//!   cwnd), 100·cwnd at and above the target, at least 2 (the window grows by
-//!   half per round trip at most), at most 20 before the first loss (5 %);
+//! * Growth is a number of ACKed segments per segment, `cnt` = cwnd/(target − cwnd), 100·cwnd at
+//!   and above the target, at least 2 (the window grows by half per round trip at most), at most
+//!   20 before the first loss (5 %);
 //! * C = 410/1024 = 0.4004, β = 717/1024 = 0.7002;
-//! * K from a cube root by table and one step of Newton's method, right to
-//!   0.2 % on average;
-//! * the target is that of now plus the smallest round-trip time, worked out
-//!   once per tick and window, and not for a window that stands, before 31
-//!   ticks are over;
-//! * Reno's window grows by one segment per 15/8·cwnd segments acknowledged
-//!   (α = 0.533), for good: it does not speed up at the old window;
+//! * K is a cube root by table and one step of Newton's method, accurate to 0.2 % on average;
+//! * the target is that of now plus the minimum RTT. It is calculated once per tick and window,
+//!   for an unchanged window not before 31 ticks are over;
+//! * Reno's window always grows by one segment per 15/8·cwnd segments acknowledged (α = 0.533):
+//!   it does not grow faster at the old window;
 //! * loss takes its share of cwnd, not of the flight;
 //! * the plateau is forgotten at a timeout.
 //!
-//! Slow start is `HyStart` unless another way is requested; the kernel's is
-//! part of its module. Constants and order of the rules are those of 6.12.
+//! Slow start is `HyStart` unless another variant is configured; the kernel's is part of its
+//! module. Constants and order of the rules are those of 6.12.
 //!
-//! Three patches of August 2024 would bring it closer to RFC 9438 in small
-//! windows: the function once per round trip where that is shorter than 31 ms,
-//! Reno's full segment above the old window, and Reno's window a round trip
-//! ahead. None was merged: kernels of 2026 have the plain `HZ / 32`, and so does
-//! this file. With a round trip below 31 ms a window that stands is therefore
-//! looked at only every few round trips.
+//! Three patches of August 2024 would make it follow RFC 9438 more closely in small windows: the
+//! function once per RTT if that is shorter than 31 ms, Reno's full segment above the old window,
+//! and Reno's window one RTT ahead. None was merged: kernels of 2026 have the plain `HZ / 32`,
+//! and so does this file. With an RTT below 31 ms, growth of an unchanged window is therefore
+//! recalculated only every few RTTs.
 //!
-//! Deliberately different. HZ is taken as 1000 (distributions have 250 too).
-//! Undo brings back the whole state; the kernel's leaves the plateau where the
-//! loss had put it and starts a new stage there. The window is reduced at once
-//! and what leaves is the engine's to limit. A timeout leaves one segment, and
-//! until ssthresh each acknowledgment then counts for one (RFC 3465 section
-//! 2.3); the kernel counts all that it covers.
-//! Arithmetic does not wrap. ABE is not known to that kernel, nor here.
+//! Other differences from the kernel. HZ is 1000 (distributions also use 250). Undo restores the
+//! whole state; the kernel leaves the plateau where the loss had put it and starts a new stage
+//! there. The window is reduced in one step, and the engine limits what leaves. A timeout leaves
+//! one segment, and until ssthresh each ACK then counts for one (RFC 3465 section 2.3); the
+//! kernel counts all that it covers. Arithmetic does not wrap. Neither that kernel nor this file
+//! has ABE.
 
 #[cfg(test)]
 mod as_the_kernel;
@@ -48,7 +44,7 @@ use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, SlowStar
 const HZ: u64 = 1000;
 /// C in 1/1024: `bic_scale`·10.
 const CUBE_RTT_SCALE: u64 = 41 * 10;
-/// Bits after the point of time: `BICTCP_HZ`.
+/// Number of fraction bits of time: `BICTCP_HZ`.
 const TIME_BITS: u32 = 10;
 /// Scale of the cubic function: 10 bits of C and three times those of time.
 const CUBE_BITS: u32 = 10 + 3 * TIME_BITS;
@@ -56,22 +52,21 @@ const CUBE_BITS: u32 = 10 + 3 * TIME_BITS;
 const CUBE_FACTOR: u64 = (1 << CUBE_BITS) / CUBE_RTT_SCALE;
 /// Scale of [`BETA`].
 const BETA_SCALE: u64 = 1024;
-/// What loss leaves.
+/// Factor of a reduction after loss.
 const BETA: u64 = 717;
-/// Eighths of a window that must be acknowledged for one segment of Reno:
-/// 8·(1 + β)/(3·(1 − β)).
+/// Eighths of a window to acknowledge per segment of Reno: 8·(1 + β)/(3·(1 − β)).
 const RENO_EIGHTHS: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
-/// Most ACKed segments per segment before the first loss.
+/// Maximum ACKed segments per segment before the first loss.
 const MAX_CNT_BEFORE_LOSS: u64 = 20;
-/// Fewest ACKed segments per segment.
+/// Minimum ACKed segments per segment.
 const MIN_CNT: u64 = 2;
-/// After a stage began, round-trip times count only from here on.
+/// Time after the start of a stage in which RTTs do not count.
 const QUIET: u64 = HZ;
 /// "Unset": the kernel's largest ssthresh.
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// First guesses of the cube root for the 6 most significant bits of a number,
-/// in sixty-fourths and less 10; the kernel's, as published with it.
+/// First guesses of the cube root, by the 6 most significant bits of a number. In sixty-fourths,
+/// minus 10; the kernel's published table.
 const CUBE_ROOTS: [u8; 64] = [
     0, 54, 54, 54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156, //
     157, 161, 164, 168, 170, 173, 176, 179, 181, 185, 187, 190, 192, 194, 197, 199, //
@@ -79,7 +74,7 @@ const CUBE_ROOTS: [u8; 64] = [
     231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 ];
 
-/// The cube root by table and one step of Newton's method.
+/// Returns the cube root by table and one step of Newton's method.
 fn cube_root(a: u64) -> u64 {
     let bits = u64::from(u64::BITS - a.leading_zeros());
     if bits < 7 {
@@ -89,8 +84,8 @@ fn cube_root(a: u64) -> u64 {
     let third = ((bits * 84) >> 8) - 1;
     let guess = u64::from(CUBE_ROOTS[(a >> (third * 3)) as usize]) + 10;
     let x = (guess << third) >> 6;
-    // (2x + a/x²)/3; dividing by x·(x − 1) and by 1024/341 make up for each
-    // other and for what is cut off.
+    // (2x + a/x²)/3; dividing by x·(x − 1) and by 1024/341 compensates for both and for
+    // truncation.
     let x = 2 * x + a / (x * (x - 1));
     (x * 341) >> 10
 }
@@ -99,31 +94,31 @@ fn ticks(nanos: u64) -> u64 {
     nanos / (1_000_000_000 / HZ)
 }
 
-/// What a stage of congestion avoidance knows; forgotten at a timeout.
+/// State of a stage of congestion avoidance; forgotten at a timeout.
 #[derive(Clone, Copy, Default, Debug)]
 struct Memory {
-    /// ACKed segments for one more: `cnt`.
+    /// ACKed segments per segment of growth: `cnt`.
     cnt: u64,
     /// Window at the last loss, or less after fast convergence; 0 = none.
     last_max_cwnd: u32,
-    /// Window when `cnt` was last worked out, and when that was, in ticks.
+    /// Window when `cnt` was last calculated, and the time in ticks.
     last_cwnd: u32,
     last_time: u64,
     /// `bic_origin_point`: the plateau.
     origin: u64,
     /// `bic_K`, in 1/1024 s.
     k: u64,
-    /// Smallest round-trip time, in microseconds; 0 = none yet.
+    /// Minimum RTT in microseconds; 0 = none yet.
     delay_min: u64,
     epoch_start: Option<u64>,
-    /// Segments acknowledged and not yet accounted for in `reno_cwnd`.
+    /// Segments acknowledged and not yet counted in `reno_cwnd`.
     ack_cnt: u64,
     /// `tcp_cwnd`: Reno's window.
     reno_cwnd: u64,
 }
 
 impl Memory {
-    /// Takes a round-trip time, except right after a stage began.
+    /// Takes an RTT sample, except just after the start of a stage.
     fn on_rtt(&mut self, rtt: Duration, now: u64) {
         let quiet = |start| now.saturating_sub(start) < QUIET;
         if self.epoch_start.is_some_and(quiet) {
@@ -135,8 +130,7 @@ impl Memory {
         }
     }
 
-    /// `acked` segments were acknowledged in congestion avoidance: `cnt` after
-    /// it.
+    /// Handles `acked` segments acknowledged in congestion avoidance; returns the new `cnt`.
     fn update(&mut self, cwnd: u32, acked: u64, now: u64) -> u64 {
         self.ack_cnt = self.ack_cnt.saturating_add(acked);
         if self.last_cwnd == cwnd && now.saturating_sub(self.last_time) <= HZ / 32 {
@@ -151,7 +145,7 @@ impl Memory {
         self.cnt
     }
 
-    /// `cnt` by the cubic function.
+    /// Returns `cnt` by the cubic function.
     fn by_function(&mut self, cwnd: u32, acked: u64, now: u64) -> u64 {
         let start = match self.epoch_start {
             Some(start) => start,
@@ -182,11 +176,11 @@ impl Memory {
         };
     }
 
-    /// The cubic function, a smallest round-trip time after `elapsed` ticks.
+    /// Returns the cubic function one minimum RTT after `elapsed` ticks.
     fn target(&self, elapsed: u64) -> u64 {
         let ahead = self.delay_min.div_ceil(1_000_000 / HZ);
         let t = (elapsed.saturating_add(ahead).min(1 << 40) << TIME_BITS) / HZ;
-        // Seventeen years: the bound only keeps the product within 128 bits.
+        // Seventeen years: the bound keeps the product within 128 bits.
         let distance = u128::from(t.abs_diff(self.k).min(1 << 39));
         let cube = (u128::from(CUBE_RTT_SCALE) * distance * distance * distance) >> CUBE_BITS;
         let change = u64::try_from(cube).unwrap_or(u64::MAX);
@@ -197,7 +191,7 @@ impl Memory {
         }
     }
 
-    /// The most `cnt` may be for a window not to fall behind Reno's.
+    /// Returns the largest `cnt` with which the window does not fall behind Reno's.
     fn by_reno(&mut self, cwnd: u64) -> u64 {
         let per_segment = (cwnd * RENO_EIGHTHS / 8).max(1);
         let steps = self.ack_cnt.saturating_sub(1) / per_segment;
@@ -209,7 +203,7 @@ impl Memory {
         }
     }
 
-    /// Loss at that window: the stage is over.
+    /// Ends the stage after loss at that window.
     fn on_loss(&mut self, cwnd: u32, fast_convergence: bool) {
         self.epoch_start = None;
         self.last_max_cwnd = if cwnd < self.last_max_cwnd && fast_convergence {
@@ -220,7 +214,7 @@ impl Memory {
     }
 }
 
-/// What is needed to take a reduction back.
+/// State for undo.
 #[derive(Clone, Copy, Debug)]
 struct Saved {
     cwnd: u32,
@@ -230,20 +224,20 @@ struct Saved {
     memory: Memory,
 }
 
-/// The control.
+/// CUBIC congestion control of Linux.
 #[derive(Clone, Debug)]
 pub(super) struct CubicLinux {
     smss: u32,
     cwnd: u32,
     ssthresh: u32,
-    /// ACKed segments counted towards the next: `snd_cwnd_cnt`.
+    /// ACKed segments counted towards the next segment: `snd_cwnd_cnt`.
     cwnd_cnt: u64,
-    /// Octets acknowledged that do not yet make a segment.
+    /// Acknowledged octets that do not yet make a segment.
     remainder: u64,
     memory: Memory,
-    /// See [`Config::fast_convergence`].
+    /// Value of [`Config::fast_convergence`].
     fast_convergence: bool,
-    /// Up to when silence has been accounted for.
+    /// Time up to which idle time has been counted.
     silent_until: Instant,
     opening: SlowStartState,
     gate: Gate,
@@ -276,14 +270,14 @@ impl CubicLinux {
         }
     }
 
-    /// Whole segments acknowledged; the rest waits for the next ACK.
+    /// Returns the whole segments acknowledged; the rest is kept for the next ACK.
     fn segments(&mut self, octets: u64) -> u64 {
         let octets = octets.saturating_add(self.remainder);
         self.remainder = octets % u64::from(self.smss);
         octets / u64::from(self.smss)
     }
 
-    /// Slow start for an ACK of `acked` segments. Gives what of them it left.
+    /// Grows the window in slow start for `acked` segments; returns the segments left over.
     fn open(&mut self, ack: &Ack, acked: u64) -> u64 {
         let smss = u64::from(self.smss);
         let octets = |segments: u32| u64::from(segments) * smss;
@@ -293,7 +287,7 @@ impl CubicLinux {
         };
         let ceiling = octets(self.ssthresh);
         let (opened, threshold) = self.opening.open(&whole, octets(self.cwnd), ceiling);
-        // Ways that grow by less than a segment carry the rest here.
+        // Variants that grow by less than a segment carry the rest here.
         let opened = opened.saturating_add(self.cwnd_cnt);
         let before = self.cwnd;
         self.cwnd = u32::try_from(opened / smss).unwrap_or(u32::MAX).max(1);
@@ -308,11 +302,11 @@ impl CubicLinux {
         acked.saturating_sub(u64::from(self.cwnd.saturating_sub(before)))
     }
 
-    /// Congestion avoidance for `acked` segments.
+    /// Grows the window in congestion avoidance for `acked` segments.
     fn avoid(&mut self, now: Instant, acked: u64) {
         self.opening.on_leaving(now);
         let cnt = self.memory.update(self.cwnd, acked, ticks(now.as_nanos()));
-        // Credit from a slower pace counts for one segment at most.
+        // Credit from slower growth counts for one segment at most.
         if self.cwnd_cnt >= cnt {
             self.cwnd_cnt = 0;
             self.cwnd = self.cwnd.saturating_add(1);
@@ -368,7 +362,7 @@ impl CongestionControl for CubicLinux {
         if !self.gate.is_reducing() {
             self.memory.on_loss(self.cwnd, self.fast_convergence);
             let reduced = u64::from(self.cwnd) * BETA / BETA_SCALE;
-            // "Unset" must stay the largest there is.
+            // "Unset" must stay the largest value.
             self.ssthresh = (reduced as u32).clamp(2, INFINITE_SSTHRESH - 1);
         }
         self.gate.on_congestion(event.kind);
@@ -387,8 +381,8 @@ impl CongestionControl for CubicLinux {
     }
 
     fn on_transmit_start(&mut self, now: Instant, last_sent_at: Instant) {
-        // Idle time does not count, and nor does the round trip before it (the
-        // kernel's `CA_EVENT_TX_START`).
+        // Idle time does not count, nor does the RTT before it (the kernel's
+        // `CA_EVENT_TX_START`).
         let since = last_sent_at.max(self.silent_until);
         self.silent_until = now;
         // Ticks are counted, not the time between them.
@@ -412,12 +406,12 @@ impl CongestionControl for CubicLinux {
         let most = segments(bounds.ssthresh_at_most).max(2);
         self.on_idle_restart(now, bounds.cwnd_at_most);
         self.ssthresh = self.ssthresh.max(least).min(most);
-        // A maximum that was never in use is none.
+        // A maximum that was never in use does not count.
         self.memory.last_max_cwnd = self.memory.last_max_cwnd.min(most.saturating_mul(2));
     }
 
     fn on_smss_change(&mut self, smss: u32) {
-        // The window keeps its octets; the stage begins anew from there.
+        // The window keeps its octets; the stage begins anew.
         let smss = smss.max(1);
         let rescaled = |segments: u32| {
             let segments = u64::from(segments) * u64::from(self.smss) / u64::from(smss);

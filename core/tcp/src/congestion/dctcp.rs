@@ -1,46 +1,45 @@
-//! DCTCP (RFC 8257): a reduction in proportion to how much was marked.
+//! DCTCP (RFC 8257): a reduction in proportion to the share of marks.
 //!
 //! Section 3.3, per window of data:
 //!
 //! * M = octets that arrived marked / octets acknowledged (step 4);
 //! * alpha = alpha·(1 − g) + g·M, g = 1/16 (step 5), from 1 on;
-//! * where anything was marked, cwnd = cwnd·(1 − alpha/2), once per window
-//!   (step 9), and ssthresh with it.
+//! * if anything was marked, cwnd = cwnd·(1 − alpha/2), once per window (step 9), and ssthresh
+//!   with it.
 //!
-//! Growth, loss (section 3.5) and slow start are Reno's. With marking above a
-//! threshold that is met at W segments, alpha settles near √(2/W): a window of
-//! a hundred segments gives seven of them back and not fifty.
+//! Growth, loss (section 3.5) and slow start are Reno's. With marking above a threshold that is
+//! met at W segments, alpha settles near √(2/W): a window of a hundred segments is reduced by
+//! seven, not by fifty.
 //!
-//! What it needs: marks at a low threshold (the path's `mark_above`) and a
-//! receiver that says which octets were marked, by AccECN (RFC 9768) or by the
-//! rules of section 3.2. With the classic echo (RFC 3168) every octet up to
-//! the next CWR counts as marked and alpha stays near 1: Reno. Over the
-//! Internet it takes more than its share from flows that halve (section 5).
+//! It requires marks at a low threshold (the path's `mark_above`) and a receiver that reports
+//! which octets were marked, by AccECN (RFC 9768) or by the rules of section 3.2. With the
+//! classic echo (RFC 3168) every octet up to the next CWR counts as marked and alpha stays near
+//! 1: Reno. Over the Internet it takes more than its share from flows that halve (section 5).
 //!
-//! As in Linux the window does not grow in the round trip in which it is
-//! reduced. If single packets are marked with probability p (DualPI2), W settles
-//! near 0.73/p, where RFC 9332 appendix C counts on 2/p: with `l4s` it takes less
-//! than an equal share there (`drive/sim/tests/dctcp.rs`).
+//! As in Linux the window does not grow in the round trip in which it is reduced. If single
+//! packets are marked with probability p (DualPI2), W settles near 0.73/p, where RFC 9332
+//! appendix C counts on 2/p: with `l4s` it takes less than an equal share there
+//! (`drive/sim/tests/dctcp.rs`).
 
 use gigatcp_units::{Bytes, Instant};
 
 use super::reno::Reno;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, WindowBounds};
 
-/// Bits after the point of alpha.
+/// Number of fraction bits of alpha.
 const FRACTION_BITS: u32 = 20;
-/// Alpha of 1.
+/// Value 1 of alpha.
 const ONE: u64 = 1 << FRACTION_BITS;
 /// g = 1/16, as a shift (section 4.2).
 const GAIN_SHIFT: u32 = 4;
 
-/// The control.
+/// DCTCP congestion control.
 #[derive(Clone, Debug)]
 pub(super) struct Dctcp {
     reno: Reno,
     /// `DCTCP.Alpha`, in 2^-20.
     alpha: u64,
-    /// `DCTCP.BytesAcked` of this window: what was delivered, by SACK or not.
+    /// `DCTCP.BytesAcked` of this window: octets delivered, by SACK or not.
     bytes_acked: u64,
     /// `DCTCP.BytesMarked` of this window.
     bytes_marked: u64,
@@ -56,14 +55,14 @@ impl Dctcp {
         }
     }
 
-    /// Steps 3 to 7: the window of data that was observed is over.
+    /// Ends the observed window of data, steps 3 to 7.
     fn end_window(&mut self) {
         if self.bytes_acked == 0 {
             return;
         }
         let marked = u128::from(self.bytes_marked.min(self.bytes_acked));
         let fraction = ((marked << FRACTION_BITS) / u128::from(self.bytes_acked)) as u64;
-        // Rounded so that no marks at all bring it to 0 in the end.
+        // Rounded so that alpha reaches 0 without marks.
         let forgotten = self.alpha.div_ceil(1 << GAIN_SHIFT);
         self.alpha = (self.alpha - forgotten + (fraction >> GAIN_SHIFT)).min(ONE);
         self.bytes_acked = 0;
@@ -126,7 +125,7 @@ impl CongestionControl for Dctcp {
     }
 
     fn undo(&mut self, now: Instant) {
-        // Alpha is what was observed and stands.
+        // Alpha is a measurement and is kept.
         self.reno.undo(now);
     }
 }
@@ -170,7 +169,7 @@ mod tests {
             flight_size,
             pipe: flight_size,
         });
-        // The window of data it was reduced for is acknowledged.
+        // The window of data that the reduction was for is acknowledged.
         dctcp.on_ack(&ack(0, 0, false));
     }
 
@@ -196,7 +195,7 @@ mod tests {
 
     #[test]
     fn alpha_counts_what_is_delivered_although_nothing_opens_the_window() {
-        // Segments reported selectively, or while the minimum window is held: a tenth marked.
+        // Segments SACKed, or acknowledged while the minimum window is held: a tenth marked.
         let mut dctcp = dctcp(100);
         dctcp.on_ack(&Ack {
             acked: Bytes::ZERO,
@@ -227,11 +226,10 @@ mod tests {
 
     #[test]
     fn alpha_settles_near_the_square_root_of_two_over_the_window() {
-        // All segments of a round are marked when the window is above the
-        // threshold: one round of the sawtooth's W·alpha/2. That alpha is the
-        // one after the marked round, a sixteenth of the way to 1: published is
-        // the limit of a small g, and with g = 1/16 the mean solves
-        // alpha·(15/16·alpha + 1/16) = 2/W.
+        // All segments of a round are marked when the window is above the threshold: one round of
+        // the sawtooth's W·alpha/2. That alpha is the one after the marked round, a sixteenth of
+        // the way to 1. The published value is the limit of a small g. With g = 1/16 the mean
+        // solves alpha·(15/16·alpha + 1/16) = 2/W.
         for (threshold, published) in [(10, 0.447), (50, 0.2), (100, 0.141)] {
             let mut dctcp = dctcp(threshold);
             let (mut sum, mut count) = (0.0, 0.0);
@@ -254,7 +252,7 @@ mod tests {
             }
             let mean: f64 = sum / count;
             assert!((mean / published - 1.0).abs() < 0.2, "{threshold}: {mean}");
-            // Whole round trips make the sawtooth uneven.
+            // The sawtooth is uneven because it consists of whole round trips.
             let product = mean * (mean * 15.0 + 1.0) / 16.0 * threshold as f64;
             assert!((product / 2.0 - 1.0).abs() < 0.2, "{threshold}: {mean}");
         }

@@ -1,27 +1,25 @@
 //! No congestion control: cwnd is the initial window, whatever happens.
 //!
-//! No slow start, no answer to loss, none to silence. With an initial window
-//! beyond the peer's that is TCP before 1988, where the peer's window alone
-//! said what may be in flight; with one that fills the path exactly it is a
-//! sender that knows its path.
+//! There is no slow start and no reaction to loss or idle time. With an initial window beyond the
+//! peer's that is TCP before 1988, when only the peer's window limited the data in flight. An
+//! initial window equal to the BDP models a sender with a known path.
 //!
-//! It violates RFC 5681 and starves other flows on the same path. It exists only
-//! so that what congestion control costs and saves can be measured. So it is not
-//! in [`super::REGISTRY`], whose controls all promise to slow down; plans find
-//! it by its name.
+//! It violates RFC 5681 and starves other flows on the same path. It exists only to measure the
+//! cost and benefit of congestion control. So it is not in [`super::REGISTRY`], whose controls
+//! all slow down on congestion; plans find it by its name.
 
 use gigatcp_units::{Bytes, Instant};
 
 use super::{Ack, Config, Congestion, CongestionControl, WindowBounds};
 
-/// A congestion window that never changes.
+/// Congestion window that never changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fixed {
     cwnd: Bytes,
 }
 
 impl Fixed {
-    /// A window for good.
+    /// Returns a constant window.
     pub(super) fn new(config: &Config) -> Self {
         let smss = u64::from(config.smss.max(1));
         Self {
@@ -47,19 +45,19 @@ impl CongestionControl for Fixed {
 
     fn on_unvalidated(&mut self, _now: Instant, _bounds: &WindowBounds) {}
 
-    /// It holds octets, but one segment at least.
+    /// The window keeps its octets, but holds one segment at least.
     fn on_smss_change(&mut self, smss: u32) {
         self.cwnd = self.cwnd.max(Bytes::new(u64::from(smss)));
     }
 
     fn undo(&mut self, _now: Instant) {}
 
-    /// Its window is no target for a flight that is to shrink.
+    /// The window is no target for a flight that should shrink.
     fn reduces_by_itself(&self) -> bool {
         true
     }
 
-    /// It does not open.
+    /// The window does not grow.
     fn is_in_slow_start(&self) -> bool {
         false
     }

@@ -1,30 +1,28 @@
-//! Which acknowledgments may open the window.
+//! Acknowledgments that may grow the window.
 //!
-//! The window stands still while it is being reduced (Recovery after loss,
-//! CWR after an explicit notification), and so it does for the ACK that ends
-//! the reduction: that one acknowledges a whole window at once, most of which
-//! was reported before, and says nothing about room for more. It must have
-//! acknowledged something new, and the window must have been in use (RFC 7661,
-//! RFC 9438 section 5.8). After a timeout the window opens: slow start.
+//! The window does not grow while it is being reduced: in Recovery after loss, in CWR after ECN.
+//! Nor does it on the ACK that ends the reduction. That ACK covers a whole window, most of which
+//! was reported before, so it shows no spare capacity. An ACK must acknowledge new data, and the
+//! window must have been in use (RFC 7661, RFC 9438 section 5.8). After a timeout the window
+//! grows: slow start.
 
 use gigatcp_events::Phase;
 use gigatcp_units::Bytes;
 
 use super::{Ack, CongestionKind};
 
-/// What an ACK may do to the window.
+/// Effect that an ACK may have on the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Passage {
-    /// Nothing: it is being reduced.
+    /// None: the window is being reduced.
     Shut,
-    /// Nothing, but what the ACK says of round trips counts: it reports what
-    /// arrived above a hole.
+    /// No growth, but the RTT counts: the ACK reports data above a gap.
     Heard,
-    /// Open it, were it in use.
+    /// Growth, if the window was in use.
     Opens,
 }
 
-/// The phase before the ACK at hand, and whether a reduction is in progress.
+/// Phase before the current ACK, and whether a reduction is in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Gate {
     before: Phase,
@@ -32,13 +30,13 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Notes an ACK; answers the phase before it.
+    /// Notes an ACK; returns the phase before it.
     pub(super) fn pass(&mut self, ack: &Ack) -> Phase {
         self.reducing &= is_reducing(ack.phase);
         core::mem::replace(&mut self.before, ack.phase)
     }
 
-    /// What this ACK may do.
+    /// Returns the effect that this ACK may have.
     pub(super) fn passage(&mut self, ack: &Ack) -> Passage {
         let before = self.pass(ack);
         if is_reducing(before) || is_reducing(ack.phase) {
@@ -50,12 +48,12 @@ impl Gate {
         }
     }
 
-    /// Whether the window has been reduced for the data that is in flight.
+    /// Returns whether the window has been reduced for the data in flight.
     pub(super) fn is_reducing(&self) -> bool {
         self.reducing
     }
 
-    /// There was congestion.
+    /// Notes congestion.
     pub(super) fn on_congestion(&mut self, kind: CongestionKind) {
         self.before = match kind {
             CongestionKind::Loss => Phase::Recovery,
@@ -65,19 +63,19 @@ impl Gate {
         self.reducing = is_reducing(self.before);
     }
 
-    /// What was in flight when the window was reduced is acknowledged. The
-    /// ACK that did it stays shut out, but new congestion is another event.
+    /// Notes that the data in flight at the reduction is acknowledged. That ACK itself grows
+    /// nothing, but new congestion is another event.
     pub(super) fn on_recovery_end(&mut self) {
         self.reducing = false;
     }
 
-    /// The reduction was taken back.
+    /// Notes that the reduction was undone.
     pub(super) fn on_undo(&mut self) {
         *self = Self::default();
     }
 }
 
-/// Whether that phase is one in which the window is being reduced.
+/// Returns whether the window is being reduced in `phase`.
 pub(super) fn is_reducing(phase: Phase) -> bool {
     matches!(phase, Phase::Recovery | Phase::Cwr)
 }

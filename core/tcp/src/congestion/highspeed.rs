@@ -2,38 +2,37 @@
 //!
 //! Windows w are in segments. Up to `Low_Window` = 38 it is Reno. Above it:
 //!
-//! * growth per round trip a(w) = w²·p(w)·2·b(w)/(2 − b(w)), with
-//!   p(w) = 0.078/w^1.2 (section 5);
+//! * growth per round trip a(w) = w²·p(w)·2·b(w)/(2 − b(w)), with p(w) = 0.078/w^1.2 (section 5);
 //! * decrease b(w) = (0.1 − 0.5)·(ln w − ln 38)/(ln 83000 − ln 38) + 0.5.
 //!
 //! The mean window at loss rate p is then 0.12/p^0.835: 83 000 segments at 1e-7.
 //!
-//! This is the RFC's formula, not the whole-number table of its appendix B that Linux reads
-//! (73 rows, steps of one segment per ACK whatever it covers). b(w) stands from the table's
-//! last row on, 94 717 segments, since the formula reaches zero at 568 000. The logarithm is
-//! taken when the window has moved by a segment, not per ACK.
+//! This is the RFC's formula, not the integer table of its appendix B that Linux uses (73 rows,
+//! steps of one segment per ACK whatever it covers). b(w) is constant from the table's last row
+//! on, 94 717 segments, since the formula reaches zero at 568 000. The logarithm is calculated
+//! when the window has moved by a segment, not per ACK.
 
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
-/// `Low_Window`: Reno up to here, segments.
+/// `Low_Window` in segments, up to which it is Reno.
 const LOW_WINDOW: f64 = 38.0;
-/// `High_Window`: where b is `High_Decrease`, segments.
+/// `High_Window` in segments, where b is `High_Decrease`.
 const HIGH_WINDOW: f64 = 83_000.0;
 /// `High_Decrease`.
 const HIGH_DECREASE: f64 = 0.1;
 /// Last row of table 12, segments.
 const LAST_ROW: f64 = 94_717.0;
-/// Scale of the growth as it is handed to the window.
+/// Scale of the growth passed to the window.
 const SCALE: u64 = 1 << 16;
 
-/// b(w): share of the window that a congestion event takes.
+/// Returns b(w): share of the window that a congestion event takes.
 fn decrease(w: f64) -> f64 {
     let above = libm::log(w.clamp(LOW_WINDOW, LAST_ROW) / LOW_WINDOW);
     0.5 + (HIGH_DECREASE - 0.5) * above / libm::log(HIGH_WINDOW / LOW_WINDOW)
 }
 
-/// a(w): growth per round trip, segments.
+/// Returns a(w): growth in segments per round trip.
 fn increase(w: f64) -> f64 {
     if w <= LOW_WINDOW {
         return 1.0;
@@ -42,7 +41,7 @@ fn increase(w: f64) -> f64 {
     (0.078 * libm::pow(w, 0.8) * 2.0 * b / (2.0 - b)).max(1.0)
 }
 
-/// A HighSpeed control.
+/// Returns a HighSpeed control.
 pub(super) fn control(config: &Config) -> Windowed<HighSpeed> {
     Windowed::new(config, HighSpeed { at: 0, step: SCALE })
 }
@@ -50,7 +49,7 @@ pub(super) fn control(config: &Config) -> Windowed<HighSpeed> {
 /// The law of HighSpeed TCP.
 #[derive(Clone, Debug)]
 pub(super) struct HighSpeed {
-    /// Window for which `step` was calculated, segments.
+    /// Window in segments for which `step` was calculated.
     at: u64,
     /// a(w), in 1/[`SCALE`].
     step: u64,
@@ -82,8 +81,8 @@ mod tests {
 
     #[test]
     fn the_formula_reaches_the_next_whole_segment_where_table_12_does() {
-        // Expected: row n of table 12 has a(w) = n; its program rounds 0.078 up to 1/12.8,
-        // 0.2 %, and to whole windows: within 1 %.
+        // Row n of table 12 has a(w) = n. Its program rounds 0.078 up to 1/12.8, by 0.2 %, and
+        // windows to integers: within 1 %.
         let rows = [118, 221, 347, 495, 663, 851, 1058];
         for (row, w) in rows.into_iter().enumerate() {
             let expected = (row + 2) as f64;

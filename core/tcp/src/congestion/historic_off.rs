@@ -1,6 +1,6 @@
-//! The feature `historic` is off: there are no such controls.
+//! Without the feature `historic` there are no such controls.
 
 use super::Entry;
 
-/// None.
+/// Empty list.
 pub(super) const ENTRIES: &[Entry] = &[];

@@ -1,23 +1,23 @@
 //! H-TCP: steps that grow with the time since the last congestion.
 //!
 //! Leith, Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
-//! draft-leith-tcp-htcp-06. Constants and whole-number arithmetic are those of Linux 6.12
+//! draft-leith-tcp-htcp-06. Constants and integer arithmetic are those of Linux 6.12
 //! (`tcp_htcp.c`), with ticks of 1 ms:
 //!
-//! * Δ = time since recovery ended; for Δ > 1 s, with d = Δ − 1 s,
-//!   f = 1 + 10·d + (d/2)², otherwise 1;
-//! * f is scaled by the RTT: 8·f/scale, at least 1, scale = 8/(10·minRTT) within 4 and 80,
-//!   with minRTT in seconds;
+//! * Δ = time since recovery ended; for Δ > 1 s, with d = Δ − 1 s, f = 1 + 10·d + (d/2)²,
+//!   otherwise 1;
+//! * f is scaled by the RTT: 8·f/scale, at least 1, scale = 8/(10·minRTT) within 4 and 80, with
+//!   minRTT in seconds;
 //! * growth α = 2·f·(1 − β) segments per round trip                               (1)
 //! * congestion leaves β = minRTT/maxRTT of the window, within 64/128 and 102/128  (2)
 //!
-//! β is 1/2 at the first congestion event, at a minRTT of 10 ms or less, and where the
-//! throughput of two successive cycles differs by more than a fifth. maxRTT rises by at most
-//! 20 ms per sample, in phase Open, and at each congestion event loses 5 % of its distance to
-//! minRTT. Undo restores Δ, maxRTT and the throughput.
+//! β is 1/2 at the first congestion event, at a minRTT of 10 ms or less, and if the throughput of
+//! two successive cycles differs by more than a fifth. maxRTT rises by at most 20 ms per sample,
+//! in phase Open, and at each congestion event loses 5 % of its distance to minRTT. Undo restores
+//! Δ, maxRTT and the throughput.
 //!
-//! Not as in Linux: α is calculated per ACK and the window grows in fractions, where the
-//! kernel waits for the whole segment.
+//! Not as in Linux: α is calculated per ACK and the window grows in fractions, where the kernel
+//! waits for the whole segment.
 
 use gigatcp_events::Phase;
 use gigatcp_units::{Duration, Instant};
@@ -33,9 +33,9 @@ const SCALE: u64 = 128;
 const MIN_BETA: u64 = 64;
 /// Largest β: 0.8.
 const MAX_BETA: u64 = 102;
-/// Most by which one sample may exceed maxRTT, ticks.
+/// Maximum by which one sample may exceed maxRTT, in ticks.
 const MAX_RTT_STEP: u64 = 20;
-/// minRTT up to which β stays at its minimum, ticks.
+/// minRTT in ticks up to which β stays at its minimum.
 const SHORT_RTT: u64 = 10;
 
 /// Returns an RTT in ticks, rounded up as in the kernel.
@@ -47,12 +47,12 @@ fn ticks(at: Instant) -> u64 {
     at.as_nanos() / (1_000_000_000 / HZ)
 }
 
-/// Throughput between two congestion events, segments per second.
+/// Throughput between two congestion events, in segments per second.
 #[derive(Clone, Copy, Default, Debug)]
 struct Throughput {
     /// Octets acknowledged since `since`.
     acked: u64,
-    /// When the sample began, ticks.
+    /// Start of the sample, in ticks.
     since: u64,
     /// `Bi`: smoothed.
     smoothed: u64,
@@ -62,7 +62,7 @@ struct Throughput {
     largest_before: u64,
 }
 
-/// An H-TCP control.
+/// Returns an H-TCP control.
 pub(super) fn control(config: &Config) -> Windowed<Htcp> {
     Windowed::new(config, Htcp::default())
 }
@@ -70,9 +70,9 @@ pub(super) fn control(config: &Config) -> Windowed<Htcp> {
 /// The law of H-TCP.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Htcp {
-    /// When the last reduction ended, ticks.
+    /// End of the last reduction, in ticks.
     last_congestion: Option<u64>,
-    /// Ticks; 0 before the first sample.
+    /// Minimum RTT in ticks; 0 before the first sample.
     min_rtt: u64,
     max_rtt: u64,
     /// β, in 1/[`SCALE`]; 0 before the first congestion event.
@@ -83,7 +83,7 @@ pub(super) struct Htcp {
 }
 
 impl Htcp {
-    /// Ticks since the last congestion.
+    /// Returns the ticks since the last congestion.
     fn delta(&self, now: u64) -> u64 {
         now.saturating_sub(self.last_congestion.unwrap_or(now))
     }
@@ -92,9 +92,9 @@ impl Htcp {
         self.beta.max(MIN_BETA)
     }
 
-    /// α, eq. (1), in 1/[`SCALE`].
+    /// Returns α, eq. (1), in 1/[`SCALE`].
     fn alpha(&self, now: u64) -> u64 {
-        // Five centuries: the bound only keeps the square within 64 bits.
+        // Five centuries: the bound keeps the square within 64 bits.
         let delta = self.delta(now).min(1 << 32);
         let mut factor = 1;
         if delta > HZ {
@@ -148,7 +148,7 @@ impl Htcp {
         (rates.acked, rates.since) = (0, now);
     }
 
-    /// β, eq. (2).
+    /// Updates β, eq. (2).
     fn update_beta(&mut self) {
         let rates = &mut self.throughput;
         let (now, before) = (rates.largest, rates.largest_before);
@@ -169,7 +169,7 @@ impl Htcp {
 
 impl Law for Htcp {
     fn observe(&mut self, window: &mut Window, ack: &Ack) {
-        // Before the first congestion Δ counts from the first ACK.
+        // Before the first congestion event, Δ counts from the first ACK.
         self.last_congestion.get_or_insert(ticks(ack.now));
         if let Some(rtt) = ack.rtt {
             self.on_rtt(rtt_ticks(rtt), ack.phase);

@@ -1,21 +1,21 @@
 //! Hybla: the rate of a flow over 25 ms, whatever the RTT.
 //!
-//! Caini, Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks",
-//! International Journal of Satellite Communications 22(5), 2004. With ρ = SRTT/25 ms, at
-//! least 1, per segment acknowledged:
+//! Caini, Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International
+//! Journal of Satellite Communications 22(5), 2004. With ρ = SRTT/25 ms, at least 1, per segment
+//! acknowledged:
 //!
 //! * slow start: cwnd += 2^ρ − 1                                      (1)
 //! * congestion avoidance: cwnd += ρ²/cwnd                            (2)
 //!
-//! In segments. The mean window at loss rate p is ρ·1.22/√p, so the rate is that of Reno over
-//! 25 ms. Loss halves the window as in Reno.
+//! In segments. The mean window at loss rate p is ρ·1.22/√p, so the rate is that of Reno over 25
+//! ms. Loss halves the window as in Reno.
 //!
-//! Arithmetic of Linux 6.12 (`tcp_hybla.c`): ρ in eighths; 2^ρ with at most 16 whole bits and
-//! a table for the eighths; ρ is calculated anew when SRTT falls below its minimum; windows
-//! end at 65 535 segments; outside phase Open growth is Reno's.
+//! Arithmetic of Linux 6.12 (`tcp_hybla.c`): ρ in eighths; 2^ρ with at most 16 whole bits and a
+//! table for the eighths; ρ is recalculated when SRTT falls below its minimum; windows end at 65
+//! 535 segments; outside phase Open growth is Reno's.
 //!
-//! Not as in Linux: each acknowledged segment counts, as in the paper, not each ACK; the first
-//! window is the configured one, not ρ segments; the window grows in fractions.
+//! Not as in Linux: each acknowledged segment counts, as in the paper, not each ACK. The initial
+//! window is the configured one, not ρ segments. The window grows in fractions.
 
 use gigatcp_events::Phase;
 use gigatcp_units::Duration;
@@ -24,7 +24,7 @@ use super::slow_start::SlowStartState;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
-/// RTT0: the RTT whose rate is to be had.
+/// RTT0: RTT of the flow whose rate is the target.
 const REFERENCE_RTT: Duration = Duration::from_millis(25);
 /// Largest window, segments.
 const MAX_WINDOW: u64 = 65_535;
@@ -33,7 +33,7 @@ const EIGHTH_POWERS: [u64; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
 /// Scale of growth.
 const SCALE: u64 = 128;
 
-/// A Hybla control.
+/// Returns a Hybla control.
 pub(super) fn control(config: &Config) -> Windowed<Hybla> {
     Windowed::new(
         config,
@@ -54,7 +54,7 @@ pub(super) struct Hybla {
 }
 
 impl Hybla {
-    /// Eq. (1) in 1/[`SCALE`] segments.
+    /// Returns eq. (1) in 1/[`SCALE`] segments.
     fn opening_growth(&self) -> u64 {
         debug_assert!(
             self.eighths >= 8,
@@ -65,7 +65,7 @@ impl Hybla {
         (EIGHTH_POWERS[(self.eighths & 7) as usize] << whole) - SCALE
     }
 
-    /// ρ² in 1/[`SCALE`].
+    /// Returns ρ² in 1/[`SCALE`].
     fn rho_squared(&self) -> u64 {
         2 * self.eighths * self.eighths
     }
@@ -77,7 +77,7 @@ impl Law for Hybla {
             && self.min_srtt.is_none_or(|known| srtt < known)
         {
             self.min_srtt = Some(srtt);
-            // A quarter of an hour: the bound only keeps squares within 64 bits.
+            // A quarter of an hour: the bound keeps squares within 64 bits.
             let micros = srtt.as_micros().min(1 << 30);
             self.eighths = (8 * micros / REFERENCE_RTT.as_micros()).max(8);
         }
@@ -89,7 +89,7 @@ impl Law for Hybla {
         (window.cwnd, window.ssthresh) = opening.open(ack, before, window.ssthresh);
         let grown = window.cwnd.saturating_sub(before);
         if ack.phase == Phase::Open && window.cwnd < window.ssthresh {
-            // What counted has grown by itself; the rest of eq. (1).
+            // The octets that count have already grown the window; the rest of eq. (1).
             let more = self.opening_growth().saturating_sub(SCALE);
             let more = u128::from(grown) * u128::from(more) / u128::from(SCALE);
             let more = u64::try_from(more).unwrap_or(u64::MAX);

@@ -1,16 +1,15 @@
-//! Illinois: loss decides when to reduce, delay decides how far.
+//! Illinois: loss triggers a reduction, delay determines its size.
 //!
-//! Liu, Başar, Srikant, "TCP-Illinois: A Loss and Delay-Based Congestion Control Algorithm
-//! for High-Speed Networks", VALUETOOLS 2006; whole-number arithmetic of Linux 6.12
-//! (`tcp_illinois.c`). Once per round trip, with da = mean RTT − base RTT, dm = max RTT − base
-//! RTT:
+//! Liu, Başar, Srikant, "TCP-Illinois: A Loss and Delay-Based Congestion Control Algorithm for
+//! High-Speed Networks", VALUETOOLS 2006; integer arithmetic of Linux 6.12 (`tcp_illinois.c`).
+//! Once per round trip, with da = mean RTT − base RTT, dm = max RTT − base RTT:
 //!
-//! * α = 10 where da <= dm/100, after five such round trips if it was ever above; else
-//!   dm'·10/(dm' + da'·(10 − 0.3)/0.3), both less dm/100: 10 falling to 0.3          (1)
+//! * α = 10 if da <= dm/100, after five such round trips if it was ever above; else dm'·10/(dm' +
+//!   da'·(10 − 0.3)/0.3), both less dm/100: 10 falling to 0.3          (1)
 //! * β = 1/8 up to da = dm/10, 1/2 from 0.8·dm, linear between                       (2)
 //!
-//! The window grows by α segments per round trip; congestion takes β of it. Below 15 segments
-//! and after a timeout α = 1, β = 1/2. Without queueing its mean window is 7.07 times Reno's.
+//! The window grows by α segments per round trip; congestion takes β of it. Below 15 segments and
+//! after a timeout α = 1, β = 1/2. Without queueing its mean window is 7.07 times Reno's.
 //!
 //! Not as in Linux: the window grows in fractions.
 
@@ -35,10 +34,10 @@ const MAX_BETA: u64 = BETA_SCALE / 2;
 const MIN_WINDOW: u64 = 15;
 /// Round trips of low delay before α returns to its maximum.
 const THETA: u32 = 5;
-/// Longest RTT that counts, microseconds.
+/// Maximum RTT that counts, in microseconds.
 const MAX_RTT: u64 = 1 << 30;
 
-/// An Illinois control.
+/// Returns an Illinois control.
 pub(super) fn control(config: &Config) -> Windowed<Illinois> {
     Windowed::new(config, Illinois::new())
 }
@@ -46,7 +45,7 @@ pub(super) fn control(config: &Config) -> Windowed<Illinois> {
 /// The law of Illinois. Times are in microseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Illinois {
-    /// Smallest and largest RTT so far; 0 before the first sample.
+    /// Minimum and maximum RTT so far; 0 before the first sample.
     base_rtt: u64,
     max_rtt: u64,
     /// Sum and number of the RTTs of this round.
@@ -54,9 +53,9 @@ pub(super) struct Illinois {
     samples: u64,
     alpha: u64,
     beta: u64,
-    /// The delay was ever above dm/100.
+    /// Whether the delay was ever above dm/100.
     was_above: bool,
-    /// Round trips of low delay since.
+    /// Consecutive round trips of low delay.
     low: u32,
 }
 
@@ -85,7 +84,7 @@ impl Illinois {
         self.samples += 1;
     }
 
-    /// The round is over: its parameters for the next.
+    /// Ends the round: sets the parameters of the next.
     fn end_round(&mut self, segments: u64) {
         if segments < MIN_WINDOW {
             self.alpha = ALPHA_SCALE;
@@ -109,7 +108,7 @@ impl Illinois {
         (self.sum, self.samples) = (0, 0);
     }
 
-    /// Eq. (1).
+    /// Returns α, eq. (1).
     fn alpha(&mut self, da: u64, dm: u64) -> u64 {
         let d1 = dm / 100;
         if da <= d1 {
@@ -129,7 +128,7 @@ impl Illinois {
     }
 }
 
-/// Eq. (2).
+/// Returns β, eq. (2).
 fn beta(da: u64, dm: u64) -> u64 {
     let d2 = dm / 10;
     let d3 = 8 * dm / 10;

@@ -1,16 +1,16 @@
-//! LEDBAT (RFC 6817): a queueing delay of 100 ms, and less where others want the path.
+//! LEDBAT (RFC 6817): a queueing delay of 100 ms, yielding to other flows.
 //!
 //! * `off_target` = (TARGET − queuing delay)/TARGET                       (section 2.4.2)
 //! * cwnd += GAIN·`off_target`·octets acknowledged·MSS/cwnd, down as well as up
-//! * queuing delay = smallest of the last four delays − base delay; the base is the smallest
-//!   of ten minutes, kept per minute (section 2.4.2)
+//! * queuing delay = smallest of the last four delays − base delay; the base is the smallest of
+//!   ten minutes, kept per minute (section 2.4.2)
 //! * loss halves the window, a timeout leaves one segment (section 2.4.1)
 //!
-//! TARGET = 100 ms, GAIN = 1, at least two segments. There is no slow start: it opens by one
-//! segment per round trip at most.
+//! TARGET = 100 ms, GAIN = 1, at least two segments. There is no slow start: the window grows by
+//! one segment per round trip at most.
 //!
-//! A queue that holds less than TARGET makes it Reno. A flow that starts on the queue of
-//! another counts it as base delay, and the first one starves (section 4.4).
+//! A queue that holds less than TARGET makes it Reno. A flow that starts on the queue of another
+//! counts it as base delay, and the first one starves (section 4.4).
 //!
 //! Delays are RTTs, since ACKs carry no one-way delay here: a queue on the ACK path counts.
 
@@ -20,11 +20,11 @@ use super::slow_start::SlowStartState;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
-/// Queueing delay to be had.
+/// Target queueing delay.
 const TARGET: Duration = Duration::from_millis(100);
-/// Minutes over which the base delay is the smallest: `BASE_HISTORY`.
+/// Minutes over which the base delay is the minimum: `BASE_HISTORY`.
 const BASE_HISTORY: usize = 10;
-/// Samples over which the current delay is the smallest: `CURRENT_FILTER`.
+/// Samples over which the current delay is the minimum: `CURRENT_FILTER`.
 const CURRENT_FILTER: usize = 4;
 /// Scale of `off_target`.
 const SCALE: u64 = 1 << 16;
@@ -32,10 +32,10 @@ const SCALE: u64 = 1 << 16;
 /// Base delay and current delay of RFC 6817.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delays {
-    /// Smallest delay of each of the last minutes, newest first.
+    /// Minimum delay of each of the last minutes, newest first.
     base: [Duration; BASE_HISTORY],
     minute: u64,
-    /// The last samples, a ring.
+    /// Last samples, a ring.
     current: [Duration; CURRENT_FILTER],
     next: usize,
 }
@@ -63,13 +63,13 @@ impl Delays {
         self.next = (self.next + 1) % CURRENT_FILTER;
     }
 
-    /// Base delay; `None` before the first sample.
+    /// Returns the base delay; `None` before the first sample.
     pub(super) fn base(&self) -> Option<Duration> {
         let base = self.base.into_iter().min();
         base.filter(|base| *base != Duration::MAX)
     }
 
-    /// Queueing delay, zero before the first sample.
+    /// Returns the queueing delay, zero before the first sample.
     pub(super) fn queueing(&self) -> Duration {
         let current = self.current.into_iter().min();
         match (current, self.base()) {
@@ -79,10 +79,10 @@ impl Delays {
     }
 }
 
-/// A LEDBAT control.
+/// Returns a LEDBAT control.
 pub(super) fn control(config: &Config) -> Windowed<Ledbat> {
     let config = Config {
-        // Never in slow start, whatever the name of the phase.
+        // Never in slow start, whatever the phase is called.
         initial_ssthresh: config.initial_ssthresh.or(Some(1)),
         ..*config
     };
@@ -127,7 +127,7 @@ impl Law for Ledbat {
     }
 }
 
-/// Distance from the target as a share of it, in 1/[`SCALE`].
+/// Returns a distance from the target as a share of it, in 1/[`SCALE`].
 fn scaled(distance: Duration) -> u64 {
     let share = u128::from(distance.as_nanos()) * u128::from(SCALE);
     u64::try_from(share / u128::from(TARGET.as_nanos())).unwrap_or(u64::MAX)

@@ -1,16 +1,15 @@
-//! LEDBAT++: LEDBAT that does not starve its own kind.
+//! LEDBAT++: LEDBAT that does not starve other LEDBAT flows.
 //!
-//! draft-irtf-iccrg-ledbat-plus-plus-01, as tabulated by two implementations; not read
-//! directly. Delays are those of `ledbat.rs`. With TARGET = 60 ms and
-//! GAIN = 1/min(16, ⌈2·TARGET/base⌉):
+//! draft-irtf-iccrg-ledbat-plus-plus-01, as tabulated by two implementations; not read directly.
+//! Delays are those of `ledbat.rs`. With TARGET = 60 ms and GAIN = 1/min(16, ⌈2·TARGET/base⌉):
 //!
 //! * slow start: cwnd += GAIN·octets acknowledged; the first one ends at 3/4 of TARGET;
 //! * up to TARGET: cwnd += GAIN segments per round trip;
 //! * above it, per round trip: cwnd += max(GAIN − cwnd·(delay/TARGET − 1), −cwnd/2);
-//! * slowdown: two round trips after the first slow start cwnd becomes two segments for two
-//!   round trips, then slow start leads back to where it was. The next slowdown follows after
-//!   nine times as long as the last one took: it costs a tenth at most. The queue empties, so
-//!   flows find the true base delay.
+//! * slowdown: two round trips after the first slow start cwnd becomes two segments for two round
+//!   trips, then slow start leads back to the previous window. The next slowdown follows after
+//!   nine times the duration of the last: it costs a tenth at most. The queue empties, so flows
+//!   measure the true base delay.
 //!
 //! Loss halves the window.
 
@@ -21,16 +20,16 @@ use super::slow_start::SlowStartState;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
-/// Queueing delay to be had.
+/// Target queueing delay.
 const TARGET: Duration = Duration::from_millis(60);
 /// Largest divisor of GAIN.
 const MAX_DIVISOR: u64 = 16;
-/// Round trips of two segments, and from slow start to the first slowdown.
+/// Round trips at two segments, and from slow start to the first slowdown.
 const SLOWDOWN_ROUNDS: u32 = 2;
-/// Time between slowdowns, by the duration of the last.
+/// Time between slowdowns, as a multiple of the last one's duration.
 const SLOWDOWN_FACTOR: u64 = 9;
 
-/// A LEDBAT++ control.
+/// Returns a LEDBAT++ control.
 pub(super) fn control(config: &Config) -> Windowed<LedbatPlusPlus> {
     Windowed::new(
         config,
@@ -41,18 +40,18 @@ pub(super) fn control(config: &Config) -> Windowed<LedbatPlusPlus> {
     )
 }
 
-/// Where in its periodic slowdown a flow is.
+/// Stage of the periodic slowdown of a flow.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     /// The first slow start.
     Opening,
-    /// That many round trips until the first slowdown.
+    /// This number of round trips until the first slowdown.
     Opened(u32),
-    /// Until then it runs as LEDBAT.
+    /// Normal operation until this time.
     Running(Instant),
-    /// Two segments for that many round trips more; began at.
+    /// Two segments for this number of further round trips; start of the slowdown.
     Down(u32, Instant),
-    /// Slow start back to ssthresh; the slowdown began at.
+    /// Slow start back to ssthresh; start of the slowdown.
     Returning(Instant),
 }
 
@@ -63,7 +62,7 @@ pub(super) struct LedbatPlusPlus {
     stage: Stage,
 }
 
-/// 1/GAIN over a path of that base delay.
+/// Returns 1/GAIN over a path of this base delay.
 fn divisor(base: Duration) -> u64 {
     (2 * TARGET.as_nanos())
         .div_ceil(base.as_nanos().max(1))
@@ -100,7 +99,7 @@ impl LedbatPlusPlus {
         }
     }
 
-    /// The decrease of a round trip above TARGET.
+    /// Reduces the window per round trip above TARGET.
     fn follow_delay(&self, window: &mut Window) {
         let above = self.delays.queueing().saturating_sub(TARGET);
         if above.is_zero() {

@@ -1,19 +1,18 @@
-//! TCP-LP: uses what others leave, by backing off at the first sign of a queue.
+//! TCP-LP: low priority, by backing off at the first sign of a queue.
 //!
 //! Kuzmanovic, Knightly, "TCP-LP: A Distributed Algorithm for Low Priority Data Transfer",
-//! INFOCOM 2003; rules of Linux 6.12 (`tcp_lp.c`). With d the smoothed delay (1/8), a queue
-//! shows where d > min + 0.15·(max − min):
+//! INFOCOM 2003; rules of Linux 6.12 (`tcp_lp.c`). With d the smoothed delay (1/8), a queue is
+//! detected if d > min + 0.15·(max − min):
 //!
 //! * first time: cwnd is halved, and an inference phase of three RTTs begins;
 //! * within the inference phase: cwnd becomes one segment;
 //! * either way min and max start anew at d and 2·d.
 //!
-//! Within the inference phase the window does not grow; otherwise growth is Reno's. Loss
-//! halves the window.
+//! Within the inference phase the window does not grow; otherwise growth is Reno's. Loss halves
+//! the window.
 //!
 //! Not as in Linux: d is the RTT, not the one-way delay from timestamps, so a queue on the ACK
-//! path counts as well. The largest of all samples is no maximum, as there: the largest but
-//! one is.
+//! path counts as well. As in Linux the maximum is the second largest of all samples.
 
 use gigatcp_units::{Duration, Instant};
 
@@ -25,7 +24,7 @@ const THRESHOLD: u64 = 15;
 /// Length of the inference phase, RTTs.
 const INFERENCE: u64 = 3;
 
-/// A TCP-LP control.
+/// Returns a TCP-LP control.
 pub(super) fn control(config: &Config) -> Windowed<Lp> {
     Windowed::new(config, Lp::new())
 }
@@ -35,11 +34,11 @@ pub(super) fn control(config: &Config) -> Windowed<Lp> {
 pub(super) struct Lp {
     min: u64,
     max: u64,
-    /// Largest sample of all; `max` is the one below it.
+    /// Largest of all samples; `max` is the second largest.
     max_seen: u64,
     /// Smoothed delay times 8; 0 before the first sample.
     smoothed: u64,
-    /// When the window was last cut for delay.
+    /// Time of the last reduction by delay.
     last_cut: Option<Instant>,
     inference: Duration,
 }
@@ -90,7 +89,7 @@ impl Law for Lp {
         let Some(rtt) = ack.rtt else {
             return;
         };
-        // An hour: the bound only keeps products within 64 bits.
+        // An hour: the bound keeps products within 64 bits.
         let delay = rtt.as_micros().clamp(1, 1 << 32);
         self.sample(delay);
         self.inference = Duration::from_micros(delay).saturating_mul(INFERENCE);

@@ -1,20 +1,17 @@
-//! Congestion control: how much may be in flight.
+//! Congestion control: limits the data in flight.
 //!
-//! One trait, one file per algorithm, one line in [`REGISTRY`]. The trait can
-//! host a window-based control (Reno, CUBIC) and a rate-based model (BBR): it
-//! learns of acknowledgments with their rate samples ([`Ack`]), of each loss with
-//! what the lost transmission had seen when it left ([`Lost`]), of departures
-//! ([`Sent`]), and owns cwnd, ssthresh, pacing rate, send quantum and what it
-//! needs to take a reduction back. What it draws comes from its own stream
-//! ([`Config::seed`]).
+//! One trait, one file per algorithm, one line in [`REGISTRY`]. The trait serves window-based
+//! controls (Reno, CUBIC) and rate-based models (BBR). A control receives acknowledgments with
+//! their rate samples ([`Ack`]), each loss with the state when the lost transmission left
+//! ([`Lost`]), and departures ([`Sent`]). It owns cwnd, ssthresh, pacing rate, send quantum and
+//! the state for undo. Random draws come from its own stream ([`Config::seed`]).
 //!
-//! Loss detection and retransmission belong to another part
-//! (`recovery`, a module next to this one): this side only learns that there was congestion.
-//! During recovery the engine lets `pipe` (RFC 6675) run up to cwnd, so no
-//! control inflates its window by duplicate acknowledgments.
+//! Loss detection and retransmission belong to `recovery`, a module next to this one; a control
+//! only receives the congestion. During recovery the engine lets `pipe` (RFC 6675) grow up to
+//! cwnd, so no control inflates its window by duplicate ACKs.
 //!
-//! To add a control: one file here that implements [`CongestionControl`], one
-//! entry in `IN_USE`, one golden snapshot of its window per round.
+//! To add a control: one file here that implements [`CongestionControl`], one entry in `IN_USE`,
+//! one golden snapshot of its window per round.
 
 pub mod cubic;
 pub mod reno;
@@ -65,40 +62,39 @@ pub use crate::window_growth::{Counting, SlowStart};
 pub use signals::{Ack, Congestion, CongestionKind, Lost, RateSample, Sent, WindowBounds};
 pub(crate) use validation::Validation;
 
-/// Everything a control needs to start.
+/// Initial configuration of a control.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
     /// Sender maximum segment size (payload octets per segment).
     pub smss: u32,
-    /// Seed of whatever the control draws: the connection's own, the same in each
-    /// run of the same plan ([`gigatcp_units::random::Stream`]).
+    /// Seed of the control's random stream ([`gigatcp_units::random::Stream`]). Each connection
+    /// has one, the same in each run of the same plan.
     pub seed: u64,
     /// Initial window.
     pub initial_window: Bytes,
-    /// Start value of ssthresh in segments; 0 = unset ("arbitrarily high").
-    /// Absent = the control's own default: unset, but 100 for the controls of
-    /// Linux 2.6.20, which had it as a module parameter of that default.
+    /// Initial ssthresh in segments; 0: unset ("arbitrarily high"); `None`: the control's
+    /// default. The default is unset, but 100 for the controls of Linux 2.6.20, where it was a
+    /// module parameter of that default.
     pub initial_ssthresh: Option<u32>,
     /// Slow-start variant.
     pub slow_start: SlowStart,
-    /// What [`SlowStart::Usual`] means for a control without a way of its own.
+    /// Meaning of [`SlowStart::Usual`] for a control without a slow start of its own.
     pub usual_slow_start: SlowStart,
-    /// How acknowledgments are counted.
+    /// Rule by which acknowledgments are counted.
     pub counting: Counting,
-    /// Whether the sender spaces its segments: `HyStart` and `HyStart++` read
-    /// trains and counts of ACKs otherwise then.
+    /// Whether the sender paces. `HyStart` and `HyStart++` then read ACK trains and counts
+    /// differently.
     pub paced: bool,
-    /// CUBIC gives up part of its plateau when it did not come back to it
-    /// (RFC 9438 section 4.7).
+    /// CUBIC's fast convergence (RFC 9438 section 4.7). It lowers the plateau if the window did
+    /// not return to it.
     pub fast_convergence: bool,
-    /// An explicit notification of congestion reduces the window less than a
-    /// loss (RFC 8511).
+    /// ECN reduces the window less than a loss (ABE, RFC 8511).
     pub abe: bool,
 }
 
 impl Default for Config {
-    /// A segment of Ethernet, the initial window of RFC 6928, standard slow
-    /// start counted in bytes.
+    /// Returns a configuration with an Ethernet segment and the initial window of RFC 6928. Slow
+    /// start is the standard one, counted in bytes.
     fn default() -> Self {
         Self {
             smss: 1460,
@@ -115,117 +111,119 @@ impl Default for Config {
     }
 }
 
-/// A congestion control algorithm.
+/// Congestion control algorithm.
 pub trait CongestionControl: Debug + Send {
-    /// Congestion window in octets.
+    /// Returns the congestion window in octets.
     fn cwnd(&self) -> Bytes;
 
-    /// Slow-start threshold in octets, [`Bytes::MAX`] while unset.
+    /// Returns the slow-start threshold in octets, [`Bytes::MAX`] while unset.
     fn ssthresh(&self) -> Bytes;
 
-    /// An acknowledgment arrived (also in recovery: see [`Ack::phase`]).
+    /// Handles an acknowledgment (also in recovery: see [`Ack::phase`]).
     fn on_ack(&mut self, ack: &Ack);
 
-    /// There was congestion. Sets ssthresh and cwnd: on
-    /// [`CongestionKind::Timeout`] cwnd becomes the loss window of one segment
-    /// (RFC 5681 section 3.1), otherwise the reduced window. What stood before
-    /// is remembered for [`CongestionControl::undo`].
+    /// Handles congestion: sets ssthresh and cwnd.
+    ///
+    /// On [`CongestionKind::Timeout`] cwnd becomes the loss window of one segment (RFC 5681
+    /// section 3.1), otherwise the reduced window. The previous values are saved for
+    /// [`CongestionControl::undo`].
     fn on_congestion(&mut self, event: &Congestion);
 
-    /// Octets were marked lost. Comes before the congestion, if it is any, and
-    /// before the ACK that showed it; also where a timer found it.
+    /// Handles octets marked lost, by an ACK or a timer.
+    ///
+    /// Called before the congestion event, if there is one, and before the ACK that showed the
+    /// loss.
     fn on_lost(&mut self, _lost: &Lost) {}
 
-    /// The handshake is over, and `srtt` is its round-trip time if that could be
-    /// measured; nothing was acknowledged yet but the SYN.
+    /// Handles the end of the handshake, before any data is acknowledged. `srtt` is the RTT of
+    /// the handshake, if measured.
     fn on_established(&mut self, _now: Instant, _srtt: Option<Duration>) {}
 
-    /// Data leaves. Where [`Sent::in_flight`] is all of it, nothing was in flight;
-    /// before the first of it `on_transmit_start` was called.
+    /// Handles a departure of data.
+    ///
+    /// If [`Sent::in_flight`] equals its octets, nothing was in flight. `on_transmit_start` was
+    /// called before the first such departure.
     fn on_sent(&mut self, _sent: &Sent) {}
 
-    /// Everything outstanding at the last congestion event is acknowledged.
+    /// Handles the ACK of everything that was outstanding at the last congestion event.
     fn on_recovery_end(&mut self, _now: Instant) {}
 
-    /// Data leaves and nothing was in flight: what passed since the last
-    /// acknowledgment was silence. Data left last at `last_sent_at`.
+    /// Handles the start of sending with nothing in flight, after idle time. The last data left
+    /// at `last_sent_at`.
     fn on_transmit_start(&mut self, _now: Instant, _last_sent_at: Instant) {}
 
-    /// Sending resumes after more than one timeout of silence: cwnd falls to
-    /// `restart_window` (RFC 5681 section 4.1), ssthresh stays.
+    /// Handles a restart after more than one timeout of idle time. cwnd falls to `restart_window`
+    /// (RFC 5681 section 4.1), ssthresh stays.
     fn on_idle_restart(&mut self, now: Instant, restart_window: Bytes);
 
-    /// The window was not in use, and no more of it is to be trusted than
-    /// `bounds` say.
+    /// Limits an unvalidated window to `bounds` (RFC 7661).
     fn on_unvalidated(&mut self, now: Instant, bounds: &WindowBounds) {
         self.on_idle_restart(now, bounds.cwnd_at_most);
     }
 
-    /// The maximum segment size changed (path MTU).
+    /// Handles a change of the maximum segment size (path MTU).
     fn on_smss_change(&mut self, smss: u32);
 
-    /// The last congestion event was no congestion (D-SACK, Eifel, F-RTO):
-    /// cwnd and ssthresh return to what they were, or stay if larger now.
+    /// Undoes the last congestion event, which proved spurious (D-SACK, Eifel, F-RTO). cwnd and
+    /// ssthresh return to their previous values, or stay if larger now.
     fn undo(&mut self, now: Instant);
 
-    /// Returns what each segment of data asks of the routers of the path; `None`: nothing.
-    /// A control asks always or never.
+    /// Returns the request of each data segment to routers; `None`: no request. A control
+    /// requests always or never.
     fn request(&self, _srtt: Option<Duration>) -> Option<RouterRequest> {
         None
     }
 
-    /// Routers answered. Comes after the ACK that brought it.
+    /// Handles a reply of routers, after the ACK that carried it.
     fn on_reply(&mut self, _now: Instant, _reply: RouterReply) {}
 
-    /// Whether the control spreads its reductions itself, so that proportional
-    /// rate reduction (RFC 9937) must not come between: a control whose cwnd is
-    /// no target for the flight.
+    /// Returns whether the control spreads its reductions itself. Proportional rate reduction
+    /// (RFC 9937) is then off: cwnd is no target for the flight.
     fn reduces_by_itself(&self) -> bool {
         false
     }
 
-    /// Returns whether marks per RTT stay the same at any rate (RFC 9331 section 4.3).
+    /// Returns whether marks per RTT are independent of the rate (RFC 9331 section 4.3).
     fn is_scalable(&self) -> bool {
         false
     }
 
-    /// Rate at which to release segments, the first window included; `None`: no
-    /// pacing is requested.
+    /// Returns the pacing rate, for the first window too; `None`: no pacing is requested.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Most octets to release at once; `None`: no limit of its own.
+    /// Returns the most octets to release in one burst; `None`: no limit.
     fn send_quantum(&self) -> Option<Bytes> {
         None
     }
 
-    /// Whether the window is below ssthresh.
+    /// Returns whether the window is below ssthresh.
     fn is_in_slow_start(&self) -> bool {
         self.cwnd() < self.ssthresh()
     }
 }
 
-/// A family of congestion controls: what they have in common whatever happens.
+/// Family of congestion controls with common invariants.
 ///
-/// All keep cwnd at one segment or more, and keep its octets when the segment size
-/// changes. What each family promises beyond that is tested for every control
+/// All keep cwnd at one segment or more, and keep its octets when the segment size changes. The
+/// further invariants of each family are tested for every control
 /// (`core/tcp/tests/congestion_rounds/properties.rs`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
-    /// A window that congestion alone reduces: no ACK takes it back.
+    /// The window is reduced by congestion only, never by an ACK.
     WindowBased,
-    /// A window that rising delay reduces as well, on any ACK.
+    /// The window is also reduced by rising delay, on any ACK.
     DelayBased,
-    /// A model of the path's rate and round trip: pacing rate and window follow it
-    /// up and down, and a loss need not reduce them.
+    /// A model of the path's rate and RTT sets pacing rate and window. They follow it up and
+    /// down, and a loss need not reduce them.
     RateBased,
-    /// A window or rate that routers tell; without their answers window-based.
+    /// Routers set the window or rate; without their replies, window-based.
     Explicit,
 }
 
 impl Family {
-    /// Its name in lists.
+    /// Returns the name in lists.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -237,22 +235,22 @@ impl Family {
     }
 }
 
-/// A congestion control that can be requested by name.
+/// Congestion control that can be selected by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Name in plans and on the command line.
     pub name: &'static str,
-    /// One line of what it is, with its source.
+    /// One-line description, with its source.
     pub summary: &'static str,
-    /// What it moves, and so what holds for it whatever happens.
+    /// Family, which determines its invariants.
     pub family: Family,
-    /// What it reacts to.
+    /// Signals it reacts to.
     pub reacts_to: &'static str,
-    /// Where it is deployed.
+    /// Systems and networks that deploy it.
     pub deployed: &'static str,
-    /// Whether it draws at random: from the seed of its connection.
+    /// Whether it draws random numbers, from the seed of its connection.
     pub draws: bool,
-    /// Makes one.
+    /// Builds a control from its configuration.
     pub build: fn(&Config) -> Box<dyn CongestionControl>,
 }
 
@@ -267,8 +265,7 @@ pub const CUBIC: &Entry = &Entry {
     build: |config| Box::new(cubic::Cubic::new(config)),
 };
 
-/// Every congestion control there is: those in use, then those of the feature
-/// `historic`.
+/// All congestion controls: those in use, then those of the feature `historic`.
 pub const REGISTRY: &[Entry] = &{
     let mut all = [*CUBIC; IN_USE.len() + historic::ENTRIES.len()];
     let mut n = 0;
@@ -494,8 +491,8 @@ const IN_USE: &[Entry] = &[
     },
 ];
 
-/// What stands where there is no congestion control: not one of [`REGISTRY`],
-/// because it keeps none of the promises that those do.
+/// Absence of a congestion control. It is not in [`REGISTRY`], because it keeps none of the
+/// invariants of those.
 pub const FIXED: &Entry = &Entry {
     name: "fixed",
     summary: "no congestion control: the initial window, whatever happens (before 1988)",
@@ -506,12 +503,12 @@ pub const FIXED: &Entry = &Entry {
     build: |config| Box::new(fixed::Fixed::new(config)),
 };
 
-/// Everything that can be requested by name.
+/// Returns everything that can be selected by name.
 pub fn entries() -> impl Iterator<Item = &'static Entry> + Clone {
     REGISTRY.iter().chain([FIXED])
 }
 
-/// The control of that name.
+/// Returns the control named `name`.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
     entries().find(|entry| entry.name == name)

@@ -1,8 +1,8 @@
-//! Bottleneck, queue and sender of one flow, for tests of models from inside.
+//! Simulated bottleneck, queue and sender of one flow, for unit tests of models.
 //!
-//! The sender paces segments of [`SIZE`] octets within cwnd; each is acknowledged by itself,
-//! with an exact rate sample. What the queue, the policer or chance drops is found when its
-//! ACK would have come, and costs no time: new data takes its place.
+//! The sender paces segments of [`SIZE`] octets within cwnd. Each is acknowledged separately,
+//! with an exact rate sample. Segments dropped by the queue, the policer or random loss are found
+//! when their ACK would have come. They cost no time: new data replaces them.
 
 use alloc::collections::VecDeque;
 
@@ -13,10 +13,10 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use super::rate_model::scaled;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Lost, RateSample, Sent};
 
-/// Octets of a segment.
+/// Octets per segment.
 pub(super) const SIZE: u64 = 1000;
 
-/// A segment in flight, with what it saw when it left.
+/// Segment in flight, with the sender's state when it left.
 #[derive(Clone, Copy)]
 struct Packet {
     number: u64,
@@ -38,16 +38,16 @@ pub(super) struct Path<C> {
     /// Octets per second.
     rate: u64,
     rtt: Duration,
-    /// Segments that the queue holds.
+    /// Queue limit in segments.
     pub(super) limit: u64,
-    /// Probability of a loss, and rate and burst of a policer.
+    /// Loss probability; below, rate and burst of a policer.
     pub(super) loss: f64,
     pub(super) policer: Option<(u64, f64)>,
-    /// ACKs arrive at multiples of this.
+    /// Interval at multiples of which ACKs arrive.
     pub(super) clump: Option<Duration>,
-    /// Octets per second that the application has.
+    /// Rate at which the application writes, in octets per second.
     pub(super) application: Option<u64>,
-    /// When it has the next segment.
+    /// Time when the application writes the next segment.
     pub(super) app_next: Instant,
     pub(super) delivered: u64,
     pub(super) lost: u64,
@@ -115,7 +115,7 @@ impl<C: CongestionControl> Path<C> {
         }
     }
 
-    /// Changes the rate, for what waits as well.
+    /// Changes the rate, also for queued segments.
     pub(super) fn set_rate(&mut self, rate: u64) {
         let (now, rtt, old) = (self.now, self.rtt, self.rate);
         let later = |leaves: Instant| {
@@ -136,13 +136,13 @@ impl<C: CongestionControl> Path<C> {
         self.packets.len() as u64 * SIZE
     }
 
-    /// Octets that wait for the bottleneck.
+    /// Returns the octets queued at the bottleneck.
     pub(super) fn queue(&self) -> u64 {
         let left = self.busy_until.saturating_since(self.now);
         Rate::from_bps(8 * self.rate).amount_in(left).as_u64()
     }
 
-    /// Runs until `is_over`, for `most` at most; returns the time it took.
+    /// Runs until `is_over`, for `most` at most; returns the duration.
     #[track_caller]
     pub(super) fn until(&mut self, most: Duration, is_over: impl Fn(&Self) -> bool) -> Duration {
         let began = self.now;
@@ -157,7 +157,7 @@ impl<C: CongestionControl> Path<C> {
         self.now.saturating_since(began)
     }
 
-    /// Runs for `span`; returns octets per second delivered.
+    /// Runs for `span`; returns the octets per second delivered.
     pub(super) fn run(&mut self, span: Duration) -> f64 {
         let (end, before) = (self.now + span, self.delivered);
         while self.now < end {
@@ -166,7 +166,7 @@ impl<C: CongestionControl> Path<C> {
         (self.delivered - before) as f64 / span.as_secs_f64()
     }
 
-    /// One departure or one answer, whichever is next.
+    /// Processes one departure or one ACK, whichever is next.
     fn step(&mut self) {
         let has_room = self.in_flight() + SIZE <= self.control.cwnd().as_u64();
         let departs_at = self.now.max(self.departs_at).max(self.app_next);

@@ -1,8 +1,8 @@
 //! TCP-NV: the window that the measured rate fills at the minimum RTT.
 //!
-//! Brakmo, "TCP-NV: Congestion Avoidance for Data Centers", Linux Plumbers Conference 2010;
-//! rules and constants of Linux 6.12 (`tcp_nv.c`). RTTs are halved into a moving average. Per
-//! round trip, with rate = in flight/RTT, the largest of the rounds since the last decision:
+//! Brakmo, "TCP-NV: Congestion Avoidance for Data Centers", Linux Plumbers Conference 2010; rules
+//! and constants of Linux 6.12 (`tcp_nv.c`). RTTs are averaged with weight 1/2. Per round trip,
+//! with rate = in flight/RTT, the largest of the rounds since the last decision:
 //!
 //! * `max_win` = rate·minRTT + 10 segments                              (1)
 //! * cwnd > `max_win`, after 2 rounds and 60 ACKs (30 while ssthresh is unset): no growth,
@@ -10,14 +10,14 @@
 //! * cwnd <= `max_win` − 2, after 20 ACKs: growth again;
 //! * between: nothing.
 //!
-//! Growth is one segment per cwnd acknowledged, per cwnd·2^n after n timeouts, taken back one
-//! by one after 8 decisions without congestion. minRTT is learnt anew every 3.75 to 6.24 s.
-//! Loss leaves 819/1024, never below 4 segments for delay. After a timeout the window grows only
-//! when 20 ACKs have been measured: twenty round trips at one segment.
+//! Growth is one segment per cwnd acknowledged, per cwnd·2^n after n timeouts. n falls by one
+//! after 8 decisions without congestion. minRTT is measured anew every 3.75 to 6.24 s. Loss
+//! leaves 819/1024, never below 4 segments for delay. After a timeout the window grows only when
+//! 20 ACKs have been measured: twenty round trips at one segment.
 //!
-//! It keeps some ten segments queued. A flow alone finds them in place when it learns minRTT
-//! anew, so its queue grows by up to ten segments each time. Not here: the per-destination base RTT, which the
-//! kernel takes from a BPF program, and its guess at offload in tiny windows.
+//! It keeps some ten segments queued. A single flow includes them when it measures minRTT anew,
+//! so its queue grows by up to ten segments each time. Out of scope: the per-destination base
+//! RTT, which the kernel takes from a BPF program, and its guess at offload in tiny windows.
 
 use gigatcp_events::Phase;
 use gigatcp_units::random::Stream;
@@ -29,30 +29,30 @@ use super::{Ack, Config, Congestion};
 
 /// Segments above the window that the rate fills: `nv_pad`.
 const PAD: u64 = 10;
-/// Segments below `max_win` from which on it grows: `nv_pad_buffer`.
+/// Segments below `max_win` at which growth begins: `nv_pad_buffer`.
 const PAD_BUFFER: u64 = 2;
-/// ACKs before it may grow: `nv_inc_eval_min_calls`.
+/// ACKs before growth: `nv_inc_eval_min_calls`.
 const GROW_ACKS: u32 = 20;
-/// ACKs before it may shrink: `nv_dec_eval_min_calls`.
+/// ACKs before a reduction: `nv_dec_eval_min_calls`.
 const SHRINK_ACKS: u32 = 60;
-/// The same while ssthresh is unset: `nv_ssthresh_eval_min_calls`.
+/// ACKs before a reduction while ssthresh is unset: `nv_ssthresh_eval_min_calls`.
 const FIRST_SHRINK_ACKS: u32 = 30;
-/// Rounds before it may shrink: `nv_rtt_min_cnt`.
+/// Rounds before a reduction: `nv_rtt_min_cnt`.
 const MIN_ROUNDS: u32 = 2;
-/// Share of the excess that goes, in 1/128: 30 %.
+/// Share of the excess that a reduction takes, in 1/128: 30 %.
 const DECREASE: u64 = 30 * 128 / 100;
-/// Smallest window for delay, segments: `NV_MIN_CWND`.
+/// Minimum window after a reduction by delay, in segments: `NV_MIN_CWND`.
 const MIN_WINDOW: u64 = 4;
-/// Mean time between two searches for the minimum RTT.
+/// Mean time between two measurements of the minimum RTT.
 const RESET_PERIOD: Duration = Duration::from_secs(5);
-/// Decisions without congestion per step of growth back.
+/// Decisions without congestion after which one halving of growth ends.
 const CALM_DECISIONS: u32 = 8;
-/// Most halvings of growth.
+/// Maximum number of halvings of growth.
 const MAX_SLOWNESS: u32 = 8;
-/// What loss leaves, in 1/1024.
+/// Factor of a reduction after loss, in 1/1024.
 const BETA: u64 = 819;
 
-/// A TCP-NV control.
+/// Returns a TCP-NV control.
 pub(super) fn control(config: &Config) -> Windowed<Nv> {
     Windowed::new(config, Nv::new(config.seed))
 }
@@ -60,11 +60,11 @@ pub(super) fn control(config: &Config) -> Windowed<Nv> {
 /// The law of TCP-NV.
 #[derive(Clone, Debug)]
 pub(super) struct Nv {
-    /// Averaged RTT and its minima: in use, and of this period. Microseconds.
+    /// Averaged RTT and its minima, current and of this period, in microseconds.
     rtt: Option<u64>,
     min_rtt: u64,
     min_rtt_new: u64,
-    /// When `min_rtt_new` replaces `min_rtt`.
+    /// Time when `min_rtt_new` replaces `min_rtt`.
     reset_at: Option<Instant>,
     /// Largest rate since the last decision, octets per second.
     max_rate: u64,
@@ -97,7 +97,7 @@ impl Nv {
     }
 
     fn sample(&mut self, now: Instant, rtt: Duration, in_flight: u64) {
-        // An hour: the bound only keeps sums within 64 bits.
+        // An hour: the bound keeps sums within 64 bits.
         let sample = rtt.as_micros().clamp(1, 1 << 32);
         let rtt = self.rtt.map_or(sample, |rtt| (rtt + sample) / 2).max(1);
         self.rtt = Some(rtt);
@@ -117,7 +117,7 @@ impl Nv {
         }
     }
 
-    /// Eq. (1), octets.
+    /// Returns eq. (1) in octets.
     fn max_window(&self, smss: u64) -> u64 {
         let filled = u128::from(self.max_rate) * u128::from(self.min_rtt) / 1_000_000;
         u64::try_from(filled)
@@ -174,7 +174,7 @@ impl Law for Nv {
             return;
         }
         if let Some(rtt) = ack.rtt {
-            // What was in flight when the segment left.
+            // Octets in flight when the segment left.
             let in_flight = ack
                 .rate
                 .map_or(ack.prior_in_flight, |rate| rate.tx_in_flight);
@@ -199,7 +199,7 @@ impl Law for Nv {
     }
 
     fn reduced(&mut self, _window: &Window, _event: &Congestion, in_use: u64) -> u64 {
-        // What was measured before no longer counts.
+        // Earlier measurements no longer count.
         self.grows = false;
         (self.rtt, self.acks, self.rounds, self.max_rate) = (None, 0, 0, 0);
         (u128::from(in_use) * u128::from(BETA) / 1024) as u64

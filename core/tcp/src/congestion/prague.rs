@@ -1,22 +1,22 @@
 //! Prague: DCTCP for the Internet, with low latency, low loss and scalable throughput.
 //!
 //! RFC 9331 section 4 and draft-briscoe-iccrg-prague-congestion-control; rules of the Linux
-//! module `tcp_prague.c`, version 0.6. Needs accurate ECN feedback (RFC 9768) and ECT(1).
+//! module `tcp_prague.c`, version 0.6. Requires accurate ECN feedback (RFC 9768) and ECT(1).
 //!
-//! * alpha = alpha·(1 − g) + g·(octets marked/octets acknowledged), g = 1/16, once per
-//!   max(RTT, 25 ms); it is 1 until the first mark;
+//! * alpha = alpha·(1 − g) + g·(octets marked/octets acknowledged), g = 1/16, once per max(RTT,
+//!   25 ms); it is 1 until the first mark;
 //! * marks take alpha/2 of cwnd, at most once per window and 25 ms;
-//! * each octet acknowledged without a mark adds its share of one segment per window, also in
-//!   the round trip of a reduction;
-//! * below an RTT of 25 ms, 500 round trips after slow start, growth is (RTT/25 ms)² of that:
-//!   the rate is then that of a flow over 25 ms;
+//! * each octet acknowledged without a mark adds its share of one segment per window, also in the
+//!   round trip of a reduction;
+//! * below an RTT of 25 ms, 500 round trips after slow start, growth is (RTT/25 ms)² of that: the
+//!   rate is then that of a flow over 25 ms;
 //! * loss halves the window.
 //!
-//! Pacing at cwnd/SRTT, twice that below half of ssthresh. With random marks of probability p
-//! the mean window is near 2/p.
+//! Pacing at cwnd/SRTT, twice that below half of ssthresh. With random marks of probability p the
+//! mean window is near 2/p.
 //!
-//! Not here: the fallback to Reno at a classic AQM, windows below two segments, and the
-//! gradual change of cwnd by one segment per ACK: the reduction is the engine's to spread.
+//! Out of scope: the fallback to Reno at a classic AQM, windows below two segments, and the
+//! gradual change of cwnd by one segment per ACK (the engine spreads the reduction).
 
 use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
@@ -24,18 +24,18 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion, CongestionKind};
 
-/// Alpha of 1.
+/// Value 1 of alpha.
 const ONE: u64 = 1 << 20;
 /// g = 1/16, as a shift.
 const GAIN_SHIFT: u32 = 4;
-/// RTT below which growth depends on the RTT, and shortest time between two updates.
+/// RTT below which growth depends on the RTT, and minimum time between two updates.
 const VIRTUAL_RTT: Duration = Duration::from_millis(25);
 /// Rounds after slow start from which on the RTT counts.
 const TRANSITION: u32 = 500;
 /// Scale of growth.
 const SCALE: u64 = 1 << 16;
 
-/// A Prague control.
+/// Returns a Prague control.
 pub(super) fn control(config: &Config) -> Windowed<Prague> {
     Windowed::new(config, Prague::new())
 }
@@ -43,7 +43,7 @@ pub(super) fn control(config: &Config) -> Windowed<Prague> {
 /// The law of Prague.
 #[derive(Clone, Debug)]
 pub(super) struct Prague {
-    /// In 1/[`ONE`].
+    /// Smoothed share of marks, in 1/[`ONE`].
     alpha: u64,
     /// Octets acknowledged and marked since `since`.
     acked: u64,
@@ -83,7 +83,7 @@ impl Prague {
         if self.was_marked {
             let marked = u128::from(self.marked.min(self.acked)) * u128::from(ONE);
             let share = (marked / u128::from(self.acked)) as u64;
-            // Rounded so that no marks at all bring it to 0 in the end.
+            // Rounded so that alpha reaches 0 without marks.
             let forgotten = self.alpha.div_ceil(1 << GAIN_SHIFT);
             self.alpha = (self.alpha - forgotten + (share >> GAIN_SHIFT)).min(ONE);
         }
@@ -123,7 +123,7 @@ impl Law for Prague {
             };
             self.update_alpha(ack.now);
         }
-        // The gate is shut in CWR.
+        // In CWR the gate blocks growth.
         if ack.phase == Phase::Cwr && ack.cwnd_limited {
             self.grow(window, unmarked(ack, ack.acked.as_u64()));
         }

@@ -1,4 +1,4 @@
-//! Arithmetic and bookkeeping that the models of rate and round trip share.
+//! Shared arithmetic and state of the models of rate and RTT.
 
 use super::RateSample;
 
@@ -9,19 +9,19 @@ pub(super) fn scaled(value: u64, numerator: u64, denominator: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// Octets that left while the control itself kept the flight small.
+/// Interval in which the control itself kept the flight small.
 ///
-/// Linux and the draft mark them as limited by the application (`C.app_limited`), so
-/// that their low rates do not count. The engine's mark is the application's alone:
-/// here it is known by `RS.prior_delivered` which samples are of that time.
+/// Linux and the draft mark such data as application-limited (`C.app_limited`), so that its low
+/// rates do not count. The engine's mark covers only the application, so `RS.prior_delivered`
+/// identifies the samples of that interval.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct OwnLimit {
-    /// Octets delivered in all when it began, and up to which it holds.
+    /// Total octets delivered at the start and at the end of the interval.
     range: Option<(u64, u64)>,
 }
 
 impl OwnLimit {
-    /// What leaves from now on is limited, up to what is in flight now.
+    /// Extends the limited interval over the data in flight now.
     pub(super) fn extend(&mut self, delivered: u64, in_flight: u64) {
         let until = delivered.saturating_add(in_flight);
         let from = match self.range {
@@ -31,7 +31,7 @@ impl OwnLimit {
         self.range = Some((from, until));
     }
 
-    /// Returns whether the sample is limited, by the application or by the control.
+    /// Returns whether the application or the control limited the sample.
     pub(super) fn covers(&self, sample: &RateSample) -> bool {
         let prior = sample.prior_delivered.as_u64();
         let own = self

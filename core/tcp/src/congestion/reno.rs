@@ -1,19 +1,18 @@
 //! Reno: additive increase, multiplicative decrease (RFC 5681).
 //!
 //! * Below ssthresh: slow start, see `slow_start/`.
-//! * From there on: one SMSS per window of data acknowledged. RFC 5681 section
-//!   3.1 offers cwnd += SMSS·SMSS/cwnd per ACK (eq. 3) or counting octets
-//!   until they make up a window (RFC 3465 section 2.1); this is the second.
-//!   Counting by ACK, every ACK counts for one SMSS, which is eq. 3.
-//! * Congestion: ssthresh = max(`FlightSize`/2, 2·SMSS) (eq. 4); cwnd becomes
-//!   ssthresh, or one SMSS after a timeout. With ABE (RFC 8511 section 3) an
-//!   explicit notification in congestion avoidance leaves 0.8 of `FlightSize`:
-//!   who marks packets keeps its queue short, and half would leave it empty.
+//! * Above: one SMSS per window of data acknowledged. RFC 5681 section 3.1 offers cwnd +=
+//!   SMSS·SMSS/cwnd per ACK (eq. 3) or counting octets until they make up a window (RFC 3465
+//!   section 2.1); this is the second. Counting by ACK, every ACK counts for one SMSS, which is
+//!   eq. 3.
+//! * Congestion: ssthresh = max(`FlightSize`/2, 2·SMSS) (eq. 4); cwnd becomes ssthresh, or one
+//!   SMSS after a timeout. With ABE (RFC 8511 section 3) ECN in congestion avoidance leaves 0.8
+//!   of `FlightSize`: a queue that marks packets is short, and half would leave it empty.
 //!
-//! Not here: inflating cwnd by duplicate ACKs (section 3.2 steps 3 to 5). The
-//! engine lets `pipe` of RFC 6675 run up to cwnd, which sends the same
-//! segments without a window that lies. `FlightSize` must not count what
-//! limited transmit sent (section 3.2 step 2); that is the engine's to know.
+//! Out of scope: inflating cwnd by duplicate ACKs (section 3.2 steps 3 to 5). The engine lets
+//! `pipe` of RFC 6675 grow up to cwnd, which sends the same segments without an inflated window.
+//! `FlightSize` must not count what limited transmit sent (section 3.2 step 2); the engine takes
+//! care of that.
 
 use gigatcp_units::{Bytes, Instant};
 
@@ -21,7 +20,7 @@ use super::gate::{Gate, Passage};
 use super::slow_start::SlowStartState;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
 
-/// What is needed to take a reduction back.
+/// State for undo.
 #[derive(Clone, Copy, Debug)]
 struct Saved {
     cwnd: u64,
@@ -29,7 +28,7 @@ struct Saved {
     bytes_acked: u64,
 }
 
-/// The Reno control.
+/// Reno congestion control.
 #[derive(Clone, Debug)]
 pub struct Reno {
     smss: u64,
@@ -40,14 +39,14 @@ pub struct Reno {
     bytes_acked: u64,
     opening: SlowStartState,
     gate: Gate,
-    /// See [`Config::abe`].
+    /// Value of [`Config::abe`].
     abe: bool,
     /// State before the last congestion event.
     saved: Option<Saved>,
 }
 
 impl Reno {
-    /// A control at its start.
+    /// Returns a control in its initial state.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let smss = u64::from(config.smss.max(1));
@@ -66,7 +65,7 @@ impl Reno {
         }
     }
 
-    /// Congestion avoidance, RFC 3465 section 2.1.
+    /// Grows the window in congestion avoidance, RFC 3465 section 2.1.
     fn avoid(&mut self, acked: u64) {
         self.bytes_acked = self
             .bytes_acked
@@ -87,7 +86,7 @@ impl Reno {
         );
     }
 
-    /// Congestion that leaves `reduced` octets, but two segments at least.
+    /// Reduces the window to `reduced` octets, but not below two segments.
     pub(super) fn reduce(&mut self, kind: CongestionKind, reduced: u64) {
         self.saved = Some(Saved {
             cwnd: self.cwnd,
@@ -101,7 +100,7 @@ impl Reno {
         self.bytes_acked = 0;
         self.cwnd = match kind {
             CongestionKind::Timeout => self.smss,
-            // What is in flight may still be an older, larger window.
+            // The flight may still be that of an older, larger window.
             CongestionKind::Loss | CongestionKind::Ecn => self.ssthresh.min(self.cwnd.max(least)),
         };
         debug_assert!(
@@ -112,8 +111,7 @@ impl Reno {
         );
     }
 
-    /// What congestion leaves of the flight, before the floor: RFC 5681 eq.
-    /// (4), or RFC 8511 section 3.
+    /// Returns the reduced flight, before the floor: RFC 5681 eq. (4), or RFC 8511 section 3.
     fn reduced(&self, event: &Congestion) -> u64 {
         let flight_size = event.flight_size.as_u64();
         let gently = self.abe && event.kind == CongestionKind::Ecn && self.cwnd >= self.ssthresh;

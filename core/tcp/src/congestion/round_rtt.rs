@@ -1,12 +1,12 @@
-//! Minimum RTT of each round, and what it says of the queue.
+//! Minimum RTT of each round, as a measure of the queue.
 //!
-//! Vegas, Veno, YeAH and their relatives compare the smallest RTT of a round with the base
-//! RTT, the smallest ever seen. Below three samples a delayed ACK could pass for a queue, so
-//! the round says nothing (Linux `cntRTT <= 2`).
+//! Vegas, Veno, YeAH and their relatives compare the minimum RTT of a round with the base RTT,
+//! the smallest ever seen. Below three samples a delayed ACK could pass for a queue, so the round
+//! is ignored (Linux `cntRTT <= 2`).
 
 use gigatcp_units::Duration;
 
-/// Samples of a round before its minimum counts.
+/// Minimum number of samples of a round.
 const MIN_SAMPLES: u32 = 3;
 
 /// Minimum RTT of the round in progress and of the connection.
@@ -26,14 +26,14 @@ pub(super) struct Measured {
 
 impl RoundRtt {
     pub(super) fn sample(&mut self, rtt: Duration) {
-        // A clock too coarse for the path must not divide by zero.
+        // Avoids a division by zero if the clock is too coarse for the path.
         let rtt = rtt.max(Duration::from_nanos(1));
         self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         self.samples = self.samples.saturating_add(1);
     }
 
-    /// Ends the round. `None` with fewer than three samples.
+    /// Ends the round; returns `None` with fewer than three samples.
     pub(super) fn end(&mut self) -> Option<Measured> {
         let rtt = self.least.take();
         let samples = core::mem::take(&mut self.samples);
@@ -62,17 +62,17 @@ impl Measured {
         self.rtt.saturating_sub(self.base)
     }
 
-    /// cwnd·(RTT − base)/RTT: what of the window is queued.
+    /// Returns the part of the window that is queued: cwnd·(RTT − base)/RTT.
     pub(super) fn queued(self, cwnd: u64) -> u64 {
         self.of(cwnd, self.queueing_delay(), self.rtt)
     }
 
-    /// cwnd·(RTT − base)/base: Vegas' `diff`, which is more by the factor RTT/base.
+    /// Returns Vegas' `diff`, cwnd·(RTT − base)/base: larger by the factor RTT/base.
     pub(super) fn vegas_diff(self, cwnd: u64) -> u64 {
         self.of(cwnd, self.queueing_delay(), self.base)
     }
 
-    /// cwnd·base/RTT: the window that would fill the path without a queue.
+    /// Returns the window that fills the path without a queue: cwnd·base/RTT.
     pub(super) fn unqueued(self, cwnd: u64) -> u64 {
         self.of(cwnd, self.base, self.rtt)
     }

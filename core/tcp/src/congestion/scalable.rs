@@ -13,13 +13,13 @@
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
-/// Segments acknowledged per segment of growth, at most; eq. (1).
+/// Maximum segments acknowledged per segment of growth, eq. (1).
 const MAX_ACKED: u64 = 100;
 
-/// The window divided by what it loses, eq. (2).
+/// Divisor of the window that gives its reduction, eq. (2).
 const DECREASE_DIVISOR: u64 = 8;
 
-/// A Scalable control.
+/// Returns a Scalable control.
 pub(super) fn control(config: &Config) -> Windowed<Scalable> {
     Windowed::new(config, Scalable)
 }

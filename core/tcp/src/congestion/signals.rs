@@ -1,95 +1,95 @@
-//! What a congestion control is told: acknowledgments, losses, departures.
+//! Input of a congestion control: acknowledgments, losses, departures.
 //!
-//! Names beginning with `C.`, `P.` and `RS.` are those of draft-ietf-ccwg-bbr, where
-//! the same quantities are defined for a connection, a packet and a rate sample.
+//! Names beginning with `C.`, `P.` and `RS.` are those of draft-ietf-ccwg-bbr, which defines the
+//! same quantities for a connection, a packet and a rate sample.
 
 use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
-/// What a congestion control learns from one arriving acknowledgment.
+/// Information of one arriving acknowledgment for a congestion control.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Ack {
-    /// When it arrived.
+    /// Arrival time.
     pub now: Instant,
-    /// N of RFC 5681 eq. (2), the octets that may open the window: those newly
-    /// acknowledged cumulatively, without those known before to be delivered if
-    /// the profile says so (`growth_by_delivery`). Zero while the minimum window is
-    /// held (RFC 3168 section 6.1.2).
+    /// Octets that may grow the window: N of RFC 5681 eq. (2).
+    ///
+    /// These are the octets newly acknowledged cumulatively, with `growth_by_delivery` without
+    /// those already known as delivered. Zero while the minimum window is held (RFC 3168 section
+    /// 6.1.2).
     pub acked: Bytes,
-    /// Octets newly acknowledged selectively.
+    /// Octets newly SACKed.
     pub sacked: Bytes,
-    /// `DeliveredData` of RFC 9937: octets newly delivered, however they were
-    /// acknowledged. Never held back.
+    /// Octets newly delivered, by cumulative ACK or SACK: `DeliveredData` of RFC 9937. Never held
+    /// back.
     pub delivered: Bytes,
-    /// Octets delivered in all, these included: `C.delivered` of draft-ietf-ccwg-bbr.
+    /// Total octets delivered, these included: `C.delivered` of draft-ietf-ccwg-bbr.
     pub total_delivered: Bytes,
-    /// Octets marked lost on this ACK. [`CongestionControl::on_lost`] has reported
-    /// each, and of what a timer found.
+    /// Octets marked lost on this ACK. [`CongestionControl::on_lost`] has reported each, and also
+    /// those that a timer found.
     ///
     /// [`CongestionControl::on_lost`]: super::CongestionControl::on_lost
     pub lost: Bytes,
-    /// Of the octets delivered, those that arrived with a congestion mark (CE):
-    /// `DCTCP.BytesMarked` of RFC 8257 section 3.3. With accurate feedback (RFC
-    /// 9768) what the receiver counted; with the classic one (RFC 3168) all
-    /// that an ACK with ECN-Echo covers, which is right only where the receiver
-    /// echoes as RFC 8257 section 3.2 says.
+    /// Delivered octets that arrived with CE: `DCTCP.BytesMarked` of RFC 8257 section 3.3.
+    ///
+    /// With accurate feedback (RFC 9768) this is the receiver's count. With the classic feedback
+    /// of RFC 3168 it is all that an ACK with ECN-Echo covers, which is correct only if the
+    /// receiver echoes as in RFC 8257 section 3.2.
     pub ce_marked: Bytes,
-    /// The same in wire segments.
+    /// Wire segments that arrived with CE, see [`Self::ce_marked`].
     pub ce_marked_segments: u32,
-    /// Transmissions wholly acknowledged by this ACK: a super-segment counts
-    /// once. Linux before 2.6.29 showed its controls this number as `packets
-    /// acked` while segmentation offload was on.
+    /// Transmissions wholly acknowledged by this ACK: a super-segment counts once. With
+    /// segmentation offload, Linux before 2.6.29 passed its controls this number as `packets
+    /// acked`.
     pub acked_transmissions: u32,
     /// Recovery phase after this ACK was processed.
     pub phase: Phase,
-    /// `pipe` before this ACK: what was in flight, in octets.
+    /// Octets in flight before this ACK: `pipe`.
     pub prior_in_flight: Bytes,
-    /// What is in flight after this ACK and the losses it showed, before anything
-    /// leaves: `pipe` and what was sent twice.
+    /// Octets in flight after this ACK and its losses, before anything leaves. That is `pipe` and
+    /// what was sent twice.
     pub in_flight: Bytes,
-    /// Whether the sender had filled cwnd since the ACK before (otherwise the
-    /// window has not been tested and should not grow; RFC 7661).
+    /// Whether the sender had filled cwnd since the previous ACK. Otherwise the window has not
+    /// been tested and should not grow (RFC 7661).
     pub cwnd_limited: bool,
-    /// Round-trip time measured by this ACK, if it allows one (Karn).
+    /// RTT measured by this ACK, if it allows one (Karn).
     pub rtt: Option<Duration>,
-    /// Smoothed round-trip time; absent before the first sample.
+    /// Smoothed RTT; `None` before the first sample.
     pub srtt: Option<Duration>,
-    /// Smallest round-trip time of the connection so far.
+    /// Minimum RTT of the connection so far.
     pub min_rtt: Option<Duration>,
-    /// Whether this ACK ends a round and begins the next: it is the first to
-    /// report, cumulatively or selectively, something that was sent after the
-    /// round before had begun.
+    /// Whether this ACK ends a round and begins the next. It is the first to report, cumulatively
+    /// or by SACK, data sent after the previous round began.
     pub round_end: bool,
     /// Delivery rate sample, if this ACK delivered something.
     pub rate: Option<RateSample>,
 }
 
-/// How fast the network delivered, measured over the flight of the latest
-/// transmission that was just delivered (draft-ietf-ccwg-bbr, "Delivery Rate Samples").
+/// Delivery rate sample, over the flight of the latest transmission just delivered. "Delivery
+/// Rate Samples" of draft-ietf-ccwg-bbr.
 #[derive(Clone, Copy, Debug)]
 pub struct RateSample {
     /// Octets delivered between its departure and now: `RS.delivered`.
     pub delivered: Bytes,
     /// Octets marked lost between its departure and now: `RS.lost`.
     pub lost: Bytes,
-    /// Octets delivered in all when it left (marks its round): `RS.prior_delivered`.
+    /// Total octets delivered when it left (identifies its round): `RS.prior_delivered`.
     pub prior_delivered: Bytes,
     /// Octets in flight when it left, itself included: `RS.tx_in_flight`.
     pub tx_in_flight: Bytes,
-    /// From the latest departure delivered when it left to its own: `RS.send_elapsed`.
+    /// Time from the latest departure then delivered to its departure: `RS.send_elapsed`.
     pub send_interval: Duration,
-    /// From the last delivery before it left to now: `RS.ack_elapsed`.
+    /// Time from the last delivery before it left to now: `RS.ack_elapsed`.
     pub ack_interval: Duration,
-    /// Whether the application was the limit when it left.
+    /// Whether the flow was application-limited when it left.
     pub app_limited: bool,
-    /// Whether it was sent before.
+    /// Whether it was a retransmission.
     pub is_retransmission: bool,
     /// Whether this ACK was probably held back by the receiver (delayed ACK).
     pub ack_delayed: bool,
 }
 
 impl Ack {
-    /// Asserts what every control may rely on.
+    /// Asserts the invariants that every control may rely on.
     pub(crate) fn assert_invariants(&self) {
         debug_assert!(
             self.delivered <= self.total_delivered,
@@ -123,7 +123,7 @@ impl Ack {
 }
 
 impl Lost {
-    /// Asserts what every control may rely on.
+    /// Asserts the invariants that every control may rely on.
     pub(crate) fn assert_invariants(&self) {
         debug_assert!(
             self.octets > Bytes::ZERO && self.octets <= self.lost,
@@ -143,22 +143,22 @@ impl Lost {
 }
 
 impl RateSample {
-    /// The longer of send interval and ACK interval: `RS.interval`.
+    /// Returns the longer of send interval and ACK interval: `RS.interval`.
     #[inline]
     #[must_use]
     pub fn interval(&self) -> Duration {
         self.send_interval.max(self.ack_interval)
     }
 
-    /// The rate of delivery; `None` if the interval is shorter than `min_rtt` or
-    /// zero, as after a retransmission whose original arrived.
+    /// Returns the delivery rate; `None` if the interval is zero or shorter than `min_rtt`. It
+    /// is, for example, after a retransmission whose original arrived.
     #[must_use]
     pub fn rate(&self, min_rtt: Option<Duration>) -> Option<Rate> {
         self.is_reliable(min_rtt)
             .then(|| Rate::from_amount(self.delivered, self.interval()))
     }
 
-    /// Returns whether the interval is long enough to tell a rate.
+    /// Returns whether the interval is long enough for a rate.
     #[inline]
     #[must_use]
     pub fn is_reliable(&self, min_rtt: Option<Duration>) -> bool {
@@ -167,79 +167,79 @@ impl RateSample {
     }
 }
 
-/// How congestion showed itself.
+/// Signal by which congestion was detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CongestionKind {
-    /// Loss found by duplicate or selective acknowledgments: recovery begins.
+    /// Loss detected by duplicate or selective acknowledgments: recovery begins.
     Loss,
-    /// An explicit notification (RFC 3168): as loss, but nothing to repair.
+    /// ECN (RFC 3168): as loss, but nothing to retransmit.
     Ecn,
-    /// First retransmission timeout of a segment. A repeated timeout of the
-    /// same segment is not reported again (RFC 5681 section 3.1, eq. 4).
+    /// First retransmission timeout of a segment. A repeated timeout of the same segment is not
+    /// reported (RFC 5681 section 3.1, eq. 4).
     Timeout,
 }
 
-/// A congestion event: at most one per window of data.
+/// Congestion event: at most one per window of data.
 #[derive(Clone, Copy, Debug)]
 pub struct Congestion {
-    /// When it was found.
+    /// Time of detection.
     pub now: Instant,
-    /// What it was.
+    /// Signal by which it was detected.
     pub kind: CongestionKind,
-    /// `FlightSize` of RFC 5681: octets sent and not cumulatively acknowledged.
+    /// Octets sent and not cumulatively acknowledged: `FlightSize` of RFC 5681.
     pub flight_size: Bytes,
-    /// `pipe` of RFC 6675: octets estimated to be in the network.
+    /// Octets estimated to be in the network: `pipe` of RFC 6675.
     pub pipe: Bytes,
 }
 
 /// Octets of one transmission that were marked lost.
 ///
-/// A transmission may be lost in parts; each is told once for each time it was
-/// marked, lowest octet first, by whatever found it: SACK, time, a timeout.
+/// A transmission may be lost in parts. Each part is reported once for each time it was marked,
+/// lowest octet first, whether SACK, time or a timeout found it.
 #[derive(Clone, Copy, Debug)]
 pub struct Lost {
-    /// When it was found.
+    /// Time of detection.
     pub now: Instant,
     /// Stream offset of the first octet: parts that touch are one lost range.
     pub from: u64,
-    /// How many.
+    /// Number of octets.
     pub octets: Bytes,
     /// Octets marked lost since it left, these included: `C.lost - P.lost`.
     pub lost: Bytes,
-    /// Octets delivered in all by now: `C.delivered`.
+    /// Total octets delivered by now: `C.delivered`.
     pub total_delivered: Bytes,
-    /// Octets delivered in all when it left: `P.delivered`.
+    /// Total octets delivered when it left: `P.delivered`.
     pub prior_delivered: Bytes,
     /// Octets in flight when it left, itself included: `P.tx_in_flight`.
     pub tx_in_flight: Bytes,
-    /// When it left.
+    /// Time when it left.
     pub sent_at: Instant,
-    /// Whether the application was the limit when it left.
+    /// Whether the flow was application-limited when it left.
     pub app_limited: bool,
-    /// Whether it was sent before.
+    /// Whether it was a retransmission.
     pub is_retransmission: bool,
 }
 
-/// A departure: data that leaves, new or not.
+/// Departure of data, new or retransmitted.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// When it leaves.
+    /// Time of departure.
     pub now: Instant,
-    /// Octets that leave.
+    /// Octets sent.
     pub octets: Bytes,
     /// Octets in flight, these included.
     pub in_flight: Bytes,
-    /// Whether the application was the limit before.
+    /// Whether the flow was application-limited before.
     pub app_limited: bool,
 }
 
 /// Bounds for a window that was not in use (RFC 7661).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowBounds {
-    /// cwnd falls to this, but not below one segment.
+    /// Value to which cwnd falls, but not below one segment.
     pub cwnd_at_most: Bytes,
-    /// ssthresh rises to this.
+    /// Value to which ssthresh rises.
     pub ssthresh_at_least: Bytes,
-    /// ssthresh falls to this, but not below two segments.
+    /// Value to which ssthresh falls, but not below two segments.
     pub ssthresh_at_most: Bytes,
 }

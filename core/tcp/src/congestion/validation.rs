@@ -1,26 +1,24 @@
-//! Congestion window validation (RFC 7661): how much of the window is known to
-//! be right.
+//! Congestion window validation (RFC 7661): limits growth and age of an unused window.
 //!
-//! * `pipeACK` (section 4.2) is what the network acknowledges in a round trip,
-//!   the largest of the last max(3·RTT, 1 s); undefined before the first sample.
-//! * The window is validated while `pipeACK` is undefined or at least half of
-//!   cwnd (section 4.3). Then it may grow even where it was not quite full.
-//! * A window that is not validated stands, unless it is full, for five minutes
-//!   (section 4.4). Each time they are over, ssthresh = max(ssthresh, ¾·cwnd)
-//!   and cwnd = max(cwnd/2, IW) (section 4.4.3).
-//! * Congestion in that phase (section 4.4.1) leaves max(`pipeACK`,
-//!   `LossFlightSize`)/2, and when it is repaired, half of the same less what
-//!   was retransmitted; then the search for `pipeACK` begins anew.
+//! * `pipeACK` (section 4.2) is the amount acknowledged in a round trip, the largest of the last
+//!   max(3·RTT, 1 s); undefined before the first sample.
+//! * The window is validated while `pipeACK` is undefined or at least half of cwnd (section 4.3).
+//!   Then it may grow even if it was not quite full.
+//! * A window that is not validated keeps its size, unless it is full, for five minutes (section
+//!   4.4). After each such period, ssthresh = max(ssthresh, ¾·cwnd) and cwnd = max(cwnd/2, IW)
+//!   (section 4.4.3).
+//! * Congestion in that phase (section 4.4.1) leaves max(`pipeACK`, `LossFlightSize`)/2. After
+//!   loss recovery, half of the same minus what was retransmitted is left; then the measurement
+//!   of `pipeACK` restarts.
 //!
-//! It replaces the restart after idle time of RFC 5681 section 4.1: a sender
-//! that paused for less than five minutes goes on with its window. That may be
-//! a burst of all of it at once, which section 4.4.2 wants spaced or limited;
-//! spacing is pacing's. The alternative, as in Linux: a window grows only when
-//! it was full, and falls back after idle time.
+//! It replaces the restart after idle time of RFC 5681 section 4.1: a sender that paused for less
+//! than five minutes keeps its window. The whole window may then leave in one burst. Section
+//! 4.4.2 recommends to space or limit it; here pacing does. The alternative is that of Linux: a
+//! window grows only when it was full, and falls back after idle time.
 //!
-//! Samples are kept in four measurement periods (section 4.5.1 has an example
-//! of five); the largest of a period counts from the period's beginning, so
-//! that it lasts between three quarters of the sampling period and all of it.
+//! Samples are kept in four measurement periods (section 4.5.1 has an example of five). The
+//! largest of a period counts from the period's beginning, so it lasts between three quarters of
+//! the sampling period and all of it.
 
 use core::ops::Range;
 
@@ -28,21 +26,21 @@ use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::WindowBounds;
 
-/// The non-validated period (section 5).
+/// Non-validated period (section 5).
 const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
-/// Measurement periods in a sampling period.
+/// Number of measurement periods in a sampling period.
 const PERIODS: usize = 4;
-/// Least sampling period.
+/// Minimum sampling period.
 const LEAST_SAMPLING_PERIOD: Duration = Duration::from_secs(1);
 
-/// The largest sample of one measurement period.
+/// Largest sample of one measurement period.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     since: Instant,
     octets: u64,
 }
 
-/// Congestion in the non-validated phase, until it is repaired.
+/// Congestion in the non-validated phase, until loss recovery ends.
 #[derive(Clone, Copy, Debug)]
 struct Reduction {
     /// max(`pipeACK`, `LossFlightSize`).
@@ -51,15 +49,15 @@ struct Reduction {
     retransmitted: u64,
 }
 
-/// The state of RFC 7661.
+/// State of RFC 7661.
 #[derive(Clone, Debug)]
 pub(crate) struct Validation {
     samples: [Option<Sample>; PERIODS],
     newest: usize,
-    /// SND.UNA and SND.NXT when the round at hand began: what was in flight.
-    /// Empty where nothing was; absent where the next to begin is the first.
+    /// Data in flight when the current round began, SND.UNA to SND.NXT. Empty if there was none;
+    /// `None` before the first round.
     round: Option<Range<u64>>,
-    /// When the window was last validated, or reduced for not being it.
+    /// Time when the window was last validated, or reduced for not being validated.
     validated_at: Instant,
     reduction: Option<Reduction>,
 }
@@ -75,8 +73,8 @@ impl Validation {
         }
     }
 
-    /// `pipeACK` in octets; absent while it is undefined. One that has expired
-    /// is 0: nothing was acknowledged for a sampling period.
+    /// Returns `pipeACK` in octets; `None` while it is undefined. 0 if it has expired: nothing
+    /// was acknowledged for a sampling period.
     pub(crate) fn pipe_ack(&self, now: Instant, srtt: Duration) -> Option<u64> {
         self.samples[self.newest]?;
         let period = sampling_period(srtt);
@@ -85,10 +83,9 @@ impl Validation {
         Some(samples.map(|sample| sample.octets).max().unwrap_or(0))
     }
 
-    /// An ACK that leaves `flight` unacknowledged, SND.UNA to SND.NXT. Once what
-    /// was in flight when a round began is acknowledged, the round is over and
-    /// makes a sample. None is taken in recovery (section 4.2), which
-    /// acknowledges by fits and starts.
+    /// Handles an ACK that leaves `flight` unacknowledged, SND.UNA to SND.NXT. A round ends once
+    /// the data in flight at its start is acknowledged, and gives a sample. None is taken in
+    /// recovery (section 4.2), when ACKs are irregular.
     pub(crate) fn on_ack(
         &mut self,
         now: Instant,
@@ -105,7 +102,7 @@ impl Validation {
             return;
         };
         if round.is_empty() {
-            // It began with nothing in flight: this ACK is its first.
+            // The round began with nothing in flight: this is its first ACK.
             round.end = flight.end;
         }
         if flight.start < round.end {
@@ -130,16 +127,16 @@ impl Validation {
         }
     }
 
-    /// Whether a window of `cwnd` is validated now (section 4.3).
+    /// Returns whether a window of `cwnd` is validated now (section 4.3).
     pub(crate) fn check(&mut self, now: Instant, srtt: Duration, cwnd: Bytes) -> bool {
         let valid_until = self.valid_until(srtt, cwnd);
         self.validated_at = self.validated_at.max(valid_until.min(now));
         valid_until > now
     }
 
-    /// Until when a window of `cwnd` is validated, if nothing more is
-    /// acknowledged: the last sample of half of it or more expires then. A
-    /// window that no sample validates never was.
+    /// Returns when a window of `cwnd` ceases to be validated if nothing more is acknowledged.
+    /// That is when the last sample of at least half of it expires. Without such a sample it
+    /// never was validated.
     fn valid_until(&self, srtt: Duration, cwnd: Bytes) -> Instant {
         if self.samples[self.newest].is_none() {
             return Instant::FAR_FUTURE;
@@ -153,8 +150,7 @@ impl Validation {
             .unwrap_or(Instant::ZERO)
     }
 
-    /// What a window of `cwnd` falls to if a non-validated period is over
-    /// (section 4.4.3).
+    /// Returns the reduced window after a non-validated period (section 4.4.3).
     pub(crate) fn expire(
         &mut self,
         now: Instant,
@@ -178,9 +174,9 @@ impl Validation {
         })
     }
 
-    /// Congestion found with `flight_size` octets in flight and
-    /// `retransmitted` octets retransmitted so far: what of a window that is not
-    /// validated was in use, and what is left of it (section 4.4.1).
+    /// Handles congestion of a window that is not validated (section 4.4.1). `flight_size` octets
+    /// are in flight, `retransmitted` were retransmitted so far. Returns the part of the window
+    /// that was in use, and its reduction.
     pub(crate) fn on_congestion(
         &mut self,
         now: Instant,
@@ -200,7 +196,7 @@ impl Validation {
         Some((used, half_of(used)))
     }
 
-    /// The congestion is repaired. `pipeACK` is undefined again.
+    /// Handles the end of loss recovery. `pipeACK` is undefined again.
     pub(crate) fn on_recovery_end(
         &mut self,
         now: Instant,
@@ -212,8 +208,7 @@ impl Validation {
         Some(half_of(reduction.used.saturating_sub(again)))
     }
 
-    /// A timeout: the standard's answer is enough, and nothing is known any
-    /// more.
+    /// Forgets all measurements after a timeout, for which the standard reduction suffices.
     pub(crate) fn forget(&mut self, now: Instant) {
         self.samples = [None; PERIODS];
         self.newest = 0;
@@ -222,7 +217,7 @@ impl Validation {
         self.reduction = None;
     }
 
-    /// The reduction was taken back: no repair will end it.
+    /// Notes that the reduction was undone: no recovery will end it.
     pub(crate) fn on_undo(&mut self) {
         self.reduction = None;
     }
@@ -251,8 +246,7 @@ mod tests {
         Instant::from_nanos(ms * 1_000_000)
     }
 
-    /// A state that has seen rounds of that many octets, one every 100 ms
-    /// from 100 ms on.
+    /// Returns the state after rounds of these octets, one every 100 ms. The first is at 100 ms.
     fn after(rounds: &[u64]) -> Validation {
         let mut validation = Validation::new(at(0));
         let mut una = 1;
@@ -283,12 +277,12 @@ mod tests {
         assert_eq!(early.pipe_ack(at(700), RTT), Some(50_000));
         let late = after(&rounds);
         assert_eq!(late.pipe_ack(at(3000), RTT), Some(5_000));
-        // Over a path of 1 s it is three round trips.
+        // With an RTT of 1 s the sampling period is three RTTs.
         assert_eq!(
             early.pipe_ack(at(3000), Duration::from_secs(1)),
             Some(50_000)
         );
-        // After a silence nothing was acknowledged.
+        // Nothing was acknowledged for a sampling period.
         assert_eq!(late.pipe_ack(at(4001), RTT), Some(0));
     }
 
@@ -326,7 +320,7 @@ mod tests {
         let mut validation = after(&[50_000]);
         let (cwnd, initial) = (Bytes::new(100_000), Bytes::new(14_600));
         assert!(validation.check(at(200), RTT, cwnd));
-        // Sampled at 100 ms, good for a second.
+        // Sampled at 100 ms, valid for one second.
         for (ms, is_over) in [(301_099, false), (301_100, true)] {
             assert!(!validation.check(at(ms), RTT, cwnd));
             assert_eq!(validation.expire(at(ms), cwnd, initial).is_some(), is_over);
@@ -337,7 +331,7 @@ mod tests {
     fn after_a_pause_a_round_counts_its_first_acknowledgment() {
         let mut validation = after(&[10_000]);
         let una = 10_001;
-        // Twenty thousand octets left at once; four acknowledgments cover them.
+        // Twenty thousand octets leave in one burst; four acknowledgments cover them.
         for n in 1..=4 {
             let flight = una + n * 5_000..una + 20_000;
             validation.on_ack(at(200), RTT, flight, false);

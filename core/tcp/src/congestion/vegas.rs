@@ -1,21 +1,21 @@
 //! Vegas: a window that keeps two to four segments queued.
 //!
 //! Brakmo, O'Malley, Peterson, "TCP Vegas: New Techniques for Congestion Detection and
-//! Avoidance", SIGCOMM 1994; rules of Linux 6.12 (`tcp_vegas.c`). Once per round trip, with
-//! the smallest RTT of the round, of at least three samples:
+//! Avoidance", SIGCOMM 1994; rules of Linux 6.12 (`tcp_vegas.c`). Once per round trip, with the
+//! minimum RTT of the round, of at least three samples:
 //!
 //! * diff = cwnd·(RTT − base RTT)/base RTT, in segments;
 //! * slow start: diff > γ = 1 ends it with cwnd = min(cwnd, cwnd·base/RTT + 1);
-//! * congestion avoidance: −1 segment where diff > β = 4, +1 where diff < α = 2.
+//! * congestion avoidance: −1 segment if diff > β = 4, +1 if diff < α = 2.
 //!
-//! With fewer samples, and outside phase Open, growth is Reno's; loss halves the window. The
-//! base RTT is forgotten at an idle restart.
+//! With fewer samples, and outside phase Open, growth is Reno's; loss halves the window. The base
+//! RTT is forgotten at an idle restart.
 //!
 //! As in Linux slow start doubles the window each round trip; in the paper each second one. A
-//! round's smallest RTT is that of its first segment, so the end is found two doublings late:
-//! over 10 000 segments/s and 50 ms three BDPs stay queued, and leave by a segment per RTT.
-//! A flow that starts on a queue takes that queue for propagation. Flows that fill queues
-//! leave Vegas next to nothing.
+//! round's minimum RTT is that of its first segment, so the end is found two doublings late. Over
+//! 10 000 segments/s and 50 ms three BDPs stay queued, and drain by a segment per RTT. A flow
+//! that starts on a queue takes that queue for propagation delay. Flows that fill queues starve
+//! Vegas.
 
 use gigatcp_events::Phase;
 
@@ -23,25 +23,25 @@ use super::round_rtt::RoundRtt;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
-/// Fewest segments to keep queued.
+/// α: minimum number of segments to keep queued.
 const ALPHA: u64 = 2;
-/// Most segments to keep queued.
+/// β: maximum number of segments to keep queued.
 const BETA: u64 = 4;
-/// Queue that ends slow start, segments.
+/// γ: queue in segments that ends slow start.
 const GAMMA: u64 = 1;
 
-/// Growth that waits for an ACK that may open the window.
+/// Growth pending until an ACK may grow the window.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Growth {
     #[default]
     None,
     /// One segment.
     Step,
-    /// Reno's, for one ACK.
+    /// Reno's growth, for one ACK.
     Reno,
 }
 
-/// A Vegas control.
+/// Returns a Vegas control.
 pub(super) fn control(config: &Config) -> Windowed<Vegas> {
     Windowed::new(config, Vegas::default())
 }

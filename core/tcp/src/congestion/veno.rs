@@ -1,25 +1,25 @@
-//! Veno: Vegas' estimate of the queue tells random loss from congestion.
+//! Veno: Vegas' estimate of the queue distinguishes random loss from congestion.
 //!
 //! Fu, Liew, "TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks", IEEE
 //! JSAC 21(2), 2003. Per round trip N = cwnd·(RTT − base RTT)/RTT, the segments queued:
 //!
-//! * N < 3: Reno's growth; loss is taken for random and takes a fifth of the window;
-//! * N >= 3: one segment every second round trip; loss takes half.
+//! * N < 3: Reno's growth; loss is assumed to be random and reduces the window by a fifth;
+//! * N >= 3: one segment every second round trip; loss halves the window.
 //!
 //! RTT is the smallest of the round, of at least three samples; with fewer N counts as 0. Below
 //! the threshold the mean window at loss rate p is 2.12/√p.
 //!
-//! As in the paper N is determined per round trip. Linux 6.12 (`tcp_veno.c`) clears its
-//! minimum at each ACK, so its N is that of single ACKs.
+//! As in the paper N is determined per round trip. Linux 6.12 (`tcp_veno.c`) clears its minimum
+//! at each ACK, so its N is that of single ACKs.
 
 use super::round_rtt::RoundRtt;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
-/// Queue from which on the path counts as congested, segments.
+/// Queue in segments from which on the path counts as congested.
 const BETA: u64 = 3;
 
-/// A Veno control.
+/// Returns a Veno control.
 pub(super) fn control(config: &Config) -> Windowed<Veno> {
     Windowed::new(config, Veno::default())
 }

@@ -1,30 +1,30 @@
-//! Westwood+: congestion leaves what the measured bandwidth fills at the minimum RTT.
+//! Westwood+: reduces to the measured bandwidth times the minimum RTT.
 //!
-//! Grieco, Mascolo, "Performance evaluation and comparison of Westwood+, New Reno and Vegas",
-//! CCR 34(2), 2004; filters and constants of Linux 6.12 (`tcp_westwood.c`):
+//! Grieco, Mascolo, "Performance evaluation and comparison of Westwood+, New Reno and Vegas", CCR
+//! 34(2), 2004; filters and constants of Linux 6.12 (`tcp_westwood.c`):
 //!
-//! * every max(RTT, 50 ms): b = octets delivered/elapsed time;
-//!   ns = (7·ns + b)/8, est = (7·est + ns)/8, both b at the first sample;
-//! * ssthresh = est·RTTmin at a congestion event; cwnd = min(cwnd, ssthresh), one segment
-//!   after a timeout, which also makes it learn RTTmin anew;
+//! * every max(RTT, 50 ms): b = octets delivered/elapsed time; ns = (7·ns + b)/8, est = (7·est +
+//!   ns)/8, both b at the first sample;
+//! * ssthresh = est·RTTmin at a congestion event; cwnd = min(cwnd, ssthresh), one segment after a
+//!   timeout, which also restarts the measurement of RTTmin;
 //! * growth is Reno's.
 //!
-//! A flow alone behind a bottleneck keeps it busy whatever its queue: what is left is the BDP,
-//! where half would be too little if the queue holds less than that.
+//! A single flow keeps its bottleneck saturated whatever the queue limit: its window becomes the
+//! BDP. Half the window would be less than that if the queue holds less than the BDP.
 //!
-//! Not as in Linux: the kernel halves ssthresh during recovery and sets the estimate at its
-//! end; the paper sets it at once, as here. What was delivered is counted in octets,
-//! without the kernel's accounting of duplicate ACKs.
+//! Not as in Linux: the kernel halves ssthresh during recovery and sets the estimate at its end;
+//! the paper sets it immediately, as here. Delivered data is counted in octets, without the
+//! kernel's accounting of duplicate ACKs.
 
 use gigatcp_units::{Duration, Instant};
 
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
-/// Shortest interval of a bandwidth sample.
+/// Minimum interval of a bandwidth sample.
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A Westwood+ control.
+/// Returns a Westwood+ control.
 pub(super) fn control(config: &Config) -> Windowed<Westwood> {
     Windowed::new(config, Westwood::default())
 }
@@ -34,15 +34,15 @@ pub(super) fn control(config: &Config) -> Windowed<Westwood> {
 pub(super) struct Westwood {
     /// Octets delivered since `since`.
     delivered: u64,
-    /// When this sample began; `None` before the first ACK.
+    /// Start of this sample; `None` before the first ACK.
     since: Option<Instant>,
-    /// Once and twice filtered bandwidth, octets per second.
+    /// Bandwidth filtered once and twice, in octets per second.
     filtered: u64,
     estimate: u64,
     rtt: Option<Duration>,
-    /// Smallest RTT since the last timeout.
+    /// Minimum RTT since the last timeout.
     rtt_min: Option<Duration>,
-    /// The next sample replaces `rtt_min`.
+    /// Whether the next sample replaces `rtt_min`.
     learns_rtt: bool,
 }
 
@@ -68,7 +68,7 @@ impl Westwood {
         self.since = Some(now);
     }
 
-    /// est·RTTmin, octets.
+    /// Returns est·RTTmin in octets.
     fn bdp(&self) -> u64 {
         let rtt_min = self.rtt_min.map_or(0, |rtt| rtt.as_nanos());
         let bdp = u128::from(self.estimate) * u128::from(rtt_min) / 1_000_000_000;

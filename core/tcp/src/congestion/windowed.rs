@@ -1,23 +1,23 @@
 //! Shared mechanism of the window-based controls: everything except the law.
 //!
-//! A [`Law`] says how the window grows in congestion avoidance and what congestion leaves of
-//! it. [`Windowed`] adds what RFC 5681 asks of each of them:
+//! A [`Law`] defines how the window grows in congestion avoidance and its reduction on
+//! congestion. [`Windowed`] adds what RFC 5681 requires of each control:
 //!
 //! * below ssthresh: slow start (`slow_start/`), unless the law has its own;
-//! * ACKs in Recovery and CWR, and ACKs for an unused window, open nothing (`gate.rs`);
-//! * congestion: ssthresh = what the law leaves, at least two segments; cwnd = ssthresh, or
-//!   one segment after a timeout. A timeout in a window that was already reduced keeps
-//!   ssthresh, as in Linux (`tcp_enter_loss`);
+//! * ACKs in Recovery and CWR, and ACKs for an unused window, do not grow it (`gate.rs`);
+//! * congestion: ssthresh = the reduction of the law, at least two segments; cwnd = ssthresh, or
+//!   one segment after a timeout. A timeout in a window that was already reduced keeps ssthresh,
+//!   as in Linux (`tcp_enter_loss`);
 //! * undo restores window and law as they were before the last congestion event;
 //! * restart after idle (RFC 5681 section 4.1), unvalidated windows (RFC 7661), a changed SMSS.
 //!
-//! Windows are in octets with 16 bits after the point, so a law that grows by less than an
-//! octet per ACK loses nothing. A control that counts in whole segments uses
-//! [`Window::grow_by_segments`], `tcp_cong_avoid_ai` of Linux.
+//! Windows are in octets with 16 fractional bits, so a law that grows by less than an octet per
+//! ACK loses nothing. A control that counts in whole segments uses [`Window::grow_by_segments`],
+//! `tcp_cong_avoid_ai` of Linux.
 //!
-//! Laws reduce what was in use: min(cwnd, `FlightSize`), where Linux takes cwnd. RFC 5681
-//! section 3.1 forbids cwnd alone, since it can exceed the flight. An explicit notification
-//! counts as loss: RFC 8511 (ABE) speaks of Reno and CUBIC alone.
+//! Laws reduce what was in use: min(cwnd, `FlightSize`), while Linux reduces cwnd. RFC 5681
+//! section 3.1 forbids cwnd alone, since it can exceed the flight. ECN counts as loss: RFC 8511
+//! (ABE) covers Reno and CUBIC only.
 
 use core::fmt::Debug;
 
@@ -29,7 +29,7 @@ use super::gate::{Gate, Passage};
 use super::slow_start::SlowStartState;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
 
-/// Bits after the point of [`Window::fraction`].
+/// Number of bits of [`Window::fraction`].
 const FRACTION_BITS: u32 = 16;
 
 /// The congestion window and its threshold, in octets.
@@ -60,8 +60,8 @@ impl Window {
         }
     }
 
-    /// Asserts what holds after every change. RFC 5681 section 3.1 has no window below the
-    /// loss window, which is one segment.
+    /// Asserts the invariants that hold after every change. RFC 5681 section 3.1 has no window
+    /// below the loss window, which is one segment.
     fn assert_invariants(&self) {
         debug_assert!(
             self.smss > 0 && self.cwnd >= self.smss,
@@ -94,7 +94,7 @@ impl Window {
     /// Grows by one segment per `segments` acknowledged.
     pub(super) fn grow_by_segments(&mut self, segments: u64, acked: u64) {
         let per_segment = segments.max(1).saturating_mul(self.smss);
-        // Credit from a slower pace counts for one segment at most.
+        // Credit from slower growth counts for one segment at most.
         if self.counted >= per_segment {
             self.counted = 0;
             self.cwnd = self.cwnd.saturating_add(self.smss);
@@ -116,7 +116,7 @@ impl Window {
         self.fraction = growth & ((1 << FRACTION_BITS) - 1);
     }
 
-    /// Shrinks as [`Self::grow_by_share`] grows, to two segments at least.
+    /// Shrinks as [`Self::grow_by_share`] grows, down to two segments.
     pub(super) fn shrink_by_share(&mut self, acked: u64, factor: u64, scale: u64) {
         let share = u128::from(self.share(acked, factor, scale));
         let now = (u128::from(self.cwnd) << FRACTION_BITS) | u128::from(self.fraction);
@@ -130,16 +130,16 @@ impl Window {
         self.assert_invariants();
     }
 
-    /// `acked`·`factor`/cwnd segments in 2^-16 octets, `factor` being in 1/`scale`.
+    /// Returns `acked`·`factor`/cwnd segments in 2^-16 octets, with `factor` in 1/`scale`.
     fn share(&self, acked: u64, factor: u64, scale: u64) -> u64 {
-        // An ACK covers a window at most.
+        // An ACK covers one window at most.
         let segments = u128::from(acked.min(self.cwnd)) * u128::from(self.smss);
         let share = segments.saturating_mul(u128::from(factor)) / u128::from(scale.max(1));
         let share = share.min(u128::MAX >> FRACTION_BITS) << FRACTION_BITS;
         u64::try_from(share / u128::from(self.cwnd)).unwrap_or(u64::MAX)
     }
 
-    /// Sets cwnd to `octets`, one segment at least, and ends slow start: a router's word.
+    /// Sets cwnd to `octets`, one segment at least, and ends slow start: a router's reply.
     #[cfg(feature = "historic")]
     pub(super) fn set(&mut self, octets: u64) {
         self.cwnd = octets.max(self.smss).min(u64::MAX - 1);
@@ -149,7 +149,7 @@ impl Window {
 
     /// Lowers cwnd without a congestion event: the reaction to delay.
     ///
-    /// It ends slow start. The window never rises nor falls below one segment.
+    /// It ends slow start. The window never rises, and never falls below one segment.
     pub(super) fn fall_to(&mut self, octets: u64) {
         self.cwnd = self.cwnd.min(octets.max(self.smss));
         self.ssthresh = self.ssthresh.min(self.cwnd.max(self.floor()));
@@ -159,18 +159,18 @@ impl Window {
     }
 }
 
-/// The law of a control: how its window grows and what congestion leaves.
+/// Law of a control: growth and reduction of its window.
 pub(super) trait Law: Clone + Debug + Send {
-    /// Whether loss of any kind leaves one segment, and slow start follows at once.
+    /// Whether loss of any kind reduces the window to one segment, followed by slow start.
     const RESTARTS: bool = false;
 
-    /// See [`CongestionControl::is_scalable`].
+    /// Value of [`CongestionControl::is_scalable`].
     const SCALABLE: bool = false;
 
     /// Reads an ACK of any kind before the window may grow.
     fn observe(&mut self, _window: &mut Window, _ack: &Ack) {}
 
-    /// Opens the window in slow start.
+    /// Grows the window in slow start.
     fn open(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
         (window.cwnd, window.ssthresh) = opening.open(ack, window.cwnd, window.ssthresh);
     }
@@ -178,42 +178,43 @@ pub(super) trait Law: Clone + Debug + Send {
     /// Grows the window in congestion avoidance for `acked` octets.
     fn avoid(&mut self, window: &mut Window, ack: &Ack, acked: u64);
 
-    /// Returns what congestion leaves of the `in_use` octets of the window.
+    /// Returns the reduced window, given `in_use` octets of it in use.
     fn reduced(&mut self, window: &Window, event: &Congestion, in_use: u64) -> u64;
 
-    /// There was a timeout: after `reduced`, if that is due.
+    /// Handles a timeout, after `reduced` if that is due.
     fn on_timeout(&mut self) {}
 
-    /// What was in flight at the reduction is acknowledged.
+    /// Handles the ACK of the data in flight at the reduction.
     fn on_recovery_end(&mut self, _now: Instant) {}
 
-    /// Sending resumes after silence.
+    /// Handles a restart after idle time.
     fn on_idle_restart(&mut self) {}
 
-    /// No window above `most` octets has been in use.
+    /// Notes that no window above `most` octets has been in use.
     fn on_unvalidated(&mut self, _most: u64) {}
 
-    /// Rate at which to release segments; `None` = no pacing requested.
+    /// Returns the pacing rate; `None`: no pacing requested.
     fn pacing_rate(&self, _window: &Window) -> Option<Rate> {
         None
     }
 
-    /// See [`CongestionControl::request`].
+    /// Implements [`CongestionControl::request`].
     fn request(&self, _window: &Window, _srtt: Option<Duration>) -> Option<RouterRequest> {
         None
     }
 
-    /// Routers answered; `is_reducing` while the window is kept down after congestion.
+    /// Handles a reply of routers; `is_reducing` while the window is kept reduced after
+    /// congestion.
     fn on_reply(&mut self, _window: &mut Window, _reply: RouterReply, _is_reducing: bool) {}
 
-    /// A reduction was undone: takes over what was measured `since`.
+    /// Takes over measurements `since` the reduction, which was undone.
     ///
-    /// `self` is the law as it was before the reduction. A law that measures nothing that
-    /// outlives a reduction needs no more than that.
+    /// `self` is the law before the reduction. Laws without measurements that outlive a reduction
+    /// keep this default.
     fn keep_measured(&mut self, _since: &Self) {}
 }
 
-/// A window-based control: the shared mechanism around one law.
+/// Window-based control: the shared mechanism around one law.
 #[derive(Clone, Debug)]
 pub(super) struct Windowed<L> {
     window: Window,
@@ -272,7 +273,7 @@ impl<L: Law> CongestionControl for Windowed<L> {
         if event.kind != CongestionKind::Timeout || !self.gate.is_reducing() {
             let in_use = window.cwnd.min(event.flight_size.as_u64());
             let left = self.law.reduced(window, event, in_use);
-            // "Unset" must stay the largest there is.
+            // "Unset" must stay the largest value.
             window.ssthresh = left.min(window.cwnd.min(u64::MAX - 1)).max(floor);
         }
         if event.kind == CongestionKind::Timeout {

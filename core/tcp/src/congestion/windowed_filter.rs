@@ -1,11 +1,11 @@
-//! Largest sample of a window of rounds or of any other count.
+//! Windowed maximum filter, over rounds or any other count.
 //!
-//! Kathleen Nichols' filter, as in Linux (`lib/win_minmax.c`): the best sample, the best
-//! after it and the best after that. A sample counts no longer than `window`, and the value
-//! is never below the newest sample. Between the two it may forget a sample early
-//! (`min_rtt.rs` says how), as the kernel's does.
+//! Kathleen Nichols' filter, as in Linux (`lib/win_minmax.c`): the best sample, the best after it
+//! and the best after that. A sample counts no longer than `window`, and the value is never below
+//! the newest sample. Within these bounds it may drop a sample early (see `min_rtt.rs`), as the
+//! kernel's does.
 
-/// A sample and when it was taken.
+/// Sample and the count when it was taken.
 #[derive(Clone, Copy, Default, Debug)]
 struct Sample {
     at: u64,
@@ -28,17 +28,17 @@ impl MaxFilter {
         }
     }
 
-    /// Returns the largest sample of the window, zero without any.
+    /// Returns the largest sample of the window, zero without samples.
     pub(super) fn value(&self) -> u64 {
         self.best[0].value
     }
 
-    /// Changes how far it looks back, from the next sample on.
+    /// Changes the window, from the next sample on.
     pub(super) fn set_window(&mut self, window: u64) {
         self.window = window;
     }
 
-    /// Takes a sample at count `at`, which never falls.
+    /// Adds a sample at count `at`, which never decreases.
     pub(super) fn on_sample(&mut self, at: u64, value: u64) {
         let new = Sample { at, value };
         let [first, second, third] = &mut self.best;

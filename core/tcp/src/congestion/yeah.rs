@@ -1,18 +1,18 @@
 //! YeAH: Scalable while the queue is short, Reno and a smaller window when it is not.
 //!
-//! Baiocchi, Castellani, Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007; rules
-//! of Linux 6.12 (`tcp_yeah.c`). Once per round trip, from the smallest RTT of at least three
+//! Baiocchi, Castellani, Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007; rules of
+//! Linux 6.12 (`tcp_yeah.c`). Once per round trip, from the minimum RTT of at least three
 //! samples, Q = cwnd·(RTT − base RTT)/RTT segments are queued:
 //!
 //! * fast, Q <= 80 and RTT − base <= base/8: one segment per min(cwnd, 100) acknowledged;
-//! * slow otherwise: growth is Reno's. Where Q > 80 and cwnd > `reno_count`, cwnd falls by
-//!   min(Q, cwnd/2), to `reno_count` at least.
+//! * slow otherwise: growth is Reno's. If Q > 80 and cwnd > `reno_count`, cwnd falls by min(Q,
+//!   cwnd/2), to `reno_count` at least.
 //!
-//! `reno_count` estimates the window of a competing Reno flow: max(cwnd/2, 2) in the first
-//! slow round, one more in each further; more than 50 fast rounds set it to 2.
+//! `reno_count` estimates the window of a competing Reno flow: max(cwnd/2, 2) in the first slow
+//! round, one more in each further; more than 50 fast rounds set it to 2.
 //!
-//! Loss: after fewer than 16 slow rounds in a row it takes the last Q, at least cwnd/8 and at
-//! most cwnd/2; half otherwise. `reno_count` is halved.
+//! Loss: after fewer than 16 consecutive slow rounds it takes the last Q, at least cwnd/8 and at
+//! most cwnd/2; otherwise half. `reno_count` is halved.
 
 use gigatcp_events::Phase;
 
@@ -24,14 +24,14 @@ use super::{Ack, Config, Congestion};
 const ALPHA: u64 = 80;
 /// Fraction of the base RTT that may be queueing delay in the fast mode: 1/8.
 const PHY: u64 = 8;
-/// Slow rounds in a row after which loss takes half.
+/// Consecutive slow rounds after which loss halves the window.
 const RHO: u32 = 16;
-/// Fast rounds after which no Reno flow competes.
+/// Fast rounds since the last loss after which no Reno flow is assumed to compete.
 const ZETA: u32 = 50;
 /// Segments acknowledged per segment of growth in the fast mode.
 const MAX_ACKED: u64 = 100;
 
-/// A YeAH control.
+/// Returns a YeAH control.
 pub(super) fn control(config: &Config) -> Windowed<Yeah> {
     Windowed::new(config, Yeah::default())
 }

@@ -1,40 +1,36 @@
-//! What a receiver counts and reports: RFC 9768 sections 3.2, 3.2.2.5.1 and
-//! 3.2.3.3.
+//! Counters and reports of an AccECN receiver: RFC 9768 sections 3.2, 3.2.2.5.1 and 3.2.3.3.
 //!
-//! * r.cep, packets that arrived with CE, goes out modulo 8 in the ACE field of
-//!   every segment.
-//! * r.ceb, r.e0b and r.e1b, octets of payload by their ECN field, go out in an
-//!   AccECN option on every acknowledgment after one of them has grown (the
-//!   recommended simple scheme), with a field for each that ever did.
-//! * Or an option goes on every segment, with all three counters where they fit
-//!   and those that grew in any case, in the order of ECT(1) first, as Linux has
-//!   it. That costs 12 octets of each segment and is never out of date.
-//! * An acknowledgment leaves at once when data with CE follows a packet
-//!   without, and when n packets with CE have come: 2, or 3 when nothing waits
-//!   to be acknowledged.
+//! * r.cep, packets that arrived with CE, is sent modulo 8 in the ACE field of every segment.
+//! * r.ceb, r.e0b and r.e1b, octets of payload by their ECN field, are sent in an AccECN option
+//!   on every ACK after one of them has grown (the recommended simple scheme). The option has a
+//!   field for each that ever grew.
+//! * With [`EcnOption::Always`] an option is sent on every segment, as in Linux. It has all three
+//!   counters if they fit, otherwise those that grew, with ECT(1) first. That costs 12 octets of
+//!   each segment and is never out of date.
+//! * An ACK is sent immediately when data with CE follows a packet without, and when n packets
+//!   with CE have come: 2, or 3 if no data waits to be acknowledged.
 //!
-//! A super-segment is one receive event: one acknowledgment at its end (section
-//! 3.2.2.5.1 allows it). A path splits super-segments where marks differ, so
-//! no change of marking is hidden inside one.
+//! A super-segment is one receive event: one acknowledgment at its end (section 3.2.2.5.1 allows
+//! it). A path splits super-segments where marks differ, so none hides a change of marking.
 
 use gigatcp_wire::{AccEcn, AccEcnOrder, Ecn, Flags};
 
 use super::EcnOption;
 
-/// CE packets without unacknowledged data that make an acknowledgment due: an
-/// acknowledgment of acknowledgments (section 3.2.2.5.1: no less than 3).
+/// CE packets that make an ACK due if no data is unacknowledged. Such an ACK acknowledges
+/// acknowledgments (section 3.2.2.5.1: no less than 3).
 const CE_WITHOUT_DATA: u32 = 3;
-/// The same with data that waits for its acknowledgment.
+/// CE packets that make an ACK due if data is unacknowledged.
 const CE_WITH_DATA: u32 = 2;
 
 /// Fields of an option that reports every counter.
 pub(crate) const ALL_FIELDS: usize = 3;
 
-/// This many segments of new data in a row show that acknowledgments arrive: more
-/// than any initial window lets out without them.
+/// Consecutive segments of new data that show that acknowledgments arrive. No initial window
+/// sends this many without them.
 const PASSING: u8 = 50;
 
-/// Four counters, as receiver or as sender: r.* or s.*.
+/// Four counters of the receiver or the sender: r.* or s.*.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct EcnCounters {
     /// Packets with CE.
@@ -48,8 +44,7 @@ pub(crate) struct EcnCounters {
 }
 
 impl EcnCounters {
-    /// Section 3.2.1: none but ceb begins at zero, so that a middlebox that
-    /// writes zeros shows.
+    /// Initial values (section 3.2.1). Only ceb is zero, to detect a middlebox that writes zeros.
     pub(crate) const INITIAL: Self = Self {
         cep: 5,
         ceb: 0,
@@ -57,7 +52,7 @@ impl EcnCounters {
         e1b: 1,
     };
 
-    /// The counter of octets with that field.
+    /// Returns the octets counted with field `ecn`.
     pub(crate) fn octets(&self, ecn: Ecn) -> u64 {
         match ecn {
             Ecn::NotEct => 0,
@@ -77,50 +72,50 @@ impl EcnCounters {
     }
 }
 
-/// An acceptable packet, or the packets of a super-segment.
+/// Arrival of an acceptable packet, or of the packets of a super-segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
-    /// Their ECN field.
+    /// ECN field of the packets.
     pub(crate) ecn: Ecn,
     /// Octets of payload.
     pub(crate) octets: u64,
-    /// How many packets.
+    /// Number of packets.
     pub(crate) packets: u32,
-    /// Whether data waits for its acknowledgment, theirs not counted.
+    /// Whether earlier data waits to be acknowledged.
     pub(crate) unacked: bool,
 }
 
-/// The receiving side of a connection with accurate feedback.
+/// Receiving side of a connection with accurate feedback.
 #[derive(Clone, Debug)]
 pub(crate) struct EcnReceiver {
     counters: EcnCounters,
-    /// Fields that have ever grown: ECT(0), CE, ECT(1).
+    /// Fields that ever grew: ECT(0), CE, ECT(1).
     ever: [bool; 3],
-    /// An option is due: a counter of octets grew since the last one left, or
-    /// the path has still to be tested (section 3.2.3.2.1).
+    /// An option is due (section 3.2.3.2.1). A counter of octets grew since the last option, or
+    /// the path is still untested.
     option_due: bool,
-    /// Options may be sent at all.
+    /// Whether options are sent.
     sends_options: bool,
-    /// Options ride on every segment.
+    /// Every segment carries an option.
     always: bool,
-    /// With that: fields of the order ECT(1), CE, ECT(0) that cannot be missed.
+    /// With `always`: number of fields, in the order ECT(1), CE, ECT(0), that must be sent.
     needed: usize,
-    /// Every field is to be sent, to test the path.
+    /// Every field is sent, to test the path.
     tests_path: bool,
     /// Packets with CE since the last acknowledgment.
     ce_unreported: u32,
-    /// Field of the packet before.
+    /// ECN field of the previous packet.
     previous: Ecn,
-    /// The last acknowledgment carried an option.
+    /// Whether the last acknowledgment carried an option.
     option_left: bool,
-    /// Repetitions that came after such acknowledgments.
+    /// Retransmissions that arrived after acknowledgments with an option.
     repetitions: u8,
-    /// Segments of new data since the last of them.
+    /// Segments of new data since the last such retransmission.
     without_repetition: u8,
 }
 
 impl EcnReceiver {
-    /// Counters at their start.
+    /// Returns the receiver with initial counters.
     pub(crate) const fn new(option: EcnOption) -> Self {
         Self {
             counters: EcnCounters::INITIAL,
@@ -138,18 +133,17 @@ impl EcnReceiver {
         }
     }
 
-    /// The counters.
+    /// Returns the counters.
     pub(crate) fn counters(&self) -> &EcnCounters {
         &self.counters
     }
 
-    /// A SYN arrived: it is not counted (section 3.2), but it is the packet
-    /// before the next.
+    /// Handles a SYN: not counted (section 3.2), but the packet before the next.
     pub(crate) fn on_syn(&mut self, ecn: Ecn) {
         self.previous = ecn;
     }
 
-    /// A SYN-ACK arrived. One with CE is counted, once (section 3.2.2.2).
+    /// Handles a SYN-ACK. The first with CE is counted (section 3.2.2.2).
     pub(crate) fn on_syn_ack(&mut self, ecn: Ecn) {
         self.previous = ecn;
         if ecn == Ecn::Ce {
@@ -157,8 +151,7 @@ impl EcnReceiver {
         }
     }
 
-    /// Packets arrived. Answers whether an acknowledgment is due at once
-    /// (section 3.2.2.5.1).
+    /// Counts arrived packets; returns whether an ACK is due immediately (section 3.2.2.5.1).
     #[inline]
     pub(crate) fn on_arrival(&mut self, arrived: &Arrived) -> bool {
         let before = core::mem::replace(&mut self.previous, arrived.ecn);
@@ -191,13 +184,13 @@ impl EcnReceiver {
         changed || self.ce_unreported >= enough
     }
 
-    /// The ACE field of every segment but the handshake's.
+    /// Returns the ACE field of every segment except those of the handshake.
     #[inline]
     pub(crate) fn ace(&self) -> Flags {
         Flags::from_ace((self.counters.cep & 7) as u8)
     }
 
-    /// The option that the next acknowledgment is to carry, if one is due.
+    /// Returns the option of the next acknowledgment, if one is due.
     pub(crate) fn option(&self) -> Option<AccEcn> {
         if self.sends_options && self.always {
             return Some(self.option_of(ALL_FIELDS));
@@ -218,7 +211,7 @@ impl EcnReceiver {
         Some(AccEcn::new(order, &values[..fields]))
     }
 
-    /// The option with `fields` fields, ECT(1) first.
+    /// Returns the option with `fields` fields, ECT(1) first.
     pub(crate) fn option_of(&self, fields: usize) -> AccEcn {
         debug_assert!(
             (1..=ALL_FIELDS).contains(&fields),
@@ -229,24 +222,23 @@ impl EcnReceiver {
         AccEcn::new(order, &values[..fields])
     }
 
-    /// Where options ride on every segment: the smallest number of fields that
-    /// reports all that ever grew.
+    /// With [`EcnOption::Always`], returns the fewest fields that report all counters that grew.
     pub(crate) fn needed_fields(&self) -> usize {
         self.needed.max(1)
     }
 
-    /// Whether options ride on every segment.
+    /// Returns whether every segment carries an option.
     pub(crate) fn is_always(&self) -> bool {
         self.always && self.sends_options
     }
 
-    /// From now on options leave so.
+    /// Sets which segments carry options from now on.
     pub(crate) fn set_option(&mut self, option: EcnOption) {
         self.sends_options = !matches!(option, EcnOption::Off);
         self.always = matches!(option, EcnOption::Always);
     }
 
-    /// A segment left, with an option or without. Each carries the ACE field.
+    /// Notes that a segment left, with an option or without. Each carries the ACE field.
     #[inline]
     pub(crate) fn on_sent(&mut self, with_option: bool) {
         self.ce_unreported = 0;
@@ -257,21 +249,21 @@ impl EcnReceiver {
         }
     }
 
-    /// Another option is due although no counter grew: on the first data
-    /// segment (section 3.2.3.2.1).
+    /// Makes another option due although no counter grew: on the first data segment. Section
+    /// 3.2.3.2.1.
     pub(crate) fn repeat_option(&mut self) {
         self.option_due = true;
     }
 
-    /// Whether options are sent.
+    /// Returns whether options are sent.
     pub(crate) fn sends_options(&self) -> bool {
         self.sends_options
     }
 
-    /// Data came that was there before, or new data did. Acknowledgments with
-    /// options after which the same data always comes again are probably lost
-    /// for their options (section 3.2.3.2.2): so says the second repetition,
-    /// unless enough new data came since the first that they must get through.
+    /// Handles new or retransmitted data, to detect loss of ACKs with options. If the same data
+    /// is always retransmitted after ACKs with options, these are probably dropped for their
+    /// options (section 3.2.3.2.2). The second retransmission stops options, unless enough new
+    /// data came since the first to show that ACKs arrive.
     #[inline]
     pub(crate) fn on_data(&mut self, repeated: bool) {
         if !repeated {
@@ -287,7 +279,7 @@ impl EcnReceiver {
     }
 }
 
-/// Place of a field in order 0.
+/// Returns the position of a field in order 0.
 fn field_place(ecn: Ecn) -> usize {
     match ecn {
         Ecn::Ect0 => 0,
@@ -318,7 +310,7 @@ mod tests {
         }
     }
 
-    /// A receiver that has tested the path.
+    /// A receiver after the test of the path.
     fn receiver() -> EcnReceiver {
         let mut receiver = EcnReceiver::new(EcnOption::Due);
         assert_eq!(receiver.option().unwrap().fields(), [1, 0, 1]);

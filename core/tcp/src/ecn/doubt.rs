@@ -1,50 +1,47 @@
-//! Doubt where every packet comes back as marked: RFC 9768 section 3.2.2.3
-//! (advice).
+//! Sanity check of CE feedback: RFC 9768 section 3.2.2.3 (advice).
 //!
-//! A box that turns every ECT into CE looks like congestion that no reduction
-//! relieves: the window would stay at its minimum indefinitely. So the first rounds
-//! are watched. Where feedback says of each of four in a row that no packet
-//! arrived without a mark, ECT is sent no more and feedback is no longer heeded;
-//! feedback is given as before. A round with a packet that was not marked
-//! settles it the other way: from then on every mark counts.
+//! A middlebox that turns every ECT into CE looks like congestion that no reduction relieves: the
+//! window would stay at its minimum indefinitely. The check watches the first rounds. If all
+//! packets of four consecutive rounds are reported as marked, ECT is no longer sent and feedback
+//! is ignored; feedback is given as before. A round with an unmarked packet ends the check: from
+//! then on every mark counts.
 //!
-//! Packets that left as Not-ECT cannot be marked and say nothing; nor does an
-//! acknowledgment that may cover such a one.
+//! Packets that left as Not-ECT cannot be marked, so an ACK that may cover one is ignored.
 //!
-//! Not here: trying later whether the path has come to its senses (section
-//! 3.2.2.3: might), so a path that changes costs the rest of the connection its
-//! ECN; a path that begins to mangle after the first rounds, which is obeyed;
-//! and peers without options that acknowledge super-segments whole, of which the
-//! ACE field tells too little to doubt it.
+//! Out of scope:
+//! * Testing later whether the path has recovered (section 3.2.2.3: might). A path that changes
+//!   loses ECN for the rest of the connection.
+//! * A path that begins to mangle after the first rounds: its marks are believed.
+//! * Peers without options that acknowledge whole super-segments: the ACE field is then too small
+//!   to detect it.
 
-/// Rounds of marks alone that show a mangled path: "three or four".
+/// Consecutive rounds of only marks that show a mangled path: "three or four".
 const ROUNDS: u8 = 4;
 
-/// What is watched on one connection.
+/// Sanity check of CE feedback on one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CeSanityCheck {
-    /// Rounds of marks alone that are still missing; none: it is settled.
+    /// Rounds of only marks still missing; 0: the check is over.
     missing: u8,
-    /// The round ends when this is acknowledged: SND.NXT at its first
-    /// acknowledgment.
+    /// Stream offset whose ACK ends the round: SND.NXT at the round's first ACK.
     end: Option<u64>,
-    /// End of what left as Not-ECT.
+    /// End of the data that left as Not-ECT.
     plain_end: u64,
-    /// Packets reported as delivered so far, this round's included. Where packets
-    /// are reordered their marks may be reported a round earlier than they are.
+    /// Packets reported as delivered so far, those of this round included. With reordering, marks
+    /// may be reported a round before their packets are.
     delivered: u64,
-    /// Packets reported as marked.
+    /// Packets reported as marked so far.
     marked: u64,
-    /// Something that could be marked was delivered in this round.
+    /// Whether packets that could be marked were delivered in this round.
     has_news: bool,
 }
 
-/// What an acknowledgment says to it.
+/// Feedback of one acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckReport {
-    /// SND.UNA before it.
+    /// SND.UNA before the acknowledgment.
     pub(crate) from: u64,
-    /// SND.UNA now.
+    /// SND.UNA after it.
     pub(crate) una: u64,
     /// SND.NXT.
     pub(crate) nxt: u64,
@@ -55,7 +52,7 @@ pub(crate) struct AckReport {
 }
 
 impl CeSanityCheck {
-    /// At the start of a connection, which may doubt or not.
+    /// Returns the check at the start of a connection, enabled if `doubts`.
     pub(crate) const fn new(doubts: bool) -> Self {
         Self {
             missing: if doubts { ROUNDS } else { 0 },
@@ -67,12 +64,12 @@ impl CeSanityCheck {
         }
     }
 
-    /// What ends at `end` left as Not-ECT.
+    /// Notes that data up to `end` left as Not-ECT.
     pub(crate) fn on_plain(&mut self, end: u64) {
         self.plain_end = self.plain_end.max(end);
     }
 
-    /// Whether it now turns out that the path marks whatever can be marked.
+    /// Returns whether the path is now found to mark every packet that can be marked.
     #[inline]
     pub(crate) fn on_feedback(&mut self, told: &AckReport) -> bool {
         self.missing > 0 && self.watch(told)
@@ -109,7 +106,7 @@ impl CeSanityCheck {
 mod tests {
     use super::*;
 
-    /// A round of ten packets, so many of them marked.
+    /// A round of ten packets, `marked` of them marked.
     fn round(doubt: &mut CeSanityCheck, number: u64, marked: u32) -> bool {
         let told = |from, nxt, marked| AckReport {
             from,

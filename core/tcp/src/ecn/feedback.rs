@@ -1,54 +1,50 @@
-//! What a sender makes of accurate feedback: RFC 9768 sections 3.2.2.2,
-//! 3.2.2.5.2, 3.2.3.1, 3.2.3.2 and appendix A.
+//! Accurate ECN feedback at the sender.
 //!
-//! The ACE field tells packets with CE modulo 8. Where it may have come round
-//! unseen:
-//! * with an option at hand, the octets with CE decide: the fewest packets that
-//!   fit both (each holds one SMSS at most). That gives what the examples of
-//!   appendix A.2.2 give, and is exact for acknowledgments of whole
-//!   super-segments;
-//! * where none ever comes, the safest likely case is taken (appendix A.2.1): as many as the
-//!   acknowledgment covers packets. Not where acknowledgments cover that many
-//!   all the time: a receiver acknowledges every second packet with CE at the
-//!   latest, so the field does not come round unless acknowledgments are lost,
-//!   and their being wide as always says that none is.
+//! RFC 9768 sections 3.2.2.2, 3.2.2.5.2, 3.2.3.1, 3.2.3.2 and appendix A. The ACE field counts
+//! packets with CE modulo 8. It may have wrapped unseen:
+//! * With an option, the octets with CE decide: the smallest count that fits both (a packet holds
+//!   one SMSS at most). That gives the results of the examples of appendix A.2.2, and is exact
+//!   for acknowledgments of whole super-segments.
+//! * If options never come, the safest likely case is assumed (appendix A.2.1): up to as many as
+//!   the acknowledgment covers packets. This is skipped if acknowledgments cover four packets
+//!   or more on average. A receiver acknowledges every second packet with CE at the latest, so the
+//!   field wraps only if ACKs are lost. ACKs of the usual width show no such loss.
 //!
-//! Where options come but this acknowledgment has none, nothing is assumed: the
-//! next one tells.
+//! If options come but this acknowledgment has none, nothing is assumed until the next one.
 //!
-//! An overestimate is not taken back when missing acknowledgments turn up late
-//! (section 3.2.2.5.2: MAY).
+//! An overestimate is not corrected when missing acknowledgments arrive late (section 3.2.2.5.2:
+//! MAY).
 
 use gigatcp_wire::{AccEcn, Ecn};
 
 use super::counters::EcnCounters;
 
-/// The ACE field counts modulo this.
+/// Modulus of the ACE field.
 const ACE_MODULUS: u32 = 8;
-/// Acknowledgments of this many packets on average are wide: "well below 8" of
-/// appendix A.2.1 no longer holds.
+/// Average packets per ACK from which ACKs count as wide. "Well below 8" of appendix A.2.1 no
+/// longer holds.
 const WIDE: u32 = 4;
-/// The average is kept in 16ths.
+/// Shift of the average, which is kept in 16ths.
 const MEAN_SHIFT: u32 = 4;
 
-/// What an acknowledgment that is not superseded says.
+/// Feedback of an acknowledgment that is not superseded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Feedback {
-    /// Its ACE field.
+    /// ACE field.
     pub(crate) ace: u8,
-    /// Its option.
+    /// AccECN option.
     pub(crate) option: Option<AccEcn>,
-    /// Octets it newly reports as delivered.
+    /// Octets newly reported as delivered.
     pub(crate) octets: u64,
-    /// Packets these were, as far as that can be told.
+    /// Packets newly delivered, as far as known.
     pub(crate) packets: u32,
-    /// Packets these were at most; absent where that cannot be told.
+    /// Upper bound of the packets newly delivered; `None` if unknown.
     pub(crate) packets_at_most: Option<u64>,
     /// SMSS.
     pub(crate) smss: u32,
 }
 
-/// What was newly reported as marked.
+/// Data newly reported as marked.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Marked {
     /// Octets.
@@ -60,17 +56,17 @@ pub(crate) struct Marked {
 /// Whether the peer's options get through (sections 3.2.3.2.3, 3.2.3.2.4).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum OptionSeen {
-    /// None came where one was to come: the ACE field stands alone until one
-    /// does.
+    /// No option came when one should: only the ACE field is used. This ends when an option
+    /// comes.
     #[default]
     Absent,
-    /// They come.
+    /// Options come.
     Seen,
-    /// The first came with zeros where none can be: all are ignored.
+    /// The first option held an impossible zero: all options are ignored.
     Zeroed,
 }
 
-/// The sending side of a connection with accurate feedback.
+/// Sending side of a connection with accurate feedback.
 #[derive(Clone, Debug)]
 pub(crate) struct EcnSender {
     counters: EcnCounters,
@@ -80,7 +76,7 @@ pub(crate) struct EcnSender {
 }
 
 impl EcnSender {
-    /// Counters at their start.
+    /// Returns the sender with initial counters.
     pub(crate) const fn new() -> Self {
         Self {
             counters: EcnCounters::INITIAL,
@@ -89,22 +85,22 @@ impl EcnSender {
         }
     }
 
-    /// s.cep, s.ceb, s.e0b, s.e1b.
+    /// Returns the counters s.cep, s.ceb, s.e0b, s.e1b.
     pub(crate) fn counters(&self) -> &EcnCounters {
         &self.counters
     }
 
-    /// Whether the peer's options get through.
+    /// Returns whether the peer's options get through.
     pub(crate) fn option_seen(&self) -> OptionSeen {
         self.option
     }
 
-    /// Our SYN-ACK arrived with CE, says the handshake (table 4).
+    /// Handles a handshake that reports our SYN-ACK as arrived with CE (table 4).
     pub(crate) fn on_marked_syn_ack(&mut self) {
         self.counters.cep = EcnCounters::INITIAL.cep + 1;
     }
 
-    /// The segment on which the peer's first option was to be.
+    /// Handles the segment that should carry the peer's first option.
     pub(crate) fn on_first_option(&mut self, option: Option<&AccEcn>) {
         let Some(option) = option else { return };
         let is_zero = |ecn| option.field(ecn) == Some(0);
@@ -115,8 +111,8 @@ impl EcnSender {
         };
     }
 
-    /// Takes an acknowledgment that is not superseded. The second answer:
-    /// whether the two ways to tell contradict each other (section 3.2.3.2.5).
+    /// Processes an acknowledgment that is not superseded. The second result is whether ACE field
+    /// and option contradict each other (section 3.2.3.2.5).
     pub(crate) fn on_feedback(&mut self, feedback: &Feedback) -> (Marked, bool) {
         self.note_width(feedback.packets);
         let least = u32::from(feedback.ace).wrapping_sub(self.counters.cep as u32) % ACE_MODULUS;
@@ -126,8 +122,8 @@ impl EcnSender {
             .map(|option| self.take_option(&option));
         let packets = match ceb {
             Some(octets) => fewest_holding(least, octets, feedback.smss),
-            // Options come, and this one was not due or had no room: the next
-            // sets right what may have come round unseen.
+            // Options come, and this one was not due or did not fit: the next corrects an unseen
+            // wrap.
             None if self.option == OptionSeen::Seen || self.are_acks_wide() => least,
             None => safest(least, feedback.packets),
         };
@@ -151,8 +147,8 @@ impl EcnSender {
         (marked, contradict)
     }
 
-    /// Takes over the fields of an option; returns the octets newly reported as
-    /// marked. A field that is left out did not change.
+    /// Stores the fields of an option; returns the octets newly reported as marked. A field that
+    /// is left out did not change.
     fn take_option(&mut self, option: &AccEcn) -> u64 {
         self.option = OptionSeen::Seen;
         let mut marked = 0;
@@ -173,7 +169,7 @@ impl EcnSender {
         marked
     }
 
-    /// The average of packets per acknowledgment; the first one begins it.
+    /// Updates the average of packets per acknowledgment; the first one sets it.
     fn note_width(&mut self, packets: u32) {
         if packets == 0 {
             return;
@@ -190,8 +186,8 @@ impl EcnSender {
     }
 }
 
-/// Appendix A.2.1: the most packets that may have been marked among `acked`,
-/// where the field has moved by `least` modulo 8.
+/// Returns the largest plausible number of marked packets among `acked` (appendix A.2.1). The
+/// field has moved by `least` modulo 8.
 fn safest(least: u32, acked: u32) -> u32 {
     match acked.checked_sub(least) {
         Some(beyond) => acked - beyond % ACE_MODULUS,
@@ -199,7 +195,7 @@ fn safest(least: u32, acked: u32) -> u32 {
     }
 }
 
-/// The smallest packet count, `least` modulo 8, that can hold `octets`.
+/// Returns the smallest packet count, `least` modulo 8, that can hold `octets`.
 fn fewest_holding(least: u32, octets: u64, smss: u32) -> u32 {
     debug_assert!(
         least < ACE_MODULUS,
@@ -283,7 +279,7 @@ mod tests {
         assert_eq!(sender.on_feedback(&feedback(7, 10)).0.packets, 10);
         let mut wide = EcnSender::new();
         for _ in 0..50 {
-            // Thirty marks at first, until it is known that this is usual.
+            // Thirty marks at first, until wide ACKs are known to be usual.
             wide.on_feedback(&feedback(wide.counters.cep, 44));
         }
         let before = wide.counters.cep;

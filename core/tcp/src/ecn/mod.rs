@@ -1,26 +1,24 @@
-//! Explicit congestion notification: what a connection has agreed on, and what
-//! it keeps in mind.
+//! Explicit congestion notification: negotiation, feedback, and the ECN state of a connection.
 //!
-//! * [`EcnMode`]: what a host asks for and grants.
-//! * `negotiation`: flags of SYN and SYN-ACK (RFC 3168 section 6.1.1, RFC 9768
-//!   section 3.1).
-//! * `counters`: accurate feedback as a receiver gives it (RFC 9768 section
-//!   3.2).
-//! * `feedback`: accurate feedback as a sender takes it.
-//! * `doubt`: when it is not believed (RFC 9768 section 3.2.2.3).
-//! * Here: classic feedback (RFC 3168 section 6.1), with the receiver of RFC
-//!   8257 section 3.2, and what the two kinds share.
+//! * [`EcnMode`]: feedback that a host requests and grants.
+//! * `negotiation`: flags of SYN and SYN-ACK (RFC 3168 section 6.1.1, RFC 9768 section 3.1).
+//! * `counters`: accurate feedback at the receiver (RFC 9768 section 3.2).
+//! * `feedback`: accurate feedback at the sender.
+//! * `doubt`: sanity check of accurate feedback (RFC 9768 section 3.2.2.3).
+//! * This file: classic feedback (RFC 3168 section 6.1), with the receiver of RFC 8257 section
+//!   3.2, and what both kinds share.
 //!
-//! How it meets segments is in `connection/ecn.rs`.
+//! `connection/ecn.rs` applies it to segments.
 //!
-//! ECT(0) goes on new data alone: acknowledgments, retransmissions and window
-//! probes stay Not-ECT, as RFC 3168 sections 5.2 and 6.1.4 to 6.1.6 ask and RFC
-//! 9768 leaves it, unless `ecn_everywhere` has it otherwise. With `l4s` a scalable
-//! congestion control sends ECT(1) in its place (RFC 9331). Not here: ECT on SYN
-//! and SYN-ACK (the rest of ECN++), which costs a mark on them a loss; detection of
-//! a queue that gives L4S packets classic marks (RFC 9331 section 4.3), at which
-//! such a control takes more than its share; a new SYN without ECN after a reset
-//! (RFC 3168 section 6.1.1.1: MAY).
+//! Only new data carries ECT(0). Acknowledgments, retransmissions and window probes stay Not-ECT
+//! (RFC 3168 sections 5.2 and 6.1.4 to 6.1.6; RFC 9768 leaves it open) unless `ecn_everywhere` is
+//! set. With `l4s` a scalable congestion control sends ECT(1) instead (RFC 9331).
+//!
+//! Out of scope:
+//! * ECT on SYN and SYN-ACK (the rest of ECN++): congestion drops them instead of marking them.
+//! * Detection of a queue that gives L4S packets classic marks (RFC 9331 section 4.3). A scalable
+//!   control takes more than its share of such a queue.
+//! * A new SYN without ECN after a reset (RFC 3168 section 6.1.1.1: MAY).
 
 mod counters;
 mod doubt;
@@ -42,28 +40,28 @@ use crate::lazy::{Lazy, Untouched};
 use crate::profile::Profile;
 use doubt::CeSanityCheck;
 
-/// What a host asks its peers for, and what it grants them.
+/// ECN feedback that a host requests from its peers and grants to them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum EcnMode {
-    /// Neither asks nor grants.
+    /// Neither requests nor grants ECN.
     Off,
-    /// Asks for nothing and grants what is requested: what Linux does unless
-    /// told otherwise (`tcp_ecn` 2, and 5 since it knows RFC 9768).
+    /// Requests none and grants what the peer requests: the default of Linux. There it is
+    /// `tcp_ecn` 2, and 5 since Linux supports RFC 9768.
     #[default]
     Passive,
-    /// RFC 3168: asks for it and grants it.
+    /// Requests and grants RFC 3168.
     Classic,
-    /// RFC 9768: asks for it, and grants it or RFC 3168.
+    /// Requests RFC 9768, and grants it or RFC 3168.
     Accurate,
-    /// Asks for nothing and grants RFC 3168 alone (Linux `tcp_ecn` 2).
+    /// Requests none and grants only RFC 3168 (Linux `tcp_ecn` 2).
     PassiveClassic,
-    /// Asks for RFC 3168, which every server knows, and grants RFC 9768 too
-    /// (Linux `tcp_ecn` 4).
+    /// Requests RFC 3168, which every server supports, and grants RFC 9768 too (Linux `tcp_ecn`
+    /// 4).
     Mixed,
 }
 
 impl EcnMode {
-    /// Every mode.
+    /// All modes.
     pub const ALL: [Self; 6] = [
         Self::Off,
         Self::Passive,
@@ -73,7 +71,7 @@ impl EcnMode {
         Self::Mixed,
     ];
 
-    /// Its name in plans.
+    /// Returns the name in plans.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -86,7 +84,7 @@ impl EcnMode {
         }
     }
 
-    /// The mode of that name.
+    /// Returns the mode named `name`.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
@@ -109,26 +107,25 @@ impl EcnMode {
     }
 }
 
-/// When AccECN options leave (RFC 9768 section 3.2.3.3).
+/// Segments that carry AccECN options (RFC 9768 section 3.2.3.3).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum EcnOption {
-    /// Never: the ACE field tells all there is to tell.
+    /// None: the ACE field is the only feedback.
     Off,
-    /// On acknowledgments after a counter has grown, with the counters that
-    /// ever did: the simple scheme that section 3.2.3.3 recommends.
+    /// Acknowledgments after a counter has grown, with the counters that ever did. The simple
+    /// scheme that section 3.2.3.3 recommends.
     #[default]
     Due,
-    /// On every segment, with every counter for which there is room, and data
-    /// segments are made smaller for it; only while the peer's options come
-    /// (Linux `tcp_ecn_option` 2).
+    /// Every segment, with every counter that fits; data segments are made smaller for it. Only
+    /// while the peer's options arrive (Linux `tcp_ecn_option` 2).
     Always,
 }
 
 impl EcnOption {
-    /// Every choice.
+    /// All choices.
     pub const ALL: [Self; 3] = [Self::Off, Self::Due, Self::Always];
 
-    /// Its name in plans.
+    /// Returns the name in plans.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -138,20 +135,20 @@ impl EcnOption {
         }
     }
 
-    /// The choice of that name.
+    /// Returns the choice named `name`.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|choice| choice.name() == name)
     }
 }
 
-/// Accurate feedback of both directions (RFC 9768), and whether it is believed.
+/// Accurate feedback of both directions (RFC 9768), and its sanity check.
 #[derive(Clone, Debug)]
 pub(crate) struct AccurateFeedback {
     pub(crate) receiver: EcnReceiver,
     pub(crate) sender: EcnSender,
     doubt: CeSanityCheck,
-    /// Newest TSval that came with feedback.
+    /// Newest TSval of a segment with feedback.
     newest_stamp: Option<u32>,
 }
 
@@ -165,7 +162,7 @@ impl AccurateFeedback {
         }
     }
 
-    /// At the start of a connection with that profile.
+    /// Returns the state at the start of a connection with `profile`.
     fn of(profile: &Profile) -> Lazy<Self> {
         let (option, doubts) = (profile.ecn.ecn_option, profile.ecn.ecn_doubts);
         let mut state = Lazy::default();
@@ -186,64 +183,62 @@ impl Untouched for AccurateFeedback {
     const UNTOUCHED: &'static Self = &Self::new(EcnOption::Due, true);
 }
 
-/// The ECN state of one connection.
+/// ECN state of one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct EcnState<P> {
     mode: EcnMode,
-    /// A SYN of ours has left.
+    /// Whether a SYN of ours has left.
     has_asked: bool,
-    /// The receiver of RFC 8257.
+    /// Echoes each change of marking, as the receiver of RFC 8257.
     dctcp_receiver: bool,
     /// With accurate feedback every segment may carry ECT.
     everywhere: bool,
     /// A scalable congestion control sends ECT(1).
     l4s: bool,
-    /// What a network does that does not bear ECN is answered by doing without.
+    /// Disables ECN on a path that does not support it.
     fallback: bool,
     feedback: EcnFeedback,
-    /// Our data may carry ECT.
+    /// Whether our data may carry ECT.
     sends_ect: bool,
-    /// Feedback is believed.
+    /// Whether feedback is believed.
     heeds: bool,
-    /// The first segment after the handshake has still to be looked at.
+    /// Whether the first segment after the handshake has not been checked yet.
     untested: bool,
-    /// The segment at hand completes the handshake, and its ACE field is no
-    /// counter.
+    /// The current segment completes the handshake, so its ACE field is no counter.
     handshake: bool,
-    /// A SYN or SYN-ACK without ECN was sent or came.
+    /// Whether a SYN or SYN-ACK without ECN was sent or received.
     plain: bool,
     /// ECN field of the peer's latest SYN.
     syn_arrived: Ecn,
-    /// SYN-ACKs that left.
+    /// SYN-ACKs sent.
     syn_acks: u32,
-    /// On which field ours arrived, as far as is known.
+    /// ECN field with which our SYN-ACK arrived, as far as known.
     syn_ack_arrived: Ecn,
-    /// The next pure acknowledgment tells how the SYN-ACK arrived.
+    /// ECN field of the peer's SYN-ACK, which the next pure ACK reports.
     handshake_ack: Option<Ecn>,
-    /// The next acknowledgment acknowledges acknowledgments: without SACK.
+    /// The next acknowledgment acknowledges acknowledgments: it goes without SACK.
     without_sack: bool,
     /// Classic: acknowledgments carry ECN-Echo. RFC 8257: `DCTCP.CE`.
     echo: bool,
     /// Classic: the next new data carries CWR.
     cwr_due: bool,
-    /// An acknowledgment of what came before a change of marking, waiting to
-    /// leave (RFC 8257 section 3.2).
+    /// Pending ACK of the data before a change of marking (RFC 8257 section 3.2).
     pub(crate) early_ack: Option<Box<Segment<P>>>,
-    /// No new data leaves before this (RFC 3168 section 6.1.2, a window of one
-    /// segment).
+    /// Time before which no new data leaves (RFC 3168 section 6.1.2). Set with a window of one
+    /// segment.
     pub(crate) hold_until: Instant,
-    /// Untouched unless accurate feedback was agreed on.
+    /// With default settings not allocated until accurate feedback is negotiated.
     pub(crate) accurate: Lazy<AccurateFeedback>,
-    /// Whether any packet came with ECT or CE.
+    /// Whether any packet arrived with ECT or CE.
     seen: bool,
-    /// Packets that came with CE.
+    /// Packets that arrived with CE.
     received_ce: u64,
-    /// Packets reported as having arrived with CE.
+    /// Packets that the peer reported as arrived with CE.
     delivered_ce: u64,
 }
 
 impl<P> EcnState<P> {
-    /// Before the handshake.
+    /// Returns the state before the handshake.
     pub(crate) fn new(profile: &Profile) -> Self {
         Self {
             mode: profile.ecn.mode,
@@ -274,60 +269,60 @@ impl<P> EcnState<P> {
         }
     }
 
-    /// Whether any ECN was agreed on: the one test of the quiet path.
+    /// Returns whether ECN was negotiated: the only test of connections without ECN.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.feedback != EcnFeedback::None
     }
 
-    /// What was agreed on.
+    /// Returns the negotiated feedback.
     #[inline]
     pub(crate) fn feedback(&self) -> EcnFeedback {
         self.feedback
     }
 
-    /// Whether our data carries ECT.
+    /// Returns whether our data carries ECT.
     #[inline]
     pub(crate) fn sends_ect(&self) -> bool {
         self.sends_ect
     }
 
-    /// Whether a segment leaves as ECT that is not new data.
+    /// Returns whether segments other than new data leave as ECT.
     #[inline]
     pub(crate) fn sends_ect_everywhere(&self) -> bool {
         self.everywhere && self.sends_ect && self.feedback == EcnFeedback::Accurate
     }
 
-    /// Whether a scalable congestion control may send ECT(1): it takes feedback that
+    /// Returns whether a scalable congestion control may send ECT(1). It requires feedback that
     /// counts marks (RFC 9331 section 4.2).
     #[inline]
     pub(crate) fn is_l4s(&self) -> bool {
         self.l4s && self.feedback == EcnFeedback::Accurate
     }
 
-    /// Whether data segments are made smaller for AccECN options.
+    /// Returns whether data segments are made smaller for AccECN options.
     pub(crate) fn makes_room(&self) -> bool {
         self.feedback == EcnFeedback::Accurate
             && self.accurate.receiver.is_always()
             && self.accurate.sender.option_seen() != OptionSeen::Absent
     }
 
-    /// Whether feedback is believed.
+    /// Returns whether feedback is believed.
     pub(crate) fn heeds(&self) -> bool {
         self.heeds
     }
 
-    /// Whether any packet came with ECT or CE.
+    /// Returns whether any packet arrived with ECT or CE.
     pub(crate) fn has_seen(&self) -> bool {
         self.seen
     }
 
-    /// Packets that came with CE, and packets reported to have.
+    /// Returns the packets that arrived with CE, and those that the peer reported.
     pub(crate) fn ce_packets(&self) -> (u64, u64) {
         (self.received_ce, self.delivered_ce)
     }
 
-    /// The flags next to ACK of a segment that brings no news of congestion.
+    /// Returns the flags next to ACK of a segment that reports no new congestion.
     #[inline]
     pub(crate) fn quiet_flags(&self) -> Flags {
         if self.feedback == EcnFeedback::Accurate {
@@ -337,11 +332,11 @@ impl<P> EcnState<P> {
         }
     }
 
-    // The handshake.
+    // Handshake.
 
-    /// Flags of a SYN after `timeouts` timeouts. An accurate request is repeated
-    /// once (RFC 9768 section 3.1.4.1), a classic one not at all (RFC 3168
-    /// section 6.1.1.1): a middlebox may drop SYNs for these flags.
+    /// Returns the flags of a SYN after `timeouts` timeouts. An accurate request is repeated once
+    /// (RFC 9768 section 3.1.4.1), a classic one not at all (RFC 3168 section 6.1.1.1): a
+    /// middlebox may drop SYNs for these flags.
     pub(crate) fn flags_of_syn(&mut self, timeouts: u32) -> Flags {
         self.has_asked = true;
         let patience = match self.mode.asks() {
@@ -357,10 +352,10 @@ impl<P> EcnState<P> {
         }
     }
 
-    /// Flags of a SYN-ACK after `timeouts` timeouts, and whether it may carry an
-    /// option. The first one repeated goes without, the next without ECN (RFC
-    /// 9768 section 3.2.3.2.2); the mode stays, and options are tried again on
-    /// acknowledgments, where it shows whether they get through.
+    /// Returns the flags of a SYN-ACK, and whether it may carry an option. After `timeouts`
+    /// timeouts. The first retransmission goes without the option, the next without ECN (RFC 9768
+    /// section 3.2.3.2.2). The mode stays. Options are tried again on acknowledgments, which show
+    /// whether they get through.
     pub(crate) fn flags_of_syn_ack(&mut self, timeouts: u32) -> (Flags, bool) {
         let is_first = self.syn_acks == 0;
         self.syn_acks += 1;
@@ -377,17 +372,17 @@ impl<P> EcnState<P> {
         (flags, is_accurate && is_first)
     }
 
-    /// A SYN without ECN was sent or came, or such a SYN-ACK: then a classic
-    /// host and an accurate server send no ECT (RFC 3168 section 6.1.1, RFC
-    /// 9768 section 3.1.5). An accurate client knows its peer's mode.
+    /// Notes a SYN or SYN-ACK without ECN, sent or received. Then a classic host and an accurate
+    /// server send no ECT (RFC 3168 section 6.1.1, RFC 9768 section 3.1.5). An accurate client
+    /// knows its peer's mode.
     fn on_plain(&mut self) {
         self.plain = true;
         self.sends_ect = false;
     }
 
-    /// What the peer's SYN requests. Where SYNs cross the peer goes by ours, so
-    /// a side that did not request accurate feedback has none: one would count
-    /// what the other does not.
+    /// Returns the feedback that the peer's SYN requests. If SYNs cross, the peer acts on ours: a
+    /// side that did not request accurate feedback has none. Otherwise the two sides would count
+    /// different things.
     fn asked_by(&self, flags: Flags) -> EcnFeedback {
         let asked = negotiation::asked_by_syn(flags, self.mode.grants());
         if self.has_asked && asked == EcnFeedback::Accurate {
@@ -397,12 +392,12 @@ impl<P> EcnState<P> {
         }
     }
 
-    /// The peer's SYN opens the connection.
+    /// Handles the peer's SYN that opens the connection.
     pub(crate) fn on_syn(&mut self, flags: Flags, ecn: Ecn) {
         let asked = self.asked_by(flags);
-        // RFC 3168 section 6.1.1: no ECT on SYN. Where it has some, something
-        // takes the ECN field for the old type of service; only accurate
-        // feedback lets the peer find that out (RFC 9768 section 2.5).
+        // RFC 3168 section 6.1.1: no ECT on SYN. If it has some, a host or router treats the ECN
+        // field as the old type of service; only accurate feedback lets the peer detect it (RFC
+        // 9768 section 2.5).
         self.feedback = if asked == EcnFeedback::Classic && ecn != Ecn::NotEct {
             EcnFeedback::None
         } else {
@@ -416,9 +411,9 @@ impl<P> EcnState<P> {
         self.sends_ect = self.is_on() && !self.plain;
     }
 
-    /// The peer's SYN once more, before the handshake is over. Answers whether
-    /// it asks for another kind of feedback than the first did, for which the
-    /// connection must be reset (RFC 9768 section 3.1.5).
+    /// Handles a retransmitted SYN of the peer before the handshake is over. Returns whether it
+    /// requests another kind of feedback than the first did. The connection must then be reset
+    /// (RFC 9768 section 3.1.5).
     pub(crate) fn on_syn_again(&mut self, flags: Flags, ecn: Ecn) -> bool {
         let asked = self.asked_by(flags);
         self.syn_arrived = ecn;
@@ -429,15 +424,15 @@ impl<P> EcnState<P> {
         self.is_on() && asked != EcnFeedback::None && asked != self.feedback
     }
 
-    /// A SYN is the packet before the next, where packets are counted.
+    /// With accurate feedback, notes a SYN as the packet before the next.
     fn note_syn(&mut self, ecn: Ecn) {
         if self.feedback == EcnFeedback::Accurate {
             self.accurate.receiver.on_syn(ecn);
         }
     }
 
-    /// The SYN-ACK that opens the connection. Answers whether it says that our
-    /// SYN was marked.
+    /// Handles the SYN-ACK that opens the connection. Returns whether it reports our SYN as
+    /// marked.
     pub(crate) fn on_syn_ack(&mut self, flags: Flags, ecn: Ecn) -> bool {
         let (feedback, syn_arrived) = negotiation::agreed_by_syn_ack(flags, self.mode.asks());
         self.feedback = feedback;
@@ -453,30 +448,30 @@ impl<P> EcnState<P> {
         syn_arrived == Some(Ecn::Ce)
     }
 
-    /// A SYN-ACK that confirms accurate feedback came on that field, again
-    /// perhaps: the latest is what is told (RFC 9768 section 3.1.5).
+    /// Handles a SYN-ACK that confirms accurate feedback, first or retransmitted. The ECN field
+    /// of the latest one is reported (RFC 9768 section 3.1.5).
     fn on_accurate_syn_ack(&mut self, ecn: Ecn) {
         self.accurate.receiver.on_syn_ack(ecn);
         self.handshake_ack = Some(ecn);
     }
 
-    /// The SYN-ACK once more, after the handshake, whatever its flags say now:
-    /// a repetition may go without ECN (RFC 9768 section 3.1.5).
+    /// Handles a retransmitted SYN-ACK after the handshake, whatever its flags. A retransmission
+    /// may go without ECN (RFC 9768 section 3.1.5).
     pub(crate) fn on_syn_ack_again(&mut self, ecn: Ecn) {
         if self.feedback == EcnFeedback::Accurate {
             self.on_accurate_syn_ack(ecn);
         }
     }
 
-    /// RFC 9768 section 3.2.2.3: our SYN or SYN-ACK left as Not-ECT. Where it
-    /// did not arrive so, what else we send may be mangled too.
+    /// Stops sending ECT if our SYN or SYN-ACK, sent as Not-ECT, arrived as something else. The
+    /// path may mangle other packets too (RFC 9768 section 3.2.2.3).
     fn check_transition(&mut self, arrived: Option<Ecn>) {
         let valid = |arrived| negotiation::is_valid_transition(Ecn::NotEct, arrived);
         self.sends_ect &= !self.fallback || arrived.is_none_or(valid);
     }
 
-    /// A pure acknowledgment without SACK completes our passive open: table 4
-    /// of RFC 9768. Answers whether our SYN-ACK was marked.
+    /// Handles the pure ACK without SACK that completes our passive open (RFC 9768 table 4).
+    /// Returns whether our SYN-ACK was marked.
     pub(crate) fn on_handshake_ack(&mut self, flags: Flags) -> bool {
         self.untested = false;
         self.handshake = true;
@@ -490,30 +485,29 @@ impl<P> EcnState<P> {
         let marked = arrived == Some(Ecn::Ce);
         if marked {
             self.accurate.sender.on_marked_syn_ack();
-            // On a SYN-ACK that left as Not-ECT it is an error on the path,
-            // and not a mark.
+            // A SYN-ACK that left as Not-ECT cannot be marked: it is an error on the path.
             self.delivered_ce += u64::from(!self.fallback);
         }
         marked
     }
 
-    /// Whether these flags may tell once more how our SYN-ACK arrived.
+    /// Returns whether these flags may report again how our SYN-ACK arrived.
     pub(crate) fn is_answer_again(&self, flags: Flags) -> bool {
         self.syn_acks > 0 && flags.ace() == negotiation::handshake_ace(self.syn_ack_arrived)
     }
 
-    /// Whether the segment at hand completes the handshake.
+    /// Returns whether the current segment completes the handshake.
     pub(crate) fn is_handshake(&self) -> bool {
         self.handshake
     }
 
-    /// The segment at hand is done with.
+    /// Ends the handling of the segment that completes the handshake.
     pub(crate) fn end_handshake(&mut self) {
         self.handshake = false;
     }
 
-    /// Neither ECT is sent nor feedback believed any more (RFC 9768 sections
-    /// 3.2.2.1 note 1, 3.2.2.3, 3.2.2.4); feedback is given as before.
+    /// Stops sending ECT and believing feedback. Feedback is given as before (RFC 9768 sections
+    /// 3.2.2.1 note 1, 3.2.2.3, 3.2.2.4).
     fn disbelieve(&mut self) {
         self.sends_ect = false;
         self.heeds = false;
@@ -521,7 +515,7 @@ impl<P> EcnState<P> {
 
     // Receiving.
 
-    /// Counts packets of which `ecn` is the field.
+    /// Counts `packets` packets with ECN field `ecn`.
     #[inline]
     pub(crate) fn count(&mut self, ecn: Ecn, packets: u32) {
         self.seen |= ecn.is_capable();
@@ -530,8 +524,8 @@ impl<P> EcnState<P> {
         }
     }
 
-    /// The first segment after the handshake: a zeroed ACE field, and whether
-    /// there is an option (RFC 9768 sections 3.2.2.4, 3.2.3.2.3).
+    /// Checks the first segment after the handshake for a zeroed ACE field. RFC 9768 section
+    /// 3.2.2.4.
     #[inline]
     pub(crate) fn test_first(&mut self, flags: Flags) {
         if core::mem::take(&mut self.untested) && flags.ace() == 0 {
@@ -539,21 +533,19 @@ impl<P> EcnState<P> {
         }
     }
 
-    /// Whether data on that field makes the receiver of RFC 8257 change its
-    /// state. What came before it is acknowledged apart, with the echo as it
-    /// was (section 3.2: MAY), or the sender would count it as marked.
+    /// Returns whether data with field `ecn` changes the state of the receiver of RFC 8257.
+    /// Earlier data is then acknowledged separately with the previous echo (section 3.2: MAY).
+    /// Otherwise the sender would count it as marked.
     pub(crate) fn would_change_state(&self, ecn: Ecn) -> bool {
         self.dctcp_receiver && self.echo != (ecn == Ecn::Ce)
     }
 
-    /// Data with these flags on that field, with classic feedback. Answers
-    /// whether an acknowledgment is due at once.
+    /// Handles data with classic feedback. Returns whether an ACK is due immediately.
     ///
-    /// RFC 3168 section 6.1.3: CE is echoed until CWR comes, and a packet with
-    /// both begins anew. CWR and the first CE are acknowledged at once, since
-    /// the peer's window may be down to one segment (as Linux). RFC 8257
-    /// section 3.2: the echo is whether the last packet had CE, and a change is
-    /// acknowledged at once.
+    /// RFC 3168 section 6.1.3: CE is echoed until CWR comes, and a packet with both begins anew.
+    /// CWR and the first CE are acknowledged immediately, since the peer's window may be down to
+    /// one segment (as Linux). RFC 8257 section 3.2: the echo is whether the last packet had CE,
+    /// and a change is acknowledged immediately.
     pub(crate) fn on_data(&mut self, flags: Flags, ecn: Ecn) -> bool {
         let is_marked = ecn == Ecn::Ce;
         if self.dctcp_receiver {
@@ -565,20 +557,20 @@ impl<P> EcnState<P> {
         reduced || is_news
     }
 
-    /// What is acknowledged next are acknowledgments alone, or is not.
+    /// Sets whether the next acknowledgment acknowledges only acknowledgments.
     pub(crate) fn set_without_sack(&mut self, without: bool) {
         self.without_sack = without;
     }
 
-    /// Takes the order that the acknowledgment about to leave goes without SACK.
+    /// Returns and clears whether the next acknowledgment goes without SACK.
     pub(crate) fn take_without_sack(&mut self) -> bool {
         core::mem::take(&mut self.without_sack)
     }
 
     // Sending.
 
-    /// The flags to add to a segment with data; `fresh` says that it is new
-    /// data. CWR goes on new data once (RFC 3168 section 6.1.2).
+    /// Returns the flags to add to a segment with data; `fresh`: it is new data. CWR goes on new
+    /// data once (RFC 3168 section 6.1.2).
     #[inline]
     pub(crate) fn flags_of_data(&mut self, fresh: bool) -> Flags {
         match self.feedback {
@@ -594,9 +586,8 @@ impl<P> EcnState<P> {
         }
     }
 
-    /// The flags to add to an acknowledgment without data. The one of the
-    /// SYN-ACK tells how that arrived, and goes without SACK (RFC 9768 section
-    /// 3.2.2.1).
+    /// Returns the flags to add to an acknowledgment without data. The ACK of the SYN-ACK reports
+    /// how that arrived, and goes without SACK (RFC 9768 section 3.2.2.1).
     #[inline]
     pub(crate) fn flags_of_ack(&mut self) -> Flags {
         match self.feedback {
@@ -616,20 +607,19 @@ impl<P> EcnState<P> {
         if self.echo { Flags::ECE } else { Flags::NONE }
     }
 
-    /// The window was reduced, for whatever reason: the peer is told (RFC 3168
-    /// section 6.1.2). With accurate feedback there is nothing to tell (RFC
-    /// 9768 section 3.1.5).
+    /// Notes that the window was reduced, for any reason, to notify the peer by CWR. RFC 3168
+    /// section 6.1.2. Accurate feedback has no such notification (RFC 9768 section 3.1.5).
     #[inline]
     pub(crate) fn on_reduction(&mut self) {
         self.cwr_due = self.feedback == EcnFeedback::Classic;
     }
 
-    /// The reduction was taken back: there is nothing to tell.
+    /// Notes that the reduction was undone: no CWR is due.
     pub(crate) fn on_undo(&mut self) {
         self.cwr_due = false;
     }
 
-    /// Whether feedback with that TSval is newer than what came before.
+    /// Returns whether feedback with this TSval is newer than all before.
     pub(crate) fn is_newer(&mut self, stamp: Option<u32>) -> bool {
         let Some(stamp) = stamp else { return false };
         let newer = self
@@ -642,7 +632,7 @@ impl<P> EcnState<P> {
         newer
     }
 
-    /// Accurate feedback of an acknowledgment that is not superseded.
+    /// Processes accurate feedback of an acknowledgment that is not superseded.
     pub(crate) fn on_feedback(&mut self, feedback: &Feedback) -> Marked {
         let (marked, contradict) = self.accurate.sender.on_feedback(feedback);
         // RFC 9768 section 3.2.3.2.5.
@@ -650,13 +640,13 @@ impl<P> EcnState<P> {
         self.note_delivered(marked)
     }
 
-    /// Data up to `end` leaves as Not-ECT though other data does not.
+    /// Notes that data up to `end` leaves as Not-ECT though other data carries ECT.
     pub(crate) fn on_plain_data(&mut self, end: u64) {
         self.accurate.doubt.on_plain(end);
     }
 
-    /// What an acknowledgment says of the path: where that marks every packet,
-    /// nothing is believed from now on.
+    /// Runs the sanity check on an acknowledgment; returns whether it failed now. After that, no
+    /// feedback is believed.
     #[inline]
     pub(crate) fn doubts(&mut self, told: &AckReport) -> bool {
         let found = self.accurate.doubt.on_feedback(told);
@@ -666,7 +656,7 @@ impl<P> EcnState<P> {
         found
     }
 
-    /// Counts what was reported as marked.
+    /// Counts packets reported as marked; returns them if feedback is believed.
     pub(crate) fn note_delivered(&mut self, marked: Marked) -> Marked {
         self.delivered_ce += u64::from(marked.packets);
         if self.heeds {

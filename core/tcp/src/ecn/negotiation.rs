@@ -1,13 +1,13 @@
-//! Who speaks which ECN: the flags of SYN and SYN-ACK.
+//! ECN negotiation: the flags of SYN and SYN-ACK.
 //!
-//! RFC 3168 section 6.1.1 and RFC 9768 sections 3.1 and 3.2.2.1, one function
-//! per table and direction; nothing here has a state.
+//! RFC 3168 section 6.1.1 and RFC 9768 sections 3.1 and 3.2.2.1, one stateless function per table
+//! and direction.
 
 use gigatcp_events::EcnFeedback;
 use gigatcp_wire::{Ecn, Flags};
 
-/// What we ask with a SYN: (AE, CWR, ECE) = (1, 1, 1) for accurate feedback,
-/// (0, 1, 1) for the classic one (RFC 9768 table 2, third column).
+/// Returns the flags with which a SYN requests `wanted`. (AE, CWR, ECE) = (1, 1, 1) for accurate
+/// feedback, (0, 1, 1) for classic (RFC 9768 table 2, third column).
 pub(crate) fn syn_flags(wanted: EcnFeedback) -> Flags {
     match wanted {
         EcnFeedback::None => Flags::NONE,
@@ -16,10 +16,10 @@ pub(crate) fn syn_flags(wanted: EcnFeedback) -> Flags {
     }
 }
 
-/// What a SYN with these `flags` asks of a host that grants at most `most`.
+/// Returns the feedback that a SYN with these `flags` requests. The host grants `most`.
 ///
-/// A host that knows RFC 3168 alone does not look at AE. One that knows RFC
-/// 9768 takes every combination without meaning for a request (section 3.1.3).
+/// A host that supports only RFC 3168 ignores AE. One that supports RFC 9768 treats every
+/// combination without meaning as a request (section 3.1.3).
 pub(crate) fn asked_by_syn(flags: Flags, most: EcnFeedback) -> EcnFeedback {
     let classic = flags.contains(Flags::CWR | Flags::ECE);
     match (most, flags.ace()) {
@@ -31,8 +31,8 @@ pub(crate) fn asked_by_syn(flags: Flags, most: EcnFeedback) -> EcnFeedback {
     }
 }
 
-/// What we answer with a SYN-ACK: for accurate feedback the ECN field on which
-/// the SYN arrived (RFC 9768 table 2, top block).
+/// Returns the flags of a SYN-ACK that grants `agreed`. With accurate feedback they encode the
+/// ECN field of the SYN (RFC 9768 table 2, top block).
 pub(crate) fn syn_ack_flags(agreed: EcnFeedback, syn_arrived: Ecn) -> Flags {
     match agreed {
         EcnFeedback::None => Flags::NONE,
@@ -41,23 +41,23 @@ pub(crate) fn syn_ack_flags(agreed: EcnFeedback, syn_arrived: Ecn) -> Flags {
     }
 }
 
-/// What a SYN-ACK with these `flags` makes of what we `wanted`, and on which
-/// ECN field our SYN arrived where it says so (RFC 9768 table 2).
+/// Returns the feedback that a SYN-ACK with these `flags` agrees to, if we requested `wanted`.
+/// The second result is the ECN field with which our SYN arrived, if reported (RFC 9768 table 2).
 pub(crate) fn agreed_by_syn_ack(flags: Flags, wanted: EcnFeedback) -> (EcnFeedback, Option<Ecn>) {
     match (wanted, flags.ace()) {
         (EcnFeedback::None, _) => (EcnFeedback::None, None),
-        // RFC 3168 section 6.1.1: ECE without CWR; AE is not looked at.
+        // RFC 3168 section 6.1.1: ECE without CWR; AE is ignored.
         (EcnFeedback::Classic, ace) if ace & 0b011 == 0b001 => (EcnFeedback::Classic, None),
         (EcnFeedback::Classic, _) => (EcnFeedback::None, None),
         (EcnFeedback::Accurate, 0b001) => (EcnFeedback::Classic, None),
-        // Not capable, or broken: it echoes the SYN.
+        // Not capable, or a broken server that echoes the SYN.
         (EcnFeedback::Accurate, 0b000 | 0b111) => (EcnFeedback::None, None),
-        // Reserved: as if it said that nothing changed (section 3.1.3).
+        // Reserved: treated as if nothing changed (section 3.1.3).
         (EcnFeedback::Accurate, ace) => (EcnFeedback::Accurate, handshake_ecn(ace)),
     }
 }
 
-/// The handshake encoding of an ECN field, RFC 9768 tables 2 and 3.
+/// Returns the handshake encoding of an ECN field, RFC 9768 tables 2 and 3.
 pub(crate) fn handshake_ace(arrived: Ecn) -> u8 {
     match arrived {
         Ecn::NotEct => 0b010,
@@ -67,7 +67,7 @@ pub(crate) fn handshake_ace(arrived: Ecn) -> u8 {
     }
 }
 
-/// What the handshake encoding says, if anything (RFC 9768 table 4).
+/// Returns the ECN field of a handshake encoding (RFC 9768 table 4).
 pub(crate) fn handshake_ecn(ace: u8) -> Option<Ecn> {
     match ace {
         0b010 => Some(Ecn::NotEct),
@@ -78,9 +78,9 @@ pub(crate) fn handshake_ecn(ace: u8) -> Option<Ecn> {
     }
 }
 
-/// Whether a network may have turned `sent` into `arrived` (RFC 3168 section
-/// 18, RFC 9768 section 3.2.2.3): a capable packet may be marked, and may
-/// change from one ECT to the other; everything else is mangling.
+/// Returns whether a network may have turned `sent` into `arrived`. A capable packet may be
+/// marked, and may change from one ECT to the other; everything else is mangling (RFC 3168
+/// section 18, RFC 9768 section 3.2.2.3).
 pub(crate) fn is_valid_transition(sent: Ecn, arrived: Ecn) -> bool {
     match sent {
         Ecn::NotEct | Ecn::Ce => arrived == sent,
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn table_2_of_rfc_9768_row_by_row_from_the_side_of_host_a() {
-        // What A wants, the SYN-ACK, the mode of A, how its SYN arrived.
+        // Feedback A requests, the SYN-ACK, A's mode, the field of its SYN.
         let rows = [
             (Accurate, 0b010, Accurate, Some(Ecn::NotEct)),
             (Accurate, 0b011, Accurate, Some(Ecn::Ect1)),
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn table_2_of_rfc_9768_row_by_row_from_the_side_of_host_b() {
-        // The SYN, what B grants at most, the SYN-ACK by how the SYN arrived.
+        // The SYN, the most that B grants, the SYN-ACK by the field of the SYN.
         let accurate = [0b010, 0b011, 0b100, 0b110];
         let rows = [
             (0b111, Accurate, accurate),
@@ -129,7 +129,7 @@ mod tests {
             (0b011, Plain, [0b000; 4]),
             (0b000, Accurate, [0b000; 4]),
             (0b000, Classic, [0b000; 4]),
-            // Section 3.1.3: every other combination asks for accurate feedback.
+            // Section 3.1.3: every other combination requests accurate feedback.
             (0b001, Accurate, accurate),
             (0b010, Accurate, accurate),
             (0b100, Accurate, accurate),

@@ -1,4 +1,4 @@
-//! The calls of the user of an endpoint: RFC 9293 section 3.9.1.
+//! User calls of an endpoint: RFC 9293 section 3.9.1.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -13,13 +13,13 @@ use crate::four_tuple::{FourTuple, is_host};
 use crate::listener::ListenerConfig;
 use crate::secret::Secret;
 
-/// Why no connection was begun.
+/// Reason why no connection was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// The endpoint has no such address, or none of the peer's family.
     NoAddress,
-    /// The peer is not one host, not another one, or has no port.
+    /// The peer is not a single host, is this host, or has no port.
     NoHost,
     /// The port is taken, or all are.
     PortTaken,
@@ -38,12 +38,13 @@ impl fmt::Display for ConnectError {
 impl core::error::Error for ConnectError {}
 
 impl<P: Payload> Endpoint<P> {
-    /// OPEN, active: begins a connection from the first address of the peer's family
-    /// and a free port. `config` is a template: ports, IP version, initial sequence
-    /// number and timestamp offset are set here.
+    /// Opens a connection (OPEN, active) from a free port.
+    ///
+    /// The local address is the first of the peer's family. `config` is a template: ports, IP
+    /// version, initial sequence number and timestamp offset are set here.
     ///
     /// # Errors
-    /// [`ConnectError`]; a peer that does not answer is an event later.
+    /// [`ConnectError`]; a peer that does not answer is reported later by an event.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -56,7 +57,7 @@ impl<P: Payload> Endpoint<P> {
         self.connect_from(now, SocketAddr::new(local, 0), remote, config)
     }
 
-    /// OPEN, active, from that address and port; port 0 is any that is free.
+    /// Opens a connection (OPEN, active) from that address and port; port 0: any free port.
     ///
     /// # Errors
     /// As [`Endpoint::connect`].
@@ -92,9 +93,10 @@ impl<P: Payload> Endpoint<P> {
         Ok(handle)
     }
 
-    /// OPEN, passive: listens at one of the endpoint's addresses, or at the
-    /// unspecified address for all of them. 256 half-open connections and 128 that
-    /// wait to be accepted at most; [`Endpoint::listen_with`] takes other limits.
+    /// Listens (OPEN, passive) at an address of the endpoint, or at all of them.
+    ///
+    /// The unspecified address means all. Limits are 256 half-open connections and 128 that wait
+    /// to be accepted; [`Endpoint::listen_with`] takes other limits.
     ///
     /// # Errors
     /// [`ListenError`].
@@ -112,7 +114,7 @@ impl<P: Payload> Endpoint<P> {
         )
     }
 
-    /// OPEN, passive, with the limits of `config`, whose secret is not used.
+    /// Listens (OPEN, passive) with the limits of `config`, whose secret is not used.
     ///
     /// # Errors
     /// [`ListenError`].
@@ -136,13 +138,12 @@ impl<P: Payload> Endpoint<P> {
         self.demux.listen(at, config)
     }
 
-    /// Ends a listener and the connections it has not handed over; whether there
-    /// was one.
+    /// Removes a listener and the connections not yet accepted; returns whether there was one.
     pub fn unlisten(&mut self, at: SocketAddr) -> bool {
         self.demux.unlisten(at)
     }
 
-    /// Takes the next connection that a listener has ready.
+    /// Accepts the next connection of a listener.
     pub fn accept(&mut self, now: Instant, at: SocketAddr) -> Option<Handle> {
         let accepted = self.demux.listener_mut(at)?.poll_accept()?;
         let handle = self.register(accepted.tuple, accepted.connection);
@@ -150,14 +151,15 @@ impl<P: Payload> Endpoint<P> {
         Some(handle)
     }
 
-    /// A connection; `None` after [`Endpoint::release`].
+    /// Returns a connection; `None` after [`Endpoint::release`].
     #[must_use]
     pub fn connection(&self, handle: Handle) -> Option<&Connection<P>> {
         Some(&*self.slot(handle)?.connection)
     }
 
-    /// A connection, for the calls of its own that have no counterpart here; `None`
-    /// after [`Endpoint::release`]. What it then sends leaves with the next
+    /// Returns a connection, for calls without a counterpart here.
+    ///
+    /// `None` after [`Endpoint::release`]. Its output leaves with the next
     /// [`Endpoint::poll_transmit`].
     pub fn connection_mut(&mut self, handle: Handle) -> Option<&mut Connection<P>> {
         self.slot(handle)?;
@@ -169,15 +171,14 @@ impl<P: Payload> Endpoint<P> {
         Some(&mut *slot.connection)
     }
 
-    /// The addresses and ports of a connection; `None` after [`Endpoint::release`].
+    /// Returns addresses and ports of a connection; `None` after [`Endpoint::release`].
     #[must_use]
     pub fn name(&self, handle: Handle) -> Option<&FourTuple> {
         self.slot(handle)?;
         self.demux.table().name(handle.number)
     }
 
-    /// SEND: takes as much of `payload` as there is space for and returns how many
-    /// octets that is.
+    /// Writes as much of `payload` as fits (SEND); returns the octets written.
     ///
     /// # Errors
     /// As [`Connection::write`]; [`WriteError::Closed`] after [`Endpoint::release`].
@@ -202,12 +203,12 @@ impl<P: Payload> Endpoint<P> {
         written
     }
 
-    /// RECEIVE: up to `max` octets in one piece that shares its memory; `Ok(None)` is
-    /// the end of the stream.
+    /// Reads up to `max` octets in one piece that shares its memory (RECEIVE).
+    ///
+    /// `Ok(None)` is the end of the stream.
     ///
     /// # Errors
-    /// As [`Connection::read_into`]; [`ReadError::Released`] after
-    /// [`Endpoint::release`].
+    /// As [`Connection::read_into`]; [`ReadError::Released`] after [`Endpoint::release`].
     pub fn read(
         &mut self,
         now: Instant,
@@ -225,8 +226,7 @@ impl<P: Payload> Endpoint<P> {
         outcome.map(|()| None)
     }
 
-    /// RECEIVE into the caller's memory: returns how many octets of `buffer` were
-    /// filled; 0 is the end of the stream.
+    /// Reads into `buffer` (RECEIVE); returns the octets read, 0 at the end of the stream.
     ///
     /// # Errors
     /// As [`Endpoint::read`].
@@ -246,25 +246,26 @@ impl<P: Payload> Endpoint<P> {
         filled
     }
 
-    /// CLOSE: no more will be written; reading goes on (`SHUT_WR`).
+    /// Closes the sending direction (CLOSE, `SHUT_WR`); reading continues.
     pub fn close(&mut self, now: Instant, handle: Handle) {
         self.with(now, handle, |slot| slot.connection.close(now));
     }
 
-    /// ABORT: the connection is over, and a reset tells the peer.
+    /// Aborts the connection (ABORT) and resets the peer.
     pub fn abort(&mut self, now: Instant, handle: Handle) {
         self.with(now, handle, |slot| slot.connection.abort(now));
     }
 
-    /// CLOSE by an application that goes away (`close(2)`): what was written is still
-    /// sent, what arrives is not wanted. The handle is not valid any more.
+    /// Closes a connection that the application no longer uses (CLOSE, `close(2)`).
+    ///
+    /// Written data is still sent, arriving data is not accepted. The handle is no longer valid.
     pub fn release(&mut self, now: Instant, handle: Handle) {
         self.with(now, handle, |slot| {
             slot.orphan = Some(Box::new(Orphan::begin(now, &mut slot.connection)));
         });
     }
 
-    /// Calls a connection and sees what follows.
+    /// Runs `call` on a connection, and updates the endpoint.
     fn with(&mut self, now: Instant, handle: Handle, call: impl FnOnce(&mut Slot<P>)) {
         if let Some(slot) = self.slot_mut(handle) {
             call(slot);
@@ -272,7 +273,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Reading may have made an acknowledgment due.
+    /// Queues the connection if reading has made a window update due.
     fn after_read(&mut self, handle: Handle) {
         if let Some(slot) = &mut self.slots[handle.number as usize]
             && slot.connection.is_window_update_due()

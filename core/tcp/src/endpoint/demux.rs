@@ -1,13 +1,13 @@
-//! Whose segment it is: RFC 9293 section 3.10.7, and who listens where.
+//! Demultiplexing: the connection or listener of a segment (RFC 9293 section 3.10.7).
 //!
-//! For drivers that keep connections themselves, under locks of their own for
-//! instance; [`Endpoint`](super::Endpoint) keeps them too. The order for a segment:
+//! For drivers that store connections themselves, for instance under their own locks;
+//! [`Endpoint`](super::Endpoint) stores them too. The order for a segment:
 //!
 //! 1. [`Table::find`]: the connection of that name takes it,
 //! 2. unless that is in TIME-WAIT and [`Demux::claim`] gives it to a listener;
 //! 3. otherwise [`Demux::handle_unclaimed`]: a listener takes it, or a reset answers.
 //!
-//! An address a listener is bound to comes before the unspecified one.
+//! An address that a listener is bound to precedes the unspecified one.
 
 use alloc::collections::BTreeMap;
 use core::fmt;
@@ -23,19 +23,19 @@ use crate::isn::IsnGenerator;
 use crate::listener::{Listener, ListenerConfig};
 use crate::secret::{Purpose, Secret};
 
-/// The first port for callers that choose none, and how many (RFC 6335 section 6).
+/// First port and number of ports for callers that choose none (RFC 6335 section 6).
 const FIRST_PORT: u16 = 49_152;
 const PORTS: u16 = u16::MAX - FIRST_PORT + 1;
 
-/// Why a port is not listened at.
+/// Reason why a listener was not created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ListenError {
-    /// The address is not one of this host.
+    /// The address does not belong to this host.
     NotLocal,
     /// A listener needs a port.
     NoPort,
-    /// There is a listener.
+    /// The port has a listener.
     Taken,
 }
 
@@ -51,24 +51,24 @@ impl fmt::Display for ListenError {
 
 impl core::error::Error for ListenError {}
 
-/// The taker of a segment for a connection in TIME-WAIT.
+/// Receiver of a segment for a connection in TIME-WAIT.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Claim {
-    /// The connection takes it.
+    /// The connection.
     Connection,
-    /// A listener takes it: what the connection leaves to the next one, if the
-    /// listener has not begun that yet.
+    /// A listener, with the state that the connection leaves to its successor. `None` if the
+    /// listener has already begun that.
     Listener(Option<Predecessor>),
 }
 
-/// The outcome for a segment that no connection took.
+/// Outcome of a segment that no connection took.
 #[derive(Debug)]
 pub enum Unclaimed<P> {
-    /// The listener there has it: see what it sends and accepts.
+    /// The listener there took it: poll its output and connections.
     Listener(SocketAddr),
-    /// No listener has it: this reset answers.
+    /// No listener took it: the reset to send.
     Reset(Endpoints, Segment<P>),
-    /// It is dropped.
+    /// The segment is dropped.
     Dropped,
 }
 
@@ -79,13 +79,13 @@ pub struct Demux<P> {
     listeners: BTreeMap<SocketAddr, Listener<P>>,
     isn: IsnGenerator,
     secret: Secret,
-    /// Counts ports that were given out (RFC 6056 section 3.3.3).
+    /// Number of ports assigned (RFC 6056 section 3.3.3).
     next_port: u16,
 }
 
 impl<P: Payload> Demux<P> {
-    /// No connection and no listener. `secret` is behind initial sequence numbers,
-    /// cookies, ports and the table.
+    /// Returns a demultiplexer without connections or listeners. `secret` determines initial
+    /// sequence numbers, cookies, ports and the hashes of the table.
     #[must_use]
     pub fn new(secret: Secret) -> Self {
         Self {
@@ -97,27 +97,28 @@ impl<P: Payload> Demux<P> {
         }
     }
 
-    /// Connections by number and by name.
+    /// Returns the table of connections.
     #[inline]
     #[must_use]
     pub const fn table(&self) -> &Table {
         &self.table
     }
 
-    /// Connections by number and by name, to add and remove them.
+    /// Returns the table of connections, to add and remove them.
     #[inline]
     pub const fn table_mut(&mut self) -> &mut Table {
         &mut self.table
     }
 
-    /// The generator of initial sequence numbers.
+    /// Returns the generator of initial sequence numbers.
     #[must_use]
     pub const fn isn(&self) -> &IsnGenerator {
         &self.isn
     }
 
-    /// Listens at an address and port; the unspecified address means each of the
-    /// host's. The secret of `config` is replaced by that of the host.
+    /// Creates a listener; the unspecified address means each of the host's.
+    ///
+    /// The secret of `config` is replaced by that of the host.
     ///
     /// # Errors
     /// [`ListenError`], never [`ListenError::NotLocal`]: the driver has the addresses.
@@ -134,28 +135,28 @@ impl<P: Payload> Demux<P> {
         Ok(())
     }
 
-    /// Ends a listener and what it has not handed over; whether there was one.
+    /// Removes a listener and connections not yet accepted; returns whether there was one.
     pub fn unlisten(&mut self, at: SocketAddr) -> bool {
         self.listeners.remove(&at).is_some()
     }
 
-    /// The listener bound to that address and port.
+    /// Returns the listener bound to that address and port.
     #[must_use]
     pub fn listener(&self, at: SocketAddr) -> Option<&Listener<P>> {
         self.listeners.get(&at)
     }
 
-    /// The listener bound to that address and port, to hand it something.
+    /// Returns the listener bound to that address and port, mutably.
     pub fn listener_mut(&mut self, at: SocketAddr) -> Option<&mut Listener<P>> {
         self.listeners.get_mut(&at)
     }
 
-    /// All listeners, by address and port.
+    /// Returns all listeners, by address and port.
     pub fn listeners(&self) -> impl Iterator<Item = (SocketAddr, &Listener<P>)> {
         self.listeners.iter().map(|(at, listener)| (*at, listener))
     }
 
-    /// When the first timer of a listener is due.
+    /// Returns the time when the first timer of a listener is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Instant {
         self.listeners
@@ -164,8 +165,8 @@ impl<P: Payload> Demux<P> {
             .fold(Instant::FAR_FUTURE, Instant::min)
     }
 
-    /// Lets the timers of one listener take effect that has any due: see what it
-    /// sends, and call again.
+    /// Processes due timers of one listener; returns its address. Poll its output, and call again
+    /// until `None`.
     pub fn handle_timeout(&mut self, now: Instant) -> Option<SocketAddr> {
         let mut listeners = self.listeners.iter_mut();
         let (at, late) = listeners.find(|(_, listener)| listener.poll_timeout() <= now)?;
@@ -173,7 +174,7 @@ impl<P: Payload> Demux<P> {
         Some(*at)
     }
 
-    /// The listener that connections of this name arrive at.
+    /// Returns the listener for new connections of this name.
     #[must_use]
     pub fn listener_for(&self, tuple: &FourTuple) -> Option<SocketAddr> {
         if self.listeners.is_empty() {
@@ -189,9 +190,8 @@ impl<P: Payload> Demux<P> {
             .find(|at| self.listeners.contains_key(at))
     }
 
-    /// Whether a listener takes a segment for a connection in TIME-WAIT.
-    /// `predecessor` is the connection's answer
-    /// ([`Connection::gives_way_to`](crate::Connection::gives_way_to)).
+    /// Returns the receiver of a segment for a connection in TIME-WAIT. `predecessor` is the
+    /// result of [`Connection::gives_way_to`](crate::Connection::gives_way_to).
     pub fn claim(
         &self,
         tuple: &FourTuple,
@@ -228,10 +228,11 @@ impl<P: Payload> Demux<P> {
         Unclaimed::Listener(at)
     }
 
-    /// The name of a new connection from `local`, whose port is chosen if it is 0
-    /// (RFC 6056 section 3.3.3). A chosen port is free; a given one may be taken by
-    /// a connection in the table. `None` if all ports are, or a listener has begun a
-    /// connection of that name.
+    /// Returns the name of a new connection from `local_port`; 0 chooses a port.
+    ///
+    /// A chosen port is free (RFC 6056 section 3.3.3); a given one may be in use by a connection
+    /// in the table. `None` if all ports are taken, or a listener has begun a connection of that
+    /// name.
     pub fn name_for(
         &mut self,
         endpoints: Endpoints,
@@ -259,7 +260,7 @@ impl<P: Payload> Demux<P> {
         None
     }
 
-    /// A port at which nothing listens yet at `address`; `None` if all are taken.
+    /// Returns a port without a listener at `address`; `None` if all are taken.
     pub fn port_to_listen(&mut self, address: IpAddr) -> Option<u16> {
         let keyed = self.secret.keyed(Purpose::EphemeralPort).address(address);
         let start = (keyed.finish() % u64::from(PORTS)) as u16;
@@ -277,7 +278,7 @@ impl<P: Payload> Demux<P> {
         None
     }
 
-    /// The port of the next try, counted from `start`.
+    /// Returns the next port to try, counted from `start`.
     const fn take_port(&mut self, start: u16) -> u16 {
         let port = FIRST_PORT + start.wrapping_add(self.next_port) % PORTS;
         self.next_port = self.next_port.wrapping_add(1);
@@ -289,7 +290,7 @@ impl<P: Payload> Demux<P> {
     }
 }
 
-/// A segment for none: RFC 9293 section 3.10.7.1.
+/// Rejects a segment of no connection: RFC 9293 section 3.10.7.1.
 fn refuse<P: Payload>(endpoints: Endpoints, segment: &Segment<P>) -> Unclaimed<P> {
     if segment.flags.contains(Flags::RST) || !is_host(endpoints.src()) {
         return Unclaimed::Dropped;

@@ -1,8 +1,8 @@
-//! A connection that no application holds any more.
+//! Connection that the application has released.
 //!
-//! It sends what was written and its FIN. It is aborted if data arrives, which
-//! no application would read (RFC 9293 section 3.10.4, RFC 2525 section 2.17), and if the
-//! peer's FIN does not come within a minute of FIN-WAIT-2 (Linux `tcp_fin_timeout`).
+//! It sends what was written and its FIN. It is aborted if data arrives, which no application
+//! would read (RFC 9293 section 3.10.4, RFC 2525 section 2.17). It is also aborted if the peer's
+//! FIN does not come within a minute of FIN-WAIT-2 (Linux `tcp_fin_timeout`).
 
 use gigatcp_events::State;
 use gigatcp_units::{Duration, Instant};
@@ -10,10 +10,10 @@ use gigatcp_wire::Payload;
 
 use crate::connection::Connection;
 
-/// How long such a connection waits for the peer's FIN.
+/// Time such a connection waits for the peer's FIN.
 const WAITS: Duration = Duration::from_secs(60);
 
-/// The timer of a connection without an application.
+/// Timer of a connection without an application.
 #[derive(Clone, Copy, Debug)]
 pub struct Orphan {
     until: Instant,
@@ -28,8 +28,8 @@ impl Default for Orphan {
 }
 
 impl Orphan {
-    /// The application lets go of the connection: with something unread it is
-    /// aborted, for a FIN would say that all was well; otherwise it closes.
+    /// Starts when the application releases the connection. With unread data the connection is
+    /// aborted, since a FIN would signal success; otherwise it closes.
     pub fn begin<P: Payload>(now: Instant, connection: &mut Connection<P>) -> Self {
         if connection.readable() > 0 {
             connection.abort(now);
@@ -39,15 +39,15 @@ impl Orphan {
         Self::default()
     }
 
-    /// When it is to be looked at, if nothing happens before.
+    /// Returns the time of the next call of [`Self::look`], unless there is input before.
     #[inline]
     #[must_use]
     pub const fn deadline(&self) -> Instant {
         self.until
     }
 
-    /// Ends the connection if it is time; called after each input while no
-    /// application holds it.
+    /// Ends the connection if it is due. Called after each input while no application has the
+    /// connection.
     pub fn look<P: Payload>(&mut self, now: Instant, connection: &mut Connection<P>) {
         if connection.readable() > 0 {
             connection.abort(now);

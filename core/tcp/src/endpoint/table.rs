@@ -1,9 +1,9 @@
 //! Connections by number and by name.
 //!
-//! A number is the place of a connection in a driver's own list, used again after
-//! [`Table::remove`]. A name is a four-tuple, found through a hash table under a
-//! key of this host (SipHash), so no choice of addresses makes it slow. Nothing
-//! iterates over the hash table: its order decides nothing, and a run repeats.
+//! A number is the index of a connection in a driver's list, reused after [`Table::remove`]. A
+//! name is a four-tuple, found through a hash table under a key of this host (SipHash), so no
+//! choice of addresses makes it slow. Nothing iterates over the hash table, so its order has no
+//! effect and runs are repeatable.
 
 use alloc::vec::Vec;
 
@@ -22,7 +22,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table whose hashes depend on `secret`.
+    /// Returns an empty table whose hashes depend on `secret`.
     #[must_use]
     pub fn new(secret: Secret) -> Self {
         Self {
@@ -33,19 +33,19 @@ impl Table {
         }
     }
 
-    /// Connections that have a number.
+    /// Returns the number of connections.
     #[must_use]
     pub fn len(&self) -> usize {
         self.names.len() - self.free.len()
     }
 
-    /// Whether there is no connection.
+    /// Returns whether there is no connection.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The connection of that name.
+    /// Returns the connection of that name.
     #[inline]
     #[must_use]
     pub fn find(&self, tuple: &FourTuple) -> Option<u32> {
@@ -54,15 +54,15 @@ impl Table {
         self.numbers.find(hash, has_name).copied()
     }
 
-    /// The name of a connection; `None` if there is none of that number.
+    /// Returns the name of a connection; `None` if none has that number.
     #[inline]
     #[must_use]
     pub fn name(&self, number: u32) -> Option<&FourTuple> {
         self.names.get(number as usize)?.as_ref()
     }
 
-    /// Gives a connection a number. One of the same name keeps its number until
-    /// [`Table::remove`] and is not found any more.
+    /// Adds a connection; returns its number. An older one of the same name keeps its number
+    /// until [`Table::remove`], but is no longer found.
     pub fn insert(&mut self, tuple: FourTuple) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             self.names.push(None);
@@ -90,7 +90,7 @@ impl Table {
         number
     }
 
-    /// Asserts what holds after every change. Who is found by name has a number.
+    /// Asserts the invariants after every change: connections found by name have a number.
     fn assert_invariants(&self) {
         debug_assert!(
             self.free.len() <= self.names.len(),
@@ -111,7 +111,7 @@ impl Table {
         );
     }
 
-    /// A connection is not found by its name any more; it keeps name and number.
+    /// Hides a connection from look-ups by name; it keeps name and number.
     pub fn hide(&mut self, number: u32) {
         let Some(name) = self.name(number) else {
             return;
@@ -122,7 +122,7 @@ impl Table {
         }
     }
 
-    /// Takes back a connection's number.
+    /// Removes a connection and frees its number.
     pub fn remove(&mut self, number: u32) {
         self.hide(number);
         let name = self.names.get_mut(number as usize);
@@ -132,7 +132,7 @@ impl Table {
         self.assert_invariants();
     }
 
-    /// Every number in use, in order.
+    /// Returns every number in use, in order.
     pub fn numbers(&self) -> impl Iterator<Item = u32> {
         let in_use =
             |(number, name): (usize, &Option<FourTuple>)| name.is_some().then_some(number as u32);
@@ -175,7 +175,7 @@ mod tests {
             assert_eq!(table.find(&name(port)), expected);
         }
         assert_eq!(table.len(), table.numbers().count());
-        // The number that was taken back last is used first.
+        // The last freed number is used first.
         assert_eq!(table.insert(name(9000)), 4998);
         table.remove(7000);
     }

@@ -1,23 +1,20 @@
-//! When each connection wants to be called: a hierarchical timer wheel (Varghese
-//! and Lauck 1987).
+//! Hierarchical timer wheel (Varghese and Lauck 1987): the timer of each connection.
 //!
-//! Nine levels of 64 slots, a slot of the lowest 16.4 microseconds wide and one
-//! of each next level 64 times as wide: every instant there is. A member stands on the level of the highest six
-//! bits in which its time differs from the wheel's own, so everything on a level
-//! comes before everything on the next, and setting, moving and cancelling take
-//! one step whatever the number of members. A member falls by one level at most
-//! eight times.
+//! Nine levels of 64 slots cover every instant. A slot of the lowest level is 16.4 microseconds
+//! wide, one of each next level 64 times as wide. A member is on the level of the highest six
+//! bits in which its time differs from that of the wheel. So all members of a level are due
+//! before those of the next, and setting, moving and cancelling take one step whatever the number
+//! of members. A member moves to a lower level at most eight times.
 //!
-//! Times are rounded up: no member is called early, and none more than one slot
-//! late because of the wheel.
+//! Times are rounded up: no timer fires early, and the wheel delays none by more than one slot.
 
 use alloc::vec::Vec;
 
 use gigatcp_units::Instant;
 
-/// Nanoseconds of a slot of the lowest level, as a power of two.
+/// Width of a slot of the lowest level in nanoseconds, as a power of two.
 const SLOT_BITS: u32 = 14;
-/// Slots of a level, as a power of two.
+/// Number of slots of a level, as a power of two.
 const LEVEL_BITS: u32 = 6;
 const SLOTS: usize = 1 << LEVEL_BITS;
 const LEVELS: usize = 9;
@@ -26,9 +23,9 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Member {
-    /// Its time in slots of the lowest level.
+    /// Due time in slots of the lowest level.
     at: u64,
-    /// Where it stands; meaningless while it is not on the wheel.
+    /// Level of the member; meaningless while it is not on the wheel.
     level: u8,
     slot: u8,
     is_set: bool,
@@ -45,20 +42,20 @@ const IDLE: Member = Member {
     next: NONE,
 };
 
-/// A hierarchical timer wheel of connections by their numbers.
+/// Hierarchical timer wheel of connections by their numbers.
 #[derive(Debug)]
 pub struct Wheel {
-    /// Everything up to here has been called.
+    /// Time up to which all timers have fired.
     now: u64,
     /// First member of each slot.
     first: [[u32; SLOTS]; LEVELS],
-    /// Which slots of each level have members.
+    /// Bitmap of the slots of each level that have members.
     occupied: [u64; LEVELS],
     members: Vec<Member>,
 }
 
 impl Wheel {
-    /// An empty wheel.
+    /// Returns an empty wheel.
     pub fn new(now: Instant) -> Self {
         Self {
             now: now.as_nanos() >> SLOT_BITS,
@@ -68,8 +65,7 @@ impl Wheel {
         }
     }
 
-    /// `member` wants to be called at `at`, and at no other time;
-    /// [`Instant::FAR_FUTURE`]: not at all.
+    /// Sets the only timer of `member` to `at`; [`Instant::FAR_FUTURE`]: none.
     pub fn set(&mut self, member: u32, at: Instant) {
         let place = member as usize;
         if place >= self.members.len() {
@@ -89,7 +85,7 @@ impl Wheel {
         self.link(member);
     }
 
-    /// No member is due before this.
+    /// Returns a time before which no member is due.
     pub fn next(&self) -> Instant {
         self.next_slot().map_or(Instant::FAR_FUTURE, |(at, ..)| {
             Instant::from_nanos(at << SLOT_BITS)
@@ -136,7 +132,7 @@ impl Wheel {
         self.now = self.now.max(target);
     }
 
-    /// The earliest slot with members: when it begins, and where it is.
+    /// Returns the earliest slot with members: its start, level and index.
     fn next_slot(&self) -> Option<(u64, usize, usize)> {
         let level = self.occupied.iter().position(|slots| *slots != 0)?;
         let slot = self.occupied[level].trailing_zeros() as usize;
@@ -227,7 +223,7 @@ mod tests {
         let mut due = Vec::new();
         for _ in 0..30_000 {
             let who = random.next_u32() as usize % wanted.len();
-            // From now to hours ahead, all sizes alike.
+            // Times from now to hours ahead, evenly distributed over magnitudes.
             let ahead = random.next_u64() >> (20 + random.next_u32() % 44);
             wanted[who] = match random.next_u32() % 10 {
                 0 => u64::MAX,

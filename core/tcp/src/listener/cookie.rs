@@ -1,27 +1,25 @@
 //! SYN cookies: RFC 4987 section 3.6, after Bernstein 1996 and Linux.
 //!
-//! A listener that cannot or will not remember a SYN puts what it must know
-//! into the sequence number of its SYN-ACK, and reads it from the
-//! acknowledgment:
+//! A listener that cannot or does not store a SYN encodes its parameters in the sequence number
+//! of its SYN-ACK, and decodes them from the acknowledgment:
 //!
 //! ```text
 //! cookie = F(sockets) + client ISN + count * 2^24
 //!        + ((G(count, sockets, client ISN) + MSS index) mod 2^24)
 //! ```
 //!
-//! `count` is a clock of 64 seconds, F and G are SipHash-2-4. Since the count
-//! is an input of G, each period has a function of its own: what was learned of
-//! one is worth nothing two periods later. Cookies of the current period and
-//! the two before are taken: one lives 128 to 192 seconds. A guess has
-//! seven chances in 2^24.
+//! `count` is a clock of 64 seconds, F and G are SipHash-2-4. Since the count is an input of G,
+//! each period has its own function: knowledge of one is useless two periods later. Cookies of
+//! the current period and the two before are accepted: one lives 128 to 192 seconds. A guess
+//! succeeds with probability 7/2^24.
 //!
-//! The MSS is rounded down to one of a few. Window scale, SACK and ECN travel
-//! in the low six bits of the timestamp that the client echoes, as Linux does
-//! it; a client without timestamps gets none of the three. The timestamp is set
-//! back, never forward, by up to 64 ticks. The round trip of the handshake is
-//! not measured, text on the SYN is dropped, a lost acknowledgment leaves the
-//! client alone with an open connection until it writes, and peers long
-//! forgotten are not reset while cookies are about: that is the price.
+//! The MSS is rounded down to one of a few. Window scale, SACK and ECN are in the low six bits of
+//! the timestamp that the client echoes, as in Linux; a client without timestamps gets none of
+//! the three. The timestamp is set back, never forward, by up to 64 ticks.
+//!
+//! Costs: the RTT of the handshake is not measured, and data on the SYN is dropped. If the ACK is
+//! lost, the client has an open connection that the listener learns of only when the client
+//! writes. Peers long forgotten are not reset while cookies are valid.
 
 use core::net::IpAddr;
 
@@ -32,31 +30,30 @@ use crate::Profile;
 use crate::four_tuple::FourTuple;
 use crate::secret::{Purpose, Secret};
 
-/// How long one count lasts.
+/// Duration of one count.
 const PERIOD: Duration = Duration::from_secs(64);
 
-/// Counts back that are still taken.
+/// Age in counts up to which a cookie is accepted.
 const OLDEST: u32 = 2;
 
-/// After the last cookie was sent, none can be good any more.
+/// Time after the last cookie was sent in which one can be valid.
 pub(super) const LIFE: Duration = Duration::from_secs(64 * (OLDEST as u64 + 1));
 
-/// The low bits of the timestamp that carry options.
+/// Number of low bits of the timestamp that carry options.
 const OPTION_BITS: u32 = 6;
 const NO_SCALE: u32 = 0xf;
 const SACK_BIT: u32 = 1 << 4;
 const ECN_BIT: u32 = 1 << 5;
 
-/// Payload octets of a segment that a cookie can tell: what common links and
-/// tunnels leave, after Linux, and jumbo frames. Below the defaults a peer is
-/// never sent more than it offered either (RFC 9293 MUST-16), down to the minimum
-/// possible: that of 68 octets of IPv4 with 40 of options (`mss_min`).
+/// MSS values that a SYN cookie can encode, in octets. Those of common links and tunnels, after
+/// Linux, and jumbo frames. Values below the defaults ensure that no peer is sent more than it
+/// offered (RFC 9293 MUST-16), down to the minimum possible: that of 68 octets of IPv4 with 40 of
+/// options (`mss_min`).
 const MSS_V4: &[u16] = &[28, 216, 536, 1300, 1440, 1460, 8960];
 const MSS_V6: &[u16] = &[28, 216, 536, 1220, 1420, 1440, 8940];
 
-/// What a cookie can encode of `offered` octets, over IPv4 `most` of them at most unless that is 0,
-/// and its number. RFC 9293 MUST-15:
-/// without the option the default of the IP version is meant.
+/// Returns index and value of the MSS that a cookie encodes for `offered` octets. Over IPv4 it is
+/// at most `most`, unless that is 0. `None` is the default of the IP version (RFC 9293 MUST-15).
 fn mss_told(tuple: &FourTuple, offered: Option<u16>, most: u32) -> (usize, u16) {
     let table = mss_table(tuple);
     let default = match tuple.remote_address() {
@@ -79,7 +76,7 @@ fn mss_table(tuple: &FourTuple) -> &'static [u16] {
     }
 }
 
-/// Makes and reads cookies.
+/// Creates and reads SYN cookies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cookies {
     secret: Secret,
@@ -90,7 +87,7 @@ impl Cookies {
         Self { secret }
     }
 
-    /// `syn` reduced to what a cookie can tell, and the cookie.
+    /// Returns `syn` reduced to what a cookie can encode, and the cookie.
     pub(super) fn bake<P: Payload>(
         &self,
         now: Instant,
@@ -133,7 +130,7 @@ impl Cookies {
         (reduced, cookie)
     }
 
-    /// Marks the timestamp of the SYN-ACK that answers the reduced `syn`.
+    /// Encodes options in the timestamp of the SYN-ACK that answers the reduced `syn`.
     pub(super) fn mark<P>(syn: &Segment<P>, syn_ack: &mut Segment<P>) {
         let Some(stamps) = &mut syn_ack.options.timestamps else {
             return;
@@ -155,7 +152,7 @@ impl Cookies {
         };
         let low = (1 << OPTION_BITS) - 1;
         let marked = (stamps.val & !low) | scale | sack | ecn;
-        // Never ahead of the clock: the peer's PAWS would not forgive it.
+        // Never ahead of the clock: later segments would fail the peer's PAWS check.
         let is_ahead = marked.wrapping_sub(stamps.val) as i32 > 0;
         let val = marked.wrapping_sub(u32::from(is_ahead) << OPTION_BITS);
         debug_assert!(
@@ -167,7 +164,7 @@ impl Cookies {
         stamps.val = val;
     }
 
-    /// The SYN to which `ack` replies, if its number is a cookie of ours.
+    /// Returns the SYN that `ack` acknowledges, if its number is a cookie of ours.
     pub(super) fn read<P: Payload>(
         &self,
         now: Instant,
@@ -233,7 +230,7 @@ impl Cookies {
         SeqNumber::new(self.base(tuple, client_isn).wrapping_add(value))
     }
 
-    /// The MSS index in a cookie of that count; nothing when it has another.
+    /// Returns the MSS index in a cookie of that count; `None` for another count.
     fn index(
         &self,
         count: u32,
@@ -248,7 +245,7 @@ impl Cookies {
     }
 }
 
-/// The clock of cookies.
+/// Returns the clock of cookies.
 fn count(now: Instant) -> u32 {
     (now.as_nanos() / PERIOD.as_nanos()) as u32
 }

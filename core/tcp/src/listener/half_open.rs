@@ -1,16 +1,13 @@
-//! A half-open connection: a SYN was answered, its acknowledgment has not come.
+//! Half-open connection: a SYN was answered, and its acknowledgment has not come.
 //!
-//! A connection is a machine whose every step follows from what came in. So a
-//! half-open one need not be kept: the SYN and the count of what followed it
-//! are, a tenth of the memory and no allocation, and the connection is made
-//! anew whenever something happens to it. What answers is therefore the same
-//! machine as everywhere, in SYN-RECEIVED: nothing is written twice.
+//! The state of a connection follows from its input. So a half-open connection is stored only as
+//! its SYN and the number of later events: a tenth of the memory, and no allocation. The
+//! [`Connection`] is recreated whenever an event concerns it. SYN-RECEIVED is therefore
+//! implemented once.
 //!
-//! Two things are forgotten. Retransmissions are taken to have left when they
-//! were due, where a driver may have been late; and of several repetitions of
-//! the SYN the last counts, except for one that requested no ECN. Neither touches
-//! anything but a round-trip sample
-//! that Karn's algorithm would not take.
+//! Two things are not stored. Retransmissions are assumed to have left when they were due, though
+//! a driver may have been late. Of several retransmitted SYNs the last counts, except for one
+//! that requested no ECN. Both affect only RTT samples that Karn's algorithm would not use.
 
 use gigatcp_units::Instant;
 use gigatcp_wire::{Ecn, FastOpenCookie, Flags, Payload, Segment};
@@ -19,39 +16,39 @@ use crate::authentication::Keys;
 use crate::connection::{Config, Connection, Received};
 use crate::four_tuple::FourTuple;
 
-/// What is kept of a half-open connection.
+/// Stored state of a half-open connection.
 #[derive(Debug)]
 pub(super) struct HalfOpen<P> {
-    /// The SYN, with no more text than one segment of ours.
+    /// The SYN, with at most one segment of data.
     pub(super) syn: Segment<P>,
-    /// When it came.
+    /// Arrival time of the SYN.
     pub(super) arrived_at: Instant,
     /// Our initial sequence number.
     pub(super) iss: gigatcp_wire::SeqNumber,
-    /// The Fast Open cookie that our SYN-ACK grants.
+    /// Fast Open cookie that our SYN-ACK grants.
     pub(super) grant: Option<FastOpenCookie>,
-    /// SYN-ACKs sent after a timeout.
+    /// SYN-ACKs retransmitted after a timeout.
     pub(super) retransmissions: u32,
-    /// How the SYN came again, last.
+    /// Last retransmission of the SYN.
     pub(super) repeated: Option<Repeated>,
-    /// When the next retransmission is due.
+    /// Time when the next retransmission is due.
     pub(super) due: Instant,
 }
 
-/// A SYN that came again.
+/// Retransmitted SYN.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Repeated {
-    /// When.
+    /// Arrival time.
     pub(super) at: Instant,
-    /// Its flags. One that asks for no ECN stands for those after it: the
-    /// network may have eaten the others (RFC 9768 section 3.1.5).
+    /// Flags. Those of a SYN that requests no ECN are kept for later ones. The network may have
+    /// dropped the others (RFC 9768 section 3.1.5).
     pub(super) flags: Flags,
-    /// Its ECN field.
+    /// ECN field.
     pub(super) ecn: Ecn,
 }
 
 impl Repeated {
-    /// `syn` came again after `before`.
+    /// Returns the state after `syn` arrived again after `before`.
     pub(super) fn after<P>(before: Option<Self>, at: Instant, syn: &Segment<P>) -> Self {
         let plain = before.filter(|before| before.flags.ace() == 0);
         Self {
@@ -63,9 +60,9 @@ impl Repeated {
 }
 
 impl<P: Payload> HalfOpen<P> {
-    /// The connection as it was when the SYN had come and nothing had left.
-    /// `config` is that of the listener with the identity of `tuple`. Returns `None`
-    /// if `keys` are required and the SYN shows none of them.
+    /// Returns the connection when the SYN had arrived and nothing had left. `config` is that of
+    /// the listener with the identity of `tuple`. Returns `None` if `keys` are required and the
+    /// SYN has no code of any.
     pub(super) fn begin(
         &self,
         tuple: &FourTuple,
@@ -92,7 +89,7 @@ impl<P: Payload> HalfOpen<P> {
         }
     }
 
-    /// The connection as it stands now.
+    /// Returns the connection in its current state.
     pub(super) fn revive(
         &self,
         tuple: &FourTuple,
@@ -119,7 +116,7 @@ impl<P: Payload> HalfOpen<P> {
     }
 }
 
-/// What left before leaves no second time.
+/// Discards output that has left before.
 pub(super) fn forget_output<P: Payload>(connection: &mut Connection<P>, now: Instant) {
     while connection.poll_transmit(now).is_some() {}
 }

@@ -1,5 +1,6 @@
-//! The listener of a server: half-open connections, the accept queue, and what
-//! holds against floods (RFC 4987, RFC 7413 section 5.1).
+//! Listener of a server: half-open connections, accept queue, and defense against floods.
+//!
+//! RFC 4987, RFC 7413 section 5.1.
 //!
 //! ```text
 //! SYN --> half-open --ACK--> accept queue --poll_accept--> the driver
@@ -7,31 +8,27 @@
 //!     \-> Fast Open -------------------/
 //! ```
 //!
-//! * At most `backlog` half-open connections, each kept as its SYN
-//!   (`half_open`). The SYN-ACK is retransmitted as [`crate::profile::Profile`]
-//!   says; once the queue is more than half full, half-open connections are
-//!   given up after two retransmissions, so that the living find room.
-//! * Where it is full, SYN cookies (`syn_cookies`); without them the oldest
-//!   whose SYN-ACK was already retransmitted gives way, or the SYN is dropped.
-//! * At most `accept_backlog` connections wait for the application. Beyond
-//!   that SYNs are dropped, and so is the acknowledgment that would complete a
-//!   handshake: the SYN-ACK comes again and with it another chance (Linux), or
-//!   `abort_on_overflow` resets it.
-//! * At most `fast_open_backlog` Fast Open connections whose handshake is not
-//!   complete. One that is reset in that time counts for another 60 s, for else
-//!   resets would make the limit worthless (RFC 7413 section 5.1).
+//! * At most `backlog` half-open connections, each stored as its SYN (`half_open`). The SYN-ACK
+//!   is retransmitted as [`crate::profile::Profile`] specifies. Once the queue is more than half
+//!   full, half-open connections are dropped after two retransmissions, to make space for others.
+//! * If it is full, SYN cookies (`syn_cookies`). Without them the oldest whose SYN-ACK was
+//!   already retransmitted is evicted, or the SYN is dropped.
+//! * At most `accept_backlog` connections wait for the application. Beyond that SYNs are dropped,
+//!   and so is the ACK that would complete a handshake: the retransmitted SYN-ACK brings another
+//!   (Linux). With `abort_on_overflow` the handshake is reset instead.
+//! * At most `fast_open_backlog` Fast Open connections whose handshake is not complete. One that
+//!   is reset in that time counts for another 60 s. Otherwise resets would defeat the limit (RFC
+//!   7413 section 5.1).
 //!
-//! The contract is that of connections: `handle_*`, then
-//! [`Listener::poll_transmit`] and [`Listener::poll_accept`] until they give
-//! nothing, then [`Listener::poll_timeout`]. Memory is bounded by the limits
-//! and the cost of a segment by their logarithm: whatever is looked up is in
+//! The contract is that of connections: `handle_*`, then [`Listener::poll_transmit`] and
+//! [`Listener::poll_accept`] until they return `None`, then [`Listener::poll_timeout`]. Memory is
+//! bounded by the limits, and the cost of a segment by their logarithm. All look-ups are in
 //! ordered maps, which no choice of addresses makes slow.
 //!
-//! A driver asks its own connections first. A SYN for one in TIME-WAIT that
-//! gives way goes to [`Listener::handle_syn_after`]; what the listener then
-//! [`Listener::knows`] goes to it, and the old connection goes when the new one
-//! is accepted. ICMP errors about what the listener knows go to
-//! [`Listener::handle_icmp`].
+//! A driver looks up its own connections first. A SYN for one in TIME-WAIT that gives way goes to
+//! [`Listener::handle_syn_after`]. From then on segments of a connection that the listener
+//! [`Listener::knows`] go to it. The old connection is removed when the new one is accepted. ICMP
+//! errors about such connections go to [`Listener::handle_icmp`].
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -56,17 +53,17 @@ use crate::secret::Secret;
 mod invariants;
 mod timers;
 
-/// Retransmissions of a SYN-ACK while the queue is more than half full.
+/// Maximum retransmissions of a SYN-ACK while the queue is more than half full.
 const RETRANSMISSIONS_UNDER_PRESSURE: u32 = 2;
 
-/// How long a reset Fast Open connection still counts (as in Linux).
+/// Time for which a reset Fast Open connection still counts (as in Linux).
 const RESET_COUNTS_FOR: Duration = Duration::from_secs(60);
 
-/// Segments that wait for a driver that does not ask; more are dropped, as a
-/// full device queue would.
+/// Maximum number of queued segments; more are dropped, as by a full device queue. They wait if a
+/// driver does not poll.
 const MOST_WAITING: usize = 1024;
 
-/// A connection in the accept queue.
+/// Connection in the accept queue.
 #[derive(Debug)]
 struct Waiting<P> {
     connection: Box<Connection<P>>,
@@ -75,8 +72,8 @@ struct Waiting<P> {
 
 /// LISTEN with its two queues: half-open connections, and those to be accepted.
 ///
-/// An [`Endpoint`](crate::Endpoint) has these itself; a driver that keeps connections
-/// in its own way has one per port.
+/// An [`Endpoint`](crate::Endpoint) has listeners; a driver that stores connections itself has
+/// one per port.
 #[derive(Debug)]
 pub struct Listener<P> {
     config: ListenerConfig,
@@ -87,22 +84,22 @@ pub struct Listener<P> {
     peers: BTreeMap<IpAddr, Keys<P>>,
     half_open: BTreeMap<FourTuple, HalfOpen<P>>,
     waiting: BTreeMap<FourTuple, Waiting<P>>,
-    /// The order in which connections became ready to be accepted.
+    /// Connections in the order in which they became ready to be accepted.
     accept_queue: VecDeque<FourTuple>,
     timers: BTreeSet<(Instant, FourTuple)>,
     outgoing: VecDeque<(Endpoints, Segment<P>)>,
     /// Connections that may have something to send.
     busy: VecDeque<FourTuple>,
-    /// Until when acknowledgments may be cookies.
+    /// Time until which acknowledgments may be SYN cookies.
     cookies_until: Instant,
     fast_open_slots: FastOpenSlots,
-    /// Until when each reset Fast Open connection counts, oldest first.
+    /// Times until which reset Fast Open connections count, oldest first.
     fast_open_resets: VecDeque<Instant>,
     counters: ListenerCounters,
 }
 
 impl<P: Payload> Listener<P> {
-    /// A listener with nothing in its queues.
+    /// Returns a listener with empty queues.
     #[must_use]
     pub fn new(config: ListenerConfig) -> Self {
         let secret = config.secret;
@@ -125,57 +122,56 @@ impl<P: Payload> Listener<P> {
         }
     }
 
-    /// Counts since the listener began.
+    /// Returns the counts since the listener was created.
     #[must_use]
     pub fn counters(&self) -> &ListenerCounters {
         &self.counters
     }
 
-    /// Half-open connections now.
+    /// Returns the number of half-open connections.
     #[must_use]
     pub fn half_open(&self) -> usize {
         self.half_open.len()
     }
 
-    /// Connections that wait to be accepted now.
+    /// Returns the number of connections waiting to be accepted.
     #[must_use]
     pub fn acceptable(&self) -> usize {
         self.accept_queue.len()
     }
 
-    /// Whether segments of this connection belong to the listener: it is
+    /// Returns whether segments of this connection belong to the listener. The connection is
     /// half-open or waits to be accepted.
     #[must_use]
     pub fn knows(&self, tuple: &FourTuple) -> bool {
         self.half_open.contains_key(tuple) || self.waiting.contains_key(tuple)
     }
 
-    /// Goes over to another key for Fast Open cookies; those given out until
-    /// now are good until the next change.
+    /// Changes the key for Fast Open cookies. Cookies granted until now stay valid until the next
+    /// change.
     pub fn change_fast_open_key(&mut self, secret: Secret) {
         self.fast_open.change(secret);
     }
 
-    /// Fast Open cookies are those of this key, and those of no other are good.
+    /// Sets the only valid key for Fast Open cookies.
     pub fn set_fast_open_key(&mut self, secret: Secret) {
         self.fast_open = FastOpenKey::new(secret);
     }
 
-    /// Connections that wait to be accepted, in no particular order.
+    /// Returns the connections waiting to be accepted, in no particular order.
     pub fn waiting(&self) -> impl Iterator<Item = &Connection<P>> {
         self.waiting.values().map(|waiting| &*waiting.connection)
     }
 
-    /// From now on connections of `peer` must be authenticated by these keys
-    /// (RFC 5925); those that are open stay as they are. There are no SYN
-    /// cookies for such a peer and no Fast Open: a SYN that shows a good code
-    /// did not come from an unverified source.
+    /// Requires authentication of new connections of `peer` by these keys (RFC 5925). Open
+    /// connections do not change. SYN cookies and Fast Open are off for such a peer: a SYN with a
+    /// valid code comes from a verified source.
     pub fn require_authentication(&mut self, peer: IpAddr, keys: Keys<P>) {
         self.peers.insert(peer, keys);
     }
 
-    /// A segment for the listening port arrived, sent between `endpoints` (its
-    /// sender as the source), for none of the driver's own connections.
+    /// Handles a segment for the listening port, sent between `endpoints`. Its sender is the
+    /// source. It belongs to none of the driver's connections.
     pub fn handle_segment(&mut self, now: Instant, endpoints: Endpoints, received: Received<P>) {
         let tuple = FourTuple::of_arrival(endpoints, &received.segment);
         if let Some(waiting) = self.waiting.get_mut(&tuple) {
@@ -188,10 +184,11 @@ impl<P: Payload> Listener<P> {
         }
     }
 
-    /// An ICMP error that quotes a segment of the connection `tuple` arrived. As
-    /// [`Connection::handle_icmp`]: a hard one about our SYN-ACK ends what is
-    /// half-open (RFC 9293 SHLD-26), without a report. Soft ones are forgotten
-    /// here, since no application can request them yet.
+    /// Handles an ICMP error that quotes a segment of the connection `tuple`.
+    ///
+    /// As [`Connection::handle_icmp`]: a hard one about our SYN-ACK ends a half-open connection
+    /// (RFC 9293 SHLD-26), without a report. Soft ones are ignored, since no application can
+    /// query them yet.
     pub fn handle_icmp(&mut self, now: Instant, tuple: &FourTuple, error: IcmpError) {
         if let Some(waiting) = self.waiting.get_mut(tuple) {
             waiting.connection.handle_icmp(now, error);
@@ -213,9 +210,10 @@ impl<P: Payload> Listener<P> {
         self.settle(now, *tuple, connection);
     }
 
-    /// A SYN for which a connection in TIME-WAIT gives way (see
-    /// [`Connection::gives_way_to`]). A cookie cannot start beyond the numbers
-    /// of the old incarnation: where the backlog is full the SYN is dropped.
+    /// Handles a SYN for which a connection in TIME-WAIT gives way.
+    ///
+    /// See [`Connection::gives_way_to`]. A cookie cannot start beyond the numbers of the old
+    /// incarnation, so the SYN is dropped if the backlog is full.
     pub fn handle_syn_after(
         &mut self,
         now: Instant,
@@ -233,7 +231,7 @@ impl<P: Payload> Listener<P> {
         self.remember(now, tuple, &config, received, None);
     }
 
-    /// When [`Listener::handle_timeout`] wants to be called.
+    /// Returns the time of the next call of [`Listener::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Instant {
         self.timers
@@ -241,7 +239,7 @@ impl<P: Payload> Listener<P> {
             .map_or(Instant::FAR_FUTURE, |(due, _)| *due)
     }
 
-    /// Lets every timer that is due take effect.
+    /// Processes every timer that is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(&(due, tuple)) = self.timers.first()
             && due <= now
@@ -257,7 +255,7 @@ impl<P: Payload> Listener<P> {
         }
     }
 
-    /// The next segment to send, and between which addresses.
+    /// Returns the next segment to send, and its addresses.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(Endpoints, Segment<P>)> {
         self.assert_invariants();
         if let Some(out) = self.outgoing.pop_front() {
@@ -277,7 +275,7 @@ impl<P: Payload> Listener<P> {
         None
     }
 
-    /// The next connection for the application.
+    /// Returns the next connection for the application.
     pub fn poll_accept(&mut self) -> Option<Accepted<P>> {
         let tuple = self.accept_queue.pop_front()?;
         let waiting = self.waiting.remove(&tuple)?;
@@ -301,7 +299,8 @@ impl<P: Payload> Listener<P> {
         full
     }
 
-    /// RFC 9293 section 3.10.7.2: RST first, then ACK, then SYN.
+    /// Handles a segment of an unknown connection: RST first, then ACK, then SYN. RFC 9293
+    /// section 3.10.7.2.
     fn handle_stranger(&mut self, now: Instant, tuple: FourTuple, received: Received<P>) {
         let segment = &received.segment;
         if segment.flags.contains(Flags::RST) || !tuple.is_between_hosts() {
@@ -348,8 +347,8 @@ impl<P: Payload> Listener<P> {
         }
     }
 
-    /// RFC 7413 sections 4.2.2 and 5.1: whether text on this SYN may be taken,
-    /// and the cookie to grant.
+    /// Returns whether data on this SYN is accepted, and the cookie to grant. RFC 7413 sections
+    /// 4.2.2 and 5.1.
     fn judge_fast_open(
         &mut self,
         now: Instant,
@@ -418,7 +417,7 @@ impl<P: Payload> Listener<P> {
         self.queue(tuple, connection);
     }
 
-    /// Into the accept queue.
+    /// Adds a connection to the accept queue.
     fn queue(&mut self, tuple: FourTuple, connection: Connection<P>) {
         let waiting = Waiting {
             connection: Box::new(connection),
@@ -433,12 +432,12 @@ impl<P: Payload> Listener<P> {
         self.busy.push_back(tuple);
     }
 
-    /// Room for one more half-open connection, if it can be had.
+    /// Makes space for one more half-open connection; returns whether there is any.
     fn make_room(&mut self) -> bool {
         if self.half_open.len() < self.config.backlog {
             return true;
         }
-        // Whose timer is next is one of the oldest, or was retransmitted often.
+        // Those whose timer is next are among the oldest, or were retransmitted often.
         let oldest = self.timers.iter().take(8).find(|(_, tuple)| {
             self.half_open
                 .get(tuple)
@@ -459,7 +458,7 @@ impl<P: Payload> Listener<P> {
         }
     }
 
-    /// A new half-open connection: its SYN-ACK leaves.
+    /// Adds a half-open connection and sends its SYN-ACK.
     fn remember(
         &mut self,
         now: Instant,
@@ -494,7 +493,7 @@ impl<P: Payload> Listener<P> {
         self.half_open.insert(tuple, half);
     }
 
-    /// Whatever a connection that is not kept reports.
+    /// Sends the output of a connection that is not stored.
     fn send_all(&mut self, now: Instant, tuple: &FourTuple, connection: &mut Connection<P>) {
         while let Some(segment) = connection.poll_transmit(now) {
             if segment.flags.contains(Flags::SYN | Flags::ACK) {
@@ -505,7 +504,7 @@ impl<P: Payload> Listener<P> {
         }
     }
 
-    /// The SYN-ACK was not acknowledged in time.
+    /// Retransmits a SYN-ACK that was not acknowledged in time.
     fn retransmit(&mut self, now: Instant, tuple: FourTuple) {
         let pressed = 2 * self.half_open.len() > self.config.backlog;
         let Some(half) = self.half_open.get_mut(&tuple) else {
@@ -515,7 +514,7 @@ impl<P: Payload> Listener<P> {
         let config = self.config.template_for(&self.isn, &tuple);
         let keys = self.peers.get(&tuple.remote_address());
         let Some(mut connection) = half.revive(&tuple, &config, keys) else {
-            // Keys were required in the meantime.
+            // Keys have been required since.
             self.half_open.remove(&tuple);
             return;
         };
@@ -533,7 +532,7 @@ impl<P: Payload> Listener<P> {
         self.send_all(now, &tuple, &mut connection);
     }
 
-    /// A segment of a half-open connection.
+    /// Handles a segment of a half-open connection.
     fn handle_half_open(&mut self, now: Instant, tuple: FourTuple, received: Received<P>) {
         let segment = &received.segment;
         let completes = segment.flags.contains(Flags::ACK)
@@ -548,7 +547,7 @@ impl<P: Payload> Listener<P> {
             return;
         }
         if completes && let Some(next) = self.number_after_cookie(now, &tuple, segment) {
-            // What overtook the first comes again.
+            // Later data that overtook the first octet will be retransmitted.
             if segment.seq == next {
                 self.forget(&tuple);
                 self.open_by_cookie(now, tuple, &received);
@@ -572,7 +571,7 @@ impl<P: Payload> Listener<P> {
         let before = self.counters.syn_acks;
         connection.handle_segment(now, received);
         self.settle(now, tuple, connection);
-        // One that is older than the first by its timestamp is not answered.
+        // A SYN that is older than the first by its timestamp is not answered.
         if let Some(half) = self.half_open.get_mut(&tuple)
             && again
             && self.counters.syn_acks > before
@@ -581,7 +580,7 @@ impl<P: Payload> Listener<P> {
         }
     }
 
-    /// What became of a half-open connection.
+    /// Stores, queues or drops a half-open connection by its new state.
     fn settle(&mut self, now: Instant, tuple: FourTuple, mut connection: Connection<P>) {
         match connection.state() {
             State::SynReceived => self.send_all(now, &tuple, &mut connection),
@@ -623,12 +622,13 @@ impl<P: Payload> Listener<P> {
         }
     }
 
-    /// Where the client of a half-open connection acknowledges a cookie, with
-    /// which number it began: the SYN came twice, was answered with a cookie the
-    /// first time, and found room the second. Both answers are good, and the
-    /// client takes the one that comes first (Linux asks in this order too). The
-    /// reset that RFC 9293 section 3.10.7.4 has for the acknowledgment of what
-    /// was not sent would end a connection that is open for the client.
+    /// Returns the number after the client's SYN if its ACK is a cookie. The connection is
+    /// half-open.
+    ///
+    /// The SYN came twice: it was answered with a cookie first, and stored the second time. Both
+    /// answers are valid, and the client uses the first to arrive (Linux checks in this order
+    /// too). The reset of RFC 9293 section 3.10.7.4 for an ACK of data not sent would end a
+    /// connection that is open for the client.
     fn number_after_cookie(
         &self,
         now: Instant,
@@ -648,25 +648,24 @@ impl<P: Payload> Listener<P> {
         self.cookies.read(now, tuple, &first).map(|_| seq)
     }
 
-    /// An acknowledgment of nothing we remember: if it is a cookie, it opens.
-    /// Returns whether nothing is left to say about it.
+    /// Opens a connection if an ACK of an unknown connection is a SYN cookie. Returns whether no
+    /// reset is due.
     fn open_by_cookie(&mut self, now: Instant, tuple: FourTuple, received: &Received<P>) -> bool {
         if now >= self.cookies_until || self.peers.contains_key(&tuple.remote_address()) {
             return false;
         }
         let Some((syn, iss)) = self.cookies.read(now, &tuple, &received.segment) else {
             self.counters.cookies_bad += 1;
-            // What a client sends later, while its first acknowledgment is
-            // lost, looks the same, and a reset would end what a repetition
-            // opens: no answer, against RFC 9293 section 3.10.7.2, for as
-            // long as cookies are about.
+            // Later segments of a client whose first ACK was lost look the same. A reset would
+            // end a connection that its retransmission opens. So there is no answer while cookies
+            // are valid, against RFC 9293 section 3.10.7.2.
             return true;
         };
         if self.is_accept_queue_full() {
             return !self.config.abort_on_overflow;
         }
         let half = HalfOpen {
-            // When the SYN-ACK left is not known: no sample of the round trip.
+            // The departure time of the SYN-ACK is unknown: no RTT sample.
             repeated: Some(Repeated::after(None, now, &syn)),
             syn,
             arrived_at: now,

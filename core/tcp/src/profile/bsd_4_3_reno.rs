@@ -1,18 +1,16 @@
-//! `bsd-4.3-reno`: the TCP of FreeBSD 4.3 (April 2001), a 4.3BSD-Reno with
-//! NewReno and the options of RFC 1323, and without SACK.
+//! `bsd-4.3-reno`: the TCP of FreeBSD 4.3 (April 2001).
 //!
-//! Sources: that system's `tcp_input.c`, `tcp_output.c`, `tcp_timer.c` and
-//! `tcp_timer.h`. Of its constants, `sendspace` and `recvspace` are from memory.
+//! It is a 4.3BSD-Reno with NewReno and the options of RFC 1323, without SACK. Sources: that
+//! system's `tcp_input.c`, `tcp_output.c`, `tcp_timer.c` and `tcp_timer.h`. Of its constants,
+//! `sendspace` and `recvspace` are from memory.
 //!
-//! Its socket layer (`uipc_socket.c` `sosend`, `uipc_socket2.c` `soreserve`) wakes a
-//! writer when a cluster of 2 KiB is free and hands TCP a cluster at a time, with the
-//! word whether more of the same call follows. Calls of 8 KiB are those of the testers
-//! of its time (Iperf 1, ttcp).
+//! Its socket layer (`uipc_socket.c` `sosend`, `uipc_socket2.c` `soreserve`) wakes a writer when
+//! a cluster of 2 KiB is free. It passes TCP one cluster at a time, with a flag whether more of
+//! the same call follows. Calls of 8 KiB are those of the testers of 2001 (Iperf 1, ttcp).
 //!
-//! Not as there: its timers ran on a clock of 10 ms, ours are exact; a SYN was
-//! given up after 75 s whatever had been sent (`tcp_keepinit`), here after as
-//! many repetitions as fit; on a local network it opened with 65 535 segments
-//! (`ss_fltsz_local`), here with what a plan says.
+//! Differences: its timers ran on a clock of 10 ms, here they are exact. A SYN was given up after
+//! 75 s whatever had been sent (`tcp_keepinit`), here after as many retransmissions as fit. On a
+//! local network it opened with 65 535 segments (`ss_fltsz_local`), here with the plan's value.
 
 use gigatcp_units::{Bytes, Duration};
 

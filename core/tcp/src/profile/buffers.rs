@@ -1,24 +1,23 @@
-//! What a buffer that is requested becomes, and the window it can back.
+//! Buffer granted for a request, and the largest window that it backs.
 //!
-//! Kernels grant other amounts than requested, and keep a share for
-//! their own bookkeeping; how much is a matter of the profile. How a buffer
-//! grows while a connection lasts is `receive_autotuning.rs`.
+//! Kernels grant other amounts than requested and reserve a share for bookkeeping; a profile says
+//! how much. `receive_autotuning.rs` grows a buffer during a connection.
 
 use gigatcp_units::Bytes;
 
 use super::Profile;
 use crate::truesize::{LEAST_RECEIVE_BUFFER, LEAST_SEND_BUFFER};
 
-/// How much of the receive buffer is offered to the peer, and when.
+/// Rule by which the receive buffer is advertised to the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowPolicy {
-    /// All free space at once (RFC 9293 section 3.8.6.2).
+    /// All free space immediately (RFC 9293 section 3.8.6.2).
     FreeSpace,
-    /// As in Linux 2.6.20: the offered window starts at four, three or two
-    /// segments, enough for the initial window of any sender of its time, and
-    /// grows by two for every full-sized one that arrives (`rcv_ssthresh`); while
-    /// it grows every segment is acknowledged. Today's Linux grows alike, from 64
-    /// KiB (since 4.20).
+    /// A window that starts small and grows with arriving segments (`rcv_ssthresh`).
+    ///
+    /// As in Linux 2.6.20, it starts at four, three or two segments: the initial window of any
+    /// sender of 2007. It grows by two segments for each full-sized one that arrives. While it
+    /// grows, every segment is acknowledged. Linux since 4.20 starts at 64 KiB instead.
     Grows,
 }
 
@@ -26,73 +25,66 @@ pub enum WindowPolicy {
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Buffers {
-    /// Receive buffer of a connection that asks for none (Linux `tcp_rmem[1]`).
+    /// Receive buffer of a connection that requests none (Linux `tcp_rmem[1]`).
     pub receive_buffer_start: Bytes,
-    /// The most it grows to (Linux `tcp_rmem[2]`); it decides the window scale.
+    /// Largest size it grows to (Linux `tcp_rmem[2]`); it determines the window scale.
     pub receive_buffer_max: Bytes,
-    /// The receive buffer of a connection that asks for none grows to what the
-    /// path and the application need (Linux `tcp_moderate_rcvbuf`).
+    /// Receive buffer autotuning (Linux `tcp_moderate_rcvbuf`). A buffer that was not requested
+    /// grows to what the path and the application need.
     pub receive_autotuning: bool,
-    /// How the receive buffer is offered to the peer.
+    /// Rule by which the receive buffer is advertised to the peer.
     pub window_policy: WindowPolicy,
-    /// Share of the receive buffer kept back from the window, as the power of
-    /// two of its divisor: 2 keeps a quarter (Linux `tcp_adv_win_scale`);
-    /// 0 keeps nothing.
+    /// Share of the receive buffer not advertised, as a shift: 2 reserves a quarter. Linux
+    /// `tcp_adv_win_scale`; 0 reserves nothing.
     pub window_reserve_shift: u32,
-    /// The right edge of the window may move left when the buffer has less
-    /// room than was offered (Linux `tcp_shrink_window`). RFC 9293 SHLD-14
-    /// says a receiver should not.
+    /// The right edge of the window may move left (Linux `tcp_shrink_window`). It does when the
+    /// buffer has less free space than was advertised. RFC 9293 SHLD-14 says a receiver should
+    /// not.
     pub may_shrink_window: bool,
-    /// An unsolicited ACK advertises a window that has opened by this number of segments,
-    /// or by half the largest window (BSD `tcp_output`: two); 0: of one that
-    /// has doubled (Linux `tcp_cleanup_rbuf`).
+    /// Segments by which the window must have opened for an unsolicited window update. Half the
+    /// largest window also suffices (BSD `tcp_output`: two). With 0 the window must have doubled
+    /// (Linux `tcp_cleanup_rbuf`).
     pub window_update_segments: u32,
-    /// Send buffer of a connection that asks for none (Linux `tcp_wmem[1]`).
+    /// Send buffer of a connection that requests none (Linux `tcp_wmem[1]`).
     pub send_buffer_start: Bytes,
-    /// The most it grows to (Linux `tcp_wmem[2]`).
+    /// Largest size it grows to (Linux `tcp_wmem[2]`).
     pub send_buffer_max: Bytes,
-    /// The send buffer of a connection that asks for none keeps room for two
-    /// congestion windows.
+    /// Send buffer autotuning. A buffer that was not requested holds two congestion windows.
     pub send_autotuning: bool,
-    /// Bytes that a bulk sender hands to the socket in one call.
+    /// Bytes that a bulk sender writes to the socket in one call.
     pub write_size: Bytes,
-    /// Room at which a writer that waits for some is woken and goes on (BSD
-    /// `sb_lowat` of the send buffer); absent: a third of the send buffer (Linux
-    /// `sk_stream_is_writeable`).
+    /// Free space at which a blocked writer is woken (BSD `sb_lowat` of the send buffer). `None`:
+    /// a third of the send buffer (Linux `sk_stream_is_writeable`).
     pub write_low_water: Option<Bytes>,
-    /// Bytes of one call that reach TCP at a time (BSD `sosend`: an mbuf cluster);
-    /// 0: all that there is room for. After each, TCP sends what may leave.
+    /// Bytes of one call that reach TCP at a time (BSD `sosend`: an mbuf cluster). With 0: all
+    /// that fit in the buffer. After each chunk, TCP sends what may leave.
     pub write_chunk: u32,
-    /// An application may write only while less than this waits unsent (Linux
-    /// `TCP_NOTSENT_LOWAT`); absent: as long as the send buffer has room.
+    /// Unsent bytes below which an application may write (Linux `TCP_NOTSENT_LOWAT`). `None`: it
+    /// may write as long as the send buffer has space.
     pub not_sent_lowat: Option<Bytes>,
-    /// The most a buffer that is requested is granted, before doubling (Linux
-    /// `wmem_max`, `rmem_max`). Where the window grows as in Linux, it also
-    /// decides the window scale, and with it the largest window: 65535 shifted
-    /// by what this limit needs.
+    /// Largest buffer granted on request, before doubling (Linux `wmem_max`, `rmem_max`). With
+    /// [`WindowPolicy::Grows`] it also determines the window scale, and with it the largest
+    /// window: 65535 shifted by what this limit needs.
     pub buffer_limit: Bytes,
-    /// A buffer that was requested is granted twice over, to pay for the
-    /// kernel's bookkeeping (Linux `SO_SNDBUF`, `SO_RCVBUF`).
+    /// A requested buffer is granted at twice its size (Linux `SO_SNDBUF`, `SO_RCVBUF`). The
+    /// second half pays for the kernel's bookkeeping.
     pub buffer_doubling: bool,
-    /// Buffers that were requested are rounded up to whole segments when SMSS is
-    /// known (BSD `tcp_mss`).
+    /// Requested buffers are rounded up to whole segments when SMSS is known (BSD `tcp_mss`).
     pub buffers_in_segments: bool,
-    /// Send buffer that the route to the peer asks for (BSD `rmx_sendpipe`);
-    /// absent: the route says nothing.
+    /// Send buffer from the route to the peer (BSD `rmx_sendpipe`); `None`: the route has none.
     pub route_send_buffer: Option<Bytes>,
-    /// Receive buffer that the route to the peer asks for (BSD `rmx_recvpipe`).
+    /// Receive buffer from the route to the peer (BSD `rmx_recvpipe`).
     pub route_receive_buffer: Option<Bytes>,
-    /// What the route sets replaces a larger buffer that the application
-    /// requested (BSD `tcp_mss` until the patch of kern/6032); without, it can
-    /// only raise it.
+    /// Buffers of the route replace larger ones that the application requested. BSD `tcp_mss` did
+    /// so until the patch of kern/6032. Without, the route can only raise a buffer.
     pub route_buffers_override: bool,
-    /// Buffers count what packets occupy and not their octets, and windows follow
-    /// (Linux `skb->truesize`).
+    /// Buffers count the memory of packets instead of their octets (Linux `skb->truesize`).
+    /// Windows follow.
     pub truesize: bool,
 }
 
 impl Profile {
-    /// What a request for a buffer of `requested` octets is granted.
+    /// Returns the buffer granted for a request of `requested` octets.
     #[must_use]
     pub fn granted_buffer(&self, requested: Bytes) -> Bytes {
         let factor = if self.buffers.buffer_doubling { 2 } else { 1 };
@@ -100,7 +92,7 @@ impl Profile {
         Bytes::new(limited.as_u64().saturating_mul(factor))
     }
 
-    /// `mss` octets cut to whole buffers, see `smss_multiple`.
+    /// Returns `mss` rounded down to whole buffers, see `smss_multiple`.
     #[must_use]
     pub fn whole_buffers(&self, mss: u32) -> u32 {
         match self.segments.smss_multiple {
@@ -109,7 +101,7 @@ impl Profile {
         }
     }
 
-    /// The initial receive buffer of a connection that requested `requested`.
+    /// Returns the initial receive buffer of a connection that requested `requested`.
     #[must_use]
     pub fn receive_buffer_for(&self, requested: Option<Bytes>) -> Bytes {
         let granted = requested.map_or(self.buffers.receive_buffer_start, |octets| {
@@ -118,7 +110,7 @@ impl Profile {
         self.at_least(granted, LEAST_RECEIVE_BUFFER)
     }
 
-    /// The initial send buffer of a connection that requested `requested`.
+    /// Returns the initial send buffer of a connection that requested `requested`.
     #[must_use]
     pub fn send_buffer_for(&self, requested: Option<Bytes>) -> Bytes {
         let granted = requested.map_or(self.buffers.send_buffer_start, |octets| {
@@ -127,7 +119,7 @@ impl Profile {
         self.at_least(granted, LEAST_SEND_BUFFER)
     }
 
-    /// `granted`, and where packets count at least `least` octets.
+    /// Returns `granted`, with `truesize` at least `least` octets.
     fn at_least(&self, granted: Bytes, least: u64) -> Bytes {
         if self.buffers.truesize {
             granted.max(Bytes::new(least))
@@ -136,7 +128,7 @@ impl Profile {
         }
     }
 
-    /// The largest window a receive buffer of `granted` octets can back.
+    /// Returns the largest window that a receive buffer of `granted` octets backs.
     #[must_use]
     pub fn window_of(&self, granted: Bytes) -> Bytes {
         match self.buffers.window_reserve_shift {
@@ -145,7 +137,7 @@ impl Profile {
         }
     }
 
-    /// The buffer that backs a window of `window` octets.
+    /// Returns the buffer that backs a window of `window` octets.
     #[must_use]
     pub fn buffer_backing(&self, window: u64) -> u64 {
         match self.buffers.window_reserve_shift {

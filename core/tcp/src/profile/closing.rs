@@ -6,15 +6,14 @@ use gigatcp_units::Duration;
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Closing {
-    /// The acknowledgment of the peer's FIN waits like that of data for ours to
-    /// ride on (Linux).
+    /// Delayed ACK of the peer's FIN, so that our FIN can carry it (Linux).
     pub delayed_fin_ack: bool,
-    /// Silence after which FIN-WAIT-2 ends; zero is never. Linux waits 60 s
-    /// (`tcp_fin_timeout`), but only if the application no longer reads.
+    /// Idle time after which FIN-WAIT-2 ends; zero: never. Linux waits 60 s (`tcp_fin_timeout`),
+    /// but only if the application no longer reads.
     pub fin_wait_2_timeout: Duration,
-    /// 2 MSL: how long TIME-WAIT lasts.
+    /// Duration of TIME-WAIT, 2 MSL.
     pub time_wait: Duration,
-    /// TIME-WAIT gives way to a SYN that cannot be an old duplicate, RFC 6191.
+    /// TIME-WAIT ends for a SYN that cannot be an old duplicate, RFC 6191.
     pub time_wait_reuse: bool,
     /// A reset does not end TIME-WAIT, RFC 1337 fix F1.
     pub time_wait_ignores_reset: bool,

@@ -1,23 +1,23 @@
-//! How the congestion window opens, and what is kept of it.
+//! Initial size, growth and validation of the congestion window.
 
 use gigatcp_units::Bytes;
 
 use crate::window_growth::{Counting, SlowStart};
 
-/// How large the initial window is.
+/// Rule for the size of the initial window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InitialWindow {
     /// RFC 6928 section 2: min(10·SMSS, max(2·SMSS, 14600)).
     Rfc6928,
-    /// RFC 3390 / RFC 5681 section 3.1: 4, 3 or 2 segments by size, which
-    /// Linux 2.6.20 rendered as 4 up to 1095, 3 up to 1460, 2 above.
+    /// RFC 3390 / RFC 5681 section 3.1: 4, 3 or 2 segments by size. Linux 2.6.20 implements it as
+    /// 4 up to 1095, 3 up to 1460, 2 above.
     Rfc3390,
-    /// That many segments.
+    /// This number of segments.
     Segments(u32),
 }
 
 impl InitialWindow {
-    /// The initial window for segments of `smss` octets.
+    /// Returns the initial window for segments of `smss` octets.
     #[must_use]
     pub fn bytes(self, smss: u32) -> Bytes {
         let smss = u64::from(smss);
@@ -31,40 +31,38 @@ impl InitialWindow {
     }
 }
 
-/// How the congestion window opens, and what is kept of it.
+/// Initial size, growth and validation of the congestion window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Congestion {
-    /// How acknowledgments are counted when cwnd grows.
+    /// Rule by which acknowledgments are counted when cwnd grows.
     pub counting: Counting,
     /// Initial window.
     pub initial_window: InitialWindow,
-    /// How the window opens where neither plan nor control says.
-    /// [`SlowStart::Usual`] here means what came out best when measured
-    /// (`docs/notes/slow-start.md`): `HyStart` where the sender paces,
-    /// `HyStart++` where it does not.
+    /// Slow-start variant if neither plan nor control sets one. Here [`SlowStart::Usual`] means
+    /// the best variant measured (`docs/notes/slow-start.md`): `HyStart` with pacing, `HyStart++`
+    /// without.
     pub slow_start: SlowStart,
-    /// Restart from the restart window after idle time, RFC 5681 section 4.1.
+    /// After idle time cwnd falls to the restart window, RFC 5681 section 4.1.
     pub idle_restart: bool,
-    /// In slow start a window opens that was more than half in use in the last
-    /// round, as RFC 7661 section 4.1 has it validated (Linux
-    /// `tcp_is_cwnd_limited`); without, only one that is in use to its end.
+    /// Growth in slow start if more than half the window was in use last round. RFC 7661 section
+    /// 4.1 calls it validated (Linux `tcp_is_cwnd_limited`). Without, it grows only if all of it
+    /// was used.
     pub half_used_opens: bool,
-    /// A window opens by what an acknowledgment newly reports as delivered,
-    /// and not again by what SACK had reported (Linux); RFC 3465 section 2.1
-    /// counts all that is acknowledged.
+    /// The window grows by what an ACK newly reports as delivered (Linux). Octets that SACK has
+    /// reported before do not count again. Without, all that is acknowledged counts (RFC 3465
+    /// section 2.1).
     pub growth_by_delivery: bool,
-    /// Congestion window validation, RFC 7661, in place of `idle_restart`:
-    /// what was in use lately decides what may grow, what congestion leaves,
-    /// and how long an unused window is kept. Without it a window grows only
-    /// when it was full, as in Linux.
+    /// Congestion window validation, RFC 7661, in place of `idle_restart`. Recent use of the
+    /// window determines whether it may grow, its reduction on congestion, and how long an unused
+    /// window is kept. Without, a window grows only when it was full, as in Linux.
     pub cwnd_validation: bool,
     /// CUBIC's fast convergence, RFC 9438 section 4.7.
     pub fast_convergence: bool,
     /// Alternative backoff with ECN, RFC 8511.
     pub abe: bool,
-    /// N of the rate that the first data asks of routers: 40 kbit/s · 2^N (RFC 4782); 0
-    /// asks none.
+    /// N of the rate requested from routers with the first data (RFC 4782). The rate is 40 kbit/s
+    /// · 2^N; 0 requests none.
     pub quick_start: u32,
 }
 

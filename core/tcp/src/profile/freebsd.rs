@@ -1,13 +1,13 @@
 //! `freebsd`: the default stack of FreeBSD 14, without RACK.
 //!
-//! Sources: its manual pages `tcp(4)`, `cc_newreno(4)` and `ecn`-related settings; what no
-//! manual states (rounding of buffers, window updates of two segments, half a window that
-//! leaves) is the habit of its ancestors ([`Profile::BSD_4_3_RENO`]). From memory, not
+//! Sources: its manual pages `tcp(4)`, `cc_newreno(4)` and `ecn`-related settings. Where no
+//! manual states it (rounding of buffers, window updates of two segments, sending of half a
+//! window), the behavior is that of its ancestor ([`Profile::BSD_4_3_RENO`]). From memory, not
 //! verified against a running system: 12 retransmissions, buffers at the start.
 //!
-//! Not as there: the slop of 200 ms that it adds to each retransmission timeout is part of
-//! the minimum here; a SYN is given up by count, not after `keepinit`; FIN-WAIT-2 does not
-//! end after 60 s (there only where the application no longer reads).
+//! Differences: FreeBSD adds a slop of 200 ms to each retransmission timeout, which is part of
+//! the minimum here. A SYN is given up by count, not after `keepinit`. FIN-WAIT-2 does not end
+//! after 60 s (in FreeBSD only if the application no longer reads).
 
 use gigatcp_units::{Bytes, Duration};
 

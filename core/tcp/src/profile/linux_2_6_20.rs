@@ -25,12 +25,12 @@ impl Profile {
             syn_text: false,
             fast_open_client: false,
             fast_open_server: false,
-            // There, and off until an administrator set `tcp_syncookies`.
+            // Compiled in, and off until an administrator set `tcp_syncookies`.
             syn_cookies: SynCookies::Off,
             ..Self::MODERN.opening
         },
         closing: Closing {
-            // The kernel took a later SYN in TIME-WAIT long before RFC 6191.
+            // Before RFC 6191, the kernel already accepted a later SYN in TIME-WAIT.
             time_wait_reuse: true,
             time_wait_ignores_reset: false,
             ..Self::MODERN.closing

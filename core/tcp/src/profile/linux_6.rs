@@ -1,10 +1,10 @@
-//! `linux-6`: Linux 6 and 7, where they do otherwise than `modern`.
+//! `linux-6`: Linux 6 and 7, where they differ from `modern`.
 //!
-//! Sources: the behavior of `tcp_input.c`, `tcp_output.c`, `tcp_timer.c` and `tcp.h` of
-//! Linux 6.12 and 7.3, and of the packet scripts of its self-tests. Its buffers count what
-//! packets occupy (`truesize`); its CUBIC is `cubic-linux`, its pacing needs the queueing
-//! discipline `fq` and is off. A SYN is repeated as RFC 9293 MUST-23 asks; Linux's linear
-//! timeouts (`syn_linear_timeouts`) give it up earlier.
+//! Sources: the behavior of `tcp_input.c`, `tcp_output.c`, `tcp_timer.c` and `tcp.h` of Linux
+//! 6.12 and 7.3, and of the packet scripts of its self-tests. Buffers count the memory of packets
+//! (`truesize`). CUBIC is `cubic-linux`. Pacing is off, as it needs the queueing discipline `fq`.
+//! SYNs are retransmitted as RFC 9293 MUST-23 requires; Linux's linear timeouts
+//! (`syn_linear_timeouts`) give up earlier.
 
 use gigatcp_units::{Bytes, Duration};
 
@@ -19,7 +19,7 @@ impl Profile {
     pub const LINUX_6: Self = Self {
         name: "linux-6",
         opening: Opening {
-            // Text on a SYN without a good cookie is dropped.
+            // Data on a SYN without a valid cookie is dropped.
             syn_text: false,
             cookie_mss_max: 1460,
             ..Self::MODERN.opening
@@ -51,13 +51,13 @@ impl Profile {
             ..Self::MODERN.congestion
         },
         ecn: Ecn {
-            // RFC 9768 section 3.2.3.3 recommends fewer options; RFC 3168 forbids ECT on
-            // what is no new data.
+            // RFC 9768 section 3.2.3.3 recommends fewer options; RFC 3168 forbids ECT on anything
+            // except new data.
             ecn_option: EcnOption::Always,
             ecn_everywhere: true,
             // RFC 9768 section 3.2.2 has all segments carry the counter.
             time_wait_forgets_ecn: true,
-            // It obeys a path that marks every packet.
+            // Linux believes a path that marks every packet.
             ecn_doubts: false,
             ..Self::MODERN.ecn
         },

@@ -1,7 +1,7 @@
-//! `modern`: today's TCP, and what every other profile says its differences from.
+//! `modern`: today's TCP, the base of every other profile.
 //!
-//! Sources: RFCs as cited at each field of [`Profile`]; where they leave a
-//! constant open, that of Linux 6.
+//! Sources: RFCs as cited at each field of [`Profile`]; where they leave a constant open, that of
+//! Linux 6.
 
 use gigatcp_units::{Bytes, Duration};
 
@@ -14,7 +14,7 @@ use crate::ecn::{EcnMode, EcnOption};
 use crate::window_growth::{Counting, SlowStart};
 
 impl Profile {
-    /// Today's TCP: RFC 9293 and its friends, constants as in Linux 6.
+    /// Today's TCP: RFC 9293 and related RFCs, constants as in Linux 6.
     pub const MODERN: Self = Self {
         name: "modern",
         options: Options {

@@ -1,6 +1,6 @@
-//! Opening a connection: SYNs, Fast Open, a listener's cookies.
+//! Opening of a connection: SYNs, Fast Open, SYN cookies.
 
-/// When a listener answers a SYN with a cookie and forgets it.
+/// Condition under which a listener answers SYNs with SYN cookies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SynCookies {
     /// Never.
@@ -11,7 +11,7 @@ pub enum SynCookies {
     Always,
 }
 
-/// Opening a connection: SYNs, Fast Open, a listener's cookies.
+/// Opening of a connection: SYNs, Fast Open, SYN cookies.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Opening {
@@ -22,31 +22,27 @@ pub struct Opening {
     /// Number of SYN timeouts before the timeout doubles. RFC 6298
     /// section 5.5 has none; Linux four (`tcp_syn_linear_timeouts`).
     pub syn_linear_timeouts: u32,
-    /// Text and FIN on a SYN are kept until the connection is established, and
-    /// those of a SYN-ACK taken (RFC 9293 section 3.10.7.2 and 3.10.7.3);
-    /// otherwise the peer has to retransmit them.
+    /// Data and FIN on a SYN are kept until the connection is established. Those of a SYN-ACK are
+    /// accepted (RFC 9293 section 3.10.7.2 and 3.10.7.3). Without, the peer has to retransmit
+    /// them.
     pub syn_text: bool,
-    /// An active open may be a fast one, RFC 7413, where it is given a cookie
-    /// or asks for one.
+    /// Fast Open of active opens, RFC 7413, with a cookie or a request for one.
     pub fast_open_client: bool,
-    /// A listener grants and takes Fast Open cookies, RFC 7413.
+    /// A listener grants and accepts Fast Open cookies, RFC 7413.
     pub fast_open_server: bool,
-    /// A fast open needs no cookie: a listener takes text on any SYN, a client
-    /// sends it without having one (Linux `tcp_fastopen` 0x200 and 0x4). For
-    /// private networks: RFC 7413 section 2 has the cookie show that the
-    /// client's address is its own.
+    /// Fast Open needs no cookie (Linux `tcp_fastopen` 0x200 and 0x4). A listener accepts data on
+    /// any SYN; a client sends it without a cookie. For private networks: by RFC 7413 section 2
+    /// the cookie proves that the client owns its address.
     pub fast_open_without_cookie: bool,
-    /// When a listener answers with SYN cookies, RFC 4987 section 3.6.
+    /// Condition under which a listener uses SYN cookies, RFC 4987 section 3.6.
     pub syn_cookies: SynCookies,
-    /// The acknowledgment of a SYN-ACK leaves without data: it leaves before the
-    /// application learns of the connection (BSD `tcp_input`). Without, data that
-    /// was written early rides on it.
+    /// The ACK of a SYN-ACK carries no data (BSD `tcp_input`). It leaves before the application
+    /// learns of the connection. Without, it carries data that was written early.
     pub handshake_ack_alone: bool,
-    /// A listener's end updates its window as soon as the connection is open, if
-    /// the SYN-ACK could not express it (BSD `tcp_input`: the acknowledgment of
-    /// everything outstanding calls `tcp_output`, which compares the windows).
-    /// Without: with the acknowledgment of the first data.
+    /// Window update of a listener's connection once open, if the SYN-ACK could not express it.
+    /// BSD `tcp_input`: the ACK of everything outstanding calls `tcp_output`, which compares the
+    /// windows. Without, the update comes with the ACK of the first data.
     pub update_after_open: bool,
-    /// Largest MSS that a cookie over IPv4 stands for; 0: 8960 (Linux: 1460).
+    /// Largest MSS that a SYN cookie over IPv4 encodes; 0: 8960 (Linux: 1460).
     pub cookie_mss_max: u32,
 }

@@ -10,9 +10,9 @@ pub struct Options {
     pub timestamps: bool,
     /// Step of the timestamp clock (RFC 7323 section 5.4: 1 ms to 1 s).
     pub timestamp_tick: Duration,
-    /// How much older than TS.Recent a segment may be and is still taken: late,
-    /// not an old duplicate. Zero is RFC 7323 section 5.3 (R1) to the letter, which drops
-    /// originals that retransmissions have overtaken.
+    /// Age relative to TS.Recent up to which a segment is accepted as late. Older ones are old
+    /// duplicates. Zero is RFC 7323 section 5.3 (R1) to the letter, which drops originals that
+    /// retransmissions have overtaken.
     pub paws_tolerance: Duration,
     /// Window scaling, RFC 7323 section 2.
     pub window_scaling: bool,

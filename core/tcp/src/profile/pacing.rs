@@ -1,22 +1,23 @@
-//! Segments at a rate instead of in bursts.
+//! Pacing: segments leave at a rate instead of in bursts.
 
 use gigatcp_units::Rate;
 
-/// Segments at a rate instead of in bursts.
+/// Pacing: segments leave at a rate instead of in bursts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Pacing {
-    /// Segments leave at a rate instead of in bursts, where there is one: the
-    /// congestion control's, that of `pacing_by_window`, or `max_pacing_rate`.
+    /// Segments leave at a rate instead of in bursts, if a rate is known. It is that of the
+    /// congestion control, of `pacing_by_window`, or `max_pacing_rate`.
     pub enabled: bool,
-    /// A control that has no rate is paced by its window (needs `pacing`).
+    /// A control without a rate is paced by its window (needs `pacing`).
     pub pacing_by_window: bool,
-    /// Rate by the window, while cwnd is below half of
-    /// ssthresh: percent of cwnd / SRTT (Linux `tcp_pacing_ss_ratio`).
+    /// Pacing rate while cwnd is below half of ssthresh, in percent of cwnd / SRTT. For
+    /// `pacing_by_window` (Linux `tcp_pacing_ss_ratio`).
     pub pacing_ss_ratio: u32,
-    /// The same above (Linux `tcp_pacing_ca_ratio`).
+    /// Pacing rate once cwnd is above that, in percent of cwnd / SRTT. For `pacing_by_window`
+    /// (Linux `tcp_pacing_ca_ratio`).
     pub pacing_ca_ratio: u32,
-    /// Most that pacing releases, whatever the control says (Linux
-    /// `SO_MAX_PACING_RATE`); absent: no bound.
+    /// Maximum pacing rate, whatever the control requests (Linux `SO_MAX_PACING_RATE`); `None`:
+    /// no limit.
     pub max_pacing_rate: Option<Rate>,
 }

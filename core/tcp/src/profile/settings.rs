@@ -1,7 +1,7 @@
-//! Every switch and constant by name: what it takes, and how it is set.
+//! Every switch and constant by name, with its values and how it is set.
 //!
-//! Plans and the command line change a profile through this table only; a
-//! field that has no line here is a constant of its profile.
+//! Plans and the command line change a profile through this table only. A field without an entry
+//! here is a constant of its profile.
 
 use alloc::string::{String, ToString};
 
@@ -30,14 +30,14 @@ pub enum SettingValue {
     Rate(Rate),
 }
 
-/// Why a setting was refused.
+/// Reason why a setting was rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SettingError {
     /// There is no setting of that name.
     UnknownName,
     /// The value does not fit.
     WrongValue {
-        /// What would fit.
+        /// Description of valid values.
         expected: &'static str,
     },
 }
@@ -45,32 +45,32 @@ pub enum SettingError {
 /// A switch or constant that can be changed by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Its name in plans: the field's name.
+    /// Name in plans: the field's name.
     pub name: &'static str,
-    /// What it takes.
+    /// Description of valid values.
     pub expects: &'static str,
-    /// Its value in a profile, as a plan writes it.
+    /// Returns the value in a profile, as a plan writes it.
     show: fn(&Profile) -> String,
-    /// Sets it; says whether the value fitted.
+    /// Sets the value; returns whether it was valid.
     pub(super) apply: fn(&mut Profile, SettingValue) -> bool,
 }
 
 impl Setting {
-    /// What `profile` sets, as a plan writes it.
+    /// Returns the value in `profile`, as a plan writes it.
     #[must_use]
     pub fn value_in(&self, profile: &Profile) -> String {
         (self.show)(profile)
     }
 
-    /// The words it takes, if it takes words: those in quotes where what it
-    /// expects is "one of" them.
+    /// Returns the words that the setting accepts, if it accepts words. They are the quoted ones
+    /// where `expects` begins with "one of".
     pub fn words(&self) -> impl Iterator<Item = &'static str> + use<> {
         let listed = self.expects.strip_prefix("one of ").unwrap_or_default();
         listed.split('"').skip(1).step_by(2)
     }
 }
 
-/// A value, or `false` where there is none.
+/// Returns the value as text, `false` for `None`.
 fn or_false(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "false".to_string(), |value| value.to_string())
 }
@@ -636,7 +636,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     switch!("time_wait_reuse", closing.time_wait_reuse),
     switch!("time_wait_ignores_reset", closing.time_wait_ignores_reset),
-    // Habits of BSD.
+    // BSD behavior.
     switch!("row_of_duplicates_ends", recovery.row_of_duplicates_ends),
     count!("smss_multiple", segments.smss_multiple, 0..=65_535),
     of_route!("route_send_buffer", buffers.route_send_buffer),

@@ -7,8 +7,8 @@ use super::Profile;
 
 /// A profile shared by its holders, copied when one changes it.
 ///
-/// A connection needs some of its settings at every segment and all of them never: a
-/// million connections of one configuration have one profile between them.
+/// A connection needs some settings at every segment. With a shared profile, a million
+/// connections of one configuration store it once.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SharedProfile(Arc<Profile>);
 

@@ -1,10 +1,10 @@
-//! Round-trip times and the retransmission timer, RFC 6298.
+//! RTT measurement and the retransmission timer, RFC 6298.
 
 use gigatcp_units::Duration;
 
 use crate::rtt::RtoRule;
 
-/// Round-trip times and the retransmission timer, RFC 6298.
+/// RTT measurement and the retransmission timer, RFC 6298.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Timer {
@@ -12,35 +12,33 @@ pub struct Timer {
     pub backoff: bool,
     /// Retransmission timeout before the first sample, RFC 6298 (2.1).
     pub rto_initial: Duration,
-    /// Floor of the retransmission timeout, RFC 6298 (2.4).
+    /// Minimum of the retransmission timeout, RFC 6298 (2.4).
     pub rto_min: Duration,
-    /// Whether that floor is one of 4 RTTVAR instead of RTO (Linux
-    /// `tcp_set_rto`): the timeout is never below SRTT + `rto_min`.
+    /// `rto_min` bounds 4 RTTVAR instead of RTO (Linux `tcp_set_rto`). The timeout is never below
+    /// SRTT + `rto_min`.
     pub rto_floor_on_variance: bool,
-    /// How samples become a timeout.
+    /// Rule by which RTT samples become a timeout.
     pub rto_rule: RtoRule,
-    /// The clock of the integer forms among these rules (BSD: 500 ms).
+    /// Clock tick of the integer rules (BSD: 500 ms).
     pub rto_tick: Duration,
-    /// Ceiling of the retransmission timeout, RFC 6298 (2.5).
+    /// Maximum of the retransmission timeout, RFC 6298 (2.5).
     pub rto_max: Duration,
-    /// How far back the smallest round-trip time is looked for, so that it
-    /// follows a change of route (RFC 8985 section 6.2; Linux
-    /// `tcp_min_rtt_wlen`); zero is the whole connection.
+    /// Window of the minimum RTT; zero: the whole connection. The minimum follows a change of
+    /// route: RFC 8985 section 6.2; Linux `tcp_min_rtt_wlen`.
     pub min_rtt_window: Duration,
-    /// Round trips are also measured by what is SACKed and was sent once (Linux
-    /// since 3.12, `sack_rtt_us`): without timestamps there is no other sample as
-    /// long as a hole is not filled.
+    /// SACKed segments that were sent once give RTT samples (Linux since 3.12, `sack_rtt_us`).
+    /// Without timestamps there is no other sample until the gap is filled.
     pub rtt_from_sack: bool,
-    /// Retransmissions of one segment before giving up (R2 of RFC 9293
-    /// section 3.8.3).
+    /// Retransmissions of one segment before the connection is aborted (R2 of RFC 9293 section
+    /// 3.8.3).
     pub retries: u32,
-    /// Every partial acknowledgment restarts the retransmission timer, as in
-    /// Linux; RFC 6582 section 3.2 step 3 lets only the first do so.
+    /// Every partial acknowledgment restarts the retransmission timer, as in Linux. RFC 6582
+    /// section 3.2 step 3 lets only the first do so.
     pub partial_ack_restarts_timer: bool,
-    /// Fast retransmit restarts the retransmission timer (BSD `tcp_input`); RFC
-    /// 6298 section 5 lets it run on.
+    /// Fast retransmit restarts the retransmission timer (BSD `tcp_input`). By RFC 6298 section 5
+    /// the timer continues.
     pub repair_restarts_timer: bool,
-    /// A peer that is given up is told so with a reset (BSD `tcp_drop`; RFC 9293
-    /// section 3.8.3 only asks to close).
+    /// An aborted connection sends a reset (BSD `tcp_drop`). RFC 9293 section 3.8.3 only says to
+    /// close.
     pub reset_on_giving_up: bool,
 }

@@ -1,40 +1,40 @@
 //! Long-term sampling: the token rate behind a policer.
 //!
-//! An interval begins and ends with a loss, lasts 4 to 16 rounds and loses at least
-//! 50/256 of what it delivers. If the rates of two intervals in a row differ by an eighth
-//! or 4 kbit/s at most, their mean is the rate, with a gain of 1, for 48 rounds.
+//! An interval begins and ends with a loss, lasts 4 to 16 rounds and loses at least 50/256 of
+//! what it delivers. If the rates of two consecutive intervals differ by at most an eighth or 4
+//! kbit/s, their mean is the rate for 48 rounds, with a gain of 1.
 
 use gigatcp_units::{Duration, Instant};
 
 use super::model::{BW_SCALE, rate_of};
 use super::{Bbr, Mode, UNIT};
 
-/// Fewest rounds of an interval; four times as many are the most.
+/// Minimum rounds of an interval; the maximum is four times as many.
 const MIN_ROUNDS: u64 = 4;
-/// Loss per delivery of an interval, in 1/256.
+/// Minimum loss per delivery of an interval, in 1/256.
 const LOSS_THRESHOLD: u64 = 50;
-/// Inverse of the difference of two rates that are the same.
+/// Inverse of the relative difference up to which two rates are the same.
 const RATIO: u64 = 8;
-/// Octets per second by which they may differ anyway: 4 kbit/s.
+/// Difference in octets per second up to which two rates are the same: 4 kbit/s.
 const DIFFERENCE: u64 = 4000 / 8;
 /// Rounds for which the rate holds.
 const MAX_ROUNDS: u64 = 48;
 
-/// What is known of a policer.
+/// State of the long-term sampling of a policer.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct LongTerm {
     is_sampling: bool,
     is_used: bool,
     bw: u64,
     rounds: u64,
-    /// Start of the interval: when, octets delivered and lost.
+    /// Start of the interval: time, octets delivered and lost.
     began: Instant,
     delivered: u64,
     lost: u64,
 }
 
 impl LongTerm {
-    /// The rate to keep to, if there is a policer.
+    /// Returns the rate to keep to, if there is a policer.
     pub(super) fn rate(&self) -> Option<u64> {
         self.is_used.then_some(self.bw)
     }
@@ -56,7 +56,7 @@ impl Bbr {
         self.restart_interval(now);
     }
 
-    /// A valid sample, or a timeout (`bbr_lt_bw_sampling`).
+    /// Handles a valid sample, or a timeout (`bbr_lt_bw_sampling`).
     pub(super) fn sample_long_term(&mut self, now: Instant, has_losses: bool, limited: bool) {
         let round_start = u64::from(self.model.round_start);
         if self.long_term.is_used {

@@ -1,21 +1,21 @@
-//! BBR, version 1: pacing and window by a model of the path's rate and round trip.
+//! BBR, version 1: pacing rate and window from a model of the path's rate and RTT.
 //!
-//! Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control",
-//! ACM Queue 14(5), 2016; in the whole numbers of Linux 6.12 (`tcp_bbr.c`): segments,
-//! microseconds, rates in segments per microsecond times 2^24, gains times 256.
+//! Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM
+//! Queue 14(5), 2016; in the integers of Linux 6.12 (`tcp_bbr.c`): segments, microseconds, rates
+//! in segments per microsecond times 2^24, gains times 256.
 //!
 //! * bw = largest delivery rate of 10 rounds, or the long-term rate of a policer;
-//! * `min_rtt` = smallest RTT of 10 s;
+//! * `min_rtt` = minimum RTT of 10 s;
 //! * pacing rate = `pacing_gain`·bw·0.99;
-//! * cwnd = `cwnd_gain`·bw·`min_rtt` + what ACKs come in clumps + three super-segments.
+//! * cwnd = `cwnd_gain`·bw·`min_rtt` + allowance for ACK aggregation + three super-segments.
 //!
-//! One file per mechanism: `model` (rates, rounds, aggregation), `startup` (Startup and
-//! Drain), `probe_bw`, `probe_rtt`, `long_term` (policers), `window` (cwnd and recovery),
-//! `pacing`. Losses reduce nothing for longer than their recovery, and marks
-//! nothing: Linux's bbr does not look at them.
+//! One file per mechanism: `model` (rates, rounds, aggregation), `startup` (Startup and Drain),
+//! `probe_bw`, `probe_rtt`, `long_term` (policers), `window` (cwnd and recovery), `pacing`.
+//! Losses reduce the window only during their recovery. Marks reduce nothing: Linux's bbr ignores
+//! them.
 //!
-//! Times are exact here where Linux counts jiffies. Without SACK a duplicate ACK counts
-//! as no delivery.
+//! Times are exact here where Linux counts jiffies. Without SACK a duplicate ACK counts as no
+//! delivery.
 
 mod long_term;
 mod model;
@@ -38,22 +38,22 @@ use model::{Aggregation, Model};
 use probe_bw::Cycle;
 use startup::FullPipe;
 
-/// Gains are in units of 1/256 (`BBR_UNIT`).
+/// Unit of gains: 1/256 (`BBR_UNIT`).
 const UNIT: u64 = 256;
 /// 2/ln 2, which doubles the rate every round: 2.887 (`bbr_high_gain`).
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
-/// Its inverse: 0.344.
+/// Inverse of [`HIGH_GAIN`]: 0.344.
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 /// Gain of the window in ProbeBW.
 const CWND_GAIN: u64 = 2 * UNIT;
-/// Smallest window, in segments, and that of ProbeRTT.
+/// Minimum window in segments, also that of ProbeRTT.
 const MIN_CWND: u64 = 4;
-/// Segments that may be in flight while nothing is known (`TCP_INIT_CWND`).
+/// Initial flight in segments, before the first RTT sample (`TCP_INIT_CWND`).
 const INITIAL_CWND: u64 = 10;
-/// Largest window, in segments.
+/// Maximum window in segments.
 const MAX_CWND: u64 = u32::MAX as u64;
 
-/// A state of the model.
+/// State of the model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
     /// Doubles the rate every round until the pipe is full.
@@ -62,16 +62,16 @@ enum Mode {
     Drain,
     /// Cycles through gains around 1.
     ProbeBw,
-    /// Keeps four segments in flight to see the RTT of an empty path.
+    /// Keeps four segments in flight to measure the RTT of an empty path.
     ProbeRtt,
 }
 
-/// A BBR control of version 1.
+/// BBR control of version 1.
 #[derive(Clone, Debug)]
 pub(super) struct Bbr {
     /// Octets of a segment.
     mss: u64,
-    /// Windows in segments: now, and as saved before recovery or ProbeRTT.
+    /// Window in segments: current, and as saved before recovery or ProbeRTT.
     cwnd: u64,
     prior_cwnd: u64,
     mode: Mode,
@@ -85,7 +85,7 @@ pub(super) struct Bbr {
     full_pipe: FullPipe,
     cycle: Cycle,
     long_term: LongTerm,
-    /// When ProbeRTT may end, once its flight is small, and whether a round has passed.
+    /// Earliest end of ProbeRTT, once its flight is small; and whether a round has passed.
     probe_rtt_done_at: Option<Instant>,
     probe_rtt_round_done: bool,
     own_limit: OwnLimit,
@@ -93,13 +93,13 @@ pub(super) struct Bbr {
     /// Phase of the last ACK that delivered something (`prev_ca_state`).
     phase_before: Phase,
     packet_conservation: bool,
-    /// Octets; unset before Drain.
+    /// ssthresh in octets; unset before Drain.
     ssthresh: Bytes,
-    /// Octets in flight, delivered in all, marked lost in all.
+    /// Octets in flight, total delivered, total marked lost.
     in_flight: u64,
     delivered: u64,
     lost: u64,
-    /// When what left last has passed the pacer.
+    /// Time when the last departure has passed the pacer.
     departs_at: Instant,
     random: Stream,
 }
@@ -140,17 +140,17 @@ impl Bbr {
         bbr
     }
 
-    /// Octets in segments, a part of one counted whole.
+    /// Returns octets in segments, rounded up.
     fn segments(&self, octets: Bytes) -> u64 {
         octets.as_u64().div_ceil(self.mss)
     }
 
-    /// Segments in flight.
+    /// Returns the segments in flight.
     fn packets_in_flight(&self) -> u64 {
         self.in_flight.div_ceil(self.mss)
     }
 
-    /// The rate of the model (`bbr_bw`).
+    /// Returns the rate of the model (`bbr_bw`).
     fn bw(&self) -> u64 {
         self.long_term.rate().unwrap_or(self.model.max_bw())
     }
@@ -175,7 +175,7 @@ impl Bbr {
         };
     }
 
-    /// Data leaves after silence of the application (`CA_EVENT_TX_START`).
+    /// Handles a departure after idle time of the application (`CA_EVENT_TX_START`).
     fn restart_from_idle(&mut self, now: Instant) {
         self.idle_restart = true;
         self.aggregation.restart(now);
@@ -260,8 +260,8 @@ impl CongestionControl for Bbr {
         self.departs_at = self.departs_at.max(sent.now) + span;
     }
 
-    /// Nothing: a flow that is paced by a model does not restart from the initial
-    /// window (Linux `tcp_slow_start_after_idle_check`).
+    /// Does nothing: a model-paced flow does not restart from the initial window. Linux
+    /// `tcp_slow_start_after_idle_check`.
     fn on_idle_restart(&mut self, _now: Instant, _restart_window: Bytes) {}
 
     fn on_smss_change(&mut self, smss: u32) {
@@ -272,8 +272,8 @@ impl CongestionControl for Bbr {
         self.mss = new;
     }
 
-    /// Linux restores the window by the next ACK, which is the one that brought the
-    /// proof (`bbr_undo_cwnd`, `bbr_set_cwnd_to_recover_or_restore`).
+    /// Resets the model. As in Linux, the next ACK, which brought the proof, restores the window:
+    /// `bbr_undo_cwnd`, `bbr_set_cwnd_to_recover_or_restore`.
     fn undo(&mut self, now: Instant) {
         self.full_pipe.restart();
         self.restart_long_term(now);

@@ -1,7 +1,7 @@
-//! The model: largest rate of 10 rounds, smallest RTT, what comes in clumps.
+//! The model: maximum rate of 10 rounds, minimum RTT, ACK aggregation.
 //!
 //! * sample = delivered · 2^24 / interval, truncated; limited ones count if larger;
-//! * a round ends with the first sample of what left after it began;
+//! * a round ends with the first sample of data that left after it began;
 //! * bdp = ⌈gain · bw · `min_rtt`⌉, 10 segments without an RTT;
 //! * `extra_acked` = acknowledged in the epoch − bw · its length, largest of 5 to 10 rounds.
 
@@ -11,19 +11,19 @@ use super::super::windowed_filter::MaxFilter;
 use super::super::{Ack, RateSample};
 use super::{Bbr, INITIAL_CWND, MAX_CWND, UNIT};
 
-/// Rates are in segments per microsecond times 2^24 (`BW_UNIT`).
+/// Scale of rates: segments per microsecond times 2^24 (`BW_UNIT`).
 pub(super) const BW_SCALE: u32 = 24;
-/// Rounds of the largest rate.
+/// Rounds of the maximum filter of the rate.
 const BW_ROUNDS: u64 = 10;
-/// Largest rate: keeps products within 128 bits.
+/// Maximum rate, to keep products within 128 bits.
 const MAX_BW: u128 = 1 << 56;
-/// Largest RTT, microseconds: likewise.
+/// Maximum RTT in microseconds, to keep products within 128 bits.
 const MAX_RTT_US: u64 = 1 << 40;
-/// Rounds of one of the two slots of `extra_acked`.
+/// Rounds in one of the two slots of `extra_acked`.
 const SLOT_ROUNDS: u32 = 5;
-/// Segments after which an epoch of aggregation begins anew.
+/// Segments after which an epoch of aggregation restarts.
 const MAX_EPOCH: u64 = 1 << 20;
-/// Most of `extra_acked`, as time at the model's rate.
+/// Maximum of `extra_acked`, as time at the model's rate.
 const MAX_EXTRA_US: u64 = 100_000;
 
 /// Returns the rate of `octets` in `us`.
@@ -32,23 +32,23 @@ pub(super) fn rate_of(octets: u64, mss: u64, us: u64) -> u64 {
     (segments / u128::from(us.max(1))).min(MAX_BW) as u64
 }
 
-/// Returns the segments that pass at `bw` in `us`, rounded down.
+/// Returns the segments sent at `bw` in `us`, rounded down.
 fn segments_in(bw: u64, us: u64) -> u64 {
     let segments = (u128::from(bw) * u128::from(us)) >> BW_SCALE;
     u64::try_from(segments).unwrap_or(u64::MAX)
 }
 
-/// Largest rate, smallest RTT, rounds.
+/// Maximum rate, minimum RTT, and rounds.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     bw: MaxFilter,
     pub(super) min_rtt_us: Option<u64>,
-    /// When it was measured, or when ProbeRTT last looked for it.
+    /// Time when it was measured, or when ProbeRTT last measured it.
     pub(super) min_rtt_at: Option<Instant>,
     rounds: u64,
-    /// Octets delivered with which the next round starts.
+    /// Total octets delivered at which the next round starts.
     pub(super) next_round_delivered: u64,
-    /// The ACK at hand starts a round.
+    /// Whether the current ACK starts a round.
     pub(super) round_start: bool,
 }
 
@@ -64,7 +64,7 @@ impl Model {
         }
     }
 
-    /// Starts the clock of `min_rtt`, once.
+    /// Starts the clock of `min_rtt`, on the first call.
     pub(super) fn begin(&mut self, now: Instant) {
         self.min_rtt_at.get_or_insert(now);
     }
@@ -78,7 +78,7 @@ impl Model {
         self.bw.value()
     }
 
-    /// Segments of `gain` (in 1/256) times rate times RTT.
+    /// Returns `gain` (in 1/256) times rate times RTT, in segments.
     pub(super) fn bdp(&self, bw: u64, gain: u64) -> u64 {
         let Some(rtt) = self.min_rtt_us else {
             return INITIAL_CWND;
@@ -89,7 +89,7 @@ impl Model {
     }
 }
 
-/// ACKs that come in clumps.
+/// ACK aggregation: ACKs that arrive in clumps.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Aggregation {
     epoch_began: Option<Instant>,
@@ -115,13 +115,13 @@ impl Aggregation {
         }
     }
 
-    /// Largest of both slots, segments.
+    /// Returns the larger of both slots, in segments.
     fn extra(&self) -> u64 {
         self.slots[0].max(self.slots[1])
     }
 }
 
-/// The sample of an ACK, if it tells a rate, and its interval in microseconds.
+/// Returns the rate sample of an ACK, if reliable, and its interval in microseconds.
 fn sample_of(ack: &Ack) -> Option<(&RateSample, u64)> {
     let sample = ack.rate.as_ref()?;
     let us = sample.interval().as_micros();
@@ -170,7 +170,7 @@ impl Bbr {
         *slot = extra.max(*slot);
     }
 
-    /// Segments to add to the window for clumps, once the pipe is full.
+    /// Returns the segments added to the window for ACK aggregation, once the pipe is full.
     pub(super) fn aggregation_allowance(&self) -> u64 {
         if !self.full_pipe.is_reached {
             return 0;

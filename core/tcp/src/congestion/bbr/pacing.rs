@@ -1,4 +1,4 @@
-//! Pacing: the rate, what leaves at once, what has left by the next departure.
+//! Pacing: the rate, the size of a release, the flight at the next departure.
 //!
 //! * rate = gain · bw · 0.99; it only rises before the pipe is full;
 //! * first rate = 2.887 · cwnd / (SRTT or 1 ms);
@@ -9,21 +9,21 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use super::model::{BW_SCALE, rate_of};
 use super::{Bbr, HIGH_GAIN, UNIT};
 
-/// Largest super-segment for the model: 64 KiB with headers.
+/// Maximum super-segment of the model: 64 KiB with headers.
 const MAX_GOAL: u64 = 65_535 - 320;
-/// Largest super-segment that leaves.
+/// Maximum super-segment that is sent.
 const MAX_RELEASE: u64 = 65_535;
-/// Rate below which single segments leave, octets per second.
+/// Rate in octets per second below which single segments leave.
 const MIN_TSO_RATE: u64 = 1_200_000 / 8;
-/// Most segments of the goal.
+/// Maximum segments of the goal.
 const MAX_SEGMENTS: u64 = 0x7f;
-/// Fastest pacing rate, octets per second.
+/// Maximum pacing rate, in octets per second.
 const MAX_RATE: u128 = 1 << 50;
 
 impl Bbr {
     fn pacing_rate_of(&self, bw: u64, gain: u64) -> u64 {
         let rate = u128::from(bw) * u128::from(self.mss) * u128::from(gain) / u128::from(UNIT);
-        // A second has 10^6 microseconds; one per cent is left over.
+        // A second has 10^6 microseconds; the margin is 1 %.
         ((rate * 990_000) >> BW_SCALE).clamp(1, MAX_RATE) as u64
     }
 
@@ -53,13 +53,13 @@ impl Bbr {
         }
     }
 
-    /// Segments of a super-segment, for the model (`bbr_tso_segs_goal`).
+    /// Returns the segments of a super-segment, for the model (`bbr_tso_segs_goal`).
     pub(super) fn tso_goal(&self) -> u64 {
         let segments = (self.pacing_rate >> 10).min(MAX_GOAL) / self.mss;
         segments.max(self.min_tso_segments()).min(MAX_SEGMENTS)
     }
 
-    /// What leaves at once (`tcp_tso_autosize`): more on a very short path.
+    /// Returns the octets of a release (`tcp_tso_autosize`): more on a very short path.
     pub(super) fn release_size(&self) -> Bytes {
         let short = self.model.min_rtt_us.map_or(0, |us| {
             MAX_RELEASE
@@ -70,8 +70,8 @@ impl Bbr {
         Bytes::new((octets / self.mss).max(self.min_tso_segments()) * self.mss)
     }
 
-    /// What of `packets` is in flight when the next segment may leave: pacing has
-    /// queued departures ahead (`bbr_packets_in_net_at_edt`).
+    /// Returns how many of `packets` are still in flight when the next segment may leave. Pacing
+    /// has queued departures ahead (`bbr_packets_in_net_at_edt`).
     pub(super) fn packets_at_departure(&self, packets: u64, now: Instant) -> u64 {
         let ahead = self.departs_at.saturating_since(now).as_micros();
         let delivered = (u128::from(self.bw()) * u128::from(ahead)) >> BW_SCALE;

@@ -11,7 +11,7 @@ use gigatcp_units::{Duration, Instant};
 use super::super::Ack;
 use super::{Bbr, Mode, UNIT};
 
-/// Phases of a cycle.
+/// Number of phases of a cycle.
 const CYCLE_LEN: usize = 8;
 const GAINS: [u64; CYCLE_LEN] = [
     UNIT * 5 / 4,
@@ -24,7 +24,7 @@ const GAINS: [u64; CYCLE_LEN] = [
     UNIT,
 ];
 
-/// Where the cycle stands.
+/// Current phase of the cycle.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Cycle {
     pub(super) index: usize,
@@ -36,7 +36,7 @@ impl Cycle {
         GAINS[self.index]
     }
 
-    /// Whether this is the phase that probes for more.
+    /// Returns whether this is the phase that probes for bandwidth.
     pub(super) fn probes(&self) -> bool {
         self.index == 0
     }

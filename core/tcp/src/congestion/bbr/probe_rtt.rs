@@ -1,13 +1,13 @@
-//! ProbeRTT: four segments in flight for 200 ms and a round, where `min_rtt` is 10 s old.
+//! ProbeRTT: four segments in flight for 200 ms and a round, when `min_rtt` is 10 s old.
 
 use gigatcp_units::{Duration, Instant};
 
 use super::super::Ack;
 use super::{Bbr, MIN_CWND, Mode};
 
-/// How long the smallest RTT counts.
+/// Age at which the minimum RTT expires.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
-/// How long the flight stays small.
+/// Minimum time of the small flight.
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 
 impl Bbr {

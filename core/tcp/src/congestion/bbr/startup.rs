@@ -1,8 +1,8 @@
-//! Startup and Drain: to the full pipe, and back to what it holds without a queue.
+//! Startup and Drain: fill the pipe, then empty the queue.
 //!
-//! The pipe is full when the largest rate grew by less than 25 % in each of three rounds
-//! that the application did not limit. Drain ends when one BDP is left in flight at the
-//! moment at which what leaves next does.
+//! The pipe is full when the largest rate grew by less than 25 % in each of three rounds that
+//! were not application-limited. Drain ends when one BDP is left in flight at the time of the
+//! next departure.
 
 use gigatcp_units::{Bytes, Instant};
 
@@ -10,22 +10,22 @@ use super::super::Ack;
 use super::super::rate_model::scaled;
 use super::{Bbr, Mode, UNIT};
 
-/// Growth that shows room.
+/// Growth of the rate that shows spare capacity.
 const FULL_BW_THRESHOLD: u64 = UNIT * 5 / 4;
-/// Rounds without it.
+/// Rounds without such growth.
 const FULL_BW_ROUNDS: u32 = 3;
 
-/// Whether the pipe is full.
+/// Detection of a full pipe.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct FullPipe {
-    /// Rate from which growth is measured.
+    /// Rate relative to which growth is measured.
     bw: u64,
     rounds: u32,
     pub(super) is_reached: bool,
 }
 
 impl FullPipe {
-    /// Measures growth anew; what was reached stays.
+    /// Restarts the measurement of growth; `is_reached` stays.
     pub(super) fn restart(&mut self) {
         self.bw = 0;
         self.rounds = 0;

@@ -1,4 +1,4 @@
-//! BBRv1 over one bottleneck: figures of the paper and of Linux's constants.
+//! BBRv1 over one bottleneck: values of the paper and of Linux's constants.
 
 use gigatcp_units::Duration;
 
@@ -10,19 +10,21 @@ const RATE: u64 = 1_250_000;
 const RTT: Duration = Duration::from_millis(40);
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A path whose queue holds four BDPs.
+/// Returns a path whose queue holds four BDPs.
 fn path() -> Path<Bbr> {
     Path::new(Bbr::new(&config()), RATE, RTT, 200)
 }
 
-/// Octets per second of the model.
+/// Returns the rate of the model in octets per second.
 fn model(path: &Path<Bbr>) -> f64 {
     path.control.bw() as f64 / 16_777_216.0 * 1e6 * SIZE as f64
 }
 
-/// Expected: 10 segments double beyond 50 in three round trips, a fourth shows it; three
-/// rounds without growth follow, of 2.9 round trips each with the queue of 1.89 BDP that they
-/// make: 13 to 15. 0.344 of the rate drains that queue in 2.9.
+/// Startup takes 13 to 15 RTTs, Drain 2.9.
+///
+/// 10 segments double beyond 50 in three RTTs, and a fourth shows it. Three rounds without growth
+/// follow, of 2.9 RTTs each because of their queue of 1.89 BDP. At 0.344 of the rate that queue
+/// drains in 2.9 RTTs.
 #[test]
 fn startup_fills_the_pipe_and_drain_empties_the_queue_in_three_round_trips() {
     let mut path = path();
@@ -38,8 +40,8 @@ fn startup_fills_the_pipe_and_drain_empties_the_queue_in_three_round_trips() {
     assert_eq!(path.lost, 0);
 }
 
-/// Expected: gains in the order of the paper, each phase a minimum RTT and up to 15 %; that
-/// of 1.25 two at most, that of 0.75 less where the queue is gone before.
+/// The gains have the order of the paper. Each phase lasts a minimum RTT and up to 15 % more. The
+/// phase of 1.25 lasts two at most, that of 0.75 less if the queue empties earlier.
 #[test]
 fn probe_bw_has_eight_phases_of_a_round_trip() {
     let mut path = path();
@@ -67,8 +69,8 @@ fn probe_bw_has_eight_phases_of_a_round_trip() {
     }
 }
 
-/// Expected: 200 ms and the time in which the flight falls to four segments and a round
-/// passes, every 10 s: 1.96 % of the time, here a little more.
+/// ProbeRTT takes 1.96 % of the time, here a little more. Every 10 s it lasts 200 ms plus the
+/// time in which the flight falls to four segments and a round passes.
 #[test]
 fn probe_rtt_comes_every_ten_seconds_for_200_ms() {
     let mut path = path();
@@ -90,10 +92,9 @@ fn probe_rtt_comes_every_ten_seconds_for_200_ms() {
     }
 }
 
-/// Expected: with a gain of 1.25 the rate holds up to 1 − 1/1.25 = 20 % of loss. At 10 % the
-/// goodput is 0.9·0.99·0.98 = 0.87 of the link at most; samples that reach beyond the phase
-/// of 1.25 take some of it, a tenth was allowed for before the run and 0.003 more is needed.
-/// At 30 % less than half is left.
+/// A gain of 1.25 tolerates 1 − 1/1.25 = 20 % of loss. At 10 % the goodput is at most
+/// 0.9·0.99·0.98 = 0.87 of the link. Samples that extend beyond the phase of 1.25 reduce it; a
+/// tenth was allowed before the run, and 0.003 more is needed. At 30 % less than half is left.
 #[test]
 fn loss_below_a_fifth_leaves_the_rate_and_above_takes_it() {
     let mut shares = [0.10, 0.30].map(|loss| {
@@ -107,8 +108,8 @@ fn loss_below_a_fifth_leaves_the_rate_and_above_takes_it() {
     assert!(shares[1] < 0.5, "{shares:?}");
 }
 
-/// Expected: two intervals of 4 to 16 rounds show the token rate, to an eighth; for 48
-/// rounds nothing but that is sent, with a gain of 1. Then it probes anew.
+/// Two intervals of 4 to 16 rounds show the token rate, within an eighth. For 48 rounds exactly
+/// that rate is sent, with a gain of 1. Then the flow probes again.
 #[test]
 fn a_policer_is_found_and_its_rate_kept_for_48_rounds() {
     let mut path = path();

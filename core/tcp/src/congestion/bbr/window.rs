@@ -1,22 +1,23 @@
-//! The window: towards its target, and held by packet conservation in recovery.
+//! The window: grows to its target; packet conservation in recovery.
 //!
-//! * target = bdp(gain) + clumps + 3 super-segments, rounded up to even, + 2 while probing;
+//! * target = bdp(gain) + `extra_acked` + 3 super-segments, rounded up to even, + 2 while
+//!   probing;
 //! * each ACK adds what it delivered, up to the target once the pipe is full;
-//! * recovery begins with cwnd = in flight + delivered for a round and takes off each
-//!   loss; at its end the window before it returns.
+//! * recovery begins with cwnd = in flight + delivered for a round and subtracts each loss; at
+//!   its end the previous window returns.
 
 use gigatcp_events::Phase;
 
 use super::super::Ack;
 use super::{Bbr, INITIAL_CWND, MAX_CWND, MIN_CWND, Mode};
 
-/// Whether lost data is repaired.
+/// Returns whether lost data is being retransmitted.
 fn is_repairing(phase: Phase) -> bool {
     matches!(phase, Phase::Recovery | Phase::Loss)
 }
 
 impl Bbr {
-    /// Remembers the window before recovery or ProbeRTT take it.
+    /// Saves the window before recovery or ProbeRTT reduces it.
     pub(super) fn save_cwnd(&mut self) {
         self.prior_cwnd = if is_repairing(self.phase_before) || self.mode == Mode::ProbeRtt {
             self.prior_cwnd.max(self.cwnd)
@@ -25,12 +26,12 @@ impl Bbr {
         };
     }
 
-    /// Segments in flight that `gain` makes at this rate (`bbr_inflight`).
+    /// Returns the segments in flight at this rate and `gain` (`bbr_inflight`).
     pub(super) fn inflight(&self, bw: u64, gain: u64) -> u64 {
         self.with_budget(self.model.bdp(bw, gain))
     }
 
-    /// Room for super-segments at either end and in the ACKs.
+    /// Adds an allowance for super-segments at both ends and in the ACKs.
     fn with_budget(&self, segments: u64) -> u64 {
         let segments = (segments + 3 * self.tso_goal()).next_multiple_of(2);
         if self.mode == Mode::ProbeBw && self.cycle.probes() {
@@ -58,7 +59,7 @@ impl Bbr {
         }
     }
 
-    /// Returns whether recovery decides of the window.
+    /// Returns whether recovery determines the window.
     fn recovers(&mut self, ack: &Ack, acked: u64) -> bool {
         let lost = self.segments(ack.lost);
         if lost > 0 {
@@ -79,7 +80,7 @@ impl Bbr {
         self.packet_conservation
     }
 
-    /// The window before recovery returns, if there was one.
+    /// Restores the window before recovery, if there was one.
     pub(super) fn leave_recovery(&mut self) {
         if is_repairing(self.phase_before) {
             self.cwnd = self.cwnd.max(self.prior_cwnd);

@@ -4,7 +4,7 @@ use gigatcp_units::Instant;
 
 use super::{Bbr3, State};
 
-/// Rounds after which it ends in any case: the path may hold less than the model says.
+/// Maximum number of rounds: the path may hold less than the model assumes.
 const MAX_ROUNDS: u64 = 3;
 
 impl Bbr3 {
@@ -13,7 +13,7 @@ impl Bbr3 {
         self.drain_start_round = self.rates.round_count;
     }
 
-    /// `CheckDrainDone`.
+    /// Implements `CheckDrainDone`.
     pub(super) fn check_drain_done(&mut self, now: Instant) {
         let is_over = || {
             self.in_flight <= self.full_pipe()

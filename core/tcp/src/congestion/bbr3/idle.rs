@@ -1,12 +1,14 @@
-//! Restart from idle: at the rate of the model, without a burst, and without ProbeRTT,
-//! for which the silence was one.
+//! Restart from idle: at the rate of the model, without a burst or ProbeRTT.
+//!
+//! The idle time itself was a ProbeRTT.
 
 use gigatcp_units::Instant;
 
 use super::{Bbr3, State, UNIT};
 
 impl Bbr3 {
-    /// `HandleRestartFromIdle`: nothing was in flight and the application the limit.
+    /// Implements `HandleRestartFromIdle`: nothing was in flight, and the flow was
+    /// application-limited.
     pub(super) fn restart_from_idle(&mut self, now: Instant) {
         self.idle_restart = true;
         self.aggregation.restart(now);

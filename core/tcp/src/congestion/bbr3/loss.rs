@@ -1,21 +1,21 @@
-//! Bounds from loss: `inflight_long` of probes, `bw_short` and `inflight_short` of the rest.
+//! Bounds from loss: `inflight_long` while probing, `bw_short` and `inflight_short` otherwise.
 //!
-//! * too high: more than 2 % of what was in flight was lost;
-//! * inflight at loss = prev + (0.02·prev − `lost_prev`)/0.98, the point within a
-//!   transmission at which 2 % was reached;
+//! * too high: more than 2 % of the flight was lost;
+//! * inflight at loss = prev + (0.02·prev − `lost_prev`)/0.98, the point within a transmission at
+//!   which 2 % was reached;
 //! * probing: `inflight_long` = max(inflight at loss, 0.7·min(bdp, cwnd)), once a probe;
-//! * otherwise, once a round: short = max(latest, 0.7·short), for loss or for a CE mark.
+//! * otherwise, once a round: short = max(latest, 0.7·short), for loss or a CE mark.
 
 use super::super::Lost;
 use super::super::rate_model::scaled;
 use super::{Bbr3, State, UNBOUNDED, UNIT};
 
-/// `LossThresh`.
+/// `LossThresh`, in 1/[`UNIT`].
 const LOSS_THRESHOLD: u64 = 20;
-/// `Beta`: what loss leaves.
+/// `Beta`: factor of a reduction after loss, in 1/[`UNIT`].
 const BETA: u64 = 700;
 
-/// Bounds of the model and the signals that move them.
+/// Bounds of the model, and the signals that move them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     pub(super) bw_short: u64,
@@ -42,13 +42,13 @@ impl Bounds {
         }
     }
 
-    /// `ResetShortTermModel`.
+    /// Implements `ResetShortTermModel`.
     pub(super) fn reset_short_term(&mut self) {
         self.bw_short = UNBOUNDED;
         self.inflight_short = UNBOUNDED;
     }
 
-    /// `ResetCongestionSignals`.
+    /// Implements `ResetCongestionSignals`.
     pub(super) fn reset_signals(&mut self) {
         self.loss_in_round = false;
         self.bw_latest = 0;
@@ -56,7 +56,7 @@ impl Bounds {
     }
 }
 
-/// `InflightAtLoss`, octets; `size` is what is lost, `lost` with it.
+/// Returns `InflightAtLoss` in octets; `lost` includes the lost `size`.
 fn inflight_at_loss(tx_in_flight: u64, size: u64, lost: u64) -> u64 {
     let before = tx_in_flight.saturating_sub(size);
     let lost_before = u128::from(lost.saturating_sub(size)) * u128::from(UNIT);
@@ -66,12 +66,12 @@ fn inflight_at_loss(tx_in_flight: u64, size: u64, lost: u64) -> u64 {
 }
 
 impl Bbr3 {
-    /// `IsInflightTooHigh`.
+    /// Implements `IsInflightTooHigh`.
     pub(super) fn is_too_high(&self, lost: u64, tx_in_flight: u64) -> bool {
         lost > scaled(tx_in_flight, LOSS_THRESHOLD, UNIT)
     }
 
-    /// `UpdateLatestDeliverySignals`.
+    /// Implements `UpdateLatestDeliverySignals`.
     pub(super) fn update_latest_signals(&mut self) {
         let bounds = &mut self.bounds;
         bounds.bw_latest = bounds.bw_latest.max(self.sample.rate);
@@ -82,7 +82,7 @@ impl Bbr3 {
         }
     }
 
-    /// `AdvanceLatestDeliverySignals`.
+    /// Implements `AdvanceLatestDeliverySignals`.
     pub(super) fn advance_latest_signals(&mut self) {
         if self.bounds.loss_round_start {
             self.bounds.bw_latest = self.sample.rate;
@@ -90,7 +90,7 @@ impl Bbr3 {
         }
     }
 
-    /// `UpdateCongestionSignals`.
+    /// Implements `UpdateCongestionSignals`.
     pub(super) fn update_congestion_signals(&mut self) {
         self.update_max_bw();
         if self.bounds.loss_round_start {
@@ -99,7 +99,7 @@ impl Bbr3 {
         }
     }
 
-    /// `AdaptLowerBoundsFromCongestion`.
+    /// Implements `AdaptLowerBoundsFromCongestion`.
     fn adapt_lower_bounds(&mut self) {
         if self.state.probes() || !self.bounds.loss_in_round {
             return;
@@ -114,7 +114,7 @@ impl Bbr3 {
         bounds.inflight_short = lowered(bounds.inflight_short, cwnd, bounds.inflight_latest);
     }
 
-    /// Notes that this round shows congestion, by a loss (`NoteLoss`) or by a mark.
+    /// Notes congestion in this round, by a loss (`NoteLoss`) or by a mark.
     pub(super) fn note_congestion(&mut self) {
         if !self.bounds.loss_in_round {
             self.bounds.loss_round_delivered = self.delivered;
@@ -123,7 +123,7 @@ impl Bbr3 {
         self.bounds.loss_in_round = true;
     }
 
-    /// `HandleLostPacket`.
+    /// Implements `HandleLostPacket`.
     pub(super) fn handle_lost(&mut self, lost: &Lost) {
         self.note_congestion();
         self.full_bw.on_lost(lost.from, lost.octets.as_u64());
@@ -151,7 +151,8 @@ mod tests {
 
     #[test]
     fn the_flight_at_loss_is_where_two_per_cent_was_reached() {
-        // Flight and loss before the segment, segments, and where 2 % lies, of 1000 octets.
+        // Flight and loss before the segment, in segments, and where 2 % is reached; segments of
+        // 1000 octets.
         for (before, lost_before, expected) in
             [(100, 1, 101_020), (1000, 10, 1_010_204), (50, 0, 51_020)]
         {

@@ -1,23 +1,24 @@
 //! BBR, version 3, as in draft-ietf-ccwg-bbr.
 //!
-//! Names are the draft's. Octets, octets per second, gains in 1/1000. One file per
-//! mechanism: `model` (rates, rounds, RTT, aggregation), `startup`, `drain`, `probe_bw`
-//! (`down`, `cruise`, `refill`, `up`), `probe_rtt`, `loss` (bounds), `recovery` (saved
-//! window and undo), `idle`, `window` (cwnd, pacing rate, quantum).
+//! Names are the draft's. Octets, octets per second, gains in 1/1000. One file per mechanism:
+//! `model` (rates, rounds, RTT, aggregation), `startup`, `drain`, `probe_bw` (`down`, `cruise`,
+//! `refill`, `up`), `probe_rtt`, `loss` (bounds), `recovery` (saved window and undo), `idle`,
+//! `window` (cwnd, pacing rate, quantum).
 //!
-//! Where the draft is silent or says two things:
+//! Where the draft is incomplete or contradictory:
 //!
-//! * `CheckStartupHighLoss` has no pseudocode: at the end of a round in Recovery whose
-//!   sample lost more than 2 %, in at least six ranges. Linux counts ACKs that show losses.
+//! * `CheckStartupHighLoss` has no pseudocode. Here Startup ends at the end of a round in
+//!   Recovery whose sample lost more than 2 %, in at least six ranges. Linux counts ACKs that
+//!   show losses.
 //! * Drain ends with the third round start after its own, not with the fourth.
 //! * Drain is not bounded by `inflight_long`, as in `BoundCwndForModel` and in Linux.
 //! * ProbeRTT keeps half a BDP in flight, not four packets.
-//! * `Inflight()` and the end of Drain take `max_bw`; the window takes `bw`.
+//! * `Inflight()` and the end of Drain use `max_bw`; the window uses `bw`.
 //! * `probe_rtt_min_delay` begins unset, `loss_round_delivered` with 0.
-//! * Restart from idle begins a whole new epoch of aggregation, its octets included.
-//! * CE marks count as congestion, how is unspecified: a round with a mark is one in which
-//!   less than 2 % was lost (RFC 3168 section 5: as a single loss). Linux v3 answers marks
-//!   of low-latency routes alone, by their share.
+//! * Restart from idle begins a new epoch of aggregation, its octets included.
+//! * CE marks count as congestion; the draft does not specify how. A round with a mark is one in
+//!   which less than 2 % was lost (RFC 3168 section 5: as a single loss). Linux v3 reacts only to
+//!   marks of low-latency routes, by their share.
 
 mod drain;
 mod idle;
@@ -44,13 +45,13 @@ use probe_rtt::ProbeRtt;
 use recovery::Saved;
 use startup::FullBw;
 
-/// Gains and shares are in units of 1/1000.
+/// Unit of gains and shares: 1/1000.
 const UNIT: u64 = 1000;
-/// No bound.
+/// Value of a bound that is not set.
 const UNBOUNDED: u64 = u64::MAX;
 /// `MinPipeCwnd`, in segments.
 const MIN_PIPE: u64 = 4;
-/// Largest window in octets: keeps sums within 64 bits.
+/// Maximum window in octets, to keep sums within 64 bits.
 const MAX_CWND: u64 = 1 << 60;
 
 /// `BBR.state`.
@@ -66,12 +67,12 @@ enum State {
 }
 
 impl State {
-    /// `IsInAProbeBWState`.
+    /// Implements `IsInAProbeBWState`.
     fn is_probe_bw(self) -> bool {
         matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
     }
 
-    /// `IsProbingBW`: it sends more than it has seen delivered.
+    /// Returns whether it sends more than was delivered: `IsProbingBW`.
     fn probes(self) -> bool {
         matches!(self, Self::Startup | Self::Refill | Self::Up)
     }
@@ -95,7 +96,7 @@ impl State {
     }
 }
 
-/// What the ACK at hand says of rates: `RS.*`.
+/// Rate sample of the current ACK: `RS.*`.
 #[derive(Clone, Copy, Default, Debug)]
 struct Sample {
     /// `RS.delivery_rate`, octets per second.
@@ -107,7 +108,7 @@ struct Sample {
     app_limited: bool,
 }
 
-/// A BBR control of version 3.
+/// BBR control of version 3.
 #[derive(Clone, Debug)]
 pub(super) struct Bbr3 {
     smss: u64,
@@ -169,7 +170,7 @@ impl Bbr3 {
         control
     }
 
-    /// Stays in `state` from now on.
+    /// Changes to `state`.
     fn enter(&mut self, state: State) {
         let from = self.state;
         debug_assert!(
@@ -184,7 +185,7 @@ impl Bbr3 {
         self.state = state;
     }
 
-    /// `UpdateModelAndState`; `has_rate` where the ACK tells one.
+    /// Implements `UpdateModelAndState`; `has_rate`: the ACK has a rate sample.
     fn update_model(&mut self, ack: &Ack, has_rate: bool) {
         if has_rate {
             self.update_latest_signals();
@@ -267,7 +268,7 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    /// Nothing: after silence pacing by a model replaces the initial window.
+    /// Does nothing: after idle time, pacing by the model replaces the initial window.
     fn on_idle_restart(&mut self, _now: Instant, _restart_window: Bytes) {}
 
     fn on_smss_change(&mut self, smss: u32) {

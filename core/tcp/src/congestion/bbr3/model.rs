@@ -1,9 +1,9 @@
-//! The model: largest rate of two cycles, smallest RTT of 10 s, ACK aggregation.
+//! The model: maximum rate of two cycles, minimum RTT of 10 s, ACK aggregation.
 //!
 //! * bw = min(`max_bw`, `bw_short`), bdp = bw · `min_rtt`;
-//! * a round ends with the first sample of what left after it began;
-//! * `extra_acked` = acknowledged in the epoch − bw · its length, at most cwnd: largest of
-//!   10 rounds, of one in Startup.
+//! * a round ends with the first sample of data that left after it began;
+//! * `extra_acked` = acknowledged in the epoch − bw · its length, at most cwnd: largest of 10
+//!   rounds, of one in Startup.
 
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
@@ -14,14 +14,14 @@ use super::{Bbr3, Sample, State, UNIT};
 
 /// `ExtraAckedFilterLen`.
 const EXTRA_ACKED_ROUNDS: u64 = 10;
-/// Largest rate, octets per second: keeps its multiples within 64 bits.
+/// Maximum rate in octets per second, to keep its multiples within 64 bits.
 const MAX_RATE: u64 = 1 << 50;
 
 /// Rates and rounds.
 #[derive(Clone, Debug)]
 pub(super) struct Rates {
-    /// Largest of the cycle before and of this one (`MaxBwFilterLen` 2), exactly: a filter
-    /// of three samples may forget the better one.
+    /// Maximum of the previous cycle and of this one (`MaxBwFilterLen` 2). Exact, unlike a filter
+    /// of three samples, which may drop the larger one.
     max: [u64; 2],
     pub(super) bw: u64,
     pub(super) cycle_count: u64,
@@ -46,7 +46,8 @@ impl Rates {
         self.max[0].max(self.max[1])
     }
 
-    /// `AdvanceMaxBwFilter`; a cycle without a sample leaves what was known, as in Linux.
+    /// Implements `AdvanceMaxBwFilter`; after a cycle without a sample the filter stays, as in
+    /// Linux.
     pub(super) fn next_cycle(&mut self) {
         self.cycle_count += 1;
         if self.max[1] > 0 {
@@ -54,13 +55,13 @@ impl Rates {
         }
     }
 
-    /// `StartRound`.
+    /// Implements `StartRound`.
     pub(super) fn start_round(&mut self, delivered: u64) {
         self.next_round_delivered = delivered;
     }
 }
 
-/// Smallest RTT: of 10 s, and since when ProbeRTT last looked.
+/// Minimum RTT of 10 s, and the time of the last ProbeRTT.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct MinRtts {
     pub(super) min_rtt: Option<Duration>,
@@ -70,7 +71,7 @@ pub(super) struct MinRtts {
 }
 
 impl MinRtts {
-    /// Starts its clocks, once.
+    /// Starts the clocks, on the first call.
     pub(super) fn begin(&mut self, now: Instant) {
         if self.probe_min_at.is_none() {
             self.probe_min_at = Some(now);
@@ -120,7 +121,7 @@ fn octets_in(rate: u64, span: Duration) -> u64 {
 }
 
 impl Bbr3 {
-    /// Keeps what the ACK says of rates; returns whether it says anything.
+    /// Stores the rate sample of the ACK; returns whether it has one.
     pub(super) fn take_sample(&mut self, ack: &Ack) -> bool {
         let reliable = |one: &RateSample| one.is_reliable(ack.min_rtt);
         let Some(sample) = ack.rate.filter(reliable) else {
@@ -139,7 +140,7 @@ impl Bbr3 {
         true
     }
 
-    /// `UpdateRound`.
+    /// Implements `UpdateRound`.
     fn update_round(&mut self) {
         let rates = &mut self.rates;
         debug_assert!(
@@ -156,7 +157,7 @@ impl Bbr3 {
         }
     }
 
-    /// `UpdateMaxBw`.
+    /// Implements `UpdateMaxBw`.
     pub(super) fn update_max_bw(&mut self) {
         self.update_round();
         let Sample {
@@ -167,7 +168,7 @@ impl Bbr3 {
         }
     }
 
-    /// `UpdateACKAggregation`.
+    /// Implements `UpdateACKAggregation`.
     pub(super) fn update_aggregation(&mut self, ack: &Ack) {
         let (bw, now) = (self.rates.bw, ack.now);
         let epoch = &mut self.aggregation;
@@ -183,12 +184,12 @@ impl Bbr3 {
         } else {
             1
         };
-        // The round at hand is one of them.
+        // The current round is one of them.
         epoch.extra.set_window(rounds - 1);
         epoch.extra.on_sample(self.rates.round_count, extra);
     }
 
-    /// `gain` · `rate` · `min_rtt` (`BDPMultiple`); the initial window without an RTT.
+    /// Returns `gain` · `rate` · `min_rtt` (`BDPMultiple`); without an RTT the initial window.
     pub(super) fn bdp_of(&self, rate: u64, gain: u64) -> u64 {
         match self.rtt.min_rtt {
             None => self.initial_cwnd,
@@ -196,22 +197,22 @@ impl Bbr3 {
         }
     }
 
-    /// `TargetInflight`.
+    /// Implements `TargetInflight`.
     pub(super) fn target_inflight(&self) -> u64 {
         self.bdp_of(self.rates.bw, UNIT).min(self.cwnd)
     }
 
-    /// `Inflight(max_bw, 1.0)`: a full pipe without a queue.
+    /// Returns a full pipe without a queue: `Inflight(max_bw, 1.0)`.
     pub(super) fn full_pipe(&self) -> u64 {
         self.with_budget(self.bdp_of(self.rates.max_bw(), UNIT))
     }
 
-    /// Four segments.
+    /// Returns four segments.
     pub(super) fn min_pipe(&self) -> u64 {
         super::MIN_PIPE * self.smss
     }
 
-    /// First pacing rate: 2.77 · cwnd / (SRTT or 1 ms).
+    /// Sets the first pacing rate: 2.77 · cwnd / (SRTT or 1 ms).
     pub(super) fn init_pacing_rate(&mut self, srtt: Option<Duration>) {
         self.has_seen_rtt |= srtt.is_some();
         let one = Duration::from_millis(1);

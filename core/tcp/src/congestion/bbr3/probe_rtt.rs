@@ -1,5 +1,6 @@
-//! ProbeRTT: half a BDP in flight for 200 ms and a round, when no RTT of the last 5 s was
-//! as small as that one.
+//! ProbeRTT: half a BDP in flight for 200 ms and a round.
+//!
+//! It begins when no RTT of the last 5 s was as small as the minimum.
 
 use gigatcp_units::{Duration, Instant};
 
@@ -23,7 +24,7 @@ pub(super) struct ProbeRtt {
 }
 
 impl Bbr3 {
-    /// `UpdateMinRTT`.
+    /// Implements `UpdateMinRTT`.
     pub(super) fn update_min_rtt(&mut self, ack: &Ack) {
         let now = ack.now;
         let since = |at: Instant| now.saturating_since(at);
@@ -50,7 +51,7 @@ impl Bbr3 {
         );
     }
 
-    /// `CheckProbeRTT`.
+    /// Implements `CheckProbeRTT`.
     pub(super) fn check_probe_rtt(&mut self, ack: &Ack) {
         if self.state != State::ProbeRtt && self.probe_rtt.is_expired && !self.idle_restart {
             self.enter(State::ProbeRtt);
@@ -81,7 +82,7 @@ impl Bbr3 {
         }
     }
 
-    /// `CheckProbeRTTDone`.
+    /// Implements `CheckProbeRTTDone`.
     pub(super) fn check_probe_rtt_done(&mut self, now: Instant) {
         if self.probe_rtt.done_at.is_none_or(|done| now <= done) {
             return;
@@ -97,7 +98,7 @@ impl Bbr3 {
         }
     }
 
-    /// `ProbeRTTCwnd`.
+    /// Implements `ProbeRTTCwnd`.
     pub(super) fn probe_rtt_cwnd(&self) -> u64 {
         let gain = State::ProbeRtt.cwnd_gain();
         self.bdp_of(self.rates.bw, gain).max(self.min_pipe())

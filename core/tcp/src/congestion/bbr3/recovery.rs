@@ -1,13 +1,13 @@
-//! Recovery and undo: what stood before a loss returns if there was none.
+//! Recovery and undo: the state before a spurious loss is restored.
 //!
-//! A timeout leaves what is in flight and a segment; the window before it returns at the
-//! end. A loss that proves spurious gives the bounds back, and the state that probed.
+//! A timeout leaves what is in flight and a segment; the previous window returns at the end of
+//! recovery. A loss that proves spurious restores the bounds, and the state that probed.
 
 use gigatcp_units::Instant;
 
 use super::{Bbr3, State, UNBOUNDED};
 
-/// What stood before.
+/// State before a loss.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Saved {
     prior_cwnd: u64,
@@ -32,14 +32,14 @@ impl Saved {
 }
 
 impl Bbr3 {
-    /// `SaveCwnd`.
+    /// Implements `SaveCwnd`.
     pub(super) fn save_cwnd(&mut self) {
         let again = self.saved.in_recovery || self.state == State::ProbeRtt;
         let before = if again { self.saved.prior_cwnd } else { 0 };
         self.saved.prior_cwnd = before.max(self.cwnd);
     }
 
-    /// `RestoreCwnd`.
+    /// Implements `RestoreCwnd`.
     pub(super) fn restore_cwnd(&mut self) {
         self.cwnd = self.cwnd.max(self.saved.prior_cwnd);
     }
@@ -50,7 +50,7 @@ impl Bbr3 {
         }
     }
 
-    /// `SaveStateUponLoss`.
+    /// Implements `SaveStateUponLoss`.
     pub(super) fn save_state_upon_loss(&mut self) {
         self.saved.state = Some(self.state);
         self.saved.bw_short = self.bounds.bw_short;
@@ -58,7 +58,7 @@ impl Bbr3 {
         self.saved.inflight_long = self.bounds.inflight_long;
     }
 
-    /// `HandleSpuriousLossDetection`.
+    /// Implements `HandleSpuriousLossDetection`.
     pub(super) fn handle_spurious_loss(&mut self, _now: Instant) {
         self.leave_recovery();
         let Some(state) = self.saved.state.take() else {

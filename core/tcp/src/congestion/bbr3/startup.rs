@@ -1,7 +1,7 @@
-//! Startup: twice the rate every round, until that brings no more or loses too much.
+//! Startup: doubles the rate every round, until it no longer grows or loses too much.
 //!
-//! The rate has a plateau after three rounds, not limited by the application, in which no
-//! sample at a round start was 25 % above the one to beat. 2.77 = 4·ln 2.
+//! The rate has a plateau after three rounds, not application-limited, in which no sample at a
+//! round start was 25 % above the reference rate. 2.77 = 4·ln 2.
 
 use gigatcp_events::Phase;
 
@@ -9,11 +9,11 @@ use super::super::Ack;
 use super::super::rate_model::scaled;
 use super::{Bbr3, State, UNIT};
 
-/// Growth that shows room.
+/// Growth of the rate that shows spare capacity.
 const GROWTH: u64 = 1250;
-/// Rounds without it.
+/// Rounds without such growth.
 const PLATEAU_ROUNDS: u32 = 3;
-/// `StartupFullLossCnt`: lost ranges of a round that do not touch.
+/// `StartupFullLossCnt`: lost ranges of a round that are not adjacent.
 const FULL_LOSS_COUNT: u32 = 6;
 
 /// Whether the rate has a plateau, and whether it ever had.
@@ -23,18 +23,18 @@ pub(super) struct FullBw {
     count: u32,
     pub(super) is_now: bool,
     pub(super) is_reached: bool,
-    /// Lost ranges of this loss round, and where the last of them ended.
+    /// Lost ranges of this loss round, and the end of the last of them.
     lost_ranges: u32,
     lost_up_to: Option<u64>,
 }
 
 impl FullBw {
-    /// `ResetFullBW`, and measures from `bw`.
+    /// Implements `ResetFullBW`, and measures from `bw`.
     pub(super) fn restart(&mut self, bw: u64) {
         (self.bw, self.count, self.is_now) = (bw, 0, false);
     }
 
-    /// Counts lost ranges; what begins where the last one ended belongs to it.
+    /// Counts lost ranges; a loss that begins where the last one ended extends it.
     pub(super) fn on_lost(&mut self, from: u64, octets: u64) {
         self.lost_ranges += u32::from(self.lost_up_to != Some(from));
         self.lost_up_to = Some(from.saturating_add(octets));
@@ -42,7 +42,7 @@ impl FullBw {
 }
 
 impl Bbr3 {
-    /// `CheckFullBWReached`.
+    /// Implements `CheckFullBWReached`.
     pub(super) fn check_full_bw(&mut self) {
         let full = &mut self.full_bw;
         if full.is_now || !self.rates.round_start || self.sample.app_limited {
@@ -57,7 +57,7 @@ impl Bbr3 {
         full.is_reached |= full.is_now;
     }
 
-    /// `CheckStartupDone`.
+    /// Implements `CheckStartupDone`.
     pub(super) fn check_startup_done(&mut self, ack: &Ack) {
         self.check_startup_high_loss(ack);
         if self.state == State::Startup && self.full_bw.is_reached {

@@ -13,7 +13,7 @@ const RTT: Duration = Duration::from_millis(20);
 const BDP: u64 = 200 * SIZE;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A path whose queue holds that many BDPs.
+/// Returns a path whose queue holds `queue` BDPs.
 fn path(queue: f64) -> Path<Bbr3> {
     let limit = (queue * 200.0) as u64;
     Path::new(Bbr3::new(&config()), RATE, RTT, limit)
@@ -33,8 +33,9 @@ fn assert_near(got: u64, expected: u64, share: f64) {
     assert!(off <= share, "{got} instead of {expected}");
 }
 
-/// Cases 1 and 3. Expected: `max_bw` within 2 %, no loss with a queue of two BDPs, three rounds
-/// from the last growth to Drain; a queue of 0.95 BDP or more there, none at its end.
+/// Cases 1 and 3. Expected: `max_bw` within 2 %, no loss with a queue of two BDPs. From the last
+/// growth to Drain there are three rounds, then a queue of 0.95 BDP or more, and none at the end
+/// of Drain.
 #[test]
 fn startup_ends_three_rounds_after_its_last_growth_and_drain_with_one_bdp() {
     let mut path = path(2.0);
@@ -54,7 +55,7 @@ fn startup_ends_three_rounds_after_its_last_growth_and_drain_with_one_bdp() {
     assert_eq!(path.lost, 0);
 }
 
-/// Case 2. Expected: the application keeps the rate from a plateau, 5 % of loss end Startup.
+/// Case 2. Expected: an application limit prevents a plateau, 5 % of loss end Startup.
 #[test]
 fn loss_ends_startup_where_the_application_is_the_limit() {
     let mut path = path(2.0);
@@ -103,7 +104,7 @@ fn startup_ends_by_six_lost_ranges_and_not_by_one_burst_however_many_acks_show_i
     }
 }
 
-/// Expected: the rate falls by 0.3 at most, to what was delivered, as for a single loss.
+/// Expected: the rate falls by 0.3 at most, as for a single loss. It falls to the delivered rate.
 #[test]
 fn a_mark_outside_probes_lowers_the_short_bounds_as_one_loss_does() {
     for marked in [false, true] {
@@ -141,7 +142,7 @@ fn drain_ends_after_three_rounds_where_the_link_became_slower() {
     assert!(path.in_flight() > path.control.full_pipe());
 }
 
-/// Cases 5 and 8. Expected: Up ends on the plateau of three rounds; Down at 0.9 ends in Cruise
+/// Cases 5 and 8. Expected: Up ends on the plateau of three rounds. Down at 0.9 ends in Cruise
 /// with one BDP; T_probe is 62 or 63 rounds, 1.3 s.
 #[test]
 fn up_ends_on_a_plateau_and_down_with_an_empty_queue() {
@@ -162,7 +163,7 @@ fn up_ends_on_a_plateau_and_down_with_an_empty_queue() {
     assert_eq!(path.lost, 0);
 }
 
-/// Cases 6 and 21. Expected: more than 2 % lost ends Up; `inflight_long` is the flight at
+/// Cases 6 and 21. Expected: more than 2 % of loss ends Up. `inflight_long` is the flight at
 /// which that happened or 0.7 of the BDP, whichever is larger.
 #[test]
 fn loss_ends_up_and_bounds_the_flight() {
@@ -182,7 +183,7 @@ fn loss_ends_up_and_bounds_the_flight() {
     assert!(share > 0.8, "{share}");
 }
 
-/// Cases 7 and 20. Expected: no plateau is seen; ProbeRTT returns to Startup.
+/// Cases 7 and 20. Expected: no plateau is detected; ProbeRTT returns to Startup.
 #[test]
 fn without_enough_data_startup_lasts_and_probe_rtt_returns_to_it() {
     let mut path = path(2.0);
@@ -199,7 +200,7 @@ fn without_enough_data_startup_lasts_and_probe_rtt_returns_to_it() {
     assert!(!path.control.full_bw.is_reached);
 }
 
-/// Case 9. Expected: the queue does not empty at 0.9 of the old rate; the wait ends Down.
+/// Case 9. Expected: the queue does not empty at 0.9 of the old rate; the maximum wait ends Down.
 #[test]
 fn where_the_link_became_slower_down_goes_to_refill_without_cruise() {
     let mut path = path(20.0);
@@ -235,7 +236,8 @@ fn probe_rtt_halves_the_flight_every_five_seconds() {
     assert!((0.96..1.0).contains(&share), "{share}");
 }
 
-/// Case 11. Expected: silence of 5 s is a ProbeRTT; pacing resumes at the rate of the model.
+/// Case 11. Expected: idle time of 5 s counts as ProbeRTT; pacing resumes at the rate of the
+/// model.
 #[test]
 fn restart_from_idle_skips_probe_rtt() {
     let mut path = path(2.0);
@@ -248,8 +250,8 @@ fn restart_from_idle_skips_probe_rtt() {
     assert!(path.control.state.is_probe_bw());
 }
 
-/// Cases 12 and 13. Expected: ACKs in clumps of one RTT hide nothing from the rate, enlarge
-/// the window beyond two BDPs, and do not stall Cruise.
+/// Cases 12 and 13. Expected: ACKs in clumps of one RTT do not distort the rate. They enlarge the
+/// window beyond two BDPs and do not stall Cruise.
 #[test]
 fn clumps_of_acks_enlarge_the_window() {
     let mut path = path(4.0);
@@ -264,9 +266,9 @@ fn clumps_of_acks_enlarge_the_window() {
     assert!(share > 0.9, "{share}");
 }
 
-/// Case 14. Expected: the rate of the link, and three quanta of two segments in flight, two
-/// more in Up: more than the four segments of the appendix, which the draft's own budget
-/// exceeds. Only while 1 ms is known: four segments in flight show 500 ms.
+/// Case 14. Expected: the rate of the link, and three quanta of two segments in flight. Two more
+/// in Up. That exceeds the four segments of the appendix, as the draft's own budget does. Only
+/// while an RTT of 1 ms is known: four segments in flight show 500 ms.
 #[test]
 fn a_bdp_below_a_segment_leaves_three_quanta() {
     let mut path = Path::new(Bbr3::new(&config()), 8000, Duration::from_millis(1), 100);
@@ -275,8 +277,8 @@ fn a_bdp_below_a_segment_leaves_three_quanta() {
     assert_near(path.control.rates.max_bw(), 8000, 0.05);
 }
 
-/// Case 15. Expected: Up multiplies the rate by 1.25 a round as long as it grows: ten times
-/// take 10.3 rounds, within two probes of 1.3 s each.
+/// Case 15. Expected: Up multiplies the rate by 1.25 a round as long as it grows. Ten times take
+/// 10.3 rounds, within two probes of 1.3 s each.
 #[test]
 fn ten_times_the_rate_is_found_within_two_probes() {
     let mut path = path(2.0);
@@ -288,9 +290,9 @@ fn ten_times_the_rate_is_found_within_two_probes() {
     assert!(found < Duration::from_secs(3), "{found:?}");
 }
 
-/// Case 16. Expected: loss lowers `bw_short` by 0.3 in the first lossy round, well within 1 s;
-/// no more once `inflight_short` fits the queue. `max_bw` follows when two cycles are over
-/// that had not ended before.
+/// Case 16. Expected: loss lowers `bw_short` by 0.3 in the first lossy round, well within 1 s. It
+/// falls no more once `inflight_short` fits the queue. `max_bw` follows after the end of two
+/// cycles that had not ended before.
 #[test]
 fn a_tenth_of_the_rate_is_found_by_loss_and_after_two_cycles() {
     let mut path = path(1.0);
@@ -318,7 +320,7 @@ fn behind_a_policer_the_rate_is_that_of_the_tokens() {
     assert!(loss < 0.3, "{loss}");
 }
 
-/// 10 % of the flight lost, all of it sent while probing.
+/// Loss of 10 % of the flight, all of it sent while probing.
 fn heavy_loss(path: &Path<Bbr3>) -> Lost {
     Lost {
         now: path.now,
@@ -334,7 +336,7 @@ fn heavy_loss(path: &Path<Bbr3>) -> Lost {
     }
 }
 
-/// Cases 18 and 19. Expected: bounds and window return, and with them the probe, by Refill.
+/// Cases 18 and 19. Expected: bounds and window are restored, and the probe by Refill.
 #[test]
 fn an_undone_loss_gives_bounds_window_and_probe_back() {
     let mut path = path(2.0);
@@ -350,7 +352,7 @@ fn an_undone_loss_gives_bounds_window_and_probe_back() {
     assert!(path.control.cwnd() >= cwnd);
 }
 
-/// Case 22. Expected: samples that the application limits lower nothing, a round ends Refill.
+/// Case 22. Expected: application-limited samples lower nothing, a round ends Refill.
 #[test]
 fn a_limited_refill_goes_on_to_up_with_the_same_rate() {
     let mut path = path(2.0);

@@ -2,20 +2,20 @@
 //!
 //! * pacing rate = gain · bw · 0.99; it only rises before the pipe is full;
 //! * quantum = 1 ms of it, two segments to 64 KiB;
-//! * most in flight = max(gain · bdp + `extra_acked`, 3 quanta, 4 segments), + 2 in Up;
-//! * cwnd grows to it by what is delivered, bounded by `inflight_long`, without its headroom
-//!   in Cruise and ProbeRTT, and by `inflight_short`.
+//! * maximum flight = max(gain · bdp + `extra_acked`, 3 quanta, 4 segments), + 2 in Up;
+//! * cwnd grows to it by delivered octets, bounded by `inflight_long` (in Cruise and ProbeRTT
+//!   minus headroom) and by `inflight_short`.
 
 use super::super::rate_model::scaled;
 use super::{Bbr3, MAX_CWND, State, UNBOUNDED, UNIT};
 
-/// Share of the rate that pacing keeps: the margin is 1 %.
+/// Share of the rate used for pacing: the margin is 1 %.
 const PACED_SHARE: u64 = 990;
-/// Largest quantum.
+/// Maximum quantum.
 const MAX_QUANTUM: u64 = 64 * 1024;
 
 impl Bbr3 {
-    /// `SetPacingRateWithGain`.
+    /// Implements `SetPacingRateWithGain`.
     pub(super) fn set_pacing_rate(&mut self, gain: u64) {
         let rate = scaled(scaled(self.rates.bw, gain, UNIT), PACED_SHARE, UNIT);
         if self.full_bw.is_reached || rate > self.pacing_rate {
@@ -23,13 +23,13 @@ impl Bbr3 {
         }
     }
 
-    /// `SetSendQuantum`.
+    /// Returns the send quantum (`SetSendQuantum`).
     pub(super) fn quantum(&self) -> u64 {
         let most = MAX_QUANTUM.max(2 * self.smss);
         (self.pacing_rate / 1000).clamp(2 * self.smss, most)
     }
 
-    /// `QuantizationBudget`.
+    /// Implements `QuantizationBudget`.
     pub(super) fn with_budget(&self, inflight: u64) -> u64 {
         let inflight = inflight.max(3 * self.quantum()).max(self.min_pipe());
         if self.state == State::Up {
@@ -39,7 +39,7 @@ impl Bbr3 {
         }
     }
 
-    /// `SetCwnd`.
+    /// Implements `SetCwnd`.
     pub(super) fn set_cwnd(&mut self, acked: u64) {
         let bdp = self.bdp_of(self.rates.bw, self.state.cwnd_gain());
         let most = self.with_budget(bdp.saturating_add(self.aggregation.extra()));

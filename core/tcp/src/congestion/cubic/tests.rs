@@ -1,4 +1,4 @@
-//! RFC 9438 section by section, a rule a test.
+//! Tests of RFC 9438 by section, one rule per test.
 
 use super::*;
 use alloc::vec::Vec;
@@ -43,7 +43,7 @@ fn event(ms: u64, kind: CongestionKind, flight: u64) -> Congestion {
     }
 }
 
-/// A control of `cwnd` segments that has just met congestion there.
+/// Returns a control after congestion at `cwnd` segments.
 fn after_loss_at(cwnd: f64) -> Cubic {
     let mut cubic = Cubic::new(&config(None));
     cubic.cwnd = cwnd;
@@ -104,8 +104,8 @@ fn each_segment_acknowledged_adds_the_distance_to_the_target_over_the_window() {
 
 #[test]
 fn a_round_of_acknowledgments_takes_the_window_most_of_the_way_to_its_target() {
-    // The increments of one window add up: (1 - 1/cwnd)^cwnd = 1/e of the
-    // way is left, concave below the plateau and convex above it.
+    // The increments of one window sum up: (1 - 1/cwnd)^cwnd = 1/e of the distance remains,
+    // concave below the plateau and convex above it.
     let mut cubic = after_loss_at(1000.0);
     let mut windows = Vec::new();
     for round in 1..=150 {
@@ -187,7 +187,7 @@ fn slow_start_that_ends_without_loss_begins_a_convex_stage() {
 
 #[test]
 fn w_est_grows_by_alpha_until_it_reaches_the_old_window_and_by_one_from_there_on() {
-    // Small windows: the whole climb is in the Reno-friendly region.
+    // Small windows: growth is in the Reno-friendly region throughout.
     let mut cubic = after_loss_at(10.0);
     let mut now = 0;
     let mut per_window = Vec::new();
@@ -248,7 +248,7 @@ fn an_undone_reduction_leaves_no_trace() {
 
 #[test]
 fn a_reduction_found_spurious_after_the_window_has_outgrown_it_is_not_taken_back() {
-    // Section 4.9.2: what was learned since stays, ssthresh aside.
+    // Section 4.9.2: newer state is kept, except ssthresh.
     let mut cubic = after_loss_at(100.0);
     cubic.on_congestion(&event(1, CongestionKind::Loss, 70));
     for ms in (100..20_000).step_by(10) {

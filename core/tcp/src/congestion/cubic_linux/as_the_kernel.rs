@@ -1,13 +1,13 @@
-//! The kernel's rules once more, in the kernel's own order and widths, next to
-//! [`CubicLinux`]: whatever acknowledgments, losses, timeouts and pauses come,
-//! both must have the same window after each.
+//! Independent implementation of the kernel's rules, to compare with [`CubicLinux`].
 //!
-//! Written from what the rules are, not from either text: windows in segments,
-//! time in whole milliseconds, everything in plain integers, nothing shared
-//! with the control but the cube root, which has a test of its own. The rules
-//! are those of kernels from 4.1 to 7.1. What the control does otherwise on
-//! purpose (see its head) is not asked here: undo, windows in which the
-//! kernel's arithmetic would wrap; nor is `HyStart`, which has its own tests.
+//! It has the kernel's order and integer widths. Whatever ACKs, losses, timeouts and pauses come,
+//! both must have the same window after each. It is written from the rules, not from either text:
+//! windows in segments, time in whole milliseconds, plain integers. It shares only the cube root
+//! with the control, which has a test of its own. The rules are those of kernels from 4.1 to 7.1.
+//!
+//! Out of scope: intended differences of the control (see its module documentation), which are
+//! undo and windows in which the kernel's arithmetic would wrap; and `HyStart`, which has its own
+//! tests.
 
 use gigatcp_events::Phase;
 
@@ -17,35 +17,35 @@ use gigatcp_units::{Bytes, Duration, Instant};
 
 const SMSS: u64 = 1000;
 
-/// One segment of the window for this many acknowledged, or more, at first.
+/// Maximum number of segments acknowledged per segment of growth before the first loss.
 const COUNT_BEFORE_LOSS: u64 = 20;
 
-/// Cubic segments per cubed 1/1024 s: 0.4 by `2^-40`.
+/// Shift of the cubic function: 10 bits of C (0.4) and 30 of time cubed.
 const FORTY_BITS: u32 = 40;
 
-/// What the kernel keeps, by the rules.
+/// State of the kernel's module.
 #[derive(Clone, Default, Debug)]
 struct Kernel {
     window: u64,
     threshold: u64,
-    /// Acknowledged since the window last grew.
+    /// Segments acknowledged since the window last grew.
     credit: u64,
-    /// Acknowledged per segment of growth.
+    /// Segments acknowledged per segment of growth.
     pace: u64,
-    /// The window that was lost, or a part of it.
+    /// Window at the last loss, or a part of it.
     lost_at: u64,
-    /// Window and time of the last look at the function.
+    /// Window and time of the last calculation of the function.
     looked_at: (u64, u64),
     plateau: u64,
-    /// From the beginning of the stage to the plateau, in 1/1024 s.
+    /// Time from the start of the stage to the plateau, in 1/1024 s.
     climb: u64,
-    /// In microseconds.
+    /// Minimum RTT in microseconds.
     fastest: Option<u64>,
     began: Option<u64>,
-    /// Acknowledged since Reno's window last grew.
+    /// Segments acknowledged since Reno's window last grew.
     reno_credit: u64,
     reno_window: u64,
-    /// After a timeout each acknowledgment opens the window by a segment.
+    /// After a timeout each acknowledgment grows the window by a segment.
     is_cautious: bool,
 }
 
@@ -68,7 +68,7 @@ impl Kernel {
 
     fn acknowledged(&mut self, now: u64, mut segments: u64) {
         if self.window < self.threshold {
-            // The one rule here that is not the kernel's: RFC 3465 section 2.3.
+            // The only rule that is not the kernel's: RFC 3465 section 2.3.
             let counted = if self.is_cautious {
                 segments.min(1)
             } else {
@@ -94,8 +94,8 @@ impl Kernel {
         }
     }
 
-    /// How fast to grow: looked at anew 32 times a second, once for a window,
-    /// and once a tick at most.
+    /// Recalculates the growth: at most once a tick after a change of the window. For an
+    /// unchanged window at most 32 times a second.
     fn look(&mut self, now: u64, segments: u64) {
         self.reno_credit += segments;
         let (window, then) = self.looked_at;
@@ -109,8 +109,8 @@ impl Kernel {
             }
             self.pace = self.by_the_cube(now);
         }
-        // Reno with the same reduction: (1 + 0.7)/(3·(1 − 0.7)) windows for a
-        // segment, which is 15 eighths in whole numbers.
+        // Reno with the same reduction: (1 + 0.7)/(3·(1 − 0.7)) windows per segment, which is 15
+        // eighths in integers.
         let per_segment = self.window * 15 / 8;
         while self.reno_credit > per_segment {
             self.reno_credit -= per_segment;
@@ -187,12 +187,12 @@ impl Kernel {
     }
 }
 
-/// Both, and where they have got to.
+/// The control and the kernel's rules, with the state of the comparison.
 struct Pair {
     control: CubicLinux,
     kernel: Kernel,
     now: Instant,
-    /// When anything was last sent.
+    /// Time of the last departure.
     sent: Instant,
     random: u64,
     steps: u64,
@@ -260,7 +260,7 @@ impl Pair {
         });
     }
 
-    /// Loss or a mark, the acknowledgments of the recovery, and its end.
+    /// Runs loss or ECN, the acknowledgments of the recovery, and its end.
     fn recover(&mut self, rtt: Duration) {
         let kinds = [
             (CongestionKind::Loss, Phase::Recovery),
@@ -324,7 +324,7 @@ impl Pair {
 fn after_every_acknowledgment_the_window_is_the_one_the_kernels_rules_give() {
     for seed in 0..200 {
         let mut pair = Pair::new(seed);
-        // From a LAN to a satellite and back, by the microsecond.
+        // From a LAN to a satellite, in microseconds.
         let rtts = [50, 900, 5_000, 20_000, 31_000, 80_000, 300_000, 900_000];
         let rtt = rtts[pair.between(0, 7) as usize] + pair.between(0, 999);
         for _ in 0..10_000 {

@@ -1,22 +1,22 @@
 //! BIC of Linux 2.6.20: binary increase (Xu, Harfoush, Rhee, INFOCOM 2004).
 //!
-//! Its steps are those of `bic.rs`, in ACKs: the ACK ratio sticks at 31/16 or above, so that
-//! ACKs of one segment each bring nearly twice what the table says.
+//! Its steps are those of `bic.rs`, in ACKs. The ACK ratio stays at 31/16 or above, so ACKs of
+//! one segment each grow the window nearly twice as fast as the table.
 //!
-//! Before the first loss the last line of the table rules every window above 320: 20 ACKs,
-//! divided by the ACK ratio of 2 or a little less = 10, and one more because of
-//! how ACKs are counted: 11 ACKs per segment (`linux_2_6_20.rs`).
+//! Before the first loss the last line of the table applies to every window above 320: 20 ACKs,
+//! divided by the ACK ratio of 2 or a little less = 10, plus one because of how ACKs are counted:
+//! 11 ACKs per segment (`linux_2_6_20.rs`).
 //!
 //! After loss 819/1024 is left, a half for windows up to 14.
 //!
-//! The constants and the order of the rules were read in 2.6.18, 2.6.21 and
-//! 2.6.24, which agree except for `initial_ssthresh` (100, 100, 0).
+//! The constants and the order of the rules were read in 2.6.18, 2.6.21 and 2.6.24, which agree
+//! except for `initial_ssthresh` (100, 100, 0).
 
 use super::linux_2_6_20::{Acks, Control, History, Law, beta_of};
 use crate::congestion::Config;
 use crate::congestion::bic::{LOW_WINDOW, segments_per_step};
 
-/// A BIC control.
+/// Returns a BIC control.
 pub(super) fn control(config: &Config) -> Control<Bic> {
     Control::new(config, Bic)
 }

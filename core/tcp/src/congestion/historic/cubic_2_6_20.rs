@@ -1,28 +1,25 @@
-//! CUBIC 2.0 as in Linux 2.6.20 (Rhee, Xu, PFLDnet 2005), whole numbers only.
+//! CUBIC 2.0 as in Linux 2.6.20 (Rhee, Xu, PFLDnet 2005), in integers.
 //!
-//! Time is in units of 1/1024 s. With origin point o (the maximum remembered,
-//! or the window itself if that is larger), K = ∛(2⁴⁰/410·(o − cwnd)) and t the
-//! time since the stage began plus the smallest round-trip time,
+//! Time is in units of 1/1024 s. With origin point o (the remembered maximum, or the window
+//! itself if that is larger), K = ∛(2⁴⁰/410·(o − cwnd)) and t the time since the stage began plus
+//! the minimum RTT,
 //!
 //! * target = o + 410·(t − K)³/2⁴⁰, that is C = 0.4 segments per cubic second;
 //! * ACKs per segment = cwnd/(target − cwnd), or 100·cwnd at the target;
-//! * but never fewer than cwnd/16 per 0.1 s: 160 segments per second at most
-//!   (also below the origin, where CUBIC 2.1 lifted the limit);
-//! * before the first loss 50, whatever the function says;
-//! * at most what Reno would need, by an estimate that grows one segment
-//!   every 23/8·cwnd ACKs.
+//! * at least cwnd/16 per 0.1 s: 160 segments per second at most (also below the origin, where
+//!   CUBIC 2.1 removed the limit);
+//! * before the first loss 50, whatever the function gives;
+//! * at most what Reno would need, by an estimate that grows one segment every 23/8·cwnd ACKs.
 //!
-//! 50 ACKs divided by the ACK ratio of 2 or a little less = 25, and one more
-//! because of how ACKs are counted: 26 ACKs per segment before the first loss
-//! (`linux_2_6_20.rs`).
+//! 50 ACKs divided by the ACK ratio of 2 or a little less = 25, plus one because of how ACKs are
+//! counted: 26 ACKs per segment before the first loss (`linux_2_6_20.rs`).
 //!
-//! All constants were read in 2.6.18 and 2.6.21, which agree; between them the
-//! correction of November 2006 (2.6.19) changed 410 from 32 and made the
-//! smallest round-trip time count eightfold inside: here as corrected. The
-//! cube root is Newton's iteration from a power of two until a step changes it
-//! by less than two, as in 2.6.18 and 2.6.21 (2.6.24 has a table). Different
-//! here: it squares in 64 bits. The kernel squared in 32 and would divide by
-//! zero from 52 480 segments below the maximum on, where K exceeds 50 s.
+//! All constants were read in 2.6.18 and 2.6.21, which agree. Between them the correction of
+//! November 2006 (2.6.19) changed 32 to 410 and scaled the minimum RTT by eight internally; here
+//! as corrected. The cube root is Newton's iteration from a power of two until a step changes it
+//! by less than two, as in 2.6.18 and 2.6.21 (2.6.24 has a table). Difference: it squares in 64
+//! bits. The kernel squared in 32 and would divide by zero from 52 480 segments below the maximum
+//! on, where K exceeds 50 s.
 
 use gigatcp_units::Duration;
 
@@ -31,21 +28,21 @@ use crate::congestion::Config;
 
 /// C in 1/1024, for round trips of 0.1 s: `bic_scale`·10.
 const CUBE_RTT_SCALE: u64 = 41 * 10;
-/// Bits after the point of time, `BICTCP_HZ`.
+/// Number of fraction bits of time: `BICTCP_HZ`.
 const TIME_BITS: u32 = 10;
 /// Scale of the cubic function: 10 bits of C and three times those of time.
 const CUBE_BITS: u32 = 10 + 3 * TIME_BITS;
 /// Reciprocal of C, scaled.
 const CUBE_FACTOR: u64 = (1 << CUBE_BITS) / CUBE_RTT_SCALE;
-/// Most segments per 0.1 s.
+/// Maximum growth in segments per 0.1 s.
 const MAX_INCREMENT: u64 = 16;
 /// ACKs per segment before the first loss.
 const ACKS_BEFORE_LOSS: u64 = 50;
-/// ACKs per segment for Reno with β = 819/1024, in eighths of the window:
-/// (1 + β)/(1 − β)/3·8 in whole numbers.
+/// ACKs per segment for Reno with β = 819/1024, in eighths of the window. (1 + β)/(1 − β)/3·8 in
+/// integers.
 const RENO_EIGHTHS: u64 = 23;
 
-/// A CUBIC control.
+/// Returns a CUBIC control.
 pub(super) fn control(config: &Config) -> Control<Cubic> {
     Control::new(config, Cubic::default())
 }
@@ -57,9 +54,9 @@ pub(super) struct Cubic {
     origin: u64,
     /// Time from the start of the stage to the origin point, in 1/1024 s.
     k: u64,
-    /// Smallest round-trip time in eighths of a tick; 0 = none measured.
+    /// Minimum RTT in eighths of a tick; 0 = none measured.
     delay_min: u64,
-    /// ACKs not yet accounted for in `reno_cwnd`.
+    /// ACKs not yet counted in `reno_cwnd`.
     ack_count: u64,
     /// Window that Reno would have, in segments.
     reno_cwnd: u64,
@@ -73,10 +70,10 @@ impl Cubic {
         self.k = cube_root(CUBE_FACTOR * (self.origin - u64::from(cwnd)));
     }
 
-    /// The cubic function at `elapsed` ticks.
+    /// Returns the cubic function at `elapsed` ticks.
     fn target(&self, elapsed: u64) -> u64 {
         let t = ((elapsed + self.delay_min / 8) << TIME_BITS) / HZ;
-        // Seventeen years: the bound only keeps the product within 128 bits.
+        // Seventeen years: the bound keeps the product within 128 bits.
         let distance = u128::from(t.abs_diff(self.k).min(1 << 39));
         let cube = (u128::from(CUBE_RTT_SCALE) * distance * distance * distance) >> CUBE_BITS;
         let change = u64::try_from(cube).unwrap_or(u64::MAX);
@@ -87,7 +84,7 @@ impl Cubic {
         }
     }
 
-    /// Fewest ACKs per segment, by the limit on segments per second.
+    /// Returns the minimum ACKs per segment, by the limit on segments per second.
     fn fewest_acks(&self, cwnd: u64) -> u64 {
         match self.delay_min {
             0 => 0,
@@ -95,7 +92,7 @@ impl Cubic {
         }
     }
 
-    /// Most ACKs per segment, by what Reno would need; moves Reno's window on.
+    /// Returns the maximum ACKs per segment, by Reno's growth; updates Reno's window.
     fn most_acks(&mut self, cwnd: u64) -> u64 {
         let acks_per_segment = (cwnd * RENO_EIGHTHS / 8).max(1);
         let steps = self.ack_count.saturating_sub(1) / acks_per_segment;
@@ -136,7 +133,7 @@ impl Law for Cubic {
     }
 
     fn on_rtt(&mut self, history: &History, rtt: Duration, now: u64) {
-        // Right after recovery samples are not trusted.
+        // Samples just after recovery are ignored.
         if history
             .epoch_start
             .is_some_and(|start| now.saturating_sub(start) < HZ)
@@ -154,7 +151,7 @@ impl Law for Cubic {
     }
 }
 
-/// The cube root, off by one at most where it matters; 0 of 0.
+/// Returns the cube root, off by at most one where it matters; 0 of 0.
 fn cube_root(a: u64) -> u64 {
     if a == 0 {
         return 0;

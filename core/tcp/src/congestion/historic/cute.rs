@@ -1,4 +1,4 @@
-//! CUTE: a timeout leaves one segment, and a window without one adds one.
+//! CUTE: a timeout reduces the window to one segment, a window without timeout adds one.
 //!
 //! Jain, "A Timeout-Based Congestion Control Scheme for Window Flow-Controlled Networks", IEEE
 //! JSAC SAC-4(7), 1986. The increase is from memory of the paper and not checked against its
@@ -8,8 +8,7 @@
 //! * after each further W segments acknowledged: W + 1, so W is near √(2·n) after n of them.
 //!
 //! There is no slow start and no threshold. It was the window of a transport without fast
-//! retransmit; loss that duplicate ACKs show counts as a timeout here. An explicit
-//! notification halves the window.
+//! retransmit; loss detected by duplicate ACKs counts as a timeout here. ECN halves the window.
 
 use gigatcp_units::Bytes;
 
@@ -17,7 +16,7 @@ use crate::congestion::slow_start::SlowStartState;
 use crate::congestion::windowed::{Law, Window, Windowed};
 use crate::congestion::{Ack, Config, Congestion};
 
-/// A CUTE control.
+/// Returns a CUTE control.
 pub(super) fn control(config: &Config) -> Windowed<Cute> {
     Windowed::new(config, Cute)
 }

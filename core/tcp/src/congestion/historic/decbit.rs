@@ -1,17 +1,16 @@
 //! DECbit: a bit set by routers decides between one segment more and an eighth less.
 //!
-//! Ramakrishnan, Jain, "A Binary Feedback Scheme for Congestion Avoidance in Computer
-//! Networks", ACM TOCS 8(2), 1990. Written from memory of the paper and not checked against
-//! its text.
+//! Ramakrishnan, Jain, "A Binary Feedback Scheme for Congestion Avoidance in Computer Networks",
+//! ACM TOCS 8(2), 1990. Written from memory of the paper and not checked against its text.
 //!
-//! * A decision counts the bits of one window, after one window in which the last decision
-//!   takes effect: two round trips each;
+//! * A decision counts the bits of one window, after one window in which the last decision takes
+//!   effect: two round trips each;
 //! * half of them or more set: cwnd = 0.875·cwnd, otherwise cwnd + 1 segment.
 //!
-//! The bit is the CE mark of RFC 3168, as the receiver reports it; the router has to set it
-//! where its mean queue is a packet or more. A notification by itself leaves the window, and
-//! so does the marking until the window has been counted. There is no slow start. Loss is not
-//! in the paper: it leaves one segment as in `cute.rs`, the same authors' answer.
+//! The bit is the CE mark of RFC 3168, as the receiver reports it. The router has to set it when
+//! its mean queue is a packet or more. A single mark does not change the window, nor do marks
+//! before the window has been counted. There is no slow start. Loss is not in the paper: it
+//! leaves one segment as in `cute.rs`, by the same authors.
 
 use gigatcp_units::Bytes;
 
@@ -19,7 +18,7 @@ use crate::congestion::slow_start::SlowStartState;
 use crate::congestion::windowed::{Law, Window, Windowed};
 use crate::congestion::{Ack, Config, Congestion, CongestionKind};
 
-/// A DECbit control.
+/// Returns a DECbit control.
 pub(super) fn control(config: &Config) -> Windowed<DecBit> {
     Windowed::new(config, DecBit::default())
 }
@@ -27,11 +26,11 @@ pub(super) fn control(config: &Config) -> Windowed<DecBit> {
 /// The law of DECbit.
 #[derive(Clone, Default, Debug)]
 pub(super) struct DecBit {
-    /// Whether this window is counted; the one before it is not.
+    /// Whether this window is counted; the previous one is not.
     counts: bool,
     acked: u64,
     marked: u64,
-    /// A segment that waits for an ACK that may open the window.
+    /// A segment of growth pending until an ACK may grow the window.
     is_due: bool,
 }
 

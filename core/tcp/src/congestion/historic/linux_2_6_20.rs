@@ -1,46 +1,44 @@
-//! What BIC and CUBIC of Linux 2.6.20 have in common.
+//! Shared part of BIC and CUBIC of Linux 2.6.20.
 //!
-//! Both count in segments and in whole numbers, and both reduce congestion
-//! avoidance to one number: after how many ACKs the window grows by one
-//! segment. Around that number this file puts, as that kernel did:
+//! Both count in segments and in integers. Both reduce congestion avoidance to one number: the
+//! ACKs per segment of growth. This file implements the rest, as that kernel did:
 //!
-//! * ACK counting: the window grows when the counter has *reached* the number
-//!   and is then cleared, which takes one ACK more than the number says;
-//! * the estimate of segments per ACK, `ratio`, in sixteenths, starting at 2:
-//!   ratio += n − ratio/16 for an ACK of n transmissions in phase Open. With
-//!   segmentation offload n counts super-segments, so that samples of 1 take
-//!   it from 32 to 31, where it stays whatever the receiver does;
-//! * the number is worked out anew when the window has changed or HZ/32 ticks
-//!   have passed, and divided by the estimate;
-//! * `initial_ssthresh` (a parameter of either module, 100 by default, which
-//!   ends slow start at 100 segments);
-//! * slow start while cwnd <= ssthresh, by ACK unless told otherwise;
-//! * after loss 819/1024 of the window is left; the old maximum is remembered,
-//!   shrunk to (1024 + 819)/2048 of the window if that had not come back to
-//!   the maximum before; undo returns to the maximum remembered;
-//! * a timeout makes the module forget everything: it behaves as before the
-//!   first loss, and an undo of the timeout restores ssthresh alone.
+//! * ACK counting: the window grows when the counter has *reached* the number and is then
+//!   cleared, which takes one ACK more than the number;
+//! * the estimate of segments per ACK, `ratio`, in sixteenths, starting at 2: ratio += n −
+//!   ratio/16 for an ACK of n transmissions in phase Open. With segmentation offload n counts
+//!   super-segments, so samples of 1 reduce it from 32 to 31, where it stays whatever the
+//!   receiver does;
+//! * the number is recalculated when the window has changed or HZ/32 ticks have passed, and
+//!   divided by the estimate;
+//! * `initial_ssthresh` (a parameter of either module, 100 by default, which ends slow start at
+//!   100 segments);
+//! * slow start while cwnd <= ssthresh, by ACK unless configured otherwise;
+//! * after loss 819/1024 of the window is left. The old maximum is remembered, reduced to (1024 +
+//!   819)/2048 of the window if that had not returned to the previous maximum. Undo returns to
+//!   the remembered maximum;
+//! * at a timeout the module forgets everything. It behaves as before the first loss, and an undo
+//!   of the timeout restores only ssthresh.
 //!
-//! Sources. Of 2.6.20 itself `tcp_input.c`, `tcp_output.c` and `tcp.h` could
-//! be read (when the hooks are called and with what; `tcp_is_cwnd_limited`;
-//! undo; that one window reduces ssthresh once; no limited slow start yet).
-//! Its two modules could not, but those of 2.6.18 and 2.6.21 could, and the
-//! correction of November 2006 between them (kernel 2.6.19). They differ in
-//! nothing described here except that correction and a cap of 32 on the ACK
-//! ratio in the 2.6.21 tree read, which 2.6.24 lacks and which is therefore
-//! taken for a later repair; so 2.6.20 is inferred from both sides. Not to be mixed up: 2.6.24 has `initial_ssthresh` = 0 and a
-//! newer CUBIC, and 2.6.18 as enterprise distributions ship it has newer
-//! modules than its number says.
+//! Sources. Of 2.6.20 itself `tcp_input.c`, `tcp_output.c` and `tcp.h` could be read (when the
+//! hooks are called and with what; `tcp_is_cwnd_limited`; undo; that one window reduces ssthresh
+//! once; no limited slow start yet). Its two modules could not, but those of 2.6.18 and 2.6.21
+//! could, and the correction of November 2006 between them (kernel 2.6.19). They differ in
+//! nothing described here except that correction and a cap of 32 on the ACK ratio in the 2.6.21
+//! tree read. 2.6.24 lacks the cap, so it is assumed to be a later fix; 2.6.20 is inferred from
+//! both sides. Do not confuse it: 2.6.24 has `initial_ssthresh` = 0 and a newer CUBIC. Enterprise
+//! distributions ship 2.6.18 with newer modules than its number suggests.
 //!
-//! Deliberately different. HZ is taken as 1000 (that of the machines of May
-//! 2007 is not known; at 250 the number is worked out as often, in coarser
-//! ticks). Arithmetic does not wrap: the kernel's did beyond 536 870 segments
-//! or 70 minutes. Rate halving (one segment less every second ACK) is left to
-//! the engine: the window is reduced at once, which costs half a round-trip
-//! time of silence. Moderation of the window to `in flight` + 3 segments after
-//! disorder is left out: without it a burst of a whole window can follow.
-//! After idle time the window falls to the restart window at once, where the
-//! kernel halved it once per timeout passed.
+//! Differences:
+//! * HZ is 1000. That of the machines of May 2007 is not known; at 250 the number is calculated
+//!   as often, in coarser ticks.
+//! * Arithmetic does not wrap. The kernel's did beyond 536 870 segments or 70 minutes.
+//! * Rate halving (one segment less every second ACK) is left to the engine. The window is
+//!   reduced in one step, which costs half an RTT of silence.
+//! * The window is not limited to `in flight` + 3 segments after disorder. A burst of a whole
+//!   window can therefore follow.
+//! * After idle time the window falls to the restart window in one step. The kernel halved it
+//!   once per timeout passed.
 
 use core::fmt::Debug;
 
@@ -59,35 +57,35 @@ const INITIAL_SSTHRESH: u32 = 100;
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 /// Scale of [`BETA`].
 const BETA_SCALE: u64 = 1024;
-/// What is left of the window after loss: 0.8.
+/// Factor of a reduction after loss: 0.8.
 const BETA: u64 = 819;
-/// Bits after the point of the ACK ratio.
+/// Number of fraction bits of the ACK ratio.
 const RATIO_BITS: u32 = 4;
-/// Fraction of the window that may be free while it still counts as full:
+/// Divisor of the window: a window with that share unused still counts as full.
 /// `tcp_tso_win_divisor`.
 const WINDOW_DIVISOR: u64 = 3;
 
-/// An instant in clock ticks.
+/// Converts nanoseconds to clock ticks.
 pub(super) fn ticks(since_start: u64) -> u64 {
     since_start / (1_000_000_000 / HZ)
 }
 
-/// What a module remembers of the past; forgotten at a timeout.
+/// State of a module, forgotten at a timeout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct History {
     /// Window at the last loss, or less after fast convergence; 0 = none.
     pub last_max_cwnd: u32,
     /// Window at the last loss; 0 before the first.
     pub loss_cwnd: u32,
-    /// When the stage between two losses began, in ticks.
+    /// Start of the stage between two losses, in ticks.
     pub epoch_start: Option<u64>,
-    /// Window when the number was last worked out.
+    /// Window when the number was last calculated.
     last_cwnd: u32,
-    /// When that was, in ticks.
+    /// Time of that calculation, in ticks.
     last_time: u64,
     /// Segments per ACK, in sixteenths.
     ratio: u32,
-    /// ACKs for one more segment.
+    /// ACKs per segment of growth.
     acks_per_segment: u32,
 }
 
@@ -102,13 +100,13 @@ impl History {
         acks_per_segment: 0,
     };
 
-    /// Takes a sample of transmissions per ACK.
+    /// Adds a sample of transmissions per ACK.
     fn sample_ratio(&mut self, transmissions: u32) {
         let decayed = self.ratio - (self.ratio >> RATIO_BITS);
         self.ratio = decayed.saturating_add(transmissions);
     }
 
-    /// The window at which a loss was found becomes the maximum.
+    /// Sets the maximum to the window at which a loss was found.
     fn on_loss(&mut self, cwnd: u32) {
         self.epoch_start = None;
         self.last_max_cwnd = if cwnd < self.last_max_cwnd {
@@ -121,46 +119,46 @@ impl History {
         self.loss_cwnd = cwnd;
     }
 
-    /// Whether the number is still good for a window of `cwnd`.
+    /// Returns whether the number is still valid for a window of `cwnd`.
     fn is_fresh(&self, cwnd: u32, now: u64) -> bool {
         self.last_cwnd == cwnd && now.saturating_sub(self.last_time) <= HZ / 32
     }
 }
 
-/// How many ACKs make a segment, before the division by the ACK ratio.
+/// Number of ACKs per segment of growth, before the division by the ACK ratio.
 pub(super) enum Acks {
-    /// To be divided by the ACK ratio.
+    /// Divided by the ACK ratio.
     OfOneSegmentEach(u32),
-    /// To be taken as it is.
+    /// Used unchanged.
     AsTheyCome(u32),
 }
 
-/// What tells BIC and CUBIC apart.
+/// Part in which BIC and CUBIC differ.
 pub(super) trait Law: Debug + Send {
-    /// ACKs for one more segment at a window of `cwnd` at `now` (ticks).
+    /// Returns the ACKs per segment of growth at a window of `cwnd` at `now` (ticks).
     fn acks_per_segment(&mut self, history: &mut History, cwnd: u32, now: u64) -> Acks;
 
-    /// ssthresh after loss at a window of `cwnd`.
+    /// Returns ssthresh after loss at a window of `cwnd`.
     fn ssthresh(&self, cwnd: u32) -> u32 {
         beta_of(cwnd)
     }
 
-    /// An ACK was counted in congestion avoidance.
+    /// Handles an ACK counted in congestion avoidance.
     fn on_counted_ack(&mut self) {}
 
-    /// A round-trip time was measured in phase Open.
+    /// Handles an RTT measured in phase Open.
     fn on_rtt(&mut self, _history: &History, _rtt: Duration, _now: u64) {}
 
-    /// A timeout: forget everything.
+    /// Forgets everything, after a timeout.
     fn reset(&mut self);
 }
 
-/// 819/1024 of a window, at least 2.
+/// Returns 819/1024 of a window, at least 2.
 pub(super) fn beta_of(cwnd: u32) -> u32 {
     ((u64::from(cwnd) * BETA / BETA_SCALE) as u32).max(2)
 }
 
-/// A control of Linux 2.6.20: the common part around one law.
+/// Control of Linux 2.6.20: the shared part around one law.
 #[derive(Debug)]
 pub(super) struct Control<L> {
     smss: u32,
@@ -170,7 +168,7 @@ pub(super) struct Control<L> {
     counter: u32,
     /// Octets of slow-start growth that do not yet make a segment.
     opened: u64,
-    /// ssthresh before the last reduction, if that may be taken back.
+    /// ssthresh before the last reduction, if that may be undone.
     prior_ssthresh: Option<u32>,
     history: History,
     law: L,
@@ -199,15 +197,15 @@ impl<L: Law> Control<L> {
         }
     }
 
-    /// Whether the window is in use: full, or all but a third of it, since
-    /// with segmentation offload the sender waits for room for a large piece.
+    /// Returns whether the window is in use: full, or all but a third of it. With segmentation
+    /// offload the sender waits for space for a large super-segment.
     fn is_cwnd_limited(&self, ack: &Ack) -> bool {
         let in_flight = ack.prior_in_flight.as_u64() / u64::from(self.smss);
         let left = u64::from(self.cwnd).saturating_sub(in_flight);
         ack.cwnd_limited || left * WINDOW_DIVISOR < u64::from(self.cwnd)
     }
 
-    /// Slow start, in whole segments.
+    /// Grows the window in slow start, in whole segments.
     fn open(&mut self, ack: &Ack) {
         let smss = u64::from(self.smss);
         let ack = Ack {
@@ -216,12 +214,12 @@ impl<L: Law> Control<L> {
         };
         let cwnd = u64::from(self.cwnd) * smss;
         let (opened, threshold) = self.opening.open(&ack, cwnd, u64::MAX);
-        // What does not make a segment yet waits outside the window.
+        // Octets that do not make a segment yet are kept outside the window.
         let octets = opened.saturating_add(self.opened);
         self.cwnd = u32::try_from(octets / smss).unwrap_or(u32::MAX).max(1);
         self.opened = octets % smss;
         if threshold != u64::MAX {
-            // An end was found. Slow start runs until cwnd exceeds ssthresh.
+            // Slow start has found its end. It runs until cwnd exceeds ssthresh.
             self.ssthresh = (self.cwnd - 1).max(1);
         }
     }
@@ -253,8 +251,8 @@ impl<L: Law> Control<L> {
         };
     }
 
-    /// ssthresh as it is worth remembering: not below three quarters of a
-    /// window that was not being reduced.
+    /// Returns ssthresh to restore at an undo. At least three quarters of the window, unless it
+    /// was being reduced.
     fn current_ssthresh(&self) -> u32 {
         if self.gate.is_reducing() {
             self.ssthresh
@@ -347,13 +345,13 @@ impl<L: Law> CongestionControl for Control<L> {
         let most = segments(bounds.ssthresh_at_most).max(2);
         self.on_idle_restart(now, bounds.cwnd_at_most);
         self.ssthresh = self.ssthresh.max(least).min(most);
-        // A maximum that was never in use is none.
+        // A maximum that was never in use does not count.
         self.history.last_max_cwnd = self.history.last_max_cwnd.min(most.saturating_mul(2));
     }
 
     fn on_smss_change(&mut self, smss: u32) {
-        // The window keeps its octets, as after that kernel's probes of the
-        // path MTU; it must not grow because segments do.
+        // The window keeps its octets, as after that kernel's probes of the path MTU; it must not
+        // grow because segments do.
         let smss = smss.max(1);
         let rescaled = |segments: u32| {
             let segments = u64::from(segments) * u64::from(self.smss) / u64::from(smss);
@@ -372,7 +370,7 @@ impl<L: Law> CongestionControl for Control<L> {
             0 => 0,
             lost => rescaled(lost).max(1),
         };
-        // The stage begins anew from the window as it is.
+        // The stage begins anew from the current window.
         self.history.epoch_start = None;
         self.counter = 0;
         self.opened = 0;
@@ -401,7 +399,7 @@ mod tests {
 
     const SMSS: u64 = 1000;
 
-    /// A law that says 50 in place of BIC and CUBIC.
+    /// A law with 50 ACKs per segment, in place of BIC and CUBIC.
     #[derive(Debug)]
     struct Fifty;
 
@@ -523,7 +521,7 @@ mod tests {
         congestion(&mut control, CongestionKind::Loss);
         control.undo(Instant::default());
         assert_eq!(control.cwnd, 1000);
-        // The threshold was 100 and counted as 750, which is below 799.
+        // The threshold was 100 and was saved as 750, which is below 799.
         assert_eq!(control.ssthresh, 799);
         control.undo(Instant::default());
         assert_eq!(control.cwnd, 1000);

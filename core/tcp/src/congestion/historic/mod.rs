@@ -1,6 +1,6 @@
 //! Controls of historical interest: the feature `historic`.
 //!
-//! Historic is what no system in use offers and no trial is testing any more:
+//! Historic are controls that no system in use offers and no trial tests any more:
 //!
 //! | control | why |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | `xcp`, `rcp` | need routers that were never deployed |
 //! | `bic-2.6.20`, `cubic-2.6.20` | Linux of 2007, jiffies and defects included |
 //!
-//! With them go the profiles `linux-2.6.20` and `bsd-4.3-reno`. What a setting of a profile
-//! chooses is not historic, however old: it is a branch of a mechanism that is in use.
+//! The feature also includes the profiles `linux-2.6.20` and `bsd-4.3-reno`. Settings of a
+//! profile are not historic, however old: they are branches of mechanisms in use.
 
 mod bic_2_6_20;
 mod cubic_2_6_20;

@@ -1,21 +1,20 @@
-//! RCP: routers say at which rate to send.
+//! RCP: routers set the sending rate.
 //!
-//! Dukkipati, Kobayashi, Zhang-Shen, McKeown, "Processor Sharing Flows in the Internet",
-//! IWQoS 2005. Each segment of data carries SRTT and the rate that the sender wants; routers
-//! lower it to theirs, the receiver returns it:
+//! Dukkipati, Kobayashi, Zhang-Shen, McKeown, "Processor Sharing Flows in the Internet", IWQoS
+//! 2005. Every segment of data carries SRTT and the requested rate. Routers lower it to theirs,
+//! the receiver returns it:
 //!
 //! ```text
 //! pacing rate = R        cwnd = 4·R·min_rtt + 3 segments                (1)
 //! ```
 //!
-//! * Pacing sets the rate. The window leaves it room for a queue of three RTTs and for ACKs
-//!   of two segments.
-//! * The first window leaves before the first answer. The paper asks with the SYN, which
-//!   saves one RTT.
-//! * Loss halves the window until the next answer after recovery. It should not happen where
-//!   every bottleneck has a router and a buffer of a few BDP: a flow that begins is told R
-//!   before the router knows about it.
-//! * Until a router answers, and after two rounds without an answer, the flow is Reno.
+//! * Pacing sets the rate. The window allows a queue of three RTTs and ACKs of two segments.
+//! * The first window leaves before the first reply. The paper sends the request with the SYN,
+//!   which saves one RTT.
+//! * Loss halves the window until the next reply after recovery. It should not happen if every
+//!   bottleneck has a router and a buffer of a few BDP. The buffer is needed because a new flow
+//!   receives R before the router counts it.
+//! * Until a router replies, and after two rounds without a reply, the flow is Reno.
 //!
 //! The router is the queue discipline `rcp`.
 
@@ -27,10 +26,10 @@ use crate::congestion::slow_start::SlowStartState;
 use crate::congestion::windowed::{Law, Window, Windowed};
 use crate::congestion::{Ack, Config, Congestion};
 
-/// Segments beyond four times the rate times the minimum RTT.
+/// Segments added to four times the rate times the minimum RTT.
 const SPARE_SEGMENTS: u64 = 3;
 
-/// An RCP control.
+/// Returns an RCP control.
 pub(super) fn control(config: &Config) -> Windowed<Rcp> {
     Windowed::new(config, Rcp::default())
 }

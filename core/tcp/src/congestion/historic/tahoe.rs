@@ -1,19 +1,19 @@
 //! Tahoe: slow start after every loss (Jacobson, "Congestion Avoidance and Control", SIGCOMM
 //! 1988).
 //!
-//! * Below ssthresh the window opens by one segment per ACK, above it by one per window;
+//! * Below ssthresh the window grows by one segment per ACK, above it by one per window;
 //! * loss, whether found by three duplicate ACKs (4.3BSD-Tahoe) or by the timer (the paper):
 //!   ssthresh = half the flight, at least two segments; cwnd = one segment, and slow start.
 //!
-//! It has no fast recovery: the window opens from one segment while losses are repaired, and
-//! no rate reduction comes between. The repair itself is the engine's, which retransmits what
-//! is lost; Tahoe went back to SND.UNA and sent all of the window. A profile without fast
-//! retransmit makes it that of the paper. An explicit notification halves the window.
+//! It has no fast recovery: the window grows from one segment during loss recovery, without rate
+//! reduction. The engine retransmits only what is lost; Tahoe went back to SND.UNA and sent the
+//! whole window. A profile without fast retransmit makes it that of the paper. ECN halves the
+//! window.
 
 use crate::congestion::windowed::{Law, Window, Windowed};
 use crate::congestion::{Ack, Config, Congestion};
 
-/// A Tahoe control.
+/// Returns a Tahoe control.
 pub(super) fn control(config: &Config) -> Windowed<Tahoe> {
     Windowed::new(config, Tahoe)
 }

@@ -1,22 +1,21 @@
-//! Tahoe as its paper has it: windows per ACK, and half of cwnd at a timeout.
+//! Tahoe as in its paper: growth per ACK, and half of cwnd at a timeout.
 //!
-//! Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988, section 3 and its appendix on
-//! both algorithms. For each ACK of new data, however much it covers,
+//! Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988, section 3 and its appendix on both
+//! algorithms. For each ACK of new data, however much it covers,
 //!
 //! ```text
 //! cwnd <- cwnd + 1        below ssthresh                                (1)
 //! cwnd <- cwnd + 1/cwnd   otherwise                                     (2)
 //! ```
 //!
-//! in segments; of (2) the whole bytes count, as in 4.3BSD. A timeout leaves ssthresh at half
-//! of cwnd in whole segments, at least two, and cwnd at one.
+//! in segments; of (2) the whole bytes count, as in 4.3BSD. A timeout sets ssthresh to half of
+//! cwnd in whole segments, at least two, and cwnd to one.
 //!
-//! What differs from `tahoe` and is to be seen: a receiver that acknowledges every second
-//! segment halves both slopes whatever the profile counts, (2) adds a little less than a
-//! segment per window, ssthresh forgets fractions, and it takes cwnd where `tahoe` takes what
-//! was in flight. The paper knows timeouts alone: loss that duplicate ACKs show counts as
-//! one here, and a profile without fast retransmit makes it wait. An explicit notification
-//! halves the window.
+//! Visible differences from `tahoe`: a receiver that acknowledges every second segment halves
+//! both slopes whatever the profile counts; (2) adds a little less than a segment per window;
+//! ssthresh is in whole segments; and it halves cwnd where `tahoe` halves the flight. The paper
+//! has only timeouts: loss detected by duplicate ACKs counts as one here, and with a profile
+//! without fast retransmit it waits for the timer. ECN halves the window.
 
 use gigatcp_units::Bytes;
 
@@ -24,7 +23,7 @@ use crate::congestion::slow_start::SlowStartState;
 use crate::congestion::windowed::{Law, Window, Windowed};
 use crate::congestion::{Ack, Config, Congestion};
 
-/// A Tahoe control of 1988.
+/// Returns a Tahoe control of 1988.
 pub(super) fn control(config: &Config) -> Windowed<Tahoe1988> {
     Windowed::new(config, Tahoe1988)
 }

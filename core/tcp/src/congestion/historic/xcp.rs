@@ -1,22 +1,22 @@
-//! XCP: routers say by how much the window changes.
+//! XCP: routers set the change of the window.
 //!
 //! Katabi, Handley, Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks",
 //! SIGCOMM 2002, section 3.3. Each segment of data carries cwnd, SRTT and the change that the
-//! sender wants; routers lower it, the receiver returns it:
+//! sender requests; routers lower it, the receiver returns it:
 //!
 //! ```text
 //! cwnd = max(cwnd + feedback, one segment)                              (1)
 //! ```
 //!
-//! * The sender wants all it can get while cwnd limits it, otherwise nothing.
-//! * Loss halves the window as in Reno, and so does an explicit notification. It should not
-//!   happen where every bottleneck has a router.
-//! * Until a router answers, and after two rounds without an answer, the flow is Reno: slow
-//!   start, one segment per window. So a path without such routers carries it as Reno.
+//! * The sender requests the maximum while cwnd limits it, otherwise nothing.
+//! * Loss halves the window as in Reno, and so does ECN. Loss should not happen if every
+//!   bottleneck has a router.
+//! * Until a router replies, and after two rounds without a reply, the flow is Reno: slow start,
+//!   one segment per window. On a path without such routers it is Reno throughout.
 //!
-//! The router is the queue discipline `xcp`, the options are those of `gigatcp_wire`.
-//! `gigatcp list controls` calls the family explicit. Out of scope: a path where the
-//! bottleneck has no router but another queue has one; only loss speaks for that bottleneck.
+//! The router is the queue discipline `xcp`, the options are those of `gigatcp_wire`. `gigatcp
+//! list controls` calls the family explicit. Out of scope: a path whose bottleneck has no router
+//! while another queue has one; only loss signals that bottleneck.
 
 use gigatcp_units::Duration;
 use gigatcp_wire::{RequestScheme, RouterReply, RouterRequest};
@@ -25,10 +25,10 @@ use crate::congestion::slow_start::SlowStartState;
 use crate::congestion::windowed::{Law, Window, Windowed};
 use crate::congestion::{Ack, Config, Congestion};
 
-/// Rounds without an answer after which the flow is Reno again.
+/// Rounds without a reply after which the flow is Reno again.
 const PATIENCE: u8 = 2;
 
-/// An XCP control.
+/// Returns an XCP control.
 pub(super) fn control(config: &Config) -> Windowed<Xcp> {
     Windowed::new(config, Xcp::default())
 }
@@ -37,29 +37,29 @@ pub(super) fn control(config: &Config) -> Windowed<Xcp> {
 #[derive(Clone, Default, Debug)]
 pub(super) struct Xcp {
     answers: Answers,
-    /// Whether the flow has no use for a larger window.
+    /// Whether the flow does not need a larger window.
     is_sated: bool,
 }
 
-/// Whether routers answer.
+/// Whether routers reply.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Answers {
-    /// Rounds for which the last answer holds yet.
+    /// Rounds for which the last reply still holds.
     left: u8,
 }
 
 impl Answers {
-    /// A router answered.
+    /// Notes a reply of a router.
     pub(super) fn on_reply(&mut self) {
         self.left = PATIENCE + 1;
     }
 
-    /// An acknowledgment came, perhaps the last of its round.
+    /// Notes an acknowledgment, which may end a round.
     pub(super) fn on_ack(&mut self, ack: &Ack) {
         self.left = self.left.saturating_sub(u8::from(ack.round_end));
     }
 
-    /// Returns whether routers answer.
+    /// Returns whether routers reply.
     pub(super) fn come(self) -> bool {
         self.left > 0
     }

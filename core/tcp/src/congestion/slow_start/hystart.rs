@@ -1,69 +1,64 @@
-//! `HyStart`, as Linux 6 has it in CUBIC (Ha, Rhee, "Taming the elephants: new
-//! TCP slow start", Computer Networks 55, 2011; constants of that kernel).
+//! `HyStart`, as in the CUBIC of Linux 6.
 //!
-//! Two signs end slow start, looked for in windows of 16 segments and more:
+//! Ha, Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55, 2011; constants of
+//! that kernel. Two signals end slow start, in windows of 16 segments and more:
 //!
-//! * ACK train: ACKs less than 2 ms apart form a train. Once a
-//!   train lasts longer than half the smallest round-trip time the pipe is full
-//!   of data and ACKs. Where the sender paces, its own spacing stretches the
-//!   train, and the whole round-trip time counts. Either way up to 1 ms is
-//!   granted for the sender's bursts: the time of four super-segments of 64
-//!   KiB at twice cwnd per SRTT.
-//! * Delay: the smallest round-trip time among at least eight samples of this
-//!   round exceeds the smallest of all by an eighth of that, at least 4 ms and
-//!   at most 16 ms.
+//! * ACK train: ACKs at most 2 ms apart form a train. Data and ACKs fill the pipe once a train
+//!   lasts longer than half of minimum RTT plus burst time. With pacing, the sender's own spacing
+//!   stretches the train, and the limit is the whole of it. The burst time is that of four
+//!   super-segments of 64 KiB at twice cwnd per SRTT, at most 1 ms.
+//! * Delay: after eight samples, the minimum RTT of this round exceeds the minimum of all by an
+//!   eighth of that. The excess must be at least 4 ms, and 16 ms always suffices.
 //!
-//! A round begins with the first ACK of what left in the round before it. After
-//! a timeout the search begins anew; once it has found an end, it
-//! is over. Within 1 s after congestion avoidance began nothing is sampled.
+//! A round begins with the first ACK of data sent in the round before it. After a timeout the
+//! search restarts; once it has found an end, it is over. Within 1 s after congestion avoidance
+//! began nothing is sampled.
 //!
-//! Deliberately different: the kernel measures its smallest round-trip time
-//! within CUBIC and forgets it at a timeout; here it is the smallest the
-//! search itself has seen, forgotten with it, so that any control can have it.
+//! Difference: the kernel measures its minimum RTT within CUBIC and forgets it at a timeout. Here
+//! the search measures it and forgets it with itself, so any control can use `HyStart`.
 
 use gigatcp_units::{Duration, Instant};
 
 use super::super::Ack;
 
-/// Segments from which on the search runs: `hystart_low_window`.
+/// Window in segments at which the search begins: `hystart_low_window`.
 const LOW_WINDOW: u64 = 16;
-/// Longest gap between two ACKs of a train: `hystart_ack_delta_us`.
+/// Maximum gap between two ACKs of a train: `hystart_ack_delta_us`.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// Most the sender's own bursts may excuse.
+/// Maximum allowance for the sender's bursts.
 const MOST_BURST: Duration = Duration::from_millis(1);
-/// Octets that may leave at once: four super-segments.
+/// Octets of the sender's largest burst: four super-segments.
 const BURST: u64 = 4 * 65_536;
-/// Samples of a round before its smallest counts.
+/// Minimum number of samples of a round.
 const MIN_SAMPLES: u32 = 8;
-/// Least increase of delay that counts.
+/// Minimum increase of delay that counts.
 const MIN_INCREASE: Duration = Duration::from_millis(4);
 /// Increase of delay that always counts.
 const MAX_INCREASE: Duration = Duration::from_millis(16);
-/// How long after the beginning of congestion avoidance nothing is sampled.
+/// Time after the start of congestion avoidance in which nothing is sampled.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Increase of delay that ends slow start over a path of `delay_min`.
+/// Returns the increase of delay that ends slow start over a path of `delay_min`.
 fn threshold(delay_min: Duration) -> Duration {
     (delay_min / 8).clamp(MIN_INCREASE, MAX_INCREASE)
 }
 
-/// The search for the end of slow start.
+/// Search for the end of slow start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HyStart {
-    /// Whether the sender spaces its segments.
+    /// Whether the sender paces.
     paced: bool,
-    /// When the round began, and the last ACK of the train that began with it;
-    /// absent before the first.
+    /// Start of the round, and last ACK of the train that began with it. `None` before the first.
     train: Option<(Instant, Instant)>,
-    /// Smallest round-trip time of this search.
+    /// Minimum RTT of this search.
     delay_min: Option<Duration>,
-    /// Smallest round-trip time of this round.
+    /// Minimum RTT of this round.
     round_min: Duration,
-    /// Round-trip times sampled in this round.
+    /// RTT samples of this round.
     samples: u32,
-    /// An end was found.
+    /// Whether an end was found.
     found: bool,
-    /// When congestion avoidance began.
+    /// Start of congestion avoidance.
     epoch_start: Option<Instant>,
 }
 
@@ -80,26 +75,26 @@ impl HyStart {
         }
     }
 
-    /// A timeout: everything is forgotten.
+    /// Returns the state after a timeout: everything is forgotten.
     pub(super) fn after_timeout(&self) -> Self {
         Self::new(self.paced)
     }
 
-    /// Congestion without a timeout: the stage of congestion avoidance is over.
+    /// Returns the state after congestion without a timeout, which ends congestion avoidance.
     pub(super) fn after_reduction(mut self) -> Self {
         self.epoch_start = None;
         self
     }
 
-    /// An ACK in congestion avoidance.
+    /// Handles an ACK in congestion avoidance.
     pub(super) fn on_avoidance(&mut self, now: Instant) {
         if self.epoch_start.is_none() {
             self.epoch_start = Some(now);
         }
     }
 
-    /// Whether this ACK ends slow start at a window of `cwnd` octets, segments
-    /// being of `smss`.
+    /// Returns whether this ACK ends slow start at a window of `cwnd` octets. Segments have
+    /// `smss` octets.
     pub(super) fn ends(&mut self, ack: &Ack, cwnd: u64, smss: u64) -> bool {
         let Some(rtt) = ack.rtt else {
             return false;
@@ -138,7 +133,7 @@ impl HyStart {
         ack.now.saturating_since(*began) > longest
     }
 
-    /// The first eight samples only count; a verdict begins with the ninth.
+    /// The first eight samples are only counted; the test begins with the ninth.
     fn is_delayed(&mut self, rtt: Duration, delay_min: Duration) -> bool {
         self.round_min = self.round_min.min(rtt);
         debug_assert!(
@@ -154,7 +149,7 @@ impl HyStart {
     }
 }
 
-/// How long four super-segments take at twice `cwnd` per SRTT.
+/// Returns the time of four super-segments at twice `cwnd` per SRTT.
 fn burst_time(srtt: Option<Duration>, cwnd: u64) -> Duration {
     let Some(srtt) = srtt else {
         return Duration::ZERO;
@@ -206,7 +201,7 @@ mod tests {
                 at += 1_000;
                 assert!(at < 2_000_000, "no end is found");
             }
-            // 80 ms and the burst of 1 ms at most, halved where not paced.
+            // 80 ms and the burst of 1 ms at most, halved without pacing.
             assert_eq!(at - 1_000_000, expected);
         }
     }
@@ -224,7 +219,7 @@ mod tests {
     #[test]
     fn the_ninth_sample_of_a_round_is_the_first_that_can_end_it() {
         let mut hystart = HyStart::new(true);
-        // A train never forms: an ACK every 3 ms.
+        // No train forms: an ACK every 3 ms.
         feed(&mut hystart, 0, RTT, true);
         assert!(!feed(&mut hystart, 100_000, RTT + 10_001, true));
         for n in 1..8 {

@@ -1,21 +1,20 @@
 //! `HyStart++` (RFC 9406).
 //!
-//! Delay ends slow start, but not at once: a rise leads into Conservative Slow
-//! Start (CSS), which grows four times more slowly and either confirms the end
-//! or goes back. Section 4.2, per round:
+//! Rising delay does not end slow start directly. It leads into Conservative Slow Start (CSS),
+//! which grows four times more slowly and either confirms the end or returns to slow start.
+//! Section 4.2, per round:
 //!
 //! * `RttThresh` = max(4 ms, min(`lastRoundMinRTT`/8, 16 ms));
-//! * with eight samples and `currentRoundMinRTT` >= `lastRoundMinRTT` +
-//!   `RttThresh`, CSS begins, and `cssBaselineMinRtt` = `currentRoundMinRTT`;
-//! * in CSS, with eight samples and `currentRoundMinRTT` below the baseline, the
-//!   end was spurious: slow start goes on;
-//! * after five rounds of CSS, the one it began in counted, slow start is over:
-//!   ssthresh = cwnd.
+//! * with eight samples and `currentRoundMinRTT` >= `lastRoundMinRTT` + `RttThresh`, CSS begins,
+//!   and `cssBaselineMinRtt` = `currentRoundMinRTT`;
+//! * in CSS, with eight samples and `currentRoundMinRTT` below the baseline, the end was
+//!   spurious: slow start continues;
+//! * after five rounds of CSS, including the one it began in, slow start is over: ssthresh =
+//!   cwnd.
 //!
-//! An ACK counts for eight segments at most where the sender does not pace (L
-//! of section 4.3), for all it covers where it does. Only the first slow start
-//! of a connection is of this kind (section 4.2, at the end); later ones know
-//! ssthresh.
+//! Without pacing an ACK counts for eight segments at most (L of section 4.3), with pacing for
+//! all it covers. Only the first slow start of a connection uses `HyStart++` (section 4.2, at the
+//! end); later ones have an ssthresh.
 
 use gigatcp_units::Duration;
 
@@ -33,10 +32,10 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 /// `CSS_ROUNDS`.
 const CSS_ROUNDS: u32 = 5;
-/// L where the sender does not pace, in segments.
+/// L without pacing, in segments.
 const L: u64 = 8;
 
-/// `RttThresh` after a round of that smallest round-trip time.
+/// Returns `RttThresh` after a round with this minimum RTT.
 fn rtt_thresh(last_round_min_rtt: Duration) -> Duration {
     (last_round_min_rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
@@ -46,11 +45,11 @@ fn rtt_thresh(last_round_min_rtt: Duration) -> Duration {
 struct Css {
     /// `cssBaselineMinRtt`.
     baseline: Duration,
-    /// Rounds begun in it, this one counted.
+    /// Rounds of CSS begun, including the current one.
     rounds: u32,
 }
 
-/// The state of section 4.2. Infinity is [`Duration::MAX`].
+/// State of section 4.2. Infinity is [`Duration::MAX`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HyStartPlusPlus {
     paced: bool,
@@ -74,8 +73,8 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// What the window grows by for an ACK that counts for `counted` octets;
-    /// segments have `smss`.
+    /// Returns the growth for an ACK that counts for `counted` octets. Segments have `smss`
+    /// octets.
     pub(super) fn growth(&self, counted: u64, smss: u64) -> u64 {
         let most = if self.paced { u64::MAX } else { L * smss };
         let divisor = match self.css {
@@ -85,7 +84,7 @@ impl HyStartPlusPlus {
         counted.min(most) / divisor
     }
 
-    /// Whether slow start is over with this ACK.
+    /// Returns whether this ACK ends slow start.
     pub(super) fn ends(&mut self, ack: &Ack) -> bool {
         if ack.round_end && self.begin_round() {
             return true;
@@ -101,7 +100,7 @@ impl HyStartPlusPlus {
         false
     }
 
-    /// A round begins. Answers whether CSS has had its rounds.
+    /// Begins a round; returns whether CSS has lasted for its rounds.
     fn begin_round(&mut self) -> bool {
         if let Some(css) = &mut self.css {
             if css.rounds == CSS_ROUNDS {
@@ -142,8 +141,7 @@ mod tests {
     use super::super::testing::ack_at;
     use super::*;
 
-    /// A round of `acks` samples of that round-trip time; whether one of them
-    /// ended slow start.
+    /// Runs a round of `acks` samples of `rtt_us`; returns whether one ended slow start.
     fn round(plus: &mut HyStartPlusPlus, rtt_us: u64, acks: u32) -> bool {
         (0..acks).any(|n| {
             plus.ends(&Ack {
@@ -213,7 +211,7 @@ mod tests {
         assert!(plus.css.is_some(), "seven samples do not judge");
         round(&mut plus, 119_999, 8);
         assert!(plus.css.is_none());
-        // The search starts over against the last round.
+        // The next search compares with the last round.
         round(&mut plus, 135_000, 8);
         assert!(plus.css.is_some());
     }

@@ -1,17 +1,15 @@
 //! Limited slow start (RFC 3742).
 //!
-//! Above `max_ssthresh` an ACK adds one K-th of what it would add otherwise,
-//! K = int(cwnd / (0.5·`max_ssthresh`)), section 2: half of `max_ssthresh` per
-//! round trip instead of a doubling.
+//! Above `max_ssthresh` growth per ACK is divided by K = int(cwnd / (0.5·`max_ssthresh`)),
+//! section 2. The window then grows by half of `max_ssthresh` per round trip instead of doubling.
 //!
-//! Fractions of an octet are carried to the next ACK. RFC 3742 writes
-//! int(MSS/K); taken literally in octets the window would stop for good once
-//! K exceeds the segment size.
+//! Fractions of an octet are carried to the next ACK. RFC 3742 writes int(MSS/K); taken literally
+//! in octets, growth would stop once K exceeds the segment size.
 
-/// Bits after the point of the carried fraction of an octet.
+/// Number of bits of the carried fraction of an octet.
 const FRACTION_BITS: u32 = 16;
 
-/// What is left over between ACKs.
+/// Limit, and fraction carried between ACKs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limited {
     /// Window above which growth is limited, in segments.
@@ -27,20 +25,20 @@ impl Limited {
         }
     }
 
-    /// Octets by which a window of `cwnd` octets grows where slow start would
-    /// add `growth`; segments have `smss` octets.
+    /// Returns the growth of a window of `cwnd` octets if slow start would add `growth`. Segments
+    /// have `smss` octets.
     pub(super) fn growth(&mut self, cwnd: u64, growth: u64, smss: u64) -> u64 {
         if cwnd <= smss * u64::from(self.max_ssthresh) {
             return growth;
         }
-        // Half of max_ssthresh, doubled on both sides of the division.
+        // Half of max_ssthresh; both sides of the division are doubled.
         let half_max = smss * u64::from(self.max_ssthresh.max(1));
         let k = (cwnd.saturating_mul(2) / half_max).max(1);
         debug_assert!(
             k >= 2,
             "K {k} at cwnd {cwnd}, above max_ssthresh (RFC 3742 section 2)"
         );
-        // No ACK covers 2^47 octets; the bound only keeps the shift lossless.
+        // No ACK covers 2^47 octets; the bound keeps the shift lossless.
         let exact = (growth.min(1 << 47) << FRACTION_BITS) / k + self.fraction;
         self.fraction = exact & ((1 << FRACTION_BITS) - 1);
         exact >> FRACTION_BITS
@@ -53,8 +51,7 @@ mod tests {
 
     const SMSS: u64 = 1000;
 
-    /// Rounds until the window has `until` segments, every segment of a
-    /// window acknowledged on its own.
+    /// Returns the rounds until the window has `until` segments, with one ACK per segment.
     fn rounds(limited: &mut Limited, from: u64, until: u64) -> u32 {
         let mut cwnd = from * SMSS;
         let mut rounds = 0;
@@ -69,10 +66,9 @@ mod tests {
 
     #[test]
     fn limited_slow_start_of_rfc_3742_needs_1665_rounds_for_83_000_segments_not_836() {
-        // Section 3 of the RFC says that the formula
-        // log2(max_ssthresh) + (cwnd - max_ssthresh) / (max_ssthresh / 2)
-        // comes to 836 for cwnd = 83 000 and max_ssthresh = 100. It comes to
-        // 1664.6; 836 is what growth by 100 per round would take.
+        // By section 3 of the RFC, log2(max_ssthresh) + (cwnd - max_ssthresh) / (max_ssthresh /
+        // 2) is 836 for cwnd = 83 000 and max_ssthresh = 100. It is 1664.6; 836 results from
+        // growth by 100 per round.
         let by_formula = libm::log2(100.0) + (83_000.0 - 100.0) / 50.0;
         assert_eq!(libm::round(by_formula * 10.0) / 10.0, 1664.6);
         let hundred_per_round = libm::log2(100.0) + (83_000.0 - 100.0) / 100.0;
@@ -96,7 +92,7 @@ mod tests {
     #[test]
     fn it_never_stops_however_large_the_window() {
         let mut limited = Limited::new(1);
-        // K = 2 000 000 exceeds the segment size a thousandfold.
+        // K = 2 000 000 exceeds the segment size a thousand times.
         let grown: u64 = (0..1_000_000)
             .map(|_| limited.growth(1_000_000 * SMSS, SMSS, SMSS))
             .sum();

@@ -1,23 +1,21 @@
-//! Slow start: how a window opens while it is below ssthresh.
+//! Slow start: growth of a window below ssthresh.
 //!
-//! Shared by every control that leaves slow start as the RFCs have it. For an
-//! ACK of N new octets the window grows by
+//! Shared by every control that uses the slow start of the RFCs. For an ACK of N new octets the
+//! window grows by
 //!
 //! * per ACK: SMSS, however large N is (RFC 2581 section 3.1);
-//! * by bytes: min(N, L·SMSS), RFC 5681 section 3.1 eq. (2) with the limit L
-//!   of RFC 3465 section 2.2; L is 1 in the slow start that follows a timeout
-//!   (RFC 3465 section 2.3).
+//! * by bytes: min(N, L·SMSS), RFC 5681 section 3.1 eq. (2) with the limit L of RFC 3465 section
+//!   2.2; L is 1 in the slow start that follows a timeout (RFC 3465 section 2.3).
 //!
-//! Ways to open more carefully, or to end before a queue overflows, stand
-//! next to each other, one file each ([`SlowStart`] names them): `limited`,
-//! `hystart`, `hystart_plus_plus`, `search`. Where one finds the end, ssthresh
-//! becomes cwnd. One dispatch per ACK in slow start is all they cost others.
+//! Variants that grow more carefully, or end before a queue overflows, have one file each
+//! ([`SlowStart`] names them): `limited`, `hystart`, `hystart_plus_plus`, `search`. If one finds
+//! the end, ssthresh becomes cwnd. Other variants pay one dispatch per ACK in slow start.
 //!
-//! Congestion sets the state aside and `undo` brings it back, the search for
-//! an end and the limit L included.
+//! Congestion saves the state and `undo` restores it, including the search for an end and the
+//! limit L.
 //!
-//! Growth stops at ssthresh exactly. What an ACK covers beyond that is not
-//! counted in congestion avoidance: the cost is the growth of one ACK, once.
+//! Growth stops at ssthresh exactly. What an ACK covers beyond that is not counted in congestion
+//! avoidance, which costs the growth of one ACK, once.
 
 mod hystart;
 mod hystart_plus_plus;
@@ -34,15 +32,15 @@ use self::limited::Limited;
 use self::search::{Finding, Search, Window};
 use super::{Ack, Config, CongestionKind, Counting, SlowStart};
 
-/// How this slow start goes and what it looks for.
+/// Slow-start variant, with its state.
 #[derive(Clone, Debug)]
 enum Way {
-    /// Growth by what is acknowledged until ssthresh or congestion.
+    /// Growth by acknowledged octets until ssthresh or congestion.
     Standard,
     Limited(Limited),
     HyStart(HyStart),
     HyStartPlusPlus(HyStartPlusPlus),
-    /// Its bins take 400 octets: kept apart, so that others stay small.
+    /// Boxed because the bins take 400 octets.
     Search(Box<Search>),
 }
 
@@ -61,9 +59,8 @@ impl Way {
         }
     }
 
-    /// How slow start goes after congestion: `HyStart++` (RFC 9406 section
-    /// 4.2) and SEARCH are for the first one only, when nothing is known of
-    /// the path.
+    /// Returns the variant after congestion. `HyStart++` (RFC 9406 section 4.2) and SEARCH apply
+    /// only to the first slow start, when nothing is known about the path.
     fn after(&self, kind: CongestionKind) -> Self {
         match self {
             Self::Limited(limited) => Self::Limited(*limited),
@@ -76,11 +73,11 @@ impl Way {
     }
 }
 
-/// The state slow start needs besides the window itself.
+/// State of slow start besides the window.
 #[derive(Clone, Debug)]
 pub(super) struct SlowStartState {
     smss: u64,
-    /// The window is not taken back below this.
+    /// Minimum to which SEARCH reduces the window.
     initial_window: u64,
     counting: Counting,
     after_timeout: bool,
@@ -101,17 +98,17 @@ impl SlowStartState {
         }
     }
 
-    /// How ACKs are counted.
+    /// Returns the rule by which ACKs are counted.
     pub(super) fn counting(&self) -> Counting {
         self.counting
     }
 
-    /// The segment size changed.
+    /// Sets the segment size.
     pub(super) fn set_smss(&mut self, smss: u32) {
         self.smss = u64::from(smss.max(1));
     }
 
-    /// There was congestion. After a timeout L is 1 until slow start is over.
+    /// Handles congestion. After a timeout L is 1 until slow start is over.
     pub(super) fn on_congestion(&mut self, kind: CongestionKind) {
         let after = self.way.after(kind);
         let way = core::mem::replace(&mut self.way, after);
@@ -119,14 +116,14 @@ impl SlowStartState {
         self.after_timeout |= kind == CongestionKind::Timeout;
     }
 
-    /// The last congestion was none: all is as it was before.
+    /// Restores the state before the last congestion event, which was spurious.
     pub(super) fn on_undo(&mut self) {
         if let Some(before) = self.saved.take() {
             (self.after_timeout, self.way) = *before;
         }
     }
 
-    /// The window has reached ssthresh: an ACK in congestion avoidance.
+    /// Handles an ACK in congestion avoidance: the window has reached ssthresh.
     pub(super) fn on_leaving(&mut self, now: Instant) {
         self.after_timeout = false;
         if let Way::HyStart(hystart) = &mut self.way {
@@ -134,13 +131,11 @@ impl SlowStartState {
         }
     }
 
-    /// An ACK that may open a window of `cwnd` octets below `ssthresh`. Gives
-    /// both after it: they are equal where slow start has ended.
+    /// Handles an ACK that may grow a window of `cwnd` octets below `ssthresh`.
     ///
-    /// One that acknowledges nothing new opens nothing, but reports what arrived
-    /// above a hole. Its round-trip time is as good as any, and where packets are
-    /// ahead of those of ACKs that waited for the hole: displacement
-    /// would look like delay.
+    /// Returns both after it, equal if slow start has ended. An ACK of nothing new grows nothing,
+    /// but reports data above a gap. Its RTT sample is valid. With reordering it is the better
+    /// one: an ACK that waited for the gap would look delayed.
     pub(super) fn open(&mut self, ack: &Ack, cwnd: u64, ssthresh: u64) -> (u64, u64) {
         let mut counted = self.counted(ack.acked.as_u64());
         let mut ends = false;
@@ -160,7 +155,7 @@ impl SlowStartState {
                 counted = plus.growth(counted, self.smss);
                 ends = plus.ends(ack);
             }
-            // It looks at what is acknowledged, not at round trips.
+            // SEARCH uses acknowledged data, not RTTs.
             Way::Search(_) if ack.acked == Bytes::ZERO => {}
             Way::Search(search) => {
                 let window = Window {
@@ -192,7 +187,7 @@ impl SlowStartState {
         (cwnd, ssthresh)
     }
 
-    /// N of RFC 3465: what this ACK counts for.
+    /// Returns the octets this ACK counts for: N of RFC 3465.
     fn counted(&self, acked: u64) -> u64 {
         match self.counting {
             _ if acked == 0 => 0,
@@ -207,7 +202,7 @@ impl SlowStartState {
     }
 }
 
-/// ACKs for the tests of every way.
+/// ACKs for the tests of all variants.
 #[cfg(test)]
 mod testing {
     use gigatcp_events::Phase;
@@ -219,8 +214,7 @@ mod testing {
         Duration::from_micros(micros)
     }
 
-    /// An ACK of one segment of 1000 octets that arrives `at_us`, after a
-    /// round trip of `rtt_us`.
+    /// An ACK of one segment of 1000 octets at `at_us`, with an RTT of `rtt_us`.
     pub(super) fn ack_at(at_us: u64, rtt_us: u64) -> Ack {
         let rtt = Some(us(rtt_us));
         Ack {
@@ -270,7 +264,7 @@ mod tests {
         }
     }
 
-    /// What a window of `cwnd` grows by for an ACK of `acked` octets.
+    /// Returns the growth of a window of `cwnd` for an ACK of `acked` octets.
     fn growth(opening: &mut SlowStartState, cwnd: u64, acked: u64) -> u64 {
         opening.open(&ack_of(acked), cwnd, u64::MAX).0 - cwnd
     }
@@ -331,9 +325,8 @@ mod tests {
         }
     }
 
-    /// Rounds of forty ACKs 3 ms apart, too far for a train. Where packets are
-    /// reordered, most ACKs are of what came above a hole; each fourth is of a
-    /// hole that was late.
+    /// Runs rounds of forty ACKs 3 ms apart, too far for a train. With reordering, most ACKs are
+    /// of data above a gap; each fourth is of a gap that was filled late.
     fn ends_in_rounds_of_late_holes(slow_start: SlowStart, hears_the_others: bool) -> bool {
         let mut opening = opening(slow_start, Counting::Bytes { limit: 2 });
         let before = opening.open(&ack_at(0, 80_000), 40 * SMSS, u64::MAX);
@@ -413,7 +406,7 @@ mod tests {
         let mut search = opening(SlowStart::Search, Counting::Bytes { limit: u32::MAX });
         let (mut cwnd, mut ssthresh) = (40 * SMSS, u64::MAX);
         let mut highest = cwnd;
-        // The window is always full; in a round trip eight segments arrive.
+        // The window is always full; eight segments arrive per RTT.
         for n in 0..600 {
             let ack = Ack {
                 prior_in_flight: Bytes::new(cwnd),

@@ -1,94 +1,90 @@
-//! SEARCH: slow start exit at the right choke point (draft-chung-ccwg-search-09,
-//! section 3.2; "SEARCH 4.0" of its authors, whose code settled what the draft
-//! leaves open).
+//! SEARCH: slow start exit at the right choke point.
 //!
-//! In slow start what is sent doubles every round-trip time, and as long as the
-//! path is not full all of it is delivered a round-trip time later. When less is,
-//! the path is full, whatever its delay does: on radio links, where delay jumps
-//! without congestion, this is the surer sign.
+//! draft-chung-ccwg-search-09, section 3.2; "SEARCH 4.0" of its authors, whose code determined
+//! what the draft leaves open. In slow start the amount sent doubles every RTT. As long as the
+//! path is not full, all of it is delivered one RTT later. When less is delivered, the path is
+//! full, whatever its delay does. On radio links, where delay jumps without congestion, this
+//! signal is more reliable.
 //!
-//! * Octets sent and delivered are noted in bins of 0.35 first round-trip times,
-//!   ten of which make a window of 3.5.
-//! * At the end of a bin the window delivered until now (`curr_delv`) is compared
-//!   with the one sent until a round-trip time ago (`prev_sent`, interpolated
-//!   between two bins): `norm_diff` = (`prev_sent` − `curr_delv`) / `prev_sent`.
-//!   At 0.26 and above the search is over.
-//! * By then more is in flight than the path holds. cwnd is led down, at one
-//!   segment sent for three delivered, to what was delivered in the last first
-//!   round-trip time: what the path holds with its queue empty. There ssthresh =
-//!   cwnd; not below the initial window. Congestion on the way ends it, too.
+//! * Octets sent and delivered are counted in bins of 0.35 first RTTs; ten bins make a window of
+//!   3.5.
+//! * At the end of a bin the window delivered until now (`curr_delv`) is compared with the one
+//!   sent until one RTT ago (`prev_sent`, interpolated between two bins): `norm_diff` =
+//!   (`prev_sent` − `curr_delv`) / `prev_sent`. At 0.26 and above the search is over.
+//! * By then more is in flight than the path holds. cwnd is reduced, with one segment sent for
+//!   three delivered, to the amount delivered in the last first RTT: what the path holds with an
+//!   empty queue. Then ssthresh = cwnd, at least the initial window. Congestion during the
+//!   reduction ends it, too.
 //!
-//! An application or a receiver that is slower than the path does not end it:
-//! what it does not send is not missed. (Up to version 04 of the draft the
-//! comparison was with twice what had been delivered, and it was missed.)
+//! An application or a receiver that is slower than the path does not end slow start, since only
+//! sent data is compared. (Up to version 04 the draft compared with twice what had been
+//! delivered, and ended.)
 //!
-//! Bins hold running totals, so that a sum is a difference. A silence of more
-//! than a whole window makes the bins stale: the search starts over (an option in
-//! the draft), with the round-trip time of that moment as the first one.
+//! Bins hold running totals, so that a sum is a difference. After idle time longer than a window
+//! the bins are stale: the search restarts (an option in the draft), with the current RTT as
+//! first RTT.
 //!
-//! Where the draft interpolates towards the later of two bins, the code of its
-//! authors and this one take the earlier: that is where a round-trip time ago is.
+//! The draft interpolates towards the later of two bins. The code of its authors and this one
+//! take the earlier, which is where one RTT ago lies.
 //!
-//! The sign comes late: a path with room for it has four times what it holds in
-//! its queue by then, five round-trip times after it became full. With less room
-//! there is loss first.
+//! The signal is late. Five RTTs after the path became full its queue holds four times what the
+//! path holds. With a shorter queue there is loss first.
 //!
-//! Not here: bins of 16 bits that are shifted as totals grow, which save 180
-//! octets. Without enough bins to look back over a grown round-trip time (5.2
-//! times the first) the search is blind, as in the draft; loss then ends slow
-//! start.
+//! Out of scope: bins of 16 bits that are shifted as totals grow, which save 180 octets. Without
+//! enough bins to look back over a grown RTT (5.2 times the first) the search does not work, as
+//! in the draft; loss then ends slow start.
 
 use gigatcp_units::{Duration, Instant};
 
 use super::super::Ack;
 
-/// W: bins in a window.
+/// W: number of bins in a window.
 const W: u64 = 10;
-/// Bins more, to look a round-trip time back: `EXTRA_BINS`.
+/// Additional bins, to look one RTT back: `EXTRA_BINS`.
 const EXTRA_BINS: u64 = 15;
-/// Bins kept of what was delivered: both ends of a window.
+/// Bins of delivered octets: both ends of a window.
 const NUM_ACKED_BINS: usize = (W + 1) as usize;
-/// Bins kept of what was sent.
+/// Bins of sent octets.
 const NUM_SENT_BINS: usize = NUM_ACKED_BINS + EXTRA_BINS as usize;
-/// Window in hundredths of the first round-trip time.
+/// Window in hundredths of the first RTT.
 const WINDOW_PERCENT: u64 = 350;
 /// THRESH in hundredths.
 const THRESH_PERCENT: u128 = 26;
-/// Segments that must be delivered for one to be sent, while cwnd is led down.
+/// Segments that must be delivered for one to be sent, while cwnd is reduced.
 const DELIVERED_PER_SENT: u64 = 3;
 
-/// What an ACK says about the window.
+/// Result of the search for one ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Finding {
-    /// Slow start goes on.
+    /// Slow start continues.
     Open,
-    /// The path is full: this is the window on the way down.
+    /// The path is full: the window, while it is reduced.
     Drain(u64),
-    /// This is the window to end slow start with.
+    /// Slow start ends at this window.
     End(u64),
 }
 
-/// What the search knows about the window.
+/// Current window and its minimum.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub(super) cwnd: u64,
     pub(super) smss: u64,
-    /// Not below this.
+    /// Minimum of the window.
     pub(super) least: u64,
 }
 
-/// The way down.
+/// Reduction of cwnd after the path was found full.
 #[derive(Clone, Copy, Debug)]
 struct Drain {
-    /// Where it ends.
+    /// Window at its end.
     target: u64,
-    /// Delivered, and not yet answered by a segment.
+    /// Octets delivered for which no segment was sent yet.
     credit: u64,
 }
 
 impl Drain {
-    /// The window after an ACK: room for what is in flight and for one segment
-    /// of three delivered.
+    /// Returns the window after an ACK. It allows the data in flight and one segment for three
+    /// delivered.
     fn on_ack(&mut self, ack: &Ack, window: Window) -> Finding {
         let acked = ack.acked.as_u64();
         self.credit = self.credit.saturating_add(acked);
@@ -97,7 +93,7 @@ impl Drain {
         self.credit %= price;
         let in_flight = ack.prior_in_flight.as_u64().saturating_sub(acked);
         let room = in_flight.saturating_add(allowance).min(window.cwnd);
-        // Segments may have grown since the target was found.
+        // SMSS may have grown since the target was set.
         let target = self.target.max(window.least);
         if room <= target {
             Finding::End(target.min(window.cwnd))
@@ -107,10 +103,10 @@ impl Drain {
     }
 }
 
-/// The bins.
+/// State of SEARCH.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
-    /// Octets delivered up to the end of each bin, by number of the bin.
+    /// Octets delivered up to the end of each bin, by bin number.
     acked_bins: [u64; NUM_ACKED_BINS],
     /// Octets sent up to the end of each bin.
     sent_bins: [u64; NUM_SENT_BINS],
@@ -118,7 +114,7 @@ pub(super) struct Search {
     delivered: u64,
     /// Octets sent so far.
     sent: u64,
-    /// `BIN_DURATION`; zero before the first round-trip time.
+    /// `BIN_DURATION`; zero before the first RTT.
     bin_duration: Duration,
     bin_end: Instant,
     /// Number of the newest complete bin: `curr_idx`, from 0.
@@ -140,7 +136,7 @@ impl Search {
         }
     }
 
-    /// An ACK.
+    /// Handles an ACK.
     pub(super) fn on_ack(&mut self, ack: &Ack, window: Window) -> Finding {
         if let Some(drain) = &mut self.drain {
             return drain.on_ack(ack, window);
@@ -156,10 +152,10 @@ impl Search {
         Finding::Drain(window.cwnd)
     }
 
-    /// Takes note of an ACK. Answers whether the path is full.
+    /// Counts an ACK; returns whether the path is full.
     fn is_full(&mut self, ack: &Ack) -> bool {
-        // All that was sent is delivered or in flight. What is acknowledged
-        // selectively is neither for a moment, but nothing is unsent again.
+        // All that was sent is delivered or in flight. SACKed data is temporarily neither, so the
+        // total must not decrease.
         let sent = self.delivered.saturating_add(ack.prior_in_flight.as_u64());
         self.sent = self.sent.max(sent);
         self.delivered = self.delivered.saturating_add(ack.acked.as_u64());
@@ -173,7 +169,7 @@ impl Search {
         ack.now > self.bin_end && self.update_bins(ack.now, rtt) && self.has_choked(rtt)
     }
 
-    /// The first bin begins.
+    /// Begins the first bin.
     fn begin(&mut self, now: Instant, rtt: Duration) {
         let window = rtt.saturating_mul(WINDOW_PERCENT) / 100;
         self.bin_duration = (window / W).max(Duration::from_micros(1));
@@ -182,14 +178,13 @@ impl Search {
         self.note();
     }
 
-    /// What was delivered and sent until now ends the newest bin.
+    /// Closes the newest bin with the totals delivered and sent until now.
     fn note(&mut self) {
         self.acked_bins[slot::<NUM_ACKED_BINS>(self.newest)] = self.delivered;
         self.sent_bins[slot::<NUM_SENT_BINS>(self.newest)] = self.sent;
     }
 
-    /// Closes the bins that have passed. Answers whether what they hold is still
-    /// of use.
+    /// Closes the bins that have passed; returns whether their data is still valid.
     fn update_bins(&mut self, now: Instant, rtt: Duration) -> bool {
         let late = now.saturating_since(self.bin_end).as_nanos();
         debug_assert!(
@@ -215,7 +210,7 @@ impl Search {
         true
     }
 
-    /// Compares the windows, where there are bins enough.
+    /// Compares the windows, if there are enough bins.
     fn has_choked(&self, rtt: Duration) -> bool {
         let bin = self.bin_duration.as_nanos();
         let back = rtt.as_nanos() / bin;
@@ -234,32 +229,31 @@ impl Search {
         is_short(previous, u128::from(current))
     }
 
-    /// What the path holds: what was delivered in the last first round-trip time,
-    /// in whole bins.
+    /// Returns what the path holds: octets delivered in the last first RTT, in whole bins.
     fn delivered_in_a_first_round_trip(&self) -> u64 {
         let bins = (100 * W).div_ceil(WINDOW_PERCENT);
         self.delivered_in(self.newest - bins, self.newest)
     }
 
-    /// Octets delivered from the end of one bin to the end of another.
+    /// Returns the octets delivered from the end of one bin to the end of another.
     fn delivered_in(&self, from: u64, to: u64) -> u64 {
         let total = |bin| self.acked_bins[slot::<NUM_ACKED_BINS>(bin)];
         total(to) - total(from)
     }
 
-    /// Octets sent from the end of one bin to the end of another.
+    /// Returns the octets sent from the end of one bin to the end of another.
     fn sent_in(&self, from: u64, to: u64) -> u64 {
         let total = |bin| self.sent_bins[slot::<NUM_SENT_BINS>(bin)];
         total(to) - total(from)
     }
 }
 
-/// Where among `BINS` the bin of that number is kept.
+/// Returns the index of a bin among `BINS`.
 fn slot<const BINS: usize>(bin: u64) -> usize {
     (bin % BINS as u64) as usize
 }
 
-/// Whether `norm_diff` has reached THRESH.
+/// Returns whether `norm_diff` has reached THRESH.
 fn is_short(sent: u128, delivered: u128) -> bool {
     sent > 0 && sent.saturating_sub(delivered) * 100 >= sent * THRESH_PERCENT
 }
@@ -272,27 +266,26 @@ mod tests {
     use gigatcp_units::Bytes;
 
     const SMSS: u64 = 1000;
-    /// Moments of a round trip in which something is sent and delivered.
+    /// Time steps of an RTT, in each of which data is sent and delivered.
     const MOMENTS: u64 = 64;
     const MOMENT_US: u64 = 1250;
     const RTT_US: u64 = MOMENTS * MOMENT_US;
     const INITIAL_WINDOW: u64 = 10 * SMSS;
 
-    /// A sender in slow start, a bottleneck with an endless queue, and the way
-    /// back.
+    /// A sender in slow start, a bottleneck with an unlimited queue, and the reverse path.
     struct Path {
         search: Search,
         cwnd: u64,
-        /// Octets the bottleneck passes in a moment.
+        /// Octets that the bottleneck forwards in a time step.
         rate: u64,
         /// Octets the application writes, or the receiver allows, in flight.
         allowed: u64,
         sent: u64,
         delivered: u64,
-        /// What waits at the bottleneck, with the moment it was sent.
+        /// Octets queued at the bottleneck, with the time step when they were sent.
         queue: VecDeque<(u64, u64)>,
-        /// What passed it in each moment of the way, and when the last of that
-        /// was sent.
+        /// Octets forwarded in each time step and not yet acknowledged. With the time step when
+        /// the last of them was sent.
         under_way: VecDeque<(u64, u64)>,
         moment: u64,
     }
@@ -324,7 +317,7 @@ mod tests {
             self.queue.push_back((room, self.moment));
         }
 
-        /// The bottleneck passes what it can.
+        /// Forwards what the bottleneck can in a time step.
         fn forward(&mut self) {
             let mut room = self.rate;
             let mut sent_at = self.moment;
@@ -342,14 +335,14 @@ mod tests {
             self.under_way.push_back((self.rate - room, sent_at));
         }
 
-        /// Runs until the window is what the path holds.
+        /// Runs until the window is the BDP.
         fn fill(&mut self) {
             while self.cwnd < self.bdp() {
                 assert_eq!(self.pass(), Finding::Open);
             }
         }
 
-        /// One moment; gives what the search finds.
+        /// Runs one time step; returns the finding.
         fn pass(&mut self) -> Finding {
             self.send();
             self.forward();
@@ -378,7 +371,7 @@ mod tests {
             finding
         }
 
-        /// Runs to the first finding of another kind; gives the rounds it took.
+        /// Runs to the first finding of another kind; returns the rounds it took.
         fn pass_while(&mut self, goes_on: fn(Finding) -> bool, rounds: u64) -> Option<f64> {
             let begin = self.moment;
             let end = begin + rounds * MOMENTS;
@@ -405,7 +398,7 @@ mod tests {
         let norm_diff = |sent: f64, delivered: f64| (sent - delivered) / sent;
         assert_eq!(libm::round(norm_diff(60.0, 44.0) * 100.0), 27.0);
         assert!(is_short(60, 44));
-        // A round before, all was delivered.
+        // One round before, all was delivered.
         assert!(!is_short(30, 30));
         assert!(is_short(100, 74) && !is_short(100, 75));
         assert!(!is_short(60, 90) && !is_short(0, 0));
@@ -428,9 +421,9 @@ mod tests {
 
     #[test]
     fn a_path_that_is_full_is_noticed_within_five_round_trips_with_as_much_in_its_queue() {
-        // The queue of a whole window lengthens the reverse path to compare with: when
-        // norm_diff is 0.26, a path of rate C that became full at 0 has a queue of
-        // 0.44 C + 3.9 C, for which a continuous model gives 4.9 round trips.
+        // While norm_diff rises to 0.26, the queue grows by a whole window and the RTT with it. A
+        // path of rate C that became full at 0 then has a queue of 0.44 C + 3.9 C. A continuous
+        // model gives 4.9 RTTs.
         for rate in [40_000, 400_000, 4_000_000] {
             let mut path = Path::new(rate);
             path.fill();
@@ -438,7 +431,7 @@ mod tests {
             assert!((4.0..5.2).contains(&rounds), "{rate}: {rounds}");
             let held = path.cwnd as f64 / path.bdp() as f64;
             assert!((4.5..6.0).contains(&held), "{rate}: {held}");
-            // 4.34 by the same model, and what a bin is late by.
+            // 4.34 by the same model, plus the delay of a bin.
             let queued: u64 = path.queue.iter().map(|(octets, _)| octets).sum();
             let queued = queued as f64 / path.bdp() as f64;
             assert!((4.2..4.9).contains(&queued), "{rate}: {queued}");
@@ -464,7 +457,7 @@ mod tests {
         }
         let share = path.cwnd as f64 / bdp as f64;
         assert!((0.95..1.1).contains(&share), "{share}");
-        // A third of what is delivered on the way is sent: no silence.
+        // A third of what is delivered meanwhile is sent: no pause.
         let sent = (path.sent - sent_before) as f64;
         let delivered = (path.delivered - delivered_before) as f64;
         assert!(

@@ -5,7 +5,8 @@ use gigatcp_wire::Payload;
 use super::{Listener, MOST_WAITING};
 
 impl<P: Payload> Listener<P> {
-    /// Asserts what holds between two calls. Each connection is in one queue, and within limits.
+    /// Asserts the invariants between two calls: each connection is in one queue, and within
+    /// limits.
     pub(super) fn assert_invariants(&self) {
         debug_assert!(
             self.accept_queue.len() == self.waiting.len(),

@@ -1,4 +1,4 @@
-//! When the half-open connections of a listener, and those that wait, are looked at again.
+//! Timers of a listener's half-open and waiting connections.
 
 use gigatcp_units::Instant;
 use gigatcp_wire::Payload;
@@ -7,7 +7,7 @@ use super::Listener;
 use crate::four_tuple::FourTuple;
 
 impl<P: Payload> Listener<P> {
-    /// `tuple` is looked at when it is `due`, and no longer at the time before.
+    /// Moves the timer of `tuple` from the time `before` to `due`.
     pub(super) fn set_timer(&mut self, tuple: FourTuple, before: Instant, due: Instant) {
         if before != Instant::FAR_FUTURE {
             self.timers.remove(&(before, tuple));
@@ -17,7 +17,8 @@ impl<P: Payload> Listener<P> {
         }
     }
 
-    /// The next SYN-ACK is due a timeout after the last one (RFC 6298 section 5).
+    /// Sets the next retransmission of the SYN-ACK (RFC 6298 section 5). It is due a timeout
+    /// after the last one.
     pub(super) fn put_off(&mut self, tuple: FourTuple, due: Instant) {
         if let Some(half) = self.half_open.get_mut(&tuple) {
             let before = core::mem::replace(&mut half.due, due);

@@ -1,4 +1,4 @@
-//! Cruise: the rate of the model, with headroom for others, until it is time to probe.
+//! Cruise: the rate of the model, with headroom for other flows, until the next probe.
 
 use gigatcp_units::Instant;
 

@@ -1,4 +1,4 @@
-//! Down: 0.9 of the rate, until the queue is gone and there is headroom for others.
+//! Down: 0.9 of the rate, until the queue is empty and there is headroom for other flows.
 
 use gigatcp_units::{Duration, Instant};
 
@@ -6,9 +6,9 @@ use super::super::super::rate_model::scaled;
 use super::super::{Bbr3, State, UNBOUNDED, UNIT};
 use super::AckPhase;
 
-/// Share of `inflight_long` left to others.
+/// Share of `inflight_long` left to other flows.
 const HEADROOM: u64 = 150;
-/// Shortest wait for the next probe; a random second more is the longest.
+/// Minimum wait for the next probe; up to a random second is added.
 const MIN_WAIT: Duration = Duration::from_secs(2);
 
 impl Bbr3 {
@@ -31,7 +31,7 @@ impl Bbr3 {
         }
     }
 
-    /// `InflightWithHeadroom`.
+    /// Implements `InflightWithHeadroom`.
     pub(in super::super) fn inflight_with_headroom(&self) -> u64 {
         let long = self.bounds.inflight_long;
         if long == UNBOUNDED {

@@ -1,7 +1,7 @@
-//! ProbeBW: Down, Cruise, Refill, Up, and what moves `inflight_long`.
+//! ProbeBW: Down, Cruise, Refill, Up, and the changes of `inflight_long`.
 //!
-//! A probe comes after 2 to 3 s, or after as many rounds as Reno would need to regain
-//! the loss of half a window: the segments of the BDP, 62 or 63 at most.
+//! A probe comes after 2 to 3 s, or after as many rounds as Reno would need to regain half a
+//! window: the segments of the BDP, 62 or 63 at most.
 
 mod cruise;
 mod down;
@@ -13,35 +13,35 @@ use gigatcp_units::{Duration, Instant};
 use super::super::Ack;
 use super::{Bbr3, State, UNBOUNDED};
 
-/// Most rounds between probes.
+/// Maximum number of rounds between probes.
 const MAX_RENO_ROUNDS: u64 = 63;
 
-/// `BBR.ack_phase`: what the ACKs that arrive belong to.
+/// `BBR.ack_phase`: stage of a probe to which the arriving ACKs belong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum AckPhase {
     /// No probe.
     Init,
-    /// What was sent in Refill.
+    /// ACKs of data sent in Refill.
     Refilling,
-    /// The round before what was sent in Up.
+    /// ACKs of the round before the data sent in Up.
     ProbeStarting,
-    /// What was sent in Up.
+    /// ACKs of data sent in Up.
     ProbeFeedback,
-    /// What was sent in Up, and Up is over.
+    /// ACKs of data sent in Up, after Up has ended.
     ProbeStopping,
 }
 
-/// Where the cycle stands.
+/// Current phase of the cycle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     pub(super) ack_phase: AckPhase,
     began: Instant,
     wait: Duration,
     pub(super) rounds_since_probe: u64,
-    /// Samples show what a probe found (`bw_probe_samples`).
+    /// Whether samples show the result of a probe (`bw_probe_samples`).
     pub(super) samples_probe: bool,
     pub(super) prev_probe_too_high: bool,
-    /// Up ended by precaution, at a bound that the probe before had found.
+    /// Up ended by precaution, at a bound found by the previous probe.
     stopped_risky_probe: bool,
     up_rounds: u32,
     up_acks: u64,
@@ -67,7 +67,7 @@ impl Cycle {
 }
 
 impl Bbr3 {
-    /// `UpdateProbeBWCyclePhase`.
+    /// Implements `UpdateProbeBWCyclePhase`.
     pub(super) fn update_cycle_phase(&mut self, ack: &Ack, has_rate: bool) {
         if !self.full_bw.is_reached || (has_rate && self.adapt_long_term_model(ack)) {
             return;
@@ -81,7 +81,7 @@ impl Bbr3 {
         }
     }
 
-    /// `AdaptLongTermModel`; returns whether Refill begins.
+    /// Implements `AdaptLongTermModel`; returns whether Refill begins.
     fn adapt_long_term_model(&mut self, ack: &Ack) -> bool {
         let phase = self.cycle.ack_phase;
         if self.rates.round_start && phase == AckPhase::ProbeStarting {
@@ -103,8 +103,8 @@ impl Bbr3 {
         false
     }
 
-    /// What Up sent has been answered: its cycle is over for `max_bw`. Returns whether
-    /// Refill begins, where only precaution had ended Up.
+    /// Ends the cycle of a probe for `max_bw`: the data of Up is acknowledged. Returns whether
+    /// Refill begins, which it does if Up ended only by precaution.
     fn end_probe(&mut self) -> bool {
         self.cycle.samples_probe = false;
         self.cycle.ack_phase = AckPhase::Init;
@@ -120,7 +120,7 @@ impl Bbr3 {
         false
     }
 
-    /// `IsTimeToProbeBW`, which begins Refill.
+    /// Implements `IsTimeToProbeBW`, and begins Refill.
     fn probes_now(&mut self, now: Instant) -> bool {
         let reno = (self.target_inflight() / self.smss).min(MAX_RENO_ROUNDS);
         let is_time = now.saturating_since(self.cycle.began) > self.cycle.wait

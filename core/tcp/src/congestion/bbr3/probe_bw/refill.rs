@@ -1,5 +1,6 @@
-//! Refill: a round at the largest rate without short-term bounds, so that losses in Up
-//! are those of a full pipe.
+//! Refill: a round at the maximum rate without short-term bounds.
+//!
+//! Losses in Up are then those of a full pipe.
 
 use super::super::{Bbr3, State};
 use super::AckPhase;

@@ -1,15 +1,15 @@
-//! Up: 1.25 of the rate, until more loses too much or brings no more.
+//! Up: 1.25 of the rate, until it loses too much or no longer grows.
 //!
-//! While the window is full at `inflight_long`, that grows by 1, 2, 4, 8 … segments per
-//! round. It ends, apart from loss, with a plateau of the rate that `inflight_long` did not
-//! cause, or, where the probe before had found too much, at what that had left.
+//! While the window is full at `inflight_long`, that grows by 1, 2, 4, 8 … segments per round.
+//! Apart from loss, Up ends with a plateau of the rate that `inflight_long` did not cause. If the
+//! previous probe had found too much, it ends at the bound that this probe left.
 
 use gigatcp_units::Instant;
 
 use super::super::{Bbr3, State};
 use super::AckPhase;
 
-/// Most doublings of the growth.
+/// Maximum doublings of the growth.
 const MAX_DOUBLINGS: u32 = 30;
 
 impl Bbr3 {
@@ -34,14 +34,14 @@ impl Bbr3 {
         self.start_down(now);
     }
 
-    /// `RaiseInflightLongSlope`.
+    /// Implements `RaiseInflightLongSlope`.
     fn raise_slope(&mut self) {
         let growth = self.smss << self.cycle.up_rounds;
         self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MAX_DOUBLINGS);
         self.cycle.up_count = (self.cwnd / growth).max(1);
     }
 
-    /// `ProbeInflightLongUpward`.
+    /// Implements `ProbeInflightLongUpward`.
     pub(super) fn probe_upward(&mut self, acked: u64) {
         if !self.cwnd_limited || self.cwnd < self.bounds.inflight_long {
             return;
