@@ -159,8 +159,8 @@ pub enum KeyError {
     IdTaken,
     /// No key has this identifier.
     Unknown,
-    /// The key is in use: it is the current key, or was last announced as the next one (RFC 5925
-    /// section 3.3).
+    /// The key is in use (RFC 5925 section 3.3). It is the current key, or was last announced as
+    /// the next one.
     InUse,
 }
 

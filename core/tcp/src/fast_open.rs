@@ -3,9 +3,9 @@
 //! * [`FastOpenKey`]: the server's cookies, 8 octets of SipHash-2-4 over the client's address. The
 //!   key may be changed: cookies of the previous key are still accepted, and answered with a new
 //!   one.
-//! * [`FastOpenCache`]: the client's bounded cache of cookies and MSS by server address; the least
-//!   recently used entry is evicted. It also records negative responses (section 4.1.3.1): no Fast
-//!   Open for a while, twice as long each time.
+//! * [`FastOpenCache`]: the client's bounded LRU cache of cookies and MSS by server address. It
+//!   also records negative responses (section 4.1.3.1): no Fast Open for a while, twice as long
+//!   each time.
 //! * [`FastOpenSlots`]: number of connections opened this way whose handshake is incomplete
 //!   (section 5.1). The connection holds a slot and releases it itself, on any thread.
 //!
@@ -277,7 +277,7 @@ impl FastOpenCache {
         }
     }
 
-    /// Evicts the least recently used entry for a new server if the cache is full. It scans the
+    /// Evicts the entry unused for longest if a new server finds the cache full. It scans the
     /// cache, but never per segment.
     fn make_room_for(&mut self, server: IpAddr) {
         if self.servers.contains_key(&server) || self.servers.len() < self.capacity.max(1) {

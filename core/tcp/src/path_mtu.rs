@@ -550,7 +550,7 @@ mod tests {
         path.note_full_segment(18_001);
         assert_eq!(path.on_too_big(NOW, &profile, 1500, (9001, 9001)), None);
         assert_eq!(path.on_timeout(NOW, &profile, 9001), Some((1500, 9001)));
-        // Nothing of the new size was delivered yet: the next link is smaller.
+        // No segment of the new size was delivered yet: the next link is smaller.
         assert_eq!(
             path.on_too_big(NOW, &profile, 1280, (9001, 9001)),
             Some(1280)

@@ -277,8 +277,8 @@ impl Recovery {
         self.rescued = true;
     }
 
-    /// Notes a loss of `probe` that a tail loss probe repaired before detection (RFC 8985 section
-    /// 7.4). The episode ends as it begins. Returns whether to reduce the window for it.
+    /// Notes a loss of `probe` that a tail loss probe repaired before detection. RFC 8985 section
+    /// 7.4. The episode ends as it begins. Returns whether to reduce the window for it.
     pub fn on_probe_repair(&mut self, probe: Range<u64>) -> bool {
         if !matches!(self.phase, Phase::Open | Phase::Disorder) {
             return false;
@@ -488,8 +488,9 @@ impl Recovery {
         self.limited_transmit = 0;
     }
 
-    /// Reduces again for the loss of a retransmission sent after the last reduction (RFC 5681
-    /// section 4.3). A new fast recovery begins during another or during recovery from a timeout.
+    /// Reduces the window again after a lost retransmission (RFC 5681 section 4.3). It must have
+    /// left after the last reduction. A new fast recovery begins during another or during recovery
+    /// from a timeout.
     fn reduce_again(
         &mut self,
         profile: &Profile,

@@ -153,8 +153,7 @@ impl Retransmissions {
             .is_some_and(|(_, resent)| resent.end > range.start)
     }
 
-    /// Returns the retransmission that covers the octet `at`: its end and the sender's state at
-    /// its last sending.
+    /// Returns the retransmission that covers the octet `at`: its end and send state.
     pub fn standing_at(&self, at: u64) -> Option<(u64, SendState)> {
         let (_, resent) = self.by_place.range(..=at).next_back()?;
         (resent.end > at).then_some((resent.end, resent.state))
@@ -179,7 +178,7 @@ impl Retransmissions {
         Some(start..next.map_or(within.end, |(next, _)| (*next).min(within.end)))
     }
 
-    /// Removes `range`, because it arrived or is sent again. Returns the latest transmission in
+    /// Removes `range`, because it arrived or is retransmitted. Returns the latest transmission in
     /// it.
     pub fn take(&mut self, range: Range<u64>) -> Option<Delivered> {
         if self.is_above_all(range.start) {
@@ -273,7 +272,7 @@ impl Retransmissions {
             .map(|(start, resent)| (*start).max(from)..resent.end.min(logged.departure.end))
     }
 
-    /// Removes stale entries from the head of the log, so that outstanding data bounds its length.
+    /// Removes stale entries from the head of the log. Outstanding data then bounds its length.
     fn drop_stale(&mut self) {
         if self.by_place.is_empty() {
             self.log.clear();

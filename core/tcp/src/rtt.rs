@@ -214,8 +214,8 @@ impl RttEstimator {
         self.tick * (now.as_nanos() / tick - began / tick)
     }
 
-    /// Makes the estimate conservative after a spurious timeout (RFC 4015 section 3.2 steps (8)
-    /// and (9)). `rtt` is the time it should have waited for.
+    /// Makes the estimate conservative after a spurious timeout. `rtt` is the time it should have
+    /// waited for (RFC 4015 section 3.2 steps (8) and (9)).
     pub fn on_spurious_timeout(&mut self, rtt: Duration) {
         let more_careful = |estimate: Estimate| Estimate {
             srtt: estimate.srtt.max(rtt),
@@ -240,8 +240,8 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// Notes that a SYN was lost: without a sample the timeout for data starts at 3 s. Section 5
-    /// (5.7).
+    /// Notes that a SYN was lost. Without a sample the timeout for data then starts at 3 s,
+    /// section 5 (5.7).
     pub fn on_syn_lost(&mut self) {
         self.initial = self.initial.max(Duration::from_secs(3));
     }

@@ -223,8 +223,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Updates everything that waited for SND.UNA to reach `ack`: the retransmission timer, octets
-    /// kept for retransmission, an MTU probe, our FIN.
+    /// Updates everything that waited for SND.UNA to reach `ack`. That is the retransmission
+    /// timer, octets kept for retransmission, an MTU probe, our FIN.
     #[inline]
     fn let_go(&mut self, now: Instant, ack: u64, keeps_timer: bool, retransmitted: bool) {
         self.timers.timeouts_in_a_row = 0;

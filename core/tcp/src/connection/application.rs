@@ -55,8 +55,8 @@ impl<P: Payload> Connection<P> {
         self.send_buffer.end().saturating_sub(self.snd.nxt.max(1))
     }
 
-    /// Switches Nagle's algorithm on or off (RFC 9293 SHLD-7; MUST-17: an application can switch
-    /// it off).
+    /// Switches Nagle's algorithm on or off. RFC 9293 SHLD-7; MUST-17: an application can switch
+    /// it off.
     pub fn set_nagle(&mut self, on: bool) {
         self.profile.segments.nagle = on;
     }

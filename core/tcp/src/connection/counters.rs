@@ -31,8 +31,8 @@ pub struct Counters {
     pub timeouts: u64,
     /// Timeouts found spurious (F-RTO, Eifel).
     pub spurious_timeouts: u64,
-    /// Loss events: reductions of cwnd for loss, by fast recovery or a timeout series' first
-    /// timeout. One per window of data at most, as in RFC 5348 section 5.2.
+    /// Loss events: reductions of cwnd for loss. By fast recovery or the first timeout of a
+    /// series; one per window of data at most, as in RFC 5348 section 5.2.
     pub loss_events: u64,
     /// Segments without data sent.
     pub acks_sent: u64,

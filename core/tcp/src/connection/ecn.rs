@@ -300,8 +300,8 @@ impl<P: Payload> Connection<P> {
             || self.quick_start.is_due()
     }
 
-    /// Adds to a segment other than a SYN: router options, the AccECN option, and the ACE counter.
-    /// `has_room` states whether the option fits next to its payload.
+    /// Adds router options, the AccECN option and the ACE counter to a non-SYN segment. `has_room`
+    /// states whether the AccECN option fits next to its payload.
     pub(super) fn dress(&mut self, segment: &mut Segment<P>, has_room: bool) {
         if self.routers.is_on() || self.quick_start.is_due() {
             self.dress_for_routers(segment);
@@ -475,7 +475,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Reacts to a congestion report: reduces the window once per window of data (RFC 3168 section
+    /// Reduces the window for a congestion report, once per window of data (RFC 3168 section
     /// 6.1.2). A window of one segment cannot be reduced: then no new data leaves before one
     /// timeout has passed.
     pub(super) fn answer_notice(

@@ -71,8 +71,8 @@ impl<P: Payload> Connection<P> {
         self.fast_open.as_ref().map(|state| state.outcome)
     }
 
-    /// Whether data in a SYN was accepted: ours by the server, or the peer's by us
-    /// (`TCPI_OPT_SYN_DATA`).
+    /// Whether data in a SYN was accepted (`TCPI_OPT_SYN_DATA`): ours by the server, or the peer's
+    /// by us.
     pub fn has_taken_syn_text(&self) -> bool {
         let taken = |state: &FastOpen| state.text_taken || state.outcome.text_acked > 0;
         self.fast_open.as_deref().is_some_and(taken)
@@ -107,8 +107,7 @@ impl<P: Payload> Connection<P> {
         Some(connection)
     }
 
-    /// Counts the connection as pending until its handshake is complete or it is gone (RFC 7413
-    /// section 5.1).
+    /// Counts the connection as pending until its handshake ends (RFC 7413 section 5.1).
     pub fn hold_fast_open_slot(&mut self, slot: FastOpenSlot) {
         if let Some(state) = &mut self.fast_open {
             state.slot = Some(slot);

@@ -296,8 +296,8 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Handles a repeated SYN while ours is not acknowledged. The peer has not seen our SYN-ACK,
-    /// which is sent again. Or it is the SYN-ACK of a simultaneous open, which completes it (RFC
-    /// 9293 figure 7).
+    /// which is retransmitted. Or it is the SYN-ACK of a simultaneous open, which completes it
+    /// (RFC 9293 figure 7).
     fn handle_syn_again(&mut self, now: Instant, received: &Received<P>) {
         let segment = &received.segment;
         if segment.flags.contains(Flags::ACK) {

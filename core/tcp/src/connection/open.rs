@@ -296,9 +296,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Reduces the initial window to one segment after a lost SYN or SYN-ACK (RFC 5681 section
-    /// 3.1). With the initial window of RFC 6928, only after two: its section 2 regards one
-    /// timeout as spurious.
+    /// Reduces the initial window to one segment after a lost SYN or SYN-ACK. RFC 5681 section
+    /// 3.1. With the initial window of RFC 6928, only after two: its section 2 regards one timeout
+    /// as spurious.
     fn start_anew_after(&mut self, now: Instant, lost: u32) {
         let tolerated = u32::from(self.profile.congestion.initial_window == InitialWindow::Rfc6928);
         if lost > tolerated {

@@ -474,8 +474,8 @@ impl<P: Payload> Connection<P> {
         self.handshake.sack && self.recovery.phase() == Phase::Recovery
     }
 
-    /// Sends what RFC 6675 `NextSeg` allows in recovery when nothing is lost and nothing new can
-    /// leave (rules 3 and 4).
+    /// Retransmits by rules 3 and 4 of RFC 6675 `NextSeg` in recovery. Called when nothing is lost
+    /// and nothing new can leave.
     fn poll_unsacked(&mut self, now: Instant) -> Option<Segment<P>> {
         let smss = u64::from(self.smss);
         if self.allowance() < smss {

@@ -137,7 +137,8 @@ impl<P: Payload> Connection<P> {
         self.timers.retransmit_at = now + self.rtt.rto();
     }
 
-    /// Raises an old estimate, or sends a probe before `unsent` octets of new data, if due.
+    /// Raises an old estimate, or sends a probe, if due. The probe precedes `unsent` octets of new
+    /// data.
     pub(super) fn poll_path_mtu(
         &mut self,
         now: Instant,

@@ -20,7 +20,7 @@ use crate::space::{Length, Offset};
 const OVERRIDE_TIMEOUT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 impl<P: Payload> Connection<P> {
-    /// Sets a timer when data waits, nothing is in flight and the window does not allow output. A
+    /// Sets a timer for waiting data that the window does not allow, with nothing in flight. A
     /// lost window update then cannot stop the connection indefinitely (RFC 9293 MUST-36). If the
     /// window is open but small, this is the override timer of section 3.8.6.2.1, 0.1 to 1 second
     /// (SHLD-28).

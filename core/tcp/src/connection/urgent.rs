@@ -84,8 +84,7 @@ impl<P: Payload> Urgent<P> {
 }
 
 impl<P: Payload> Connection<P> {
-    /// SEND with the URGENT flag: as [`Connection::write`], with the mark at the end of the
-    /// written data.
+    /// SEND with the URGENT flag: [`Connection::write`] with the mark at the end of the data.
     ///
     /// # Errors
     /// As [`Connection::write`].
@@ -150,7 +149,7 @@ impl<P: Payload> Connection<P> {
         Some(octet)
     }
 
-    /// Whether the last octet before a mark ahead is still to be removed from the stream.
+    /// Whether the last octet before a mark ahead must still be removed from the stream.
     fn is_apart(&self) -> bool {
         !self.profile.segments.urgent_inline && self.urgent.is_ahead() && !self.urgent.is_taken()
     }

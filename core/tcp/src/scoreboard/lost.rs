@@ -114,7 +114,7 @@ impl Scoreboard {
         marks.newly_lost.clear();
     }
 
-    /// Returns the latest transmission of the octet `at`: its end, state, and whether it was a
+    /// Returns the latest transmission of the octet `at`. Its end, state, and whether it was a
     /// retransmission.
     fn transmission_of(&self, at: u64) -> Option<(u64, SendState, bool)> {
         if let Some((end, state)) = self.marks.retransmitted.standing_at(at) {
@@ -281,8 +281,8 @@ mod tests {
         );
         board.on_retransmit(Instant::ZERO, 0..20);
         board.on_transmit(Instant::ZERO, 70);
-        // The timer: data sent again or for the first time is lost; data already lost is not
-        // reported again.
+        // The timer: data is lost whether retransmitted or not; data already lost is not reported
+        // again.
         board.mark_all_lost();
         assert_eq!(
             newly_lost(&mut board),

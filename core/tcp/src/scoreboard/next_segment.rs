@@ -41,7 +41,7 @@ impl Scoreboard {
     /// Highest outstanding octets not SACKed, at most one SMSS, for the rescue retransmission
     /// (`NextSeg` rule 4). SACKed ranges do not touch, so two of them decide.
     ///
-    /// Data already retransmitted is excluded, which the rule literally would send again. Its
+    /// Data already retransmitted is excluded, though the rule literally includes it. Its
     /// retransmission is in flight, and RFC 8985 or the timer detects its loss.
     pub fn last_unsacked(&self, smss: u32) -> Option<Range<u64>> {
         let mut end = self.nxt;
