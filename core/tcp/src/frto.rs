@@ -6,14 +6,14 @@
 //!
 //! 1. Timeout: retransmit the first segment, remember `recover` = SND.NXT.
 //! 2. First acknowledgment. A duplicate, or one of everything up to `recover`: conventional
-//! recovery. One that advances less: send up to two new segments; without new data or window for
-//! it, conventional.
+//!    recovery. One that advances less: send up to two new segments; without new data or window
+//!    for it, conventional.
 //! 3. Second acknowledgment. Basic (section 2.1): a duplicate means loss; one that advances covers
-//! data sent only once: spurious. With SACK (section 3.1): one that covers anything above
-//! `recover`, cumulatively or selectively, was caused by the new segments and shows nothing about
-//! the arrival of the old ones: conventional recovery (3a). One that covers octets sent once, and
-//! nothing above `recover`, proves a spurious timeout (3b). Linux tests (3b) first, and accepts an
-//! acknowledgment of both as proof.
+//!    data sent only once: spurious. With SACK (section 3.1): one that covers anything above
+//!    `recover`, cumulatively or selectively, was caused by the new segments and shows nothing
+//!    about the arrival of the old ones: conventional recovery (3a). One that covers octets sent
+//!    once, and nothing above `recover`, proves a spurious timeout (3b). Linux tests (3b) first,
+//!    and accepts an acknowledgment of both as proof.
 //!
 //! With SACK a duplicate before the first advance decides nothing (an original may arrive late);
 //! the basic rule ends the test there. Not used for repeated timeouts, nor for one that interrupts

@@ -6,11 +6,11 @@
 //!   MTU. If it reports none, the next lower plateau of RFC 1191 section 7.1 applies. An error can
 //!   only lower the estimate, and never below what every link must accept.
 //!
-//! Any host can forge such an error. So one that reports less than `pmtu_min` (Linux `min_pmtu`)
-//! lowers the estimate to that and no further. With `too_big_waits`, one that contradicts
-//! delivered packets changes nothing yet (RFC 5927 section 7.2). In both cases the reported MTU is
-//! accepted once the segment it quotes has timed out. A path that really changed costs one
-//! timeout.
+//!   Any host can forge such an error. So one that reports less than `pmtu_min` (Linux
+//!   `min_pmtu`) lowers the estimate to that and no further. With `too_big_waits`, one that
+//!   contradicts delivered packets changes nothing yet (RFC 5927 section 7.2). In both cases the
+//!   reported MTU is accepted once the segment it quotes has timed out. A path that really changed
+//!   costs one timeout.
 //! * `plpmtud`, RFC 4821 and RFC 8899: without router messages, the sender searches. Consecutive
 //!   timeouts at full size count as a black hole, and the estimate falls to the base. From there
 //!   probes raise it: single segments of real data larger than the others. A probe that arrives

@@ -2,10 +2,9 @@
 //!
 //! When the last segments of a flight are lost, nothing sent later can reveal it. Instead of
 //! waiting for the retransmission timer, one segment is sent after
-//! segment is sent after
 //!
 //! > PTO = 2 SRTT, plus the maximum ACK delay while only one segment is in flight; 1 s before the
-//! first > RTT sample; never later than the retransmission timer
+//! > first RTT sample; never later than the retransmission timer
 //!
 //! It is new data if there is any and the peer's window allows it, else the last segment again.
 //! The answer lets RACK find other losses. If the probe itself filled the only gap, that loss

@@ -2,7 +2,6 @@
 //!
 //! Rule 1 is the lowest lost data; rule 2, new data, is not on the scoreboard; rules 3 and 4
 //! select from data in flight and not lost. None iterates over the window.
-//! walks the window.
 
 use core::ops::Range;
 
