@@ -83,7 +83,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Views of an example, and what each counts.
+/// Views of an example, with the weight of each.
 const VIEWS: [(Known, f64); 4] = [
     (Known::Both, 1.0),
     (Known::Sender, 0.7),
@@ -91,7 +91,7 @@ const VIEWS: [(Known, f64); 4] = [
     (Known::Report, 0.4),
 ];
 
-/// What the tester says of kept runs today, by what is known of them.
+/// Grades today's diagnosis of stored `tester` runs, by view.
 fn graded_tests(all: &[Kept]) -> String {
     let mut text = String::new();
     for (known, _) in VIEWS {
@@ -126,7 +126,7 @@ fn graded_tests(all: &[Kept]) -> String {
 /// Folds of the cross-validation.
 const FOLDS: u64 = 4;
 
-/// Where the weights stand.
+/// File of the weights.
 const PLACE: &str = "core/why/src/counters/weights.rs";
 
 fn examples(kernels: &Path, tests: &Path) -> std::io::Result<Vec<(Known, Example)>> {
