@@ -4,10 +4,13 @@
 //! it answers. An echo from before the retransmission left means that the original arrived, and
 //! that recovery, fast or after a timeout, was spurious.
 //!
-//! Steps in the RFC's terms: (1) a timeout or a fast retransmit sets `SpuriousRecovery` false and
-//! stores `RetransmitTS`, the TSval of the first retransmission of the episode; (2) wait for the
-//! first acceptable ACK, one that acknowledges something new; (3) TSecr < `RetransmitTS`:
-//! spurious. An echo of a retransmission decides the episode.
+//! Steps in the terms of the RFC:
+//!
+//! 1. A timeout or a fast retransmit sets `SpuriousRecovery` false. It stores `RetransmitTS`, the
+//!    TSval of the first retransmission of the episode.
+//! 2. Wait for the first acceptable ACK, which acknowledges new data.
+//! 3. If TSecr < `RetransmitTS`, the recovery is spurious. An echo of a retransmission decides the
+//!    episode.
 //!
 //! An echo of an original covers only the first gap. If a fast recovery also retransmits others,
 //! which may be real losses, the next acknowledgment that advances is also tested, as in Linux

@@ -147,8 +147,7 @@ impl Drop for FastOpenSlot {
 pub struct FastOpenOffer {
     /// The server's cookie, or the request for one.
     pub cookie: FastOpenCookie,
-    /// The server's last announced MSS, else the default of its address family (RFC 7413 section
-    /// 4.1.3).
+    /// Last MSS of the server, or the default of its address family. See RFC 7413 section 4.1.3.
     pub mss: u16,
 }
 

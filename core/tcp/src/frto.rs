@@ -9,16 +9,16 @@
 //!    recovery. One that advances less: send up to two new segments; without new data or window
 //!    for it, conventional.
 //! 3. Second acknowledgment. Basic (section 2.1): a duplicate means loss; one that advances covers
-//!    data sent only once: spurious. With SACK (section 3.1): one that covers anything above
-//!    `recover`, cumulatively or selectively, was caused by the new segments and shows nothing
-//!    about the arrival of the old ones: conventional recovery (3a). One that covers octets sent
-//!    once, and nothing above `recover`, proves a spurious timeout (3b). Linux tests (3b) first,
-//!    and accepts an acknowledgment of both as proof.
+//!    data sent only once: spurious. With SACK (section 3.1): an acknowledgment of anything above
+//!    `recover` was caused by the new segments. It shows nothing about the arrival of the old
+//!    ones, so conventional recovery follows (3a). One that covers octets sent once, and nothing
+//!    above `recover`, proves a spurious timeout (3b). Linux tests (3b) first, and accepts an
+//!    acknowledgment of both as proof.
 //!
 //! With SACK a duplicate before the first advance decides nothing (an original may arrive late);
-//! the basic rule ends the test there. Not used for repeated timeouts, nor for one that interrupts
-//! a fast recovery: late arrivals there prove nothing about the retransmissions the timer was set
-//! for.
+//! the basic rule ends the test there. F-RTO is not used for repeated timeouts, nor for one that
+//! interrupts a fast recovery. There late arrivals prove nothing about the retransmissions the
+//! timer was set for.
 //!
 //! The engine undoes the reduction after a spurious timeout.
 

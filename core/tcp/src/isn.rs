@@ -14,8 +14,8 @@
 //! timestamps grow from connection to connection, which PAWS and the reuse of TIME-WAIT (RFC 6191)
 //! require. Uptime and connections of other peers stay hidden.
 //!
-//! The secret must outlive the connections that use it: changing it while some are in TIME-WAIT
-//! removes the protection that the clock gives (RFC 6528 section 3).
+//! The secret must outlive the connections that use it. A change while some are in TIME-WAIT
+//! removes the protection of the clock (RFC 6528 section 3).
 
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::SeqNumber;

@@ -7,23 +7,23 @@
 //! (Linux `lib/win_minmax.c`, there over 300 s, `tcp_min_rtt_wlen`):
 //!
 //! * the first is the minimum of the window;
-//! * the second is the minimum of the samples after it, the third of those after the second; each
-//!   replaces the one before when that is too old;
-//! * a second less than a third of the window younger than the first is replaced by a sample from
-//!   after that third; likewise a third relative to the second.
+//! * the second is the minimum of the samples after it, the third of those after the second. Each
+//!   replaces its predecessor when that is too old;
+//! * a sample must be a third of the window younger than its predecessor. Otherwise a sample from
+//!   after that third replaces it.
 //!
 //! The result is therefore a sample of the window, and no larger than the smallest of its later
-//! two thirds: a smaller sample counts immediately, none counts longer than the window, and a
+//! two thirds. A smaller sample counts immediately, none counts longer than the window, and a
 //! sample dropped early is older than two thirds of it. That follows from two bounds that every
-//! step keeps. The period of which the second is the minimum began no more than a third of the
-//! window after the first; that of the third, no more than a third after the second. So when the
-//! first is a window old, its successor covers all samples of the last two thirds.
+//! step keeps. The period of which the second is the minimum began at most a third of the window
+//! after the first. The third sample has the same bound relative to the second. So when the first
+//! is a window old, its successor covers all samples of the last two thirds.
 //!
-//! The last rule differs from the original, which replaces a successor only if it is the very
-//! sample it should succeed (after a quarter and a half of the window). If the minimum of a window
-//! comes at its end and later samples are larger, its three samples are close together. They
-//! become too old within moments of each other, and leave one that covers those moments only: the
-//! original bounds nothing.
+//! The last rule differs from the original. That replaces a successor only if it equals its
+//! predecessor, after a quarter and a half of the window. If the minimum of a window comes at its
+//! end and later samples are larger, its three samples are close together. They become too old
+//! within moments of each other, and leave one that covers those moments only: the original bounds
+//! nothing.
 //!
 //! A sample above the third costs two comparisons, and nothing is kept per sample.
 //!
@@ -208,8 +208,8 @@ mod tests {
         assert_eq!(min.value(), Some(ms(50)));
     }
 
-    /// Samples of a list of gaps and RTTs in milliseconds, and the filter's result over `WINDOW`
-    /// after each.
+    /// Returns the samples for gaps and RTTs in milliseconds, and the filter result after each.
+    /// The filter length is `WINDOW`.
     fn filtered(steps: &[(u64, u64)]) -> (Vec<(u64, u64)>, Vec<Duration>) {
         let mut min = MinRtt::new(ms(WINDOW));
         let mut now = 0;
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn three_samples_side_by_side_leave_no_gap_in_what_is_known() {
         // 2, 3 and 4 ms are close together at the end of the window of 1 ms. If all three were
-        // kept, they would expire together a window later, and only 9 ms would be known, not the 5
+        // kept, they would expire together a window later. Only 9 ms would then be left, not the 5
         // ms of the middle.
         let steps = [
             (0, 1),

@@ -2,16 +2,16 @@
 //!
 //! A release of `L` octets at `n` octets per `t` delays the next one by `L·t/n`. If the sender
 //! waited for the release time, the schedule continues from that time and not from the clock. A
-//! driver called late by less than [`LATENESS`] loses nothing, and the remainder of the division
-//! is carried, so that a constant rate is exact to the octet indefinitely. A sender that had
-//! nothing to release, or no window for it, begins a new schedule and accumulates no burst.
+//! driver called late by less than [`LATENESS`] loses nothing. The remainder of the division is
+//! carried, so a constant rate is exact to the octet indefinitely. A sender that had nothing to
+//! release, or no window for it, begins a new schedule and accumulates no burst.
 //!
 //! The rate is that of the congestion control if it has one, as BBR does. Otherwise it is a
-//! multiple of `cwnd / SRTT`, as in Linux (`tcp_update_pacing_rate`; the ratios are settings of
-//! the profile): 2.0 while cwnd is below half of ssthresh, else 1.2. So pacing follows the window
-//! and is never the limit for longer than a fraction of the round trip. One release is the octets
-//! of one millisecond (`tcp_tso_autosize`), from two segments up to a super-segment: fewer
-//! releases cost less, smaller ones are less bursty.
+//! multiple of `cwnd / SRTT`, as in Linux (`tcp_update_pacing_rate`). The default factor is 2.0
+//! while cwnd is below half of ssthresh, else 1.2. The profile sets both factors. So pacing
+//! follows the window and is never the limit for longer than a fraction of the round trip. One
+//! release is the octets of one millisecond (`tcp_tso_autosize`), from two segments up to a
+//! super-segment: fewer releases cost less, smaller ones are less bursty.
 //!
 //! RTTs are unaffected: they are measured from the time a segment really left. The first window
 //! (RFC 6928) leaves in one burst, as in Linux: pacing it would cost a short transfer most of a

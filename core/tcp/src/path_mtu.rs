@@ -16,12 +16,13 @@
 //!   probes raise it: single segments of real data larger than the others. A probe that arrives
 //!   raises the estimate; one that is lost three times bounds the search.
 //!
-//! The search is binary: first the largest size possible, which is usually right; then, halving,
-//! the MTUs of real links; then, halving, the sizes in between, down to [`GOOD_ENOUGH`] octets.
+//! The search first tries the largest possible size, which usually succeeds. A binary search over
+//! the MTUs of real links follows, then one over the sizes in between. It ends within
+//! [`GOOD_ENOUGH`] octets.
 //!
-//! Estimates age: after `pmtu_raise` without an error or a failed probe a larger size is tried, by
-//! a probe or, with `pmtud` alone, by the next plateau above (RFC 1191 section 6.3). This requires
-//! no timer: it is checked when there is data to send.
+//! Estimates expire: after `pmtu_raise` without an error or a failed probe, a larger size is
+//! tried. This is a probe or, with `pmtud` alone, the next plateau above (RFC 1191 section 6.3).
+//! This requires no timer: it is checked when there is data to send.
 //!
 //! Out of scope: one estimate for all connections to a host (RFC 1191 section 6.3). The driver
 //! keeps it and passes in what it remembers of a route as `route_mtu`.

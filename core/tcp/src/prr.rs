@@ -144,7 +144,7 @@ impl Reduction {
         );
     }
 
-    /// Returns the proportional part, rounded up to whole segments as in the figures of RFC 6937.
+    /// Returns the proportional part, rounded up to segments as in RFC 6937's figures.
     fn in_proportion(&self, target: u64, smss: u64) -> u64 {
         let share = u128::from(self.prr_delivered) * u128::from(target);
         let due = share.div_ceil(u128::from(self.recover_fs) * u128::from(smss));

@@ -216,17 +216,16 @@ impl Rack {
         })
     }
 
-    /// Section 6.3: time after its departure at which a segment is lost on a retransmission
-    /// timeout. Before any delivery, SRTT from the handshake replaces `RACK.rtt`.
+    /// Time from departure until a retransmission timeout marks a segment lost (section 6.3).
+    /// Before any delivery, SRTT from the handshake replaces `RACK.rtt`.
     pub fn overdue_on_timeout(&self, srtt: Option<Duration>) -> Option<Duration> {
         let rtt = self.delivered.map(|_| self.rtt).or(srtt)?;
         Some(rtt + self.reo_wnd)
     }
 }
 
-/// Step 2: whether an acknowledgment of retransmitted data belongs to the retransmission, not to a
-/// late original. It echoes no timestamp from before the retransmission, and is not faster than
-/// any RTT seen.
+/// Step 2: whether an acknowledgment belongs to the retransmission, not to a late original. It
+/// echoes no timestamp from before the retransmission, and is not faster than any RTT seen.
 fn is_of_the_retransmission(departure: Departure, ack: &RackAck) -> bool {
     let echoes_older = ack.echo_sent_by.is_some_and(|by| by < departure.sent_at);
     let rtt = ack.received_at.saturating_since(departure.sent_at);

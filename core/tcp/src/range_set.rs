@@ -120,8 +120,7 @@ impl RangeSet {
         added
     }
 
-    /// Asserts the invariants in O(log n): ranges are ordered, disjoint, not empty, and do not
-    /// touch.
+    /// Asserts in O(log n) that ranges are ordered, apart and not empty.
     fn assert_invariants(&self) {
         let Range { start, end } = self.highest;
         let below = self.lower.last_key_value();

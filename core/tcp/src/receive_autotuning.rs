@@ -11,10 +11,10 @@
 //! This is six times the octets read while they double, and twice at rest.
 //!
 //! Unread data does not count as read. While much is unread, the measurement waits: an application
-//! reads in pieces. Data read over several round trips counts for one: a slow application, or one
-//! that sleeps and then reads everything, is no reason for a larger buffer. Nor is a gap that is
-//! finally filled: data beyond it counts when it arrived. (Linux counts data when it is read,
-//! whenever it arrived, and grows with each loss.)
+//! reads in pieces. Data read over several round trips counts for one. A slow application, or one
+//! that sleeps and then reads everything, is no reason for a larger buffer. Nor is a filled gap,
+//! as data beyond it counts when it arrived. Linux counts data when it is read, and thus grows
+//! with each loss.
 //!
 //! A host that only receives measures its RTT from the echoes of its own timestamps
 //! (`tcp_rcv_rtt_measure_ts`), and before the first of them from the handshake. An echo spans a
@@ -93,7 +93,7 @@ impl ReceiveAutotuning {
         core::mem::replace(&mut self.last_echo, ecr) != ecr
     }
 
-    /// Takes an RTT from a new echo: it took `age`, plus or minus up to a `tick`.
+    /// Takes an RTT sample of `age` from a new echo. Its error is up to a `tick`.
     pub fn on_echo(&mut self, age: Duration, tick: Duration) {
         let (least, most) = (age.saturating_sub(tick), age + tick);
         self.rtt = Some(match self.rtt {

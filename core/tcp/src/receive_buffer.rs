@@ -1,8 +1,8 @@
 //! The receive buffer: reassembly, and octets waiting for the application.
 //!
 //! In-order octets queue for reading; octets beyond a gap wait in a map by offset. They are also
-//! kept as ranges, which are the SACK blocks (RFC 2018 section 4): the block of the newest segment
-//! first, then the blocks reported most recently.
+//! kept as ranges, which are the SACK blocks (RFC 2018 section 4). The first block holds the
+//! newest segment, and the most recently reported blocks follow.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use core::ops::Range;

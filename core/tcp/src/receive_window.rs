@@ -3,12 +3,12 @@
 //! The right edge of the window never moves left (RFC 9293 SHLD-14): an advertised window stays
 //! advertised unless the profile lets it shrink. Receiver-side silly-window avoidance moves the
 //! edge only in steps of at least one segment or half the largest window. A segment here is the
-//! effective send MSS (RFC 9293 section 3.8.6.2.2, BSD `t_maxseg`): that of both SYNs and the
-//! route, which may be far less than our own SYN announced.
+//! effective send MSS (RFC 9293 section 3.8.6.2.2, BSD `t_maxseg`). It follows from both SYNs and
+//! the route, and may be far less than the MSS announced in our SYN.
 //!
-//! Under [`WindowPolicy::Grows`] the advertised window starts small and grows by two segments for
-//! every full-sized one that arrives, up to the whole buffer, as in Linux (`tcp_grow_window`,
-//! `rcv_ssthresh`). Each growth step also requests an immediate acknowledgment. So a Linux
+//! Under [`WindowPolicy::Grows`] the advertised window starts small, as in Linux
+//! (`tcp_grow_window`, `rcv_ssthresh`). Each received full-sized segment adds two segments, up to
+//! the whole buffer. Each growth step also requests an immediate acknowledgment. So a Linux
 //! receiver acknowledges every segment until half its window of data has arrived, and only then
 //! every second one. On a long fat path that lasts for seconds; it is the ACK ratio of 2007.
 
@@ -41,7 +41,7 @@ pub struct ReceiveWindow {
     avoid_silly: bool,
     /// Largest segment the peer may send.
     mss: u64,
-    /// Minimum step of the right edge, except in a window of less than two such steps.
+    /// Minimum step of the right edge. It does not apply to a window of less than two such steps.
     silly_step: u64,
     /// Octets of opening after which an unsolicited ACK advertises the window. 0: see
     /// [`ReceiveWindow::is_update_due`].
@@ -51,7 +51,7 @@ pub struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// Returns the window of a requested or autotuned buffer, for segments of up to `mss` octets.
+    /// Creates the window of a requested or autotuned buffer. Segments have up to `mss` octets.
     pub fn new(profile: &Profile, requested: Option<Bytes>, mss: u32) -> Self {
         let granted = profile.receive_buffer_for(requested);
         let mss = u64::from(profile.whole_buffers(mss));
@@ -295,9 +295,9 @@ impl ReceiveWindow {
         (nxt + wnd.min(self.expressible)).max(old_edge)
     }
 
-    /// Whether the window, with `unread` octets in the buffer, would be smaller than `last`, the
-    /// one last advertised. `last` was rounded to units of the scale, so the new one is rounded up
-    /// too (Linux `__tcp_select_window`).
+    /// Whether the window would be smaller than `last`, the one last advertised. The buffer has
+    /// `unread` octets. `last` was rounded to units of the scale, so the new one is rounded up too
+    /// (Linux `__tcp_select_window`).
     #[inline]
     pub fn would_shrink(&self, Length(unread): Length, Window(last): Window) -> bool {
         if let Some(memory) = &self.memory {

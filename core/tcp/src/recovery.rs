@@ -32,15 +32,15 @@ use crate::scoreboard::{Overdue, Scoreboard};
 
 /// Whether the loss of a retransmission reduces the window once more.
 ///
-/// RFC 5681 section 4.3 requires lowering it twice, in any phase. RFC 8985 section 9.3, where such
-/// losses are first found without a timeout, repeats that as a MUST only for senders without PRR,
-/// and leaves it to the implementer with PRR. There a repeated loss releases nothing, so the
-/// flight shrinks by itself, but `ssthresh`, where the recovery ends, does not. Linux reduces
-/// again after a timeout, by a fast recovery that begins during loss recovery
-/// (`FLAG_LOST_RETRANS`), and never within a fast recovery.
+/// RFC 5681 section 4.3 requires lowering it twice, in any phase. RFC 8985 section 9.3 repeats
+/// that as a MUST only for senders without PRR. With PRR it leaves the decision to the
+/// implementer. There a repeated loss releases nothing, so the flight shrinks by itself, but
+/// `ssthresh`, where the recovery ends, does not. Linux reduces again after a timeout, by a fast
+/// recovery that begins during loss recovery (`FLAG_LOST_RETRANS`), and never within a fast
+/// recovery.
 ///
-/// The default follows RFC 5681 literally: with Reno on 100 ms it costs 1 % of the goodput at 1 %
-/// of random loss, and nothing measurable at 0.1 %.
+/// The default follows RFC 5681 literally. With Reno at 100 ms it costs 1 % of the goodput at 1 %
+/// random loss, and nothing measurable at 0.1 %.
 ///
 /// One window causes one reduction: only a retransmission sent after the last reduction is a
 /// second indication, however many are lost with it.
@@ -458,8 +458,8 @@ impl Recovery {
     }
 
     /// Processes an acknowledgment in CWR. CWR ends once an octet sent after the notification is
-    /// acknowledged, which also shows that the CWR flag reached the receiver (RFC 3168 section
-    /// 6.1.2; as in Linux). A loss found earlier belongs to a window already reduced: it is
+    /// acknowledged, as in Linux. This also shows that the CWR flag reached the receiver (RFC 3168
+    /// section 6.1.2). A loss found earlier belongs to a window already reduced: it is
     /// retransmitted without another reduction.
     fn reduce(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) -> Judgment {
         let ended = facts.una > self.cwr_end || facts.una == facts.nxt;
@@ -599,7 +599,7 @@ mod tests {
         take(recovery, board, una, 0)
     }
 
-    /// Processes an acknowledgment up to `una` with `sacked` octets SACKed above a gap of one
+    /// Processes an acknowledgment up to `una`. `sacked` octets are SACKed above a gap of one
     /// segment.
     fn take(recovery: &mut Recovery, board: &mut Scoreboard, una: u64, sacked: u64) -> Judgment {
         let mut revealed = crate::scoreboard::Revealed::default();

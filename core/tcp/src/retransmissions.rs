@@ -5,7 +5,7 @@
 //! not, so they are stored twice. By position: disjoint ranges with the time each was last sent
 //! (for Karn's algorithm and RACK's sample). By time: a log in send order (for RACK's search of
 //! old transmissions). A log entry is valid only while its position still has that transmission's
-//! number: octets retransmitted again or delivered leave a stale entry, which is skipped. Every
+//! number. Octets retransmitted again or delivered leave a stale entry, which is skipped. Every
 //! entry is inserted once and removed once, each in O(log n) of the outstanding retransmissions.
 
 use alloc::collections::{BTreeMap, VecDeque};

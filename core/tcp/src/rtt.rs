@@ -28,7 +28,7 @@ use gigatcp_units::{Duration, Instant};
 pub enum RtoRule {
     /// RFC 793 section 3.7: SRTT = 0.9 SRTT + 0.1 R, RTO = 2 SRTT.
     Rfc793,
-    /// Jacobson, mail of 1987, in ticks: gains 1/8 and 1/4, RTO = SRTT + 2 RTTVAR.
+    /// Jacobson's mail of 1987, in ticks. Gains are 1/8 and 1/4, and RTO = SRTT + 2 RTTVAR.
     Jacobson1987,
     /// Jacobson and Karels, 1988, in ticks: the same gains, RTO = SRTT + 4 RTTVAR.
     Jacobson1988,

@@ -15,8 +15,8 @@
 //!
 //! > pipe = flight size - SACKed - (lost and not retransmitted)
 //!
-//! An octet retransmitted before it was marked lost (rules 3 and 4 of `NextSeg`) is in the network
-//! twice, and RFC 6675's `SetPipe` counts it twice. Here `pipe` counts it once, so that it never
+//! An octet retransmitted before it was marked lost (rules 3 and 4 of `NextSeg`) is in flight
+//! twice. RFC 6675's `SetPipe` counts it twice. Here `pipe` counts it once, so that it never
 //! exceeds the flight size; [`Scoreboard::twice`] has the rest, and a sender adds the two.
 //!
 //! This file holds the state and its sending side. One file per mechanism:
@@ -298,7 +298,7 @@ impl Scoreboard {
         self.assert_invariants();
     }
 
-    /// Number of transmissions so far, first or not, which the next one gets as its number.
+    /// Number of transmissions so far, which is also the next one's number.
     #[inline]
     pub fn departures(&self) -> u64 {
         self.departures

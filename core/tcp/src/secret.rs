@@ -1,14 +1,14 @@
 //! Keyed function for values that an attacker must not guess. They are initial sequence numbers,
 //! timestamp offsets, SYN cookies, Fast Open cookies.
 //!
-//! SipHash-2-4 (Aumasson and Bernstein 2012), a pseudorandom function of 64 bits under a key of
-//! 128, designed for short inputs and cheap enough for every SYN of a flood. Each use has a
+//! SipHash-2-4 (Aumasson and Bernstein 2012) is a pseudorandom function of 64 bits with a key of
+//! 128. It is designed for short inputs and cheap enough for every SYN of a flood. Each use has a
 //! separate label in the first octet of the input, so that values published for one reveal nothing
 //! about another. An address is hashed with its family, so that no IPv4 address equals an IPv6
 //! one.
 //!
-//! The key comes from outside, since the engine has no source of randomness: a simulation draws it
-//! from the seed, a real host from its kernel. `Debug` does not show it.
+//! The driver supplies the key, since the engine has no source of randomness. A simulation draws
+//! it from the seed, a real host from its kernel. `Debug` does not show it.
 
 use core::hash::Hasher;
 use core::net::IpAddr;

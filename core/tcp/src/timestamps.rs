@@ -7,17 +7,18 @@
 //! * PAWS (section 5.3): a segment with an older TSval is an old duplicate from a wrapped sequence
 //!   space.
 //!
-//! Literally (R1) PAWS also drops a late original: a retransmission for an earlier gap that left
-//! after it and arrives before it advances TS.Recent past it. With much reordering each
+//! Literally (R1) PAWS also drops a late original. A retransmission for an earlier gap may leave
+//! after the original, arrive before it, and advance TS.Recent past it. With much reordering each
 //! retransmission turns late segments into true losses, which cause the next retransmissions,
-//! without end. The tolerance prevents that. An old duplicate is older by the time it takes to
-//! send the whole sequence space minus a window, 0.26 s at 100 Gbit/s with the largest window, so
-//! a segment older by less cannot be one. Zero tolerance follows the RFC literally.
+//! without end. The tolerance prevents that. An old duplicate is older by at least the time to
+//! send the sequence space minus a window. With the largest window this is 0.26 s at 100 Gbit/s. A
+//! segment older by less cannot be an old duplicate. Zero tolerance follows the RFC literally.
 
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Timestamps;
 
-/// Age at which TS.Recent expires (section 5.5: the clock may have advanced by half its range).
+/// Age at which TS.Recent expires (section 5.5). The clock may then have advanced by half its
+/// range.
 const RECENT_EXPIRES: Duration = Duration::from_secs(24 * 24 * 3600);
 
 /// State of the timestamps option on a connection that negotiated it.

@@ -8,8 +8,7 @@
 //!
 //! It is new data if there is any and the peer's window allows it, else the last segment again.
 //! The answer lets RACK find other losses. If the probe itself filled the only gap, that loss
-//! would remain undetected: section 7.4 decides by the D-SACK that the receiver sends, or does
-//! not.
+//! would remain undetected. Section 7.4 therefore decides by the presence of a D-SACK.
 //!
 //! Only one probe at a time, and none without an RTT sample since the previous one, so that the
 //! retransmission timer is not postponed indefinitely. No probe in recovery, or while anything is
@@ -95,7 +94,7 @@ impl TailLossProbe {
         self.due = false;
     }
 
-    /// Cancels the probe: nothing is left to probe for, or recovery has begun by other means.
+    /// Cancels the probe, if no data is outstanding or recovery has begun.
     pub fn cancel(&mut self) {
         self.outstanding = None;
         self.due = false;

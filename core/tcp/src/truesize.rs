@@ -3,8 +3,7 @@
 //! * Sending: a queued packet costs its octets and [`SEND_OVERHEAD`]. A write continues while less
 //!   than the buffer is used; a blocked write continues when a third of the buffer is free
 //!   (`sk_stream_is_writeable`). Packets are filled up to min(64 KiB, half the largest window), in
-//!   whole segments (`tcp_xmit_size_goal`); the part sent earlier is split off as a separate
-//!   packet.
+//!   whole segments (`tcp_xmit_size_goal`). A part sent earlier is split off as a separate packet.
 //! * Receiving: [`received`] of each arrival counts until it is read. The window is ratio·(buffer
 //!   − used)/256. The ratio is 256·octets/occupied of the last arrival with larger segments than
 //!   before, 128 at first (`tcp_measure_rcv_mss`). The window does not exceed `ssthresh`, which
@@ -165,7 +164,7 @@ pub struct SendQueue {
     pub goal: u64,
 }
 
-/// Octets of a full packet for segments of `smss` octets and windows of up to `max_wnd`.
+/// Returns the octets of a full packet. Segments have `smss` octets, and windows up to `max_wnd`.
 pub fn size_goal(smss: u32, max_wnd: u64) -> u64 {
     let smss = u64::from(smss.max(1));
     let most = if max_wnd > SMALL_WINDOW {

@@ -1,11 +1,11 @@
 //! Fits the weights of all causes to connections with a known cause.
 //!
 //! The model is that of `gigatcp-why` (multinomial logistic regression over features that are
-//! interpolated between knots). An example is a connection with a known cause; its slices share
-//! its label, except that any slice may show slow cwnd growth (every connection begins with it) or
-//! a saturated path instead. The likelihood of a slice is a mixture of these, and the fit decides.
-//! Weights are penalized for their size (L2), and rows of weights for existing at all (group
-//! lasso), so that a feature without information about a cause has no weights for it.
+//! interpolated between knots). An example is a connection with a known cause, which labels its
+//! slices. A slice may instead show slow cwnd growth (every connection begins with it) or a
+//! saturated path. The likelihood of a slice is a mixture of these, and the fit decides. Weights
+//! have an L2 penalty, and rows of weights a group lasso. A feature without information about a
+//! cause therefore has no weights for it.
 //!
 //! A fit begins at zero, or continues from the current weights ([`Prior`]).
 //!
@@ -41,7 +41,7 @@ pub struct Example {
     pub name: String,
     /// Index of its cause in [`CAUSES`].
     pub cause: usize,
-    /// For successive causes: index of each, and the share of the time at which it ended.
+    /// Index of each successive cause, and the fraction of time at its end.
     pub phases: Vec<(usize, f64)>,
     /// Indices of other correct answers.
     pub acceptable: Vec<usize>,
@@ -67,8 +67,8 @@ struct Prepared {
     state: usize,
     /// Possible causes, one bit each.
     possible: u64,
-    /// Per feature: its knot plus one, or zero if unknown, and the relative position to the next
-    /// knot.
+    /// Per feature: knot index plus one, or zero if unknown, and relative position. The position
+    /// counts towards the next knot.
     at: [(u8, f32); FEATURES],
 }
 

@@ -110,7 +110,8 @@ fn part(features: &Features, wait: Wait, share: f64) -> Part {
     }
 }
 
-/// All weights in a row: for each card the biases of all waits, then each feature's knots.
+/// All weights in one vector. For each card, the biases of all waits precede the knots of each
+/// feature.
 #[derive(Clone, Debug)]
 pub struct Model {
     values: Vec<f64>,

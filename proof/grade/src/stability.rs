@@ -10,7 +10,7 @@ use crate::metamorphic::{Change, changed, packets, pcap};
 /// Counts of answers after one change.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Kept {
-    /// The same primary cause.
+    /// Analyses with an equal primary cause.
     pub same: u64,
     /// Unsure, with a confident answer before.
     pub unsure: u64,

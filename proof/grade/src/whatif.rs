@@ -217,7 +217,8 @@ fn drawn(transfer: &GradedWorld, seed: u64, before_bps: f64) -> Result<(Lever, f
     last.ok_or_else(|| "no lever".into())
 }
 
-/// Goodput of the graded flow and its parallel ones; flows of other hosts do not count.
+/// Measures the goodput of the graded flow and its parallel ones. Flows of other hosts do not
+/// count.
 fn goodput(world: &GradedWorld) -> Result<f64, String> {
     let count = world.draft.flows[0].number("count").unwrap_or(1.0) as usize;
     Ok(world::measure(world.config()?, count).map_or(0.0, |ran| ran.goodput_bps))

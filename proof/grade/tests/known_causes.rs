@@ -9,7 +9,7 @@ use gigatcp_grade::worlds::{CAUSES, Paths, world};
 /// Seed that no weight was fitted to.
 const SEED: u64 = 1_000_003;
 
-/// Analyzes the captures of a world, one by one and then those of both ends jointly.
+/// Analyzes the captures of a world, each alone and both jointly.
 fn analyses(cause: &str, seed: u64, paths: Paths) -> Vec<Analysis> {
     let [sender, receiver, middle] = world(cause, seed, paths)
         .captures()

@@ -29,8 +29,8 @@ struct Words {
     only: Vec<String>,
     /// Measured seconds per series.
     seconds: u64,
-    /// Number of RTTs tried per path: the plan's, and others within one packet time at the
-    /// bottleneck.
+    /// Number of RTTs tried per path. These are the plan's RTT, and others within one packet time
+    /// at the bottleneck.
     phases: u32,
 }
 
@@ -127,9 +127,9 @@ fn shares(split: &Split) -> String {
     )
 }
 
-/// Lengthens the RTT by a part of the packet time at the bottleneck. Which sender fills a full
-/// queue first after a packet has left it depends on the arrival of acknowledgments within that
-/// time (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+/// Lengthens the RTT by a part of the packet time at the bottleneck. This phase decides which
+/// sender fills a free place in a full queue first. See Floyd and Jacobson, "On traffic phase
+/// effects in packet-switched gateways", 1992.
 fn at_phase(mut rivals: Rivals, phase: u32, phases: u32) -> Rivals {
     let rates = rivals.forward.iter().filter_map(|hop| hop.rate);
     if let Some(rate) = rates.min()

@@ -1,4 +1,4 @@
-//! Many connections at once: cost when idle, fairness when all send.
+//! Many concurrent connections: cost when idle, fairness when all send.
 //!
 //! The same is measured for the kernel: memory of its socket per connection, if available, and
 //! fairness of its own senders on the same path.
@@ -41,7 +41,7 @@ pub struct Idle {
     pub connections: usize,
     /// Engine memory per open connection, in octets.
     pub open: u64,
-    /// The same after a short exchange in both directions.
+    /// Engine memory per connection after a short exchange in both directions.
     pub used: u64,
     /// Kernel memory per socket in octets, if available.
     pub kernel: Option<u64>,

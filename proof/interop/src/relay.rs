@@ -87,7 +87,7 @@ impl Drop for Relay {
     }
 }
 
-/// Forwards packets between the ends of engine and kernel, until it is stopped or an end closes.
+/// Forwards packets between both ends until it is stopped or an end closes.
 fn carry(ends: &[File; 2], mut packet_corruptor: impl Meddle, is_over: &AtomicBool) {
     let mut packet = vec![0; LONGEST];
     let mut out = Vec::new();

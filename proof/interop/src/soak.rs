@@ -494,7 +494,7 @@ impl Worker<'_> {
     }
 }
 
-/// Octets that are generated and compared at once.
+/// Octets generated and compared per step.
 const BLOCK: usize = 64 * 1024;
 
 /// Writes blocks while `wants_more` holds, then closes. Returns the number of octets.

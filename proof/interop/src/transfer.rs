@@ -171,9 +171,9 @@ fn both(done: [Result<u64, String>; 2]) -> Result<u64, String> {
 /// Time at which a side writes and closes.
 #[derive(Clone, Copy)]
 pub(crate) enum When<'a> {
-    /// Writes at once, and closes afterwards.
+    /// Writes immediately, and closes afterwards.
     Written,
-    /// Writes at once, and closes together with the other side.
+    /// Writes immediately, and closes together with the other side.
     Together(&'a Barrier),
     /// Writes and closes after the other side has closed.
     Second,

@@ -137,8 +137,8 @@ fn add_address(code: &mut Code, address: IpAddr) {
     }
 }
 
-/// Returns the code of an encoded segment (RFC 5925 section 5.1); `None` without an authentication
-/// option.
+/// Returns the code of an encoded segment; `None` without an authentication option. See RFC 5925
+/// section 5.1.
 pub(super) fn of_segment(
     key: &TrafficKey,
     sne: u32,
@@ -171,7 +171,7 @@ pub(super) fn of_segment(
     Some(first)
 }
 
-/// Adds the pseudo-header of RFC 9293 section 3.1 for IPv4, of RFC 8200 section 8.1 for IPv6.
+/// Adds the pseudo-header (RFC 9293 section 3.1 for IPv4, RFC 8200 section 8.1 for IPv6).
 fn add_pseudo_header(code: &mut Code, endpoints: &Endpoints, len: usize) {
     add_address(code, endpoints.src());
     add_address(code, endpoints.dst());

@@ -97,9 +97,9 @@ impl<P: Payload> Connection<P> {
             && wnd > 0
     }
 
-    /// Updates SND.WND from the newest segment (SND.WL1, SND.WL2). A retransmission has an old
-    /// SEG.SEQ but may have a new SEG.ACK: then it is the newest anyway, and SND.WND, which counts
-    /// from SND.UNA, must follow.
+    /// Updates SND.WND from the newest segment (SND.WL1, SND.WL2). A retransmission with an old
+    /// SEG.SEQ and a new SEG.ACK also counts as the newest. SND.WND counts from SND.UNA and must
+    /// follow it.
     fn update_window(
         &mut self,
         now: Instant,

@@ -126,8 +126,8 @@ impl<P: Payload> Connection<P> {
         state.keys.chain.remove(send_id)
     }
 
-    /// Requests that the peer send with the key it knows as `receive_id`. The request goes out
-    /// with the next segment.
+    /// Requests that the peer send with the key of `receive_id`. The request goes out with the
+    /// next segment.
     ///
     /// # Errors
     /// [`KeyError::Unknown`].

@@ -5,11 +5,11 @@
 //!   here that is outside, as in the table of RFC 9293 section 3.4, and dropped.
 //! * A SYN in a synchronized state is challenged, whatever its number (section 4.2). That section
 //!   does not cover SYN-RECEIVED after a passive open. There RFC 9293 section 3.10.7.4 returns to
-//!   LISTEN without an answer: the peer has restarted, and its repeated SYN is the first of
-//!   another connection. (Linux also drops the connection, and answers with a reset, as RFC 793
-//!   did.) An attacker who guesses a number in the window can thus end an open that awaits its
-//!   acknowledgment, and the client's next segment is reset. A Fast Open connection is not
-//!   dropped: the application has its text, and it is challenged as if synchronized.
+//!   LISTEN without an answer. The peer has restarted, and its repeated SYN opens another
+//!   connection. Linux also drops the connection, but answers with a reset, as RFC 793 did. An
+//!   attacker who guesses a number in the window can thus end a passive open that awaits its
+//!   acknowledgment. The client's next segment is then reset. A Fast Open connection is not
+//!   dropped, as the application has its data. It is challenged as if synchronized.
 //! * An acknowledgment is acceptable from SND.UNA - MAX.SND.WND up to SND.NXT; all else is
 //!   challenged and its text dropped (section 5.2).
 //! * Challenges are limited (section 7). So are acknowledgments of segments without data outside

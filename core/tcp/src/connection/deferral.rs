@@ -4,15 +4,14 @@
 //! Each acknowledgment opens the window by a segment or two. A sender that uses that immediately
 //! gives the device many small super-segments and pays for each. A sender that waits for a part of
 //! the window gives it few. The price: until that part is complete, the window lies idle. With a
-//! queue of about one bandwidth-delay product behind a path of a few milliseconds, deferral costs
-//! the kernel's flows a tenth to a fifth of their throughput (`experiments/duel`, series 05). So
-//! [`crate::Profile::MODERN`] does not wait; with the setting `tso_win_divisor` it defers as the
-//! kernel does.
+//! queue of about one BDP and an RTT of a few milliseconds, the kernel's flows lose 10 % to 20 %
+//! throughput (`experiments/duel`, series 05). So [`crate::Profile::MODERN`] does not wait; with
+//! the setting `tso_win_divisor` it defers as the kernel does.
 //!
 //! It waits only while an acknowledgment of data in flight is due within half an RTT, and never in
 //! recovery.
 //!
-//! As in Linux, unsent data is divided into pieces of the size a device accepts, and the rest of a
+//! As in Linux, unsent data is divided into pieces of the size a device accepts. The rest of a
 //! piece leaves as soon as it fits. Unlike in Linux, pieces are cut at multiples of that size from
 //! the start of the stream; the kernel's also end where an application paused.
 

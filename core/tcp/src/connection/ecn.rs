@@ -475,8 +475,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Reduces the window for a congestion report, once per window of data (RFC 3168 section
-    /// 6.1.2). A window of one segment cannot be reduced: then no new data leaves before one
+    /// Reduces the window once per window of data after a congestion report. See RFC 3168 section
+    /// 6.1.2. A window of one segment cannot be reduced: then no new data leaves before one
     /// timeout has passed.
     pub(super) fn answer_notice(
         &mut self,

@@ -71,8 +71,7 @@ impl<P: Payload> Connection<P> {
         self.fast_open.as_ref().map(|state| state.outcome)
     }
 
-    /// Whether data in a SYN was accepted (`TCPI_OPT_SYN_DATA`): ours by the server, or the peer's
-    /// by us.
+    /// Whether the receiver accepted data in a SYN (`TCPI_OPT_SYN_DATA`), in either direction.
     pub fn has_taken_syn_text(&self) -> bool {
         let taken = |state: &FastOpen| state.text_taken || state.outcome.text_acked > 0;
         self.fast_open.as_deref().is_some_and(taken)

@@ -1,11 +1,11 @@
 //! ICMP errors: RFC 9293 section 3.9.2.2, RFC 5927, RFC 1191.
 //!
 //! * An error counts only if it quotes a segment in flight, SND.UNA =< SEG.SEQ < SND.NXT (RFC 5927
-//!   section 4.1): an attacker must guess a number in the window, as for a reset.
+//!   section 4.1). An attacker must therefore guess a number in the window, as for a reset.
 //! * Soft errors never end a connection (MUST-56); the last one is kept for the application
 //!   (SHLD-25).
 //! * Hard errors end a connection that is still opening (SHLD-26). On a synchronized connection
-//!   they count as soft (RFC 5927 section 5.2): the other side has answered, so the port exists; a
+//!   they count as soft (RFC 5927 section 5.2). The peer has answered, so the port exists, and a
 //!   timeout detects everything else.
 //! * Source quench is ignored (MUST-55, RFC 6633).
 //! * "Too big" is the path's MTU, see `path_mtu`.

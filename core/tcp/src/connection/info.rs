@@ -4,8 +4,8 @@
 //! Samplers and scripts request it; segment processing does not. Its cost grows with the number of
 //! outstanding retransmissions.
 //!
-//! Out of scope: segment counts where the engine counts octets, and `tcpi_busy_time` (when nothing
-//! more is written, time counts as application-limited though data is in flight).
+//! Out of scope: segment counts of what the engine counts in octets, and `tcpi_busy_time`. Without
+//! further writes, time counts as application-limited even with data in flight.
 
 use gigatcp_events::{Phase, State};
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -84,8 +84,7 @@ pub struct Info {
     /// Largest segment received so far, if buffers count packets (`tcpi_rcv_mss`). Otherwise the
     /// value of our MSS option.
     pub rcv_mss: u32,
-    /// Most octets the application read in a round trip, if the receive buffer is autotuned
-    /// (`tcpi_rcv_space`).
+    /// Maximum number of octets read per round trip, with receive autotuning (`tcpi_rcv_space`).
     pub receive_space: Option<Bytes>,
     /// RTT measured by the receiver, if its buffer is autotuned (`tcpi_rcv_rtt`).
     pub receiver_rtt: Option<Duration>,

@@ -200,8 +200,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Drops an unacceptable segment and, unless it is a reset, answers with an ACK (MUST in
-    /// 3.10.7.4).
+    /// Drops an unacceptable segment and acknowledges it, unless it is a reset (MUST in 3.10.7.4).
     fn refuse(&mut self, now: Instant, seq: u64, segment: &Segment<P>) {
         self.outbox.put(
             EventMask::SEGMENTS,
@@ -217,8 +216,8 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Handles a segment outside the window. Three kinds require more than an ACK: data received
-    /// before (D-SACK), valid acknowledgments while our window is closed (RFC 9293 MUST-66), and
-    /// the FIN again in TIME-WAIT.
+    /// before (D-SACK), valid acknowledgments while the receive window is closed, and the FIN
+    /// again in TIME-WAIT. The second is RFC 9293 MUST-66.
     fn handle_unacceptable(&mut self, now: Instant, seq: u64, received: &Received<P>) {
         let segment = &received.segment;
         let len = segment.payload.len() as u64;

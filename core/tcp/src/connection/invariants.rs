@@ -1,9 +1,10 @@
 //! Invariants of a connection between any two calls, asserted in debug builds only.
 //!
 //! Each structure asserts its own invariants where it changes. This file relates them to each
-//! other: the sequence variables of RFC 9293 section 3.3.1 to the scoreboard and the buffers,
-//! states to sent and received data, timers to what they wait for. Each check costs O(1) or a
-//! search per call. A peer cannot violate any of them: segments are validated on arrival.
+//! other. It compares the sequence variables of RFC 9293 section 3.3.1 with the scoreboard and the
+//! buffers. It also compares states with sent and received data, and timers with the events they
+//! wait for. Each check costs O(1) or a search per call. A peer cannot violate any of them:
+//! segments are validated on arrival.
 
 use gigatcp_events::{Phase, State};
 use gigatcp_units::Instant;
@@ -11,7 +12,7 @@ use gigatcp_wire::Payload;
 
 use super::Connection;
 
-/// Whether RFC 9293 allows a transition, by an arrow in figure 5 or by its text.
+/// Whether RFC 9293 allows a transition, in figure 5 or its text.
 pub(super) const fn may_follow(from: State, to: State) -> bool {
     use State::*;
     match (from, to) {

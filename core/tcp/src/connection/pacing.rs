@@ -31,7 +31,7 @@ impl Pacing {
     }
 }
 
-/// Use of cwnd: whether it was filled in this or the previous round, and how far.
+/// Whether cwnd was filled in this or the previous round, and its use.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct WindowUse {
     filled: bool,

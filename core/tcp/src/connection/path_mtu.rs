@@ -1,7 +1,7 @@
 //! Following the path MTU: RFC 1191, 8201, 4821, 8899; RFC 9293 section 3.7.2.
 //!
 //! SMSS follows the estimate of `crate::path_mtu`. When it falls, too large segments in flight are
-//! retransmitted immediately in smaller ones: the scoreboard holds octets, not segments, so
+//! retransmitted immediately in smaller ones. The scoreboard holds octets, not segments, so
 //! nothing has to be split. This is not congestion: cwnd keeps its octets (RFC 8201 section 5.4,
 //! Linux `tcp_simple_retransmit`). Nor is the loss of a probe, as long as nothing else was lost
 //! with it (RFC 4821 section 7.5).
@@ -241,8 +241,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Sets cwnd to the loss window: one full-sized segment of the new size (RFC 5681 section
-    /// 3.1).
+    /// Sets cwnd to the loss window, one segment of the new size. See RFC 5681 section 3.1.
     fn lower_loss_window(&mut self, now: Instant) {
         let bounds = WindowBounds {
             cwnd_at_most: Bytes::new(u64::from(self.smss)),

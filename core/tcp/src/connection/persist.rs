@@ -3,8 +3,8 @@
 //!
 //! A probe is one octet of new data, or FIN. A peer whose window is closed drops it, so it stays
 //! in flight until the window opens. Then it is retransmitted in one segment with the data behind
-//! it. Linux probes with an octet acknowledged long ago and has nothing in flight: its probe never
-//! advances the stream; ours does if the peer accepts it.
+//! it. Linux probes with an octet acknowledged long ago and has nothing in flight. Its probe never
+//! advances the stream; the engine's probe does if the peer accepts it.
 
 use core::ops::Range;
 
@@ -20,10 +20,9 @@ use crate::space::{Length, Offset};
 const OVERRIDE_TIMEOUT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 impl<P: Payload> Connection<P> {
-    /// Sets a timer for waiting data that the window does not allow, with nothing in flight. A
-    /// lost window update then cannot stop the connection indefinitely (RFC 9293 MUST-36). If the
-    /// window is open but small, this is the override timer of section 3.8.6.2.1, 0.1 to 1 second
-    /// (SHLD-28).
+    /// Sets a timer if the window blocks waiting data, with nothing in flight. A lost window
+    /// update then cannot stop the connection indefinitely (RFC 9293 MUST-36). If the window is
+    /// open but small, this is the override timer of section 3.8.6.2.1, 0.1 to 1 second (SHLD-28).
     pub(super) fn arm_persist(&mut self, now: Instant) {
         if self.timers.persist_at != Instant::FAR_FUTURE || self.timers.probe_due {
             return;

@@ -13,12 +13,12 @@
 //! * Beyond it the window opens by limited slow start (RFC 3742), as section 4.8 requires.
 //! * The first ACK of that data cuts cwnd to what was sent of it (section 4.4).
 //! * Loss or a mark in that data reduces cwnd to the usual first window (section 4.6).
-//! * A request is not approved if the returned nonce differs from the sent one, or if not every
-//!   router lowered the TTL of the request (section 3.2).
+//! * A request is not approved if the returned nonce differs from the sent one. Nor is it if not
+//!   every router lowered its TTL (section 3.2).
 //!
-//! The request is not on the SYN: the window in a SYN-ACK is not scaled (RFC 7323 section 2.2), so
-//! an active opener could use only 64 kB of the approved rate. A request in the middle of a
-//! connection costs one round trip and has no such bound.
+//! The SYN carries no request. The window in a SYN-ACK is not scaled (RFC 7323 section 2.2), so an
+//! active opener could use only 64 kB in the first RTT. A request in the middle of a connection
+//! costs one round trip and has no such bound.
 //!
 //! The request is an IP option on the wire; here it is one of TCP (`gigatcp_wire`). So only
 //! simulated routers read it, and SMSS leaves space for it until the first ACKs. The nonce is

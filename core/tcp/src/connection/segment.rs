@@ -202,8 +202,8 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Returns the window to advertise now, in octets: whole units of the scale. It is rounded up
-    /// rather than shrunk or scaled down to zero, but at most one unit beyond the buffer: rounding
-    /// up indefinitely would never close the window. If it has to be rounded down, what was
+    /// rather than shrunk or scaled down to zero. It never exceeds the buffer by more than one
+    /// unit, as the window could not close otherwise. If it has to be rounded down, what was
     /// advertised before is still accepted (RFC 7323 section 2.4).
     pub(super) fn window_on_wire(&self) -> u64 {
         let unread = self.receive_buffer.readable();

@@ -1,11 +1,11 @@
 //! TIME-WAIT: events that may end it early (RFC 6191, RFC 9293 MAY-2) and that must not (RFC
 //! 1337).
 //!
-//! A SYN for the same pair of sockets may open a new incarnation if it cannot be an old duplicate
-//! of the old one: its timestamp is newer, or its sequence number is beyond everything the old one
-//! received. The old connection stays in TIME-WAIT next to the new one, and the driver drops it
-//! when the new one is established. So it still exists if the SYN proves to be an old duplicate
-//! (MAY-2 b).
+//! A SYN for the same pair of sockets may open a new incarnation unless it could be an old
+//! duplicate. Its timestamp must be newer, or its sequence number beyond everything the old
+//! incarnation received. The old connection stays in TIME-WAIT next to the new one, and the driver
+//! drops it when the new one is established. So it still exists if the SYN proves to be an old
+//! duplicate (MAY-2 b).
 //!
 //! With the switch `time_wait_ignores_reset` a reset does not end TIME-WAIT: RFC 1337 section 3,
 //! fix F1. RFC 9293 section 3.10.7.4 would let it.
@@ -80,7 +80,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Whether a SYN is newer than this connection: both condition lists of RFC 6191 section 2.
+    /// Whether a SYN is newer than this connection (both lists of RFC 6191 section 2).
     fn is_later_than_this(&self, syn: &Segment<P>) -> bool {
         let has_later_number = syn.seq.distance_from(self.rcv.on_wire(self.rcv.nxt)) >= 0;
         // The new incarnation has timestamps if both sides want them; the old one had them if both

@@ -1,11 +1,11 @@
 //! Urgent data: RFC 9293 section 3.8.5, RFC 6093.
 //!
 //! Urgent data is only a mark in the stream: the urgent pointer is the octet after the urgent data
-//! (MUST-62). The sender sets it on every segment from before the mark until that is acknowledged
-//! (MUST-30, MUST-31: of any length; a mark more than 65535 octets away is announced as far as the
-//! pointer reaches), and also into a closed window. The receiver keeps the furthest mark, reports
-//! it to the application immediately (MUST-32) together with its distance (MUST-33). A read ends
-//! at the mark, so that it can be found.
+//! (MUST-62). The sender sets it on every segment from before the mark until that is acknowledged,
+//! even into a closed window. Urgent data has any length (MUST-30, MUST-31). A mark more than
+//! 65535 octets away is announced as far as the pointer reaches. The receiver keeps the furthest
+//! mark, reports it to the application immediately (MUST-32) together with its distance (MUST-33).
+//! A read ends at the mark, so that it can be found.
 //!
 //! Urgent octets stay in line (`urgent_inline`, RFC 6093 section 5 SHOULD). Otherwise the last
 //! octet before the mark is not part of the stream, as in 4.2BSD's sockets.

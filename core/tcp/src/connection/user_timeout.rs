@@ -4,8 +4,7 @@
 //! Without a user timeout, R2 is a number of retransmissions (`retries`). A user timeout is the
 //! time since the peer's last acknowledgment while data was waiting, as in Linux, whatever the
 //! number of retransmissions. It is checked when the retransmission or persist timer expires, so
-//! it is never less than one timeout (RFC 5482 section 3.1 requires that its lower limit be no
-//! less).
+//! it is never less than one timeout. RFC 5482 section 3.1 requires this minimum.
 //!
 //! With `user_timeout_option` each side announces its timeout, on the SYN and on the first bare
 //! acknowledgment after it (section 3), and again when it changes. Each adopts (section 3.1)

@@ -53,8 +53,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Reduces a window that was not validated for five minutes, perhaps several times (RFC 7661
-    /// section 4.4.3). From a window of 2^62 octets to the initial one it takes at most 48
+    /// Reduces a window not validated for five minutes (RFC 7661 section 4.4.3). Each five minutes
+    /// halve it once more. From a window of 2^62 octets to the initial one it takes at most 48
     /// halvings, so longer silences add nothing.
     fn expire_window(&mut self, now: Instant) {
         let initial = self.profile.congestion.initial_window.bytes(self.smss);
@@ -68,8 +68,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Returns the flight size to use for a reduction and the window bounds afterwards (RFC 7661
-    /// section 4.4.1).
+    /// Returns the flight size for a reduction, and the window bounds afterwards. See RFC 7661
+    /// section 4.4.1.
     pub(super) fn validate_reduction(
         &mut self,
         now: Instant,

@@ -1,6 +1,6 @@
 //! Choice of data to retransmit: `NextSeg` of RFC 6675 section 4, by its rules.
 //!
-//! Rule 1 is the lowest lost data; rule 2, new data, is not on the scoreboard; rules 3 and 4
+//! Rule 1 selects the lowest lost data. Rule 2, new data, is not on the scoreboard. Rules 3 and 4
 //! select from data in flight and not lost. None iterates over the window.
 
 use core::ops::Range;
@@ -22,9 +22,9 @@ impl Scoreboard {
             .is_some_and(|marks| !marks.lost.is_empty())
     }
 
-    /// `NextSeg` rule 3 of RFC 6675: lowest octets not SACKed, not yet retransmitted, below the
-    /// highest SACKed octet. Above the loss edge are at most `DupThresh` SACKed ranges, hence as
-    /// few gaps.
+    /// Lowest unSACKed octets below the highest SACKed one, not yet retransmitted. This is
+    /// `NextSeg` rule 3 of RFC 6675. Above the loss edge are at most `DupThresh` SACKed ranges,
+    /// hence as few gaps.
     pub fn first_unsacked_candidate(&self) -> Option<Range<u64>> {
         let highest = self.marks.sacked.last()?.start;
         let from = self.lost_edge.max(self.una);
@@ -37,8 +37,8 @@ impl Scoreboard {
             .find_map(|gap| self.marks.retransmitted.first_gap(gap))
     }
 
-    /// Highest outstanding octets not SACKed, at most one SMSS, for the rescue retransmission
-    /// (`NextSeg` rule 4). SACKed ranges do not touch, so two of them decide.
+    /// Highest outstanding unSACKed octets for the rescue retransmission, at most one SMSS. This
+    /// is `NextSeg` rule 4. SACKed ranges do not touch, so two of them decide.
     ///
     /// Data already retransmitted is excluded, though the rule literally includes it. Its
     /// retransmission is in flight, and RFC 8985 or the timer detects its loss.

@@ -11,10 +11,10 @@
 //! * `grade --two [--seeds N] [--kernels DIR]`: connections with two causes.
 //! * `grade --next [--seeds N]`: the next limit once the first limit is lifted, in worlds.
 //! * `grade --fit [--seeds N] [--kernels DIR] [--continue STRENGTH] --write DIR`: fits weights to
-//!   worlds with seeds below 1,000,000 and to the captures in DIR, and writes them to a directory
-//!   (`core/why/src/weights`). With `--continue` the current weights represent the connections
-//!   they were fitted to, and a distance from them costs STRENGTH times its square. DIR then
-//!   requires only captures with new seeds. The calibration stays.
+//!   worlds with seeds below 1,000,000 and to the captures in DIR. It writes the weights to a
+//!   directory (`core/why/src/weights`). With `--continue` the current weights represent the
+//!   connections they were fitted to, and a distance from them costs STRENGTH times its square.
+//!   DIR then requires only captures with new seeds. The calibration stays.
 //!
 //! Worlds with seeds below 1,000,000 are for fitting; grade with other seeds.
 
@@ -462,7 +462,7 @@ fn is_timed(one: &Observed) -> bool {
     example.is_some_and(|example| example.phases.len() == 2)
 }
 
-/// Prints the fit's result on connections it was not fitted to: a check of the model, not a grade.
+/// Prints the fit's result on held-out connections, as a check of the model.
 fn report(answers: &[&Answer], shows: bool) {
     let mut wrong: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     for one in answers.iter().filter(|one| !one.is_right) {

@@ -49,8 +49,8 @@ pub struct Stage {
     pub work: u64,
     /// New `SO_SNDBUF` at the start of the stage; 0 keeps the old one.
     pub sndbuf: u32,
-    /// New `SO_MAX_PACING_RATE` in bytes per second at the start of the stage; 0 keeps the old
-    /// one.
+    /// New `SO_MAX_PACING_RATE` in bytes per second; 0 keeps the old one. It is set at the start
+    /// of the stage.
     pub pacing: u64,
 }
 

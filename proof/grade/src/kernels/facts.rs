@@ -136,7 +136,7 @@ impl Facts {
         self.grown("tcpi_bytes_acked", span) * 8.0 / span.seconds()
     }
 
-    /// Returns the share of samples in the span for which a condition on a column holds.
+    /// Returns the share of samples in the span whose column meets a condition.
     #[must_use]
     pub fn samples(
         &self,
@@ -177,7 +177,7 @@ impl Facts {
         Some(busy as f64 / length)
     }
 
-    /// Returns the share of samples in the span in which the receive window is nearly full.
+    /// Returns the share of span samples with a nearly full receive window.
     #[must_use]
     pub fn full_window(&self, span: Span) -> f64 {
         let names = ["tcpi_unacked", "tcpi_snd_mss", "tcpi_snd_wnd"];

@@ -545,7 +545,7 @@ mod tests {
     use super::super::sample::{COLUMNS, Series};
     use super::*;
 
-    /// Returns a transfer of 1 s over a link that was busy for `busy` of each slot.
+    /// Returns a transfer of 1 s over a link, busy for `busy` per slot.
     fn facts(busy: f64, rwnd_limited_us: i64) -> Facts {
         let mut columns = vec!["us".to_owned()];
         columns.extend(COLUMNS.iter().map(|name| (*name).to_owned()));

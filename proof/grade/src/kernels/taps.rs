@@ -12,8 +12,8 @@ use super::draw::Draw;
 use super::facts::CaptureFacts;
 use super::process::{Running, Start, spawn};
 
-/// Time the kernel keeps packets in a block before `tcpdump` sees them (libpcap's timeout: 1 s). A
-/// capture ended sooner lacks its end.
+/// Maximum delay of captured packets in the kernel before `tcpdump` sees them. libpcap's timeout
+/// is 1 s. A capture ended sooner lacks its end.
 pub const BLOCK: Duration = Duration::from_millis(1100);
 
 /// A running `tcpdump`.

@@ -54,7 +54,7 @@ struct Draft {
     rate_bps: f64,
 }
 
-/// Name, cause, ranges of rate (Mbit/s) and RTT (ms), and the function that builds the case.
+/// Name, cause, ranges of rate (Mbit/s) and RTT (ms), and constructor.
 type Family = (&'static str, &'static str, [[f64; 2]; 2], fn(&mut Draft));
 
 const USUAL: [[f64; 2]; 2] = [[30.0, 200.0], [5.0, 60.0]];
@@ -195,7 +195,7 @@ impl Draft {
         self.path(format!("--sysctl=net.ipv4.{setting}"));
     }
 
-    /// Loss probability at which Reno's window is a share of the BDP between `low` and `high`.
+    /// Returns the loss probability for a Reno window between `low` and `high` of the BDP.
     fn probability(&mut self, low: f64, high: f64) -> f64 {
         let window = self.draw.between(low, high) * self.bdp() / MSS;
         (1.5 / (window * window)).clamp(1e-4, 0.02)

@@ -170,7 +170,8 @@ fn cwnd_growth(site: &mut Site<'_>) {
     }
 }
 
-/// Makes a sender wait for delayed ACKs: fewer segments in flight than the receiver waits for.
+/// Makes a sender wait for delayed ACKs, with too few segments in flight. The receiver waits for
+/// more segments than the sender may send.
 ///
 /// Even a doubled buffer would stay below that number, so that the delay alone is the limit.
 fn delayed_ack(site: &mut Site<'_>) {

@@ -1,10 +1,9 @@
 //! Simulations of networks with more than a FIFO queue: elements drawn in addition to the cause.
 //!
-//! The elements are a managed queue, a link with changing rate, aggregated ACKs, bursts of losses,
-//! a dialog instead of a stream, and datagram cross traffic. None of them is the cause except by
-//! causing it: bursts are the random losses, a dialog is the application's limit, and many
-//! datagrams are cross traffic. (A managed queue that limits is a separate cause, in
-//! `impairments.rs`.)
+//! The elements are a managed queue, a link with changing rate, aggregated ACKs, loss bursts, a
+//! dialog, and datagram cross traffic. An element by itself is no cause, but it may produce one.
+//! Bursts are the random losses, a dialog is the application's limit, and many datagrams are cross
+//! traffic. A managed queue that limits is a separate cause, in `impairments.rs`.
 
 use super::causes::Site;
 use super::draft::{BOTTLENECK, Table, Value};
@@ -47,7 +46,7 @@ pub(crate) fn add(cause: &str, seed: u64, site: &mut Site<'_>) -> &'static str {
     name
 }
 
-/// Sets a managed queue with the same kind of limit, which drops before it is full.
+/// Sets a managed queue with equal limit, which drops before it is full.
 fn queue(site: &mut Site<'_>) {
     let discipline = site.draw.pick(&[
         "codel",
@@ -77,7 +76,7 @@ fn changing(site: &mut Site<'_>) {
         .set("rate_schedule", Value::Word(schedule));
 }
 
-/// Aggregates ACKs, as a cable modem or Wi-Fi does: a group may wait for its turn.
+/// Aggregates ACKs like a cable modem or Wi-Fi. A group may wait for its turn.
 fn groups(site: &mut Site<'_>) {
     let every = site.draft.receiver.number("ack_every").unwrap_or(2.0);
     let per_second = site.base.rate / 8.0 / f64::from(site.base.mtu) / every;

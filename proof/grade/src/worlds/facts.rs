@@ -14,7 +14,7 @@ use super::draft::BOTTLENECK;
 /// Counters of one run, for the graded flow and the path.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Facts {
-    /// Time from the first SYN to the last byte read, or to the end of the run, in seconds.
+    /// Seconds from the first SYN to the last byte read or the run's end.
     pub elapsed: f64,
     /// Bytes that the receiving application read.
     pub bytes: u64,

@@ -14,7 +14,8 @@ fn ends_after(flow: &mut Table, bytes: f64) {
     flow.set("bytes", Value::Bytes(bytes as u64));
 }
 
-/// Loss probability at which windows stay near `share` of the BDP: w = sqrt(1.5 / p) segments.
+/// Returns the loss probability for windows near `share` of the BDP. The formula is w = sqrt(1.5 /
+/// p) segments.
 fn probability_for(site: &Site<'_>, share: f64) -> f64 {
     let window = share * site.base.bdp / site.base.mss;
     1.5 / (window * window)
@@ -111,7 +112,7 @@ pub(crate) fn reordering(site: &mut Site<'_>) {
         .flag("segmentation_offload", false);
 }
 
-/// Causes timeouts. Either no data passes for a moment, so that not even duplicate ACKs arrive, or
+/// Causes timeouts. Either no data passes for a moment, so that not even duplicate ACKs arrive. Or
 /// the last segments of a transfer are lost, so that no ACK reports it.
 pub(crate) fn rto_backoff(site: &mut Site<'_>) {
     let mss = site.base.mss;
@@ -221,7 +222,7 @@ pub(crate) fn mss_clamped(site: &mut Site<'_>) {
         .set("packet_rate", Value::PacketRate(packets.max(10.0) as u64));
 }
 
-/// Slows the reverse path to a few percent of the required ACKs; the rest is lost. The sender
+/// Slows the reverse path to a few percent of the required ACKs. The others are lost. The sender
 /// counts ACKs, not bytes.
 pub(crate) fn ack_path(site: &mut Site<'_>) {
     let base = site.base;

@@ -1,9 +1,9 @@
 //! Random worlds with a known cause, as plans.
 //!
-//! A world is the text of a plan (`gigatcp-plan`), which the simulator runs like any plan; the few
-//! properties that a plan cannot express are in [`patch`](self). After drawing, the world runs
-//! once, and the simulator's counters must show that the cause limits the connection most of the
-//! time. If they do not, the next sub-seed draws.
+//! A world is the text of a plan (`gigatcp-plan`), which the simulator runs like any plan.
+//! [`patch`](self) has the few properties that a plan cannot express. After drawing, the world
+//! runs once, and the simulator's counters must show that the cause limits the connection most of
+//! the time. If they do not, the next sub-seed draws.
 //!
 //! | file | content |
 //! |---|---|
@@ -54,8 +54,8 @@ pub enum Paths {
     Fat,
     /// Usual paths that also carry traffic of other flows.
     Shared,
-    /// Usual paths with a managed queue, a changing rate, aggregated ACKs, bursts of losses, a
-    /// dialog or datagrams.
+    /// Usual paths with an additional element. It is a managed queue, a changing rate, aggregated
+    /// ACKs, loss bursts, a dialog or datagrams.
     Elements,
 }
 

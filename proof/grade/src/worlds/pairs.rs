@@ -31,7 +31,7 @@ pub fn two_causes(seed: u64) -> (GradedWorld, [Share; 2]) {
         .unwrap_or_else(|| panic!("no world of seed {seed} has two limits that hold"))
 }
 
-/// Returns the shares in time order; `None` if one is in the middle of the other.
+/// Sorts the shares by time; `None` if one is within the other.
 #[must_use]
 pub fn by_time(mut shares: [Share; 2]) -> Option<[Share; 2]> {
     if shares.iter().any(|(id, _)| *id == "outage") {
@@ -44,8 +44,8 @@ pub fn by_time(mut shares: [Share; 2]) -> Option<[Share; 2]> {
     Some(shares)
 }
 
-/// Returns a world with one limit below another: the current limit, and the next one once it is
-/// lifted.
+/// Returns a world with two limits, and their causes. The lower one binds, and the other one once
+/// it is lifted.
 ///
 /// # Panics
 /// If no draw of this seed has two limits that hold.
@@ -173,7 +173,8 @@ fn application_first(
     (first_holds && second_holds).then(|| shares(world, [first, second], change))?
 }
 
-/// Makes a world with a host limit up to `change`; then losses keep cwnd below it.
+/// Makes a world with a host limit until `change`, and with losses afterwards. The losses keep
+/// cwnd below the limit.
 fn losses_second(mut ground: Ground, seed: u64, change: f64) -> Option<(GradedWorld, [Share; 2])> {
     let first = ground.draw.pick(&BEFORE_LOSSES);
     ground.cap(first, [0.4, 0.7]);
@@ -198,7 +199,7 @@ fn random_losses(ground: &mut Ground, from: f64, [least, most]: [f64; 2]) {
         .set("loss_from", Value::seconds(from));
 }
 
-/// Makes a world with a host limit and an outage of known length in the middle.
+/// Makes a world with a host limit that a known outage interrupts.
 fn outage_between(mut ground: Ground, seed: u64, change: f64) -> Option<(GradedWorld, [Share; 2])> {
     let first = ground.draw.pick(&BEFORE_LOSSES);
     ground.cap(first, [0.3, 0.6]);

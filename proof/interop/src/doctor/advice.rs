@@ -30,8 +30,9 @@ pub struct Mistuned {
 }
 
 impl Mistuned {
-    /// Returns the namespace of this seed: 1 to 3 wrong settings of the sender or the receiver. At
-    /// least one of them has a ceiling; the path has 20 to 200 Mbit/s and 10 to 100 ms.
+    /// Returns the namespace of this seed with 1 to 3 wrong settings. They belong to the sender or
+    /// the receiver, and at least one has a ceiling. The path has 20 to 200 Mbit/s and 10 to 100
+    /// ms.
     #[must_use]
     pub fn random(seed: u64) -> Self {
         let mut random = Pcg64Mcg::seed_from_u64(seed);

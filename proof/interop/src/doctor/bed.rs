@@ -35,7 +35,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// Returns the path as a user would describe it to `doctor`; `direction` is the host's role.
+    /// Returns the path parameters that a user would give to `doctor`. `direction` is the host's
+    /// role.
     #[must_use]
     pub fn described(&self, direction: Direction) -> Path {
         Path {

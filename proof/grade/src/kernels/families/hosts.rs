@@ -129,7 +129,7 @@ fn read_slowly(draft: &mut Draft, reader: Stage) {
     draft.proof(Proof::Unread);
 }
 
-/// Lets one end compute so that it reaches a part of the rate, with `share` of a CPU.
+/// Makes one end compute, which limits its rate. At that rate it uses `share` of a CPU.
 fn compute(draft: &mut Draft, share: f64, is_sender: bool) {
     let rate = draft.spec.rate_bps * draft.draw.between(0.15, 0.5);
     let chunk = draft.draw.pick(&[4096, 16_384, 65_536]);

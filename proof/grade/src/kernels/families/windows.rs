@@ -135,7 +135,7 @@ fn rcvbuf(draft: &mut Draft) {
     draft.proof(Proof::Word("tcpi_rwnd_limited", 0.6));
 }
 
-/// Sets one of these sizes by `SO_SNDBUF`, on a path whose BDP is several times that.
+/// Sets one of these `SO_SNDBUF` sizes, on a path with a several times larger BDP.
 fn sndbuf(draft: &mut Draft, sizes: &[u32]) {
     let size = draft.draw.pick(sizes);
     let factor = draft.draw.between(4.0, 12.0);
