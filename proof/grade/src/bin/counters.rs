@@ -1,7 +1,10 @@
-//! Grades the explanation from counters: `counters DIR [--show] [--of NAME]`; fits its weights:
-//! `counters --fit KERNELS TESTS [--write]`; grades kept runs of `tester`: `counters --tests TESTS`.
+//! Grades the explanation from counters, and fits its weights.
 //!
-//! KERNELS has labeled captures (`cargo xtask grade --make`), TESTS kept runs of `tester`.
+//! * `counters DIR [--show] [--of NAME]`: grades the explanation.
+//! * `counters --fit KERNELS TESTS [--write]`: fits its weights.
+//! * `counters --tests TESTS`: grades stored runs of `tester`.
+//!
+//! KERNELS has labeled captures (`cargo xtask grade --make`), TESTS stored runs of `tester`.
 
 use std::path::Path;
 use std::process::ExitCode;

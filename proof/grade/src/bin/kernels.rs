@@ -1,7 +1,10 @@
 //! Makes labeled captures of the running kernel's TCP.
 //!
-//! `kernels make --out DIR --seeds A..B [--family F] [--jobs N] [--gigatcp FILE]`, `kernels list`.
-//! `kernels relabel DIR` checks the counters of a corpus again. The other commands are the programs of a case.
+//! * `kernels make --out DIR --seeds A..B [--family F] [--jobs N] [--gigatcp FILE]`: makes them.
+//! * `kernels list`: lists the families.
+//! * `kernels relabel DIR`: checks the counters of a corpus again.
+//!
+//! The other commands are the programs of a case.
 
 use std::collections::VecDeque;
 use std::fs;
