@@ -3,17 +3,17 @@
 //! * [`MasterKey`]: a master key tuple (RFC 5925 section 3.1): two identifiers,
 //!   an algorithm, a secret, and whether the other TCP options are covered.
 //! * [`KeyChain`]: the master keys two hosts share.
-//! * [`Keys`]: a key chain as connections of one payload type use it: the code
-//!   is made over octets, and only the payload knows its own.
+//! * [`Keys`]: a key chain as connections of one payload type use it. A code is computed over
+//!   octets, and only the payload type can produce its octets.
 //!
-//! How keys become codes is in `authentication/code.rs`, how a connection signs
-//! and checks in `connection/authenticate.rs`.
+//! `authentication/code.rs` computes codes from keys; `connection/authenticate.rs` signs and
+//! checks the segments of a connection.
 //!
-//! Segments are signed and checked in the form in which `gigatcp_wire` writes
-//! them, options in its order. A peer that lays its options out otherwise, and
-//! whose master key covers them, is understood by any caller that has the octets:
-//! [`MasterKey::verify`] takes them as they came. A connection cannot, since it
-//! is handed segments. Where options are not covered the order does not matter.
+//! Segments are signed and checked in the form in which `gigatcp_wire` encodes them, with its
+//! order of options. A connection receives parsed segments. If a peer orders its options
+//! differently and the master key covers them, the connection cannot verify its codes. A caller
+//! that has the received octets can: [`MasterKey::verify`] takes them unchanged. Without covered
+//! options the order does not matter.
 
 mod code;
 
@@ -25,7 +25,7 @@ use crate::four_tuple::FourTuple;
 
 pub use code::TrafficKey;
 
-/// The algorithms that RFC 5926 requires.
+/// Algorithms that RFC 5926 requires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Algorithm {
     /// `KDF_HMAC_SHA1` and HMAC-SHA-1-96 (RFC 5926 sections 3.1.1.1, 3.2.1).
@@ -38,13 +38,13 @@ pub enum Algorithm {
 /// A master key tuple, RFC 5925 section 3.1. `Debug` does not show the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MasterKey {
-    /// KeyID of what we send by it.
+    /// KeyID of segments we send with this key.
     pub send_id: u8,
-    /// KeyID of what we receive by it.
+    /// KeyID of segments we receive with this key.
     pub receive_id: u8,
     /// Algorithm.
     pub algorithm: Algorithm,
-    /// Whether the code covers the other TCP options too.
+    /// Whether the code also covers the other TCP options.
     pub covers_options: bool,
     secret: Vec<u8>,
 }
@@ -60,22 +60,20 @@ impl core::fmt::Debug for MasterKey {
     }
 }
 
-/// One direction of a connection, as keys are derived from it (RFC 5925
-/// section 5.2): who sends, and both initial sequence numbers, that of the
-/// receiver being 0 as long as it is not known.
+/// One direction of a connection, as input of key derivation (RFC 5925 section 5.2). It consists
+/// of the sender and both initial sequence numbers; that of the receiver is 0 while unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Direction {
-    /// The sender's socket as the local one.
+    /// The sender's socket as the local side.
     pub tuple: FourTuple,
     /// The sender's initial sequence number.
     pub sender_isn: SeqNumber,
-    /// The receiver's.
+    /// The receiver's initial sequence number.
     pub receiver_isn: SeqNumber,
 }
 
 impl MasterKey {
-    /// A master key whose both identifiers are `id`, covering the other
-    /// options.
+    /// Returns a master key with `id` for both directions that covers the other options.
     #[must_use]
     pub fn new(id: u8, algorithm: Algorithm, secret: &[u8]) -> Self {
         Self {
@@ -87,7 +85,7 @@ impl MasterKey {
         }
     }
 
-    /// The same with an identifier for each direction.
+    /// Returns this key with one identifier for each direction.
     #[must_use]
     pub fn with_ids(self, send_id: u8, receive_id: u8) -> Self {
         Self {
@@ -97,7 +95,7 @@ impl MasterKey {
         }
     }
 
-    /// The same, covering the other options or not: without, middleboxes may
+    /// Returns this key with the other options covered or not. Without coverage, middleboxes may
     /// change them.
     #[must_use]
     pub fn covering_options(self, covers_options: bool) -> Self {
@@ -107,16 +105,16 @@ impl MasterKey {
         }
     }
 
-    /// The traffic key of one direction.
+    /// Returns the traffic key of one direction.
     #[must_use]
     pub fn traffic_key(&self, direction: &Direction) -> TrafficKey {
         code::derive(self.algorithm, &self.secret, direction)
     }
 
-    /// The code of a segment in octets, sent between `endpoints`: its
-    /// authentication option must be there, what stands in its code field does
-    /// not matter. `sne` is the extension of its sequence number (RFC 5925
-    /// section 6.2). Nothing for octets without the option.
+    /// Returns the code of an encoded segment sent between `endpoints`. The segment must have an
+    /// authentication option; the content of its code field does not matter. `sne` is the
+    /// extension of its sequence number (RFC 5925 section 6.2). `None` for octets without the
+    /// option.
     #[must_use]
     pub fn code(
         &self,
@@ -128,7 +126,7 @@ impl MasterKey {
         code::of_segment(key, sne, endpoints, segment, self.covers_options)
     }
 
-    /// Whether the code in a segment of octets is the right one.
+    /// Whether the code in an encoded segment is correct.
     #[must_use]
     pub fn verify(
         &self,
@@ -145,7 +143,7 @@ impl MasterKey {
     }
 }
 
-/// Compares without saying by its time where two codes differ.
+/// Compares two codes in constant time.
 pub(crate) fn is_same(expected: &[u8], found: &[u8]) -> bool {
     let differ = expected
         .iter()
@@ -154,16 +152,15 @@ pub(crate) fn is_same(expected: &[u8], found: &[u8]) -> bool {
     expected.len() == found.len() && differ == 0
 }
 
-/// Why a key was refused.
+/// Reason a key was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeyError {
-    /// Another key has one of its identifiers (RFC 5925 section 3.1: they must
-    /// tell keys apart).
+    /// Another key has one of its identifiers. RFC 5925 section 3.1 requires them to be unique.
     IdTaken,
-    /// There is no key of that identifier.
+    /// No key has this identifier.
     Unknown,
-    /// It is in use: the current key, or the one this side last named to the peer
-    /// as the next (RFC 5925 section 3.3).
+    /// The key is in use (RFC 5925 section 3.3). It is the current key, or was last announced as
+    /// the next one.
     InUse,
 }
 
@@ -179,7 +176,7 @@ impl core::fmt::Display for KeyError {
 
 impl core::error::Error for KeyError {}
 
-/// The master keys of a pair of hosts.
+/// Master keys that two hosts share.
 #[derive(Clone, Default, Debug)]
 pub struct KeyChain {
     keys: Vec<MasterKey>,
@@ -202,7 +199,7 @@ impl KeyChain {
         Ok(())
     }
 
-    /// Removes the key that is sent by `send_id`.
+    /// Removes the key whose send KeyID is `send_id`.
     ///
     /// # Errors
     /// [`KeyError::Unknown`].
@@ -215,26 +212,26 @@ impl KeyChain {
         Ok(())
     }
 
-    /// The first key: what an active open begins with.
+    /// Returns the first key, with which an active open begins.
     #[must_use]
     pub fn first(&self) -> Option<&MasterKey> {
         self.keys.first()
     }
 
-    /// The key by which we send with this KeyID.
+    /// Returns the key we send with under this KeyID.
     #[must_use]
     pub fn sending(&self, send_id: u8) -> Option<&MasterKey> {
         self.keys.iter().find(|key| key.send_id == send_id)
     }
 
-    /// The key by which the peer sends with this KeyID.
+    /// Returns the key the peer sends with under this KeyID.
     #[must_use]
     pub fn receiving(&self, receive_id: u8) -> Option<&MasterKey> {
         self.keys.iter().find(|key| key.receive_id == receive_id)
     }
 }
 
-/// How a segment becomes octets, in place of what was there.
+/// Encodes a segment, replacing the content of the buffer.
 type Encoder<P> = fn(&Segment<P>, &Endpoints, &mut Vec<u8>) -> Result<usize, EncodeError>;
 
 /// A key chain for connections with payload `P`.
@@ -245,7 +242,7 @@ pub struct Keys<P> {
 }
 
 impl<P: PayloadOctets> Keys<P> {
-    /// The keys of `chain`; nothing when there is none.
+    /// Returns the keys of `chain`; `None` if it is empty.
     #[must_use]
     pub fn new(chain: KeyChain) -> Option<Self> {
         chain.first()?;

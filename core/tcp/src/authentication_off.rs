@@ -3,7 +3,7 @@
 use core::convert::Infallible;
 use core::marker::PhantomData;
 
-/// Keys of which there are none.
+/// Keys type without values.
 #[derive(Clone, Debug)]
 pub struct Keys<P>(Infallible, PhantomData<P>);
 

@@ -1,19 +1,18 @@
-//! When to acknowledge: RFC 9293 section 3.8.6.3, RFC 5681 section 4.2.
+//! Delayed acknowledgments: RFC 9293 section 3.8.6.3, RFC 5681 section 4.2.
 //!
-//! * Beyond a hole, filling one, or a duplicate: at once.
-//! * While the connection is young: at once (quick-ACK). How long is counted
-//!   in acknowledgments; a receive window that still grows renews it, which
-//!   is why Linux acknowledges every segment until its window is fully open
-//!   (see [`crate::receive_window`]).
-//! * Otherwise every `ack_every` full-sized segments, or when the timer runs
-//!   out, whichever is first.
+//! * Data beyond a gap, filling one, or duplicate: acknowledged immediately.
+//! * While the connection is young: immediately (quick-ACK), for a number of acknowledgments. A
+//!   receive window that still grows renews it. Therefore Linux acknowledges every segment until
+//!   its window is fully open (see [`crate::receive_window`]).
+//! * Otherwise every `ack_every` full-sized segments, or when the timer expires, whichever is
+//!   first.
 //!
-//! Where an acknowledgment would have to announce a smaller window because the
-//! application has not read yet, Linux lets it wait for the reader; then the
-//! number of segments per acknowledgment is what arrives between two reads.
+//! If an acknowledgment would announce a smaller window because the application has not read yet,
+//! Linux delays it until the read. The segments per acknowledgment are then those between two
+//! reads.
 //!
-//! Does not adapt the timer to the arrival rate (Linux `ato`): that matters
-//! for interactive traffic only.
+//! Out of scope: adapting the timer to the arrival rate (Linux `ato`), which matters only for
+//! interactive traffic.
 
 use gigatcp_units::{Duration, Instant};
 
@@ -22,39 +21,39 @@ use crate::profile::Profile;
 /// In-order data that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
-    /// Its octets.
+    /// Payload octets.
     pub len: u64,
-    /// Octets of one wire segment.
+    /// Payload octets of one wire segment.
     pub segment_size: u64,
     /// RCV.WND.
     pub wnd: u64,
     /// Segments per acknowledgment.
     pub ack_every: u32,
-    /// An acknowledgment now would announce a smaller window than the last.
+    /// Whether an acknowledgment now would announce a smaller window than the last.
     pub must_wait_for_reader: bool,
 }
 
-/// The receiver's state of mind about acknowledging.
+/// State of delayed acknowledgments.
 #[derive(Clone, Debug)]
 pub struct DelayedAck {
     /// An acknowledgment must leave at the next opportunity.
     due: bool,
-    /// It must leave without data: data segments carry no SACK blocks, and
-    /// with data it does not count as a duplicate acknowledgment (RFC 5681 section 2).
+    /// The acknowledgment must leave without data. Data segments carry no SACK blocks, and with
+    /// data it does not count as a duplicate acknowledgment (RFC 5681 section 2).
     alone: bool,
-    /// When a held-back acknowledgment leaves at the latest.
+    /// Latest time at which a delayed acknowledgment leaves.
     deadline: Instant,
-    /// Acknowledgments still to be sent at once.
+    /// Remaining number of quick-ACKs.
     quick: u32,
     /// Octets received since the last acknowledgment.
     unacked: u64,
-    /// Largest segment seen: what counts as full-sized.
+    /// Largest segment seen: the full size.
     rcv_mss: u64,
     started: bool,
 }
 
 impl DelayedAck {
-    /// Nothing to acknowledge; a full-sized segment has at most `mss` octets.
+    /// Returns the state with nothing to acknowledge.
     pub fn new() -> Self {
         Self {
             due: false,
@@ -73,24 +72,24 @@ impl DelayedAck {
         self.due
     }
 
-    /// Whether an acknowledgment is held back for more data or a timer.
+    /// Whether an acknowledgment is delayed for more data or a timer.
     pub fn is_held_back(&self) -> bool {
         self.deadline != Instant::FAR_FUTURE && !self.due
     }
 
-    /// When a held-back acknowledgment leaves at the latest.
+    /// Latest time at which a delayed acknowledgment leaves.
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Acknowledge at the next opportunity.
+    /// Requests an acknowledgment at the next opportunity.
     #[inline]
     pub fn demand(&mut self) {
         self.due = true;
     }
 
-    /// Acknowledge at the next opportunity, and without data.
+    /// Requests an acknowledgment without data at the next opportunity.
     #[inline]
     pub fn demand_alone(&mut self) {
         self.due = true;
@@ -103,8 +102,8 @@ impl DelayedAck {
         self.alone
     }
 
-    /// An acknowledgment waits for data to ride on, or for its timer; not where
-    /// no data ever came, and there is no conversation to wait for.
+    /// Delays an acknowledgment for data or its timer. Without any earlier data it is due
+    /// immediately.
     pub fn hold_back(&mut self, now: Instant, profile: &Profile) {
         if !profile.acknowledgments.delayed_ack || !self.started {
             self.due = true;
@@ -113,19 +112,18 @@ impl DelayedAck {
         }
     }
 
-    /// The receive window grew: the next acknowledgment leaves at once.
+    /// Requests a quick-ACK after the receive window grew.
     pub fn on_window_growth(&mut self) {
         self.quick = self.quick.max(1);
     }
 
-    /// Acknowledgments leave at once no more (Linux clears `icsk_ack.quick`).
+    /// Ends quick-ACKs (Linux clears `icsk_ack.quick`).
     pub fn end_quick(&mut self) {
         self.started = true;
         self.quick = 0;
     }
 
-    /// In-order data of `len` octets arrived, in segments of at most
-    /// `segment_size`; `wnd` is the receive window.
+    /// Processes in-order data.
     #[inline]
     pub fn on_data(&mut self, now: Instant, profile: &Profile, data: &Data) {
         self.rcv_mss = self.rcv_mss.max(data.segment_size);
@@ -142,14 +140,14 @@ impl DelayedAck {
         }
     }
 
-    /// More than `ack_every` - 1 full segments wait for an acknowledgment.
+    /// Whether more than `ack_every` - 1 full segments are unacknowledged.
     #[inline]
     fn has_enough(&self, ack_every: u32) -> bool {
         debug_assert!(ack_every > 0, "an acknowledgment for every zero segments");
         self.unacked > u64::from(ack_every - 1) * self.rcv_mss
     }
 
-    /// The application has read: an acknowledgment that waited for it, leaves.
+    /// Notes a read by the application; an acknowledgment that waited for it becomes due.
     #[inline]
     pub fn on_read(&mut self, ack_every: u32) {
         if self.has_enough(ack_every) {
@@ -157,8 +155,7 @@ impl DelayedAck {
         }
     }
 
-    /// Quick-ACK at the start: half a window of full segments, at most
-    /// `quick_acks`.
+    /// Sets the quick-ACKs at the start: half a window of full segments, at most `quick_acks`.
     fn start_quick(&mut self, profile: &Profile, wnd: u64) {
         if profile.acknowledgments.quick_ack {
             let half_window = (wnd / (2 * self.rcv_mss.max(1))).max(2);
@@ -168,7 +165,7 @@ impl DelayedAck {
         }
     }
 
-    /// An acknowledgment of everything left, alone or with data.
+    /// Notes that an acknowledgment of everything left, alone or with data.
     #[inline]
     pub fn on_ack_sent(&mut self) {
         self.due = false;
@@ -178,7 +175,7 @@ impl DelayedAck {
         self.quick = self.quick.saturating_sub(1);
     }
 
-    /// Lets a deadline that has passed take effect.
+    /// Handles a passed deadline.
     pub fn handle_timeout(&mut self, now: Instant) {
         debug_assert!(
             self.due || !self.alone,
@@ -191,8 +188,8 @@ impl DelayedAck {
     }
 }
 
-/// Segments per acknowledgment at `age` after establishment: the profile's
-/// number, or its declared later one.
+/// Segments per acknowledgment at `age` after establishment. It is the profile's number, or its
+/// later one.
 #[inline]
 pub fn ack_every(profile: &Profile, age: Duration) -> u32 {
     match profile.acknowledgments.ack_every_switch {

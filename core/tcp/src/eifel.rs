@@ -1,36 +1,35 @@
 //! Eifel detection by timestamps: RFC 3522.
 //!
-//! The first acceptable acknowledgment after a retransmission tells by its
-//! echo whether it answers the retransmission or the original: an echo from
-//! before the retransmission left means that the original arrived, and that
-//! recovery, fast or after a timeout, began for nothing.
+//! The echo in the first acceptable acknowledgment after a retransmission shows which transmission
+//! it answers. An echo from before the retransmission left means that the original arrived, and
+//! that recovery, fast or after a timeout, was spurious.
 //!
-//! Step by step, in the RFC's words: (1) a timeout or a fast retransmit sets
-//! `SpuriousRecovery` false and remembers `RetransmitTS`, the TSval of the first
-//! retransmission of the episode; (2) wait for the first acceptable ACK, one
-//! that acknowledges something new; (3) TSecr < `RetransmitTS`: spurious.
-//! An echo of a retransmission answers the question for the episode.
+//! Steps in the terms of the RFC:
 //!
-//! An echo of an original speaks of the first hole alone. Where a fast recovery
-//! repairs others next to it, which may be real, the next acknowledgment that
-//! advances is asked too, as in Linux (`tcp_try_undo_partial`): only if every
-//! hole was filled by an original, the engine takes the recovery back. Without
-//! that, reordered packets would cost a window wherever two were repaired at once
-//! and the next was suspected before D-SACK could clear them.
+//! 1. A timeout or a fast retransmit sets `SpuriousRecovery` false. It stores `RetransmitTS`, the
+//!    TSval of the first retransmission of the episode.
+//! 2. Wait for the first acceptable ACK, which acknowledges new data.
+//! 3. If TSecr < `RetransmitTS`, the recovery is spurious. An echo of a retransmission decides the
+//!    episode.
 //!
-//! The clock of timestamps ticks slowly (1 ms): an original and its
-//! retransmission within one tick cannot be told apart, and count as loss.
+//! An echo of an original covers only the first gap. If a fast recovery also retransmits others,
+//! which may be real losses, the next acknowledgment that advances is also tested, as in Linux
+//! (`tcp_try_undo_partial`). The engine undoes the recovery only if every gap was filled by an
+//! original. Without that, reordered packets would cost a window whenever two were retransmitted
+//! together and the next was suspected before D-SACK could clear them.
 //!
-//! The response (RFC 4015) is the engine's: cwnd and ssthresh return, and after
-//! a spurious timeout the timer becomes more careful.
+//! The timestamp clock ticks slowly (1 ms): an original and its retransmission within one tick are
+//! indistinguishable, and count as loss.
+//!
+//! The engine does the response (RFC 4015): cwnd and ssthresh are restored, and after a spurious
+//! timeout the RTO becomes more conservative.
 
-/// Whether `older` comes before `newer` on the clock of timestamps, which
-/// wraps (RFC 7323 section 5.2).
+/// Whether `older` precedes `newer` on the timestamp clock, which wraps (RFC 7323 section 5.2).
 fn is_before(older: u32, newer: u32) -> bool {
     (older.wrapping_sub(newer) as i32) < 0
 }
 
-/// The question, while it is open.
+/// State of Eifel detection.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Eifel {
     state: State,
@@ -38,41 +37,41 @@ pub struct Eifel {
 
 #[derive(Clone, Copy, Default, Debug)]
 enum State {
-    /// Not asked, or answered.
+    /// No detection, or decided.
     #[default]
     Idle,
-    /// An episode began; nothing was retransmitted yet.
+    /// A recovery episode began; nothing was retransmitted yet.
     Begun,
-    /// `RetransmitTS`.
+    /// Waiting for an acceptable ACK; the value is `RetransmitTS`.
     Waiting(u32),
 }
 
 impl Eifel {
-    /// An episode of recovery begins.
+    /// Begins a recovery episode.
     pub fn begin(&mut self) {
         self.state = State::Begun;
     }
 
-    /// The question is dropped.
+    /// Stops detection.
     pub fn stop(&mut self) {
         self.state = State::Idle;
     }
 
-    /// A retransmission leaves with this TSval.
+    /// Notes a retransmission with this TSval.
     pub fn on_retransmit(&mut self, ts_val: u32) {
         if matches!(self.state, State::Begun) {
             self.state = State::Waiting(ts_val);
         }
     }
 
-    /// Whether an acknowledgment is waited for.
+    /// Whether the next acceptable acknowledgment is tested.
     #[inline]
     pub fn is_waiting(&self) -> bool {
         matches!(self.state, State::Waiting(_))
     }
 
-    /// An acceptable acknowledgment echoes `ts_ecr`; whether an original filled
-    /// what it covers. If not, nothing more is asked.
+    /// Returns whether an original filled what an acceptable acknowledgment with echo `ts_ecr`
+    /// covers. If not, detection ends.
     pub fn on_acceptable_ack(&mut self, ts_ecr: u32) -> bool {
         let State::Waiting(retransmit_ts) = self.state else {
             return false;

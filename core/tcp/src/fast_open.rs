@@ -1,17 +1,16 @@
 //! Fast Open cookies outside connections: RFC 7413 sections 4.1.2 and 4.1.3.
 //!
-//! * [`FastOpenKey`]: the server's cookies, 8 octets of SipHash-2-4 over the
-//!   client's address. The key may be changed: cookies of the one before are
-//!   still taken, and answered with a new one.
-//! * [`FastOpenCache`]: the client's memory of cookies and MSS by server
-//!   address, bounded, oldest use out first; and of negative responses (section
-//!   4.1.3.1): no Fast Open for a while, twice as long each time.
-//! * [`FastOpenSlots`]: how many connections were opened so and have not
-//!   completed their handshake (section 5.1). A slot is held by the connection
-//!   and given back by it, wherever it has gone by then.
+//! * [`FastOpenKey`]: the server's cookies, 8 octets of SipHash-2-4 over the client's address. The
+//!   key may be changed: cookies of the previous key are still accepted, and answered with a new
+//!   one.
+//! * [`FastOpenCache`]: the client's bounded LRU cache of cookies and MSS by server address. It
+//!   also records negative responses (section 4.1.3.1): no Fast Open for a while, twice as long
+//!   each time.
+//! * [`FastOpenSlots`]: number of connections opened this way whose handshake is incomplete
+//!   (section 5.1). The connection holds a slot and releases it itself, on any thread.
 //!
-//! The cache knows servers by address, not by port, as RFC 7413 section 4.1.3
-//! allows and Linux does.
+//! The cache identifies servers by address, not by port, as RFC 7413 section 4.1.3 allows and
+//! Linux does.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -24,33 +23,32 @@ use gigatcp_wire::FastOpenCookie;
 use crate::profile::Profile;
 use crate::secret::{Purpose, Secret};
 
-/// Time without Fast Open after the first negative response, doubled each time
-/// (Linux: 60 s).
+/// Time without Fast Open after the first negative response, doubled each time (Linux: 60 s).
 const FIRST_ABSTENTION: Duration = Duration::from_secs(60);
 
-/// Doublings of that after which it grows no more: about 18 hours.
+/// Maximum number of doublings: the time is then about 18 hours.
 const MOST_DOUBLINGS: u32 = 10;
 
-/// The server's cookies.
+/// Server key that makes and verifies cookies.
 #[derive(Clone, Copy, Debug)]
 pub struct FastOpenKey {
     current: Secret,
     previous: Option<Secret>,
 }
 
-/// What a server makes of a cookie.
+/// Validity of a cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Ours: the text may be taken.
+    /// Valid: the data may be accepted.
     Good,
-    /// Of the key before: the text may be taken, a new cookie is due.
+    /// Valid under the previous key: the data may be accepted, a new cookie is due.
     Outdated,
-    /// Not ours.
+    /// Invalid.
     Bad,
 }
 
 impl FastOpenKey {
-    /// Cookies under this secret.
+    /// Returns the key of this secret.
     #[must_use]
     pub const fn new(secret: Secret) -> Self {
         Self {
@@ -59,25 +57,24 @@ impl FastOpenKey {
         }
     }
 
-    /// Goes over to a new secret; the one until now is taken until the next
-    /// change.
+    /// Changes to a new secret. Cookies of the current one stay valid until the next change.
     pub fn change(&mut self, secret: Secret) {
         self.previous = Some(self.current);
         self.current = secret;
     }
 
-    /// Whether a listener with this profile takes the option.
+    /// Whether a listener with this profile accepts the option.
     pub(crate) const fn serves(&self, profile: &Profile) -> bool {
         profile.opening.fast_open_server
     }
 
-    /// The cookie of a client.
+    /// Returns the cookie of a client.
     #[must_use]
     pub fn cookie(&self, client: IpAddr) -> FastOpenCookie {
         cookie(&self.current, client)
     }
 
-    /// What `offered` is worth, coming from `client`.
+    /// Returns the validity of the cookie `offered` by `client`.
     #[must_use]
     pub fn judge(&self, client: IpAddr, offered: FastOpenCookie) -> Verdict {
         let is_of = |secret: &Secret| cookie(secret, client).as_slice() == offered.as_slice();
@@ -96,44 +93,44 @@ fn cookie(secret: &Secret, client: IpAddr) -> FastOpenCookie {
     FastOpenCookie::new(&value.finish().to_be_bytes()).unwrap_or(FastOpenCookie::REQUEST)
 }
 
-/// How many Fast Open connections are in progress, seen by the listener.
+/// Number of pending Fast Open connections of a listener.
 #[derive(Clone, Default, Debug)]
 pub struct FastOpenSlots(Arc<SlotCounts>);
 
-/// Counted atomically because connections may live on other threads; each count
-/// stands alone, so no order between them matters.
+/// Atomic counters, because connections may be on other threads. The counts are independent, so
+/// memory order does not matter.
 #[derive(Default, Debug)]
 struct SlotCounts {
     pending: AtomicUsize,
     resets: AtomicUsize,
 }
 
-/// One of them, held by the connection until its handshake is complete.
+/// One slot, held by the connection until its handshake is complete.
 #[derive(Debug)]
 pub struct FastOpenSlot(Arc<SlotCounts>);
 
 impl FastOpenSlots {
-    /// One more.
+    /// Takes a slot.
     #[must_use]
     pub fn take(&self) -> FastOpenSlot {
         self.0.pending.fetch_add(1, Ordering::Relaxed);
         FastOpenSlot(Arc::clone(&self.0))
     }
 
-    /// Connections that hold a slot.
+    /// Number of slots in use.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.0.pending.load(Ordering::Relaxed)
     }
 
-    /// Slots given back because of a reset since the last call.
+    /// Slots released because of a reset since the last call.
     pub fn take_resets(&self) -> usize {
         self.0.resets.swap(0, Ordering::Relaxed)
     }
 }
 
 impl FastOpenSlot {
-    /// Gives the slot back because the peer reset the connection.
+    /// Releases the slot because the peer reset the connection.
     pub fn end_by_reset(self) {
         self.0.resets.fetch_add(1, Ordering::Relaxed);
     }
@@ -145,39 +142,38 @@ impl Drop for FastOpenSlot {
     }
 }
 
-/// What a client may put on its SYN.
+/// Data a client may put on its SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FastOpenOffer {
     /// The server's cookie, or the request for one.
     pub cookie: FastOpenCookie,
-    /// The server's MSS as last heard; the default of its address family
-    /// otherwise (RFC 7413 section 4.1.3).
+    /// Last MSS of the server, or the default of its address family. See RFC 7413 section 4.1.3.
     pub mss: u16,
 }
 
-/// What came of a fast open.
+/// Result of a fast open.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FastOpenOutcome {
-    /// The cookie the server gave.
+    /// Cookie from the server.
     pub cookie: Option<FastOpenCookie>,
-    /// The MSS the server announced.
+    /// MSS that the server announced.
     pub mss: Option<u16>,
-    /// Octets of text on our SYN.
+    /// Octets of data in our SYN.
     pub text_sent: u32,
-    /// Of these, acknowledged by the SYN-ACK.
+    /// Octets of data in our SYN that the SYN-ACK acknowledged.
     pub text_acked: u32,
     /// Our first SYN was not answered in time.
     pub timed_out: bool,
-    /// An ICMP error about our SYN was believed.
+    /// An ICMP error about our SYN was accepted.
     pub icmp_error: bool,
-    /// A SYN-ACK came.
+    /// A SYN-ACK arrived.
     pub answered: bool,
 }
 
 impl FastOpenOutcome {
-    /// Whether it is a negative response (RFC 7413 section 4.1.3.1): data in SYN
-    /// that the SYN-ACK does not acknowledge, no SYN-ACK in time or at all, an
-    /// ICMP error. A new cookie is an invitation to try again.
+    /// Whether this is a negative response (RFC 7413 section 4.1.3.1). These are: data in SYN that
+    /// the SYN-ACK does not acknowledge, no SYN-ACK in time or ever, an ICMP error. A new cookie
+    /// is not negative: it invites another attempt.
     #[must_use]
     pub fn is_negative(&self) -> bool {
         let refused = self.answered && self.text_sent > 0;
@@ -192,11 +188,11 @@ struct Entry {
     mss: Option<u16>,
     failures: u32,
     abstain_until: Instant,
-    /// Order of use.
+    /// Sequence number of the last use.
     used: u64,
 }
 
-/// The client's memory of servers.
+/// Client cache of servers.
 #[derive(Clone, Debug)]
 pub struct FastOpenCache {
     servers: BTreeMap<IpAddr, Entry>,
@@ -205,7 +201,7 @@ pub struct FastOpenCache {
 }
 
 impl FastOpenCache {
-    /// An empty cache for `capacity` servers.
+    /// Returns an empty cache for `capacity` servers.
     #[must_use]
     pub const fn new(capacity: usize) -> Self {
         Self {
@@ -215,20 +211,20 @@ impl FastOpenCache {
         }
     }
 
-    /// Servers that are remembered.
+    /// Number of cached servers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.servers.len()
     }
 
-    /// Whether no server is remembered.
+    /// Whether the cache is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()
     }
 
-    /// Returns the cookie for `server` or the request for one; `None` while Fast
-    /// Open is off after a negative response.
+    /// Returns the cookie for `server`, or a cookie request. `None` while Fast Open is off after a
+    /// negative response.
     pub fn offer(&mut self, now: Instant, server: IpAddr) -> Option<FastOpenOffer> {
         let default_mss = match server {
             IpAddr::V4(_) => 536,
@@ -251,9 +247,9 @@ impl FastOpenCache {
         })
     }
 
-    /// Learns from a connection to `server` that is established or was aborted.
-    /// A server that never answered counts too: something on the path may drop
-    /// every segment after a SYN with data (RFC 7413 section 4.1.3.1).
+    /// Records the result of a connection to `server` that is established or was aborted. A server
+    /// that never answered counts too: something on the path may drop every segment after a SYN
+    /// with data (RFC 7413 section 4.1.3.1).
     pub fn learn(&mut self, now: Instant, server: IpAddr, outcome: &FastOpenOutcome) {
         if !outcome.answered && !outcome.is_negative() {
             return;
@@ -280,8 +276,8 @@ impl FastOpenCache {
         }
     }
 
-    /// Removes the entry that was unused for longest. A walk over the cache, when
-    /// a server is new and the cache full, never per segment.
+    /// Evicts the entry unused for longest if a new server finds the cache full. It scans the
+    /// cache, but never per segment.
     fn make_room_for(&mut self, server: IpAddr) {
         if self.servers.contains_key(&server) || self.servers.len() < self.capacity.max(1) {
             return;
@@ -344,7 +340,7 @@ mod tests {
         cache.learn(Instant::ZERO, v4(1), &outcome);
         let offer = cache.offer(Instant::ZERO, v4(1)).unwrap();
         assert_eq!((Some(offer.cookie), offer.mss), (cookie, 1460));
-        // No new cookie: the old one stays.
+        // Without a new cookie the old one stays.
         cache.learn(Instant::ZERO, v4(1), &answered());
         assert_eq!(cache.offer(Instant::ZERO, v4(1)), Some(offer));
     }

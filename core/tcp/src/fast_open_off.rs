@@ -1,4 +1,4 @@
-//! The feature `fast-open` is off: a listener ignores the option.
+//! Fast Open without the feature `fast-open`: a listener ignores the option.
 
 use core::convert::Infallible;
 use core::net::IpAddr;
@@ -8,11 +8,11 @@ use gigatcp_wire::FastOpenCookie;
 use crate::profile::Profile;
 use crate::secret::Secret;
 
-/// No cookies.
+/// Server key without cookies.
 #[derive(Clone, Copy, Debug)]
 pub struct FastOpenKey;
 
-/// The worth of a cookie.
+/// Validity of a cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Never.
@@ -43,11 +43,11 @@ impl FastOpenKey {
     }
 }
 
-/// Connections opened so: none.
+/// Number of pending Fast Open connections: none.
 #[derive(Clone, Default, Debug)]
 pub struct FastOpenSlots(());
 
-/// The place of one of them.
+/// Slot of a Fast Open connection.
 #[derive(Debug)]
 pub struct FastOpenSlot;
 
@@ -65,15 +65,15 @@ impl FastOpenSlots {
     }
 }
 
-/// The outcome of a fast open, of which there is none.
+/// Result of a fast open, which never exists.
 #[derive(Clone, Copy, Debug)]
 pub struct FastOpenOutcome {
-    /// See the feature.
+    /// Unused without the feature `fast-open`.
     pub text_sent: u32,
-    /// See the feature.
+    /// Unused without the feature `fast-open`.
     pub timed_out: bool,
-    /// See the feature.
+    /// Unused without the feature `fast-open`.
     pub icmp_error: bool,
-    /// See the feature.
+    /// Makes the type impossible to construct.
     pub never: Infallible,
 }

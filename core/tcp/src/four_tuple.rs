@@ -1,14 +1,13 @@
-//! Which connection: addresses and ports of both sides.
+//! Identity of a connection: addresses and ports of both sides.
 //!
-//! RFC 9293 section 3.3.1 names a connection by its two sockets. Both addresses
-//! are of one family, which [`Endpoints`] guarantees; everything here holds for
-//! IPv4 and IPv6 alike.
+//! RFC 9293 section 3.3.1 identifies a connection by its two sockets. Both addresses are of one
+//! family, which [`Endpoints`] guarantees; everything here applies to IPv4 and IPv6.
 
 use core::net::IpAddr;
 
 use gigatcp_wire::{Endpoints, IpVersion, Segment};
 
-/// A connection's name: the local socket and the remote one.
+/// Identity of a connection: the local socket and the remote one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FourTuple {
     /// Our address as the source, the peer's as the destination.
@@ -20,8 +19,8 @@ pub struct FourTuple {
 }
 
 impl FourTuple {
-    /// The connection to which a segment belongs that arrived between
-    /// `endpoints` (its sender as the source).
+    /// Returns the connection of a segment that arrived between `endpoints`. The segment's sender
+    /// is the source.
     #[must_use]
     pub fn of_arrival<P>(endpoints: Endpoints, segment: &Segment<P>) -> Self {
         Self {
@@ -43,7 +42,7 @@ impl FourTuple {
         self.endpoints.dst()
     }
 
-    /// The version of IP underneath.
+    /// IP version below TCP.
     #[must_use]
     pub const fn ip(&self) -> IpVersion {
         match self.endpoints {
@@ -58,7 +57,7 @@ impl FourTuple {
         is_host(self.local_address()) && is_host(self.remote_address())
     }
 
-    /// The same connection as the peer names it.
+    /// Returns the connection as the peer identifies it.
     #[must_use]
     pub const fn reversed(self) -> Self {
         Self {
@@ -69,8 +68,8 @@ impl FourTuple {
     }
 }
 
-/// Whether an address can be that of a single host. Directed broadcasts look like
-/// hosts from here.
+/// Whether an address can be that of a single host. Directed broadcasts are indistinguishable from
+/// hosts here.
 #[must_use]
 pub const fn is_host(address: IpAddr) -> bool {
     match address {

@@ -1,65 +1,64 @@
-//! Forward RTO-recovery: was the timeout spurious? RFC 5682.
+//! Forward RTO-recovery: detection of spurious timeouts, RFC 5682.
 //!
-//! A delay longer than the timer looks like the loss of everything. After the
-//! timeout the first segment is retransmitted, and then not the rest of the old
-//! window but up to two *new* segments; the next acknowledgment decides:
+//! A delay longer than the timer resembles the loss of everything. After the timeout the first
+//! segment is retransmitted, followed not by the rest of the old window but by up to two *new*
+//! segments. The next acknowledgment decides:
 //!
 //! 1. Timeout: retransmit the first segment, remember `recover` = SND.NXT.
-//! 2. First acknowledgment. A duplicate, or one of everything up to `recover`:
-//!    conventional recovery. One that advances less: send up to two new
-//!    segments; if there is nothing new or no room for it, conventional.
-//! 3. Second acknowledgment. Basic (section 2.1): a duplicate means loss; one
-//!    that advances covers what was sent once only: spurious. With SACK
-//!    (section 3.1): one that covers anything above `recover`, either way, was
-//!    caused by the new segments and says no more about when the old ones came:
-//!    conventional recovery (3a). One that covers octets sent once, and nothing
-//!    above `recover`, is proof of a spurious timeout (3b). Linux asks for (3b)
-//!    first, and takes an acknowledgment of both for proof.
+//! 2. First acknowledgment. A duplicate, or one of everything up to `recover`: conventional
+//!    recovery. One that advances less: send up to two new segments; without new data or window
+//!    for it, conventional.
+//! 3. Second acknowledgment. Basic (section 2.1): a duplicate means loss; one that advances covers
+//!    data sent only once: spurious. With SACK (section 3.1): an acknowledgment of anything above
+//!    `recover` was caused by the new segments. It shows nothing about the arrival of the old
+//!    ones, so conventional recovery follows (3a). One that covers octets sent once, and nothing
+//!    above `recover`, proves a spurious timeout (3b). Linux tests (3b) first, and accepts an
+//!    acknowledgment of both as proof.
 //!
-//! With SACK a duplicate before the first advance decides nothing (an original
-//! may come late), where the basic rule gives up. Not used for repeated
-//! timeouts, nor for one that breaks off a fast recovery: there what arrives
-//! late proves nothing about the retransmissions it was set for.
+//! With SACK a duplicate before the first advance decides nothing (an original may arrive late);
+//! the basic rule ends the test there. F-RTO is not used for repeated timeouts, nor for one that
+//! interrupts a fast recovery. There late arrivals prove nothing about the retransmissions the
+//! timer was set for.
 //!
-//! What a spurious timeout is answered with is the engine's undo.
+//! The engine undoes the reduction after a spurious timeout.
 
 use crate::lazy::Untouched;
 
-/// Where the test stands.
+/// Step of the F-RTO test.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Step {
     /// No test is in progress.
     #[default]
     Off,
-    /// The first segment was retransmitted; its acknowledgment is waited for.
+    /// The first segment was retransmitted; waiting for its acknowledgment.
     First,
-    /// New segments may leave, up to this number of octets; their echo decides.
+    /// Up to this number of new octets may leave; their acknowledgment decides.
     Second { may_send: u64 },
 }
 
-/// What an acknowledgment is, as far as the test wants to know.
+/// Facts about an acknowledgment that the test uses.
 #[derive(Clone, Copy, Debug)]
 pub struct FrtoAck {
-    /// SND.UNA after it.
+    /// SND.UNA after the acknowledgment.
     pub una: u64,
-    /// Octets it acknowledged cumulatively.
+    /// Octets acknowledged cumulatively.
     pub acked: u64,
-    /// Whether it is a duplicate, or brings SACK news.
+    /// Whether it is a duplicate, or has new SACK information.
     pub duplicate: bool,
-    /// The lowest octet it delivered that was sent only once.
+    /// Lowest octet delivered by it that was sent only once.
     pub lowest_original: Option<u64>,
-    /// Where everything known to be delivered after it ends.
+    /// End of everything known to be delivered after it.
     pub highest: u64,
     /// Whether SACK is in use.
     pub sack: bool,
-    /// New octets that wait and that the peer's window takes.
+    /// Unsent octets that fit the peer's window.
     pub new_data: u64,
 }
 
-/// What an acknowledgment decides.
+/// Result of an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrtoVerdict {
-    /// Nothing, or there is no test.
+    /// None yet, or there is no test.
     Undecided,
     /// New segments had left and the loss was real.
     Genuine,
@@ -67,7 +66,7 @@ pub enum FrtoVerdict {
     Spurious,
 }
 
-/// State of the test.
+/// State of the F-RTO test.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Frto {
     step: Step,
@@ -82,14 +81,14 @@ impl Untouched for Frto {
 }
 
 impl Frto {
-    /// Step 1: the timer expired with SND.NXT at `recover`.
+    /// Begins the test (step 1): the timer expired with SND.NXT at `recover`.
     pub fn begin(&mut self, recover: u64) {
         self.step = Step::First;
         self.recover = recover;
     }
 
-    /// Octets of new data that may leave for the test, in place of what is
-    /// marked lost; absent when none is at the stage.
+    /// Octets of new data that the test may send in place of data marked lost. `None` outside step
+    /// 3.
     #[inline]
     pub fn new_data_only(&self) -> Option<u64> {
         match self.step {
@@ -98,7 +97,7 @@ impl Frto {
         }
     }
 
-    /// New data left for the test.
+    /// Notes that new data left for the test.
     #[inline]
     pub fn on_sent(&mut self, octets: u64) {
         if let Step::Second { may_send } = &mut self.step {
@@ -106,7 +105,7 @@ impl Frto {
         }
     }
 
-    /// Takes an acknowledgment.
+    /// Processes an acknowledgment.
     pub fn on_ack(&mut self, ack: &FrtoAck, smss: u32) -> FrtoVerdict {
         match self.step {
             Step::Off => FrtoVerdict::Undecided,

@@ -1,23 +1,21 @@
-//! Who a new connection is: initial sequence number (RFC 6528, RFC 9293 section
-//! 3.4.1) and timestamp offset (RFC 7323 section 5.4).
+//! Initial sequence number (RFC 6528, RFC 9293 section 3.4.1) and timestamp offset (RFC 7323
+//! section 5.4) of a new connection.
 //!
 //! ```text
 //! ISN = M + F(local address, local port, remote address, remote port, secret)
 //! ```
 //!
-//! M counts steps of 4 microseconds and so goes around in 4.77 hours; F is
-//! SipHash-2-4 cut to 32 bits. For one pair of sockets numbers grow with the
-//! clock, so that an old incarnation's segments fall outside the new one's
-//! window; across pairs they say nothing about each other (RFC 9293 MUST-8,
-//! MUST-9, SHLD-1).
+//! M counts steps of 4 microseconds and so wraps in 4.77 hours; F is SipHash-2-4 truncated to 32
+//! bits. For one pair of sockets the numbers grow with the clock, so that an old incarnation's
+//! segments fall outside the new one's window. Numbers of different pairs reveal nothing about
+//! each other (RFC 9293 MUST-8, MUST-9, SHLD-1).
 //!
-//! The timestamp clock starts at an offset of the pair of *addresses*, as Linux
-//! does it: for one destination timestamps grow from connection to connection,
-//! which PAWS and the reuse of TIME-WAIT (RFC 6191) live on, while uptime and
-//! other peers' connections stay hidden.
+//! The timestamp clock has one offset per pair of *addresses*, as in Linux. For one destination
+//! timestamps grow from connection to connection, which PAWS and the reuse of TIME-WAIT (RFC 6191)
+//! require. Uptime and connections of other peers stay hidden.
 //!
-//! The secret must outlive the connections it named: changing it while some are
-//! in TIME-WAIT gives away what the clock guards (RFC 6528 section 3).
+//! The secret must outlive the connections that use it. A change while some are in TIME-WAIT
+//! removes the protection of the clock (RFC 6528 section 3).
 
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::SeqNumber;
@@ -26,23 +24,23 @@ use crate::connection::Config;
 use crate::four_tuple::FourTuple;
 use crate::secret::{Purpose, Secret};
 
-/// Step of the clock M (RFC 6528 section 3, RFC 9293 section 3.4.1).
+/// Tick of the clock M (RFC 6528 section 3, RFC 9293 section 3.4.1).
 const STEP: Duration = Duration::from_micros(4);
 
-/// Chooses initial sequence numbers and timestamp offsets.
+/// Generator of initial sequence numbers and timestamp offsets.
 #[derive(Clone, Copy, Debug)]
 pub struct IsnGenerator {
     secret: Secret,
 }
 
 impl IsnGenerator {
-    /// A generator with this secret.
+    /// Returns a generator with this secret.
     #[must_use]
     pub const fn new(secret: Secret) -> Self {
         Self { secret }
     }
 
-    /// The initial sequence number of a connection that begins at `now`.
+    /// Returns the initial sequence number of a connection that begins at `now`.
     #[must_use]
     pub fn initial_sequence_number(&self, now: Instant, tuple: &FourTuple) -> SeqNumber {
         let clock = (now.as_nanos() / STEP.as_nanos()) as u32;
@@ -50,7 +48,7 @@ impl IsnGenerator {
         SeqNumber::new(clock.wrapping_add(keyed.tuple(tuple).finish() as u32))
     }
 
-    /// Where the timestamp clock towards this peer starts.
+    /// Returns the offset of the timestamp clock towards this peer.
     #[must_use]
     pub fn timestamp_offset(&self, tuple: &FourTuple) -> u32 {
         let keyed = self.secret.keyed(Purpose::TimestampOffset);
@@ -60,8 +58,8 @@ impl IsnGenerator {
         keyed.finish() as u32
     }
 
-    /// `config` with ports, initial sequence number and timestamp offset of
-    /// the connection `tuple` that begins at `now`.
+    /// Returns `config` with ports, initial sequence number and timestamp offset of `tuple`. The
+    /// connection begins at `now`.
     #[must_use]
     pub fn identify(&self, now: Instant, tuple: &FourTuple, config: &Config) -> Config {
         Config {

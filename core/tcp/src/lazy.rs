@@ -1,44 +1,43 @@
 //! State of a mechanism that most connections never use.
 //!
-//! A connection that was never short of a packet has no gaps, one without ECN no
-//! counters of marks. Such state stands on the heap, from its first change on; before
-//! that it reads as it begins. One mechanism has one such place, so an idle connection
-//! pays a pointer for it.
+//! A connection that never lost a packet has no gaps; one without ECN has no mark counters. Such
+//! state is allocated on its first change; until then it reads as its initial value. Each
+//! mechanism has one such allocation, so an idle connection pays one pointer for it.
 
 use alloc::boxed::Box;
 use core::ops::{Deref, DerefMut};
 
-/// State on the heap from its first change on.
+/// State allocated on its first change.
 #[derive(Clone, Debug)]
 pub(crate) struct Lazy<T>(Option<Box<T>>);
 
-/// A type whose untouched state can be read without any memory of its own.
+/// Type whose initial state is a constant.
 pub(crate) trait Untouched: Sized + 'static {
     /// The state before the first change.
     const UNTOUCHED: &'static Self;
 }
 
 impl<T> Lazy<T> {
-    /// The state if it was ever changed.
+    /// Returns the state if it was ever changed.
     #[inline]
     pub(crate) fn touched(&self) -> Option<&T> {
         self.0.as_deref()
     }
 
-    /// The state if it was ever changed, to change it further.
+    /// Returns the state mutably if it was ever changed.
     #[inline]
     pub(crate) fn touched_mut(&mut self) -> Option<&mut T> {
         self.0.as_deref_mut()
     }
 
-    /// Forgets every change.
+    /// Discards all changes.
     pub(crate) fn reset(&mut self) {
         self.0 = None;
     }
 }
 
 impl<T: Default> Lazy<T> {
-    /// The state, to change it.
+    /// Returns the state for a change, allocating it if necessary.
     #[inline]
     pub(crate) fn make(&mut self) -> &mut T {
         self.0.get_or_insert_default()

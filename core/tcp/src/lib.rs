@@ -1,9 +1,8 @@
 //! The TCP engine: one connection as a pure state machine.
 //!
-//! No clock, no socket, no thread: time and segments come in, segments and
-//! events go out. The same engine runs in virtual time, on a real network
-//! device, and in every test. [`connection`] states the contract and maps its
-//! files to RFC 9293; one mechanism has one file:
+//! No clock, no socket, no thread: time and segments come in, segments and events go out. The same
+//! engine runs in virtual time, on a real network device, and in every test. [`connection`] states
+//! the contract and maps its files to RFC 9293. One mechanism has one file:
 //!
 //! | file | mechanism |
 //! |---|---|
@@ -11,29 +10,29 @@
 //! | [`listener`] | LISTEN |
 //! | [`endpoint`] | RFC 9293 section 3.9: all connections of a host |
 //! | [`authentication`] | RFC 5925, 5926: master keys, traffic keys, codes |
-//! | [`fast_open`] | RFC 7413: cookies of the server, memory of the client |
-//! | `four_tuple` | which connection: addresses and ports |
+//! | [`fast_open`] | RFC 7413: cookies of the server, cache of the client |
+//! | `four_tuple` | identity of a connection: addresses and ports |
 //! | `lazy` | state of mechanisms that most connections never use |
 //! | `isn`, `secret` | RFC 6528: initial sequence numbers; timestamp offsets |
 //! | [`profile`] | switches and constants, by name |
 //! | [`congestion`] | the congestion-control interface and every control |
-//! | `recovery` | RFC 5681, 6582, 6675: finding losses |
-//! | `rack` | RFC 8985 section 6: loss by time |
+//! | `recovery` | RFC 5681, 6582, 6675: loss detection |
+//! | `rack` | RFC 8985 section 6: loss detection by time |
 //! | `tlp` | RFC 8985 section 7: tail loss probe |
-//! | `prr` | RFC 9937, 6937: what leaves while the window is reduced |
-//! | `frto` | RFC 5682: spurious timeouts, by what comes back |
+//! | `prr` | RFC 9937, 6937: output while the window is reduced |
+//! | `frto` | RFC 5682: spurious timeouts, by acknowledgments |
 //! | `eifel` | RFC 3522: spurious recovery, by timestamps |
-//! | `records` | places in what is written that no segment crosses |
-//! | `scoreboard`, `range_set`, `retransmissions` | what is in flight, by ranges |
-//! | `path_mtu` | RFC 1191, 8201, 4821, 8899: the estimate of the path's MTU |
+//! | `records` | record ends in the stream, which no segment crosses |
+//! | `scoreboard`, `range_set`, `retransmissions` | data in flight, by ranges |
+//! | `path_mtu` | RFC 1191, 8201, 4821, 8899: path MTU estimate |
 //! | `rtt` | RFC 6298 |
 //! | `min_rtt` | RFC 8985 section 6.2 |
 //! | `timestamps` | RFC 7323 sections 3 to 5 |
-//! | `delayed_ack` | when to acknowledge |
+//! | `delayed_ack` | acknowledgment timing |
 //! | `ecn` | RFC 3168, RFC 9768, RFC 8257 section 3.2: explicit congestion notification |
-//! | `pacing` | when what may leave leaves |
-//! | `receive_autotuning` | how large the receive buffer should be |
-//! | `receive_window` | how much to offer |
+//! | `pacing` | release times of segments |
+//! | `receive_autotuning` | size of the receive buffer |
+//! | `receive_window` | advertised window |
 //! | `receive_buffer`, `send_buffer` | the two buffers |
 //! | `space` | sequence variables and their 32-bit form |
 //!
@@ -45,10 +44,10 @@
 //! |---|---|
 //! | `authentication` | no TCP Authentication Option, and no cryptography among the dependencies |
 //! | `fast-open` | no TCP Fast Open: the option is ignored, whatever the profile says |
-//! | `historic` | no congestion controls and profiles that no system has any more |
+//! | `historic` | no congestion controls and profiles of systems no longer in use |
 //!
-//! Where a mechanism is off, a stand-in of the same name takes its place (`*_off.rs`): code
-//! that uses it has no conditions.
+//! Without a feature, a module of the same name (`*_off.rs`) replaces the mechanism, so that code
+//! which uses it has no conditions.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

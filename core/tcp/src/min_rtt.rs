@@ -1,62 +1,54 @@
-//! The smallest round-trip time lately: a minimum over a window of time.
+//! Minimum RTT over a window of time.
 //!
-//! RFC 8985 section 6.2 step 1 takes `min_RTT` over a window so that it follows
-//! a change of route: the minimum of the whole connection would keep what the
-//! shorter route had, and all that is measured by it (the time RACK allows for
-//! reordering, the size of a paced burst, the round in which buffers are
-//! measured) would be too short for good. The filter keeps three samples, as
-//! Kathleen Nichols' does (Linux `lib/win_minmax.c`, there over 300 s,
-//! `tcp_min_rtt_wlen`):
+//! RFC 8985 section 6.2 step 1 takes `min_RTT` over a window so that it follows a change of route.
+//! The minimum of the whole connection would keep the RTT of a shorter route. Everything derived
+//! from it (RACK's reordering window, the size of a paced burst, the round in which buffers are
+//! measured) would then stay too short. The filter keeps three samples, as Kathleen Nichols' does
+//! (Linux `lib/win_minmax.c`, there over 300 s, `tcp_min_rtt_wlen`):
 //!
 //! * the first is the minimum of the window;
-//! * the second the minimum of what came after it, the third of what came after
-//!   the second: who takes over when the one before is too old;
-//! * a second that is not a third of the window younger than the first is taken
-//!   anew from what comes after that third, and so is a third next to the second.
+//! * the second is the minimum of the samples after it, the third of those after the second. Each
+//!   replaces its predecessor when that is too old;
+//! * a sample must be a third of the window younger than its predecessor. Otherwise a sample from
+//!   after that third replaces it.
 //!
-//! What is given is therefore a sample of the window, and no larger than the
-//! smallest of its later two thirds: a smaller sample counts at once, none counts
-//! longer than the window, and what is forgotten early is older than two thirds
-//! of it. That follows from two bounds that every step keeps: what the second is
-//! the minimum of began no more than a third of the window after the first, and
-//! what the third is the minimum of no more than a third after the second. So when
-//! the first is a window old, its successor knows about all that came in the last
-//! two thirds.
+//! The result is therefore a sample of the window, and no larger than the smallest of its later
+//! two thirds. A smaller sample counts immediately, none counts longer than the window, and a
+//! sample dropped early is older than two thirds of it. That follows from two bounds that every
+//! step keeps. The period of which the second is the minimum began at most a third of the window
+//! after the first. The third sample has the same bound relative to the second. So when the first
+//! is a window old, its successor covers all samples of the last two thirds.
 //!
-//! The last rule is where this differs from the original, which takes a
-//! successor anew only where it is the very sample it should succeed (after a
-//! quarter and a half of the window). Where the minimum of a window comes at its
-//! end and what follows is larger, its three stand side by side, grow too old
-//! within moments of each other, and leave one that knows about those moments only:
-//! the original bounds nothing.
+//! The last rule differs from the original. That replaces a successor only if it equals its
+//! predecessor, after a quarter and a half of the window. If the minimum of a window comes at its
+//! end and later samples are larger, its three samples are close together. They become too old
+//! within moments of each other, and leave one that covers those moments only: the original bounds
+//! nothing.
 //!
-//! A sample that is above the third costs two comparisons, and nothing is kept
-//! per sample.
+//! A sample above the third costs two comparisons, and nothing is kept per sample.
 //!
-//! Not here: what a change of route does to SRTT and RTO, which follow by
-//! themselves.
+//! Out of scope: the effect of a change of route on SRTT and RTO, which follow by themselves.
 
 use gigatcp_units::{Duration, Instant};
 
-/// A sample.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     at: Instant,
     rtt: Duration,
 }
 
-/// A windowed minimum of RTT samples.
+/// Windowed minimum of RTT samples.
 #[derive(Clone, Debug)]
 pub struct MinRtt {
-    /// How far it looks back; zero is to the beginning.
+    /// Length of the window; zero for the whole connection.
     window: Duration,
     least: Option<[Sample; 3]>,
-    /// When the next sample counts, however large.
+    /// Time at which the next sample counts, however large.
     due: Instant,
 }
 
 impl MinRtt {
-    /// Without a sample. A `window` of zero is the whole connection.
+    /// Returns a filter without samples. A `window` of zero is the whole connection.
     pub fn new(window: Duration) -> Self {
         Self {
             window,
@@ -65,16 +57,16 @@ impl MinRtt {
         }
     }
 
-    /// Looks back that far from the next sample on.
+    /// Sets the window from the next sample on.
     pub fn set_window(&mut self, window: Duration) {
         if window != self.window {
             self.window = window;
-            // The next sample looks at all three.
+            // The next sample checks all three.
             self.due = Instant::ZERO;
         }
     }
 
-    /// The smallest sample of the window.
+    /// Minimum sample of the window.
     #[inline]
     pub fn value(&self) -> Option<Duration> {
         self.least.map(|[first, ..]| first.rtt)
@@ -121,8 +113,7 @@ impl MinRtt {
         self.least = Some(least);
     }
 
-    /// Who is too old gives way, and successors that are missing or too close
-    /// are taken from `new`.
+    /// Removes samples that are too old. Missing or too close successors are taken from `new`.
     fn without_old(&self, least: [Sample; 3], new: Sample) -> [Sample; 3] {
         if self.window.is_zero() {
             return least;
@@ -140,14 +131,13 @@ impl MinRtt {
         least
     }
 
-    /// Whether `heir` was taken too soon after `before` to be of use when that
-    /// one is too old, and it is time for another.
+    /// Whether `heir` followed `before` too soon to succeed it, and another is due.
     fn needs_successor(&self, before: &Sample, heir: &Sample, now: Instant) -> bool {
         let apart = before.at + self.window / 3;
         heir.at < apart && now >= apart
     }
 
-    /// When one of them will be too old, or a successor be missing.
+    /// Time at which a sample becomes too old, or a successor is missing.
     fn due_for(&self, [first, second, third]: &[Sample; 3]) -> Instant {
         if self.window.is_zero() {
             return Instant::FAR_FUTURE;
@@ -218,8 +208,8 @@ mod tests {
         assert_eq!(min.value(), Some(ms(50)));
     }
 
-    /// The samples of a list of gaps and round-trip times, in milliseconds, and
-    /// what the filter over `WINDOW` gives after each.
+    /// Returns the samples for gaps and RTTs in milliseconds, and the filter result after each.
+    /// The filter length is `WINDOW`.
     fn filtered(steps: &[(u64, u64)]) -> (Vec<(u64, u64)>, Vec<Duration>) {
         let mut min = MinRtt::new(ms(WINDOW));
         let mut now = 0;
@@ -233,7 +223,7 @@ mod tests {
             .unzip()
     }
 
-    /// Asserts what the module promises of every value.
+    /// Asserts the bounds of the module header for every value.
     fn assert_bounded(steps: &[(u64, u64)]) {
         let (samples, values) = filtered(steps);
         for (newest, value) in values.into_iter().enumerate() {
@@ -258,9 +248,9 @@ mod tests {
 
     #[test]
     fn three_samples_side_by_side_leave_no_gap_in_what_is_known() {
-        // 2, 3 and 4 ms stand side by side at the end of the window of 1 ms. Were
-        // all three kept, they would leave together a window later, and 9 ms,
-        // not the 5 ms of the middle, be all that is known.
+        // 2, 3 and 4 ms are close together at the end of the window of 1 ms. If all three were
+        // kept, they would expire together a window later. Only 9 ms would then be left, not the 5
+        // ms of the middle.
         let steps = [
             (0, 1),
             (300, 8),
@@ -279,8 +269,8 @@ mod tests {
 
     #[test]
     fn the_least_of_the_later_two_thirds_is_known_where_the_original_forgets_it() {
-        // The random test found this one: the samples of 5 ms in the middle are
-        // above the three kept before and below all that came last.
+        // Found by the random test: the samples of 5 ms in the middle are above the three kept
+        // before and below all later ones.
         const GAPS: [u64; 60] = [
             0, 21, 43, 23, 23, 17, 46, 53, 58, 42, 26, 41, 14, 58, 20, 50, 42, 18, 53, 24, 52, 19,
             47, 58, 25, 54, 32, 20, 22, 46, 55, 24, 11, 40, 40, 3, 7, 10, 41, 8, 36, 37, 47, 26,
@@ -309,7 +299,7 @@ mod tests {
         fn it_does_so_where_round_trip_times_climb_and_where_samples_are_rare(
             steps in prop::collection::vec((0..8_u64, 0..6_u64), 1..300),
         ) {
-            // Gaps from nothing to half a window, and a climb with small dips.
+            // Gaps from zero to half a window, and a climb with small dips.
             const GAPS: [u64; 8] = [0, 1, 2, 10, 50, 150, 330, 500];
             let climbing: Vec<(u64, u64)> = (20..)
                 .zip(&steps)

@@ -1,42 +1,37 @@
 //! Pacing: segments leave spread over the round trip instead of in bursts.
 //!
-//! A release of `L` octets at `n` octets per `t` moves the moment of the next
-//! one by `L·t/n`. Where the sender waited for that moment, the schedule goes
-//! on from it and not from the clock: a driver that is called late by less
-//! than [`LATENESS`] loses nothing, and the remainder of the division is
-//! carried, so that a constant rate is kept to the octet indefinitely. A sender
-//! that had nothing to release, or no window for it, begins a new schedule and
-//! saves up no burst.
+//! A release of `L` octets at `n` octets per `t` delays the next one by `L·t/n`. If the sender
+//! waited for the release time, the schedule continues from that time and not from the clock. A
+//! driver called late by less than [`LATENESS`] loses nothing. The remainder of the division is
+//! carried, so a constant rate is exact to the octet indefinitely. A sender that had nothing to
+//! release, or no window for it, begins a new schedule and accumulates no burst.
 //!
-//! The rate is the congestion control's where it has one, as BBR does. For
-//! the others it is a multiple of `cwnd / SRTT`, as in Linux
-//! (`tcp_update_pacing_rate`; the ratios are settings of the profile): 2.0
-//! while cwnd is below half of ssthresh, else 1.2, so that pacing follows the
-//! window and never becomes the limit for longer than a fraction of the round
-//! trip. How much leaves at once is what one millisecond carries
-//! (`tcp_tso_autosize`), from two segments up to a super-segment: fewer
-//! releases cost less, smaller ones burst less.
+//! The rate is that of the congestion control if it has one, as BBR does. Otherwise it is a
+//! multiple of `cwnd / SRTT`, as in Linux (`tcp_update_pacing_rate`). The default factor is 2.0
+//! while cwnd is below half of ssthresh, else 1.2. The profile sets both factors. So pacing
+//! follows the window and is never the limit for longer than a fraction of the round trip. One
+//! release is the octets of one millisecond (`tcp_tso_autosize`), from two segments up to a
+//! super-segment: fewer releases cost less, smaller ones are less bursty.
 //!
-//! Nothing here measures: round trips are timed from the moment a segment
-//! really left. The first window (RFC 6928) leaves in one burst, as in Linux:
-//! spreading it would cost a short transfer most of a round trip.
+//! RTTs are unaffected: they are measured from the time a segment really left. The first window
+//! (RFC 6928) leaves in one burst, as in Linux: pacing it would cost a short transfer most of a
+//! round trip.
 
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::MAX_SUPER_SEGMENT;
 
-/// How far behind its schedule a sender may catch up: what a coarse timer is
-/// late by. Longer ago is forgiven, not made good by a burst.
+/// Lag behind the schedule that a sender may catch up: lateness of a coarse timer. A larger lag is
+/// dropped, not made up by a burst.
 const LATENESS: Duration = Duration::from_millis(1);
 
-/// The time whose octets may leave at once.
+/// Time whose octets may leave in one release.
 const QUANTUM: Duration = Duration::from_millis(1);
 
-/// Minimum segments that may leave at once, where that many exist: one would
-/// make the receiver wait for a second (Linux `tcp_min_tso_segs`).
+/// Minimum segments of one release, if that many exist. A single one would make the receiver wait
+/// for a second (Linux `tcp_min_tso_segs`).
 const LEAST_SEGMENTS: u64 = 2;
 
-/// A rate as the fraction it comes from, so that no division is made before
-/// there is something to release.
+/// Pacing rate as a fraction, so that it needs no division before a release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {
     /// Time in which `octets` leave, in nanoseconds.
@@ -45,12 +40,12 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A rate in bits per second; absent where nothing would ever leave.
+    /// Returns the pace of a rate in bits per second; `None` for zero.
     pub fn from_rate(rate: Rate) -> Option<Self> {
         Self::new(8_000_000_000, rate.as_bps())
     }
 
-    /// `percent` of a window per round trip; absent while either is unknown.
+    /// Returns the pace of `percent` of a window per RTT; `None` while either is unknown.
     pub fn from_window(window: u64, srtt: Duration, percent: u32) -> Option<Self> {
         Self::new(
             srtt.as_nanos().saturating_mul(100),
@@ -62,7 +57,7 @@ impl Pace {
         (nanos > 0 && octets > 0).then_some(Self { nanos, octets })
     }
 
-    /// The slower of the two.
+    /// Returns the slower of the two.
     pub fn at_most(self, other: Option<Self>) -> Self {
         match other {
             Some(other) if other.rate() < self.rate() => other,
@@ -70,14 +65,14 @@ impl Pace {
         }
     }
 
-    /// The same in bits per second, rounded down.
+    /// Returns the pace in bits per second, rounded down.
     pub fn rate(self) -> Rate {
         Rate::from_amount(Bytes::new(self.octets), Duration::from_nanos(self.nanos))
     }
 
-    /// Octets that may leave at once: those of a millisecond, more on a very
-    /// short path, where single segments gain nothing (Linux since 5.18), but
-    /// at least two segments and at most a super-segment.
+    /// Octets of one release: those of a millisecond. More on a very short path, where single
+    /// segments gain nothing (Linux since 5.18). At least two segments and at most a
+    /// super-segment.
     pub fn quantum(self, smss: u64, min_rtt: Option<Duration>) -> u64 {
         let most = MAX_SUPER_SEGMENT as u64;
         let of_time = self.octets.saturating_mul(QUANTUM.as_nanos()) / self.nanos;
@@ -91,21 +86,21 @@ impl Pace {
     }
 }
 
-/// The schedule of releases.
+/// Schedule of releases.
 #[derive(Clone, Debug)]
 pub struct Pacer {
-    /// When the next release may leave.
+    /// Time of the next release.
     next: Instant,
-    /// When the driver is to come back for it; far future while nothing waits.
+    /// Time at which the driver has to return; far future while nothing waits.
     wake: Instant,
-    /// The next release has waited for its moment.
+    /// Whether the next release has waited for its time.
     waited: bool,
-    /// What the last division left over.
+    /// Remainder of the last division.
     carry: u64,
 }
 
 impl Pacer {
-    /// Nothing released yet.
+    /// Returns a schedule without releases.
     pub fn new() -> Self {
         Self {
             next: Instant::ZERO,
@@ -115,39 +110,38 @@ impl Pacer {
         }
     }
 
-    /// When the next release may leave.
+    /// Time of the next release.
     #[inline]
     pub fn next(&self) -> Instant {
         self.next
     }
 
-    /// When the driver is to come back.
+    /// Time at which the driver has to return.
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.wake
     }
 
-    /// Whether something waits for its moment.
+    /// Whether a release is waiting for its time.
     #[inline]
     pub fn is_armed(&self) -> bool {
         self.wake != Instant::FAR_FUTURE
     }
 
-    /// No segment waits any more: the driver came back, or something else decides.
+    /// Notes that no segment waits: the driver returned, or something else decides.
     #[inline]
     pub fn disarm(&mut self) {
         self.wake = Instant::FAR_FUTURE;
     }
 
-    /// Lets a deadline that has passed take effect.
+    /// Handles a passed deadline.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.wake <= now {
             self.disarm();
         }
     }
 
-    /// Something could leave now; says whether it has to wait, and if so
-    /// remembers that.
+    /// Returns whether a segment that could leave now has to wait, and records it.
     #[inline]
     pub fn holds(&mut self, now: Instant) -> bool {
         if now >= self.next {
@@ -158,11 +152,11 @@ impl Pacer {
         true
     }
 
-    /// `octets` left at `now`.
+    /// Notes that `octets` left at `now`.
     #[inline]
     pub fn on_sent(&mut self, now: Instant, octets: u64, pace: Pace) {
-        // A remainder belongs to its denominator. Where the pace changes it is
-        // worth less than a nanosecond in either.
+        // A remainder belongs to its denominator. After a change of pace it is worth less than a
+        // nanosecond in either.
         let carry = self.carry.min(pace.octets - 1);
         let exact = octets.saturating_mul(pace.nanos).saturating_add(carry);
         self.carry = exact % pace.octets;
@@ -174,7 +168,7 @@ impl Pacer {
             now.max(self.next)
         };
         self.next = base + span;
-        // Still behind: what leaves next has been waiting too.
+        // Still behind: the next release has also waited.
         self.waited &= self.next <= now;
     }
 }
@@ -189,8 +183,8 @@ mod tests {
         Pace::from_rate(Rate::from_bps(1_000_000_000)).unwrap()
     }
 
-    /// Releases pieces of `octets` whenever allowed, woken `late` each time;
-    /// says when the last of `count` left.
+    /// Releases pieces of `octets` whenever allowed, woken `late` each time. Returns the time of
+    /// the last of `count`.
     fn last_release(pace: Pace, octets: u64, count: u64, late: Duration) -> Instant {
         let mut pacer = Pacer::new();
         let mut now = Instant::from_nanos(5);
@@ -230,7 +224,7 @@ mod tests {
     fn a_sender_that_did_not_wait_saves_nothing_up() {
         let mut pacer = Pacer::new();
         pacer.on_sent(Instant::from_nanos(0), 12_500, gigabit());
-        // Ten seconds later there is something to retransmit.
+        // Ten seconds later a retransmission is due.
         let later = Instant::from_nanos(10_000_000_000);
         assert!(!pacer.holds(later));
         pacer.on_sent(later, 12_500, gigabit());

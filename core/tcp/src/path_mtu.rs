@@ -1,36 +1,31 @@
-//! The estimate of the path's MTU, and what to try next.
+//! Path MTU estimate, and the next size to try.
 //!
-//! Two ways to it, each a switch:
+//! Two methods, each a switch:
 //!
-//! * `pmtud`, RFC 1191 and RFC 8201: a router that drops a packet as too big
-//!   says so, and what its link takes. A router that does not say how much gets
-//!   the next lower plateau of RFC 1191 section 7.1. An error can only lower
-//!   the estimate, and never below what every link must take.
+//! * `pmtud`, RFC 1191 and RFC 8201: a router that drops a packet as too big reports its link's
+//!   MTU. If it reports none, the next lower plateau of RFC 1191 section 7.1 applies. An error can
+//!   only lower the estimate, and never below what every link must accept.
 //!
-//!   Any host can forge such an error. So one that says less than `pmtu_min`
-//!   (Linux `min_pmtu`) lowers the estimate to that and no further, and with
-//!   `too_big_waits` one that contradicts what already got through changes
-//!   nothing yet (RFC 5927 section 7.2): in both cases what it claims is believed
-//!   once the segment it quotes has timed out. A path that has really changed
-//!   costs a timeout for that.
-//! * `plpmtud`, RFC 4821 and RFC 8899: where routers keep silent, the sender
-//!   finds out by itself. Timeouts in a row at full size are taken for a black
-//!   hole and the estimate falls to the base. From there it grows by probes:
-//!   one segment of real data larger than the others. A probe that arrives
+//!   Any host can forge such an error. So one that reports less than `pmtu_min` (Linux
+//!   `min_pmtu`) lowers the estimate to that and no further. With `too_big_waits`, one that
+//!   contradicts delivered packets changes nothing yet (RFC 5927 section 7.2). In both cases the
+//!   reported MTU is accepted once the segment it quotes has timed out. A path that really changed
+//!   costs one timeout.
+//! * `plpmtud`, RFC 4821 and RFC 8899: without router messages, the sender searches. Consecutive
+//!   timeouts at full size count as a black hole, and the estimate falls to the base. From there
+//!   probes raise it: single segments of real data larger than the others. A probe that arrives
 //!   raises the estimate; one that is lost three times bounds the search.
 //!
-//! The search is binary: first the largest packet that makes sense, which is
-//! usually right; then, halving, the MTUs that links really have; then, halving,
-//! what is between, down to [`GOOD_ENOUGH`] octets.
+//! The search first tries the largest possible size, which usually succeeds. A binary search over
+//! the MTUs of real links follows, then one over the sizes in between. It ends within
+//! [`GOOD_ENOUGH`] octets.
 //!
-//! Estimates age: after `pmtu_raise` without an error or a failed probe the
-//! path is probed for more, by a probe or, with `pmtud` alone, by the next
-//! plateau above (RFC 1191 section 6.3). No timer runs for this: it is looked
-//! at when there is data to send.
+//! Estimates expire: after `pmtu_raise` without an error or a failed probe, a larger size is
+//! tried. This is a probe or, with `pmtud` alone, the next plateau above (RFC 1191 section 6.3).
+//! This requires no timer: it is checked when there is data to send.
 //!
-//! Out of scope: one estimate for all connections to a host (RFC 1191
-//! section 6.3), which is the driver's to keep; what it remembers of a route it
-//! hands in as `route_mtu`.
+//! Out of scope: one estimate for all connections to a host (RFC 1191 section 6.3). The driver
+//! keeps it and passes in what it remembers of a route as `route_mtu`.
 
 use alloc::boxed::Box;
 use core::ops::Range;
@@ -40,72 +35,68 @@ use gigatcp_wire::{FIXED_HEADER_LEN, IpVersion};
 
 use crate::profile::Profile;
 
-/// RFC 1191 section 7.1, table 7-1.
+/// Plateaus of RFC 1191 section 7.1, table 7-1.
 const PLATEAUS: [u32; 11] = [
     65_535, 32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68,
 ];
 
-/// MTUs that links really have, and what tunnels leave of them: where a search
-/// looks first.
+/// MTUs of real links, and of tunnels over them: sizes a search tries first.
 const COMMON: [u32; 14] = [
     1280, 1400, 1420, 1460, 1476, 1480, 1492, 1500, 2002, 4352, 4470, 8166, 9000, 17_914,
 ];
 
-/// Octets of uncertainty that are not worth a probe (Linux
-/// `tcp_probe_threshold`).
+/// Uncertainty in octets that is not worth a probe (Linux `tcp_probe_threshold`).
 const GOOD_ENOUGH: u32 = 8;
 
-/// Where the estimate of an IPv4 path stops falling without being told: what
-/// every host must take (RFC 791 section 3.1).
+/// Lower bound of the estimate for IPv4 without a router's report. Every host must accept it (RFC
+/// 791 section 3.1).
 const LEAST_GUESS_V4: u32 = 576;
 
-/// After a raise to the next plateau the next one is tried sooner than after
-/// an error (RFC 1191 section 6.3).
+/// Time until the next raise after a raise to a plateau. It is shorter than after an error (RFC
+/// 1191 section 6.3).
 const NEXT_PLATEAU: Duration = Duration::from_secs(120);
 
 /// A probe in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Probe {
     octets: Range<u64>,
-    /// The packet's size.
+    /// Packet size of the probe.
     mtu: u32,
 }
 
-/// The path MTU estimate of one connection and its probe.
+/// Path MTU estimate of one connection and its probe.
 #[derive(Clone, Debug)]
 pub struct PathMtu {
     ip: IpVersion,
-    /// What interface and peer allow.
+    /// Upper bound from interface and peer.
     ceiling: u32,
-    /// The estimate: packets of this size pass.
+    /// Estimate: packets of this size pass.
     current: u32,
-    /// Packets above this are known not to pass.
+    /// Upper bound of the search: larger packets do not pass.
     high: u32,
-    /// Probes of one size lost so far.
+    /// Lost probes of the current size.
     failures: u32,
     probe: Option<Box<Probe>>,
     /// End of the probe in progress; [`u64::MAX`] without one.
     probe_end: u64,
-    /// When there is something to try; far future = never.
+    /// Time of the next attempt; far future for never.
     act_at: Instant,
-    /// End of the first segment that left at the size of the estimate;
-    /// [`u64::MAX`] before.
+    /// End of the first segment sent at the size of the estimate; [`u64::MAX`] before.
     full_end: u64,
-    /// An error that is not believed yet.
+    /// Reported error not yet accepted.
     pending: Option<Box<Claim>>,
 }
 
-/// What an error that is not believed yet claims (`claimedmtu` and
-/// `pendingmessage` of RFC 5927 section 7.2).
+/// Reported error not yet accepted (`claimedmtu` and `pendingmessage` of RFC 5927 section 7.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Claim {
-    /// The first octet of the segment it quotes.
+    /// First octet of the quoted segment.
     seq: u64,
     mtu: u32,
 }
 
 impl PathMtu {
-    /// Nothing is known but what the interface takes.
+    /// Returns an estimate at the interface's limit.
     pub fn new(ip: IpVersion, ceiling: u32) -> Self {
         Self {
             ip,
@@ -121,8 +112,8 @@ impl PathMtu {
         }
     }
 
-    /// The options are settled: the peer takes packets of `ceiling` octets. What
-    /// an error about the SYN has said stays.
+    /// Starts with the negotiated limit: the peer accepts packets of `ceiling` octets. The result
+    /// of an error about the SYN is kept.
     pub fn start(&mut self, now: Instant, profile: &Profile, ceiling: u32) {
         let (told, told_until) = (self.current, self.act_at);
         *self = Self::new(self.ip, ceiling);
@@ -142,7 +133,7 @@ impl PathMtu {
         self.assert_invariants();
     }
 
-    /// Asserts what holds after every change: estimate <= search <= ceiling.
+    /// Asserts the invariants: estimate <= search <= ceiling.
     fn assert_invariants(&self) {
         debug_assert!(
             self.current <= self.ceiling,
@@ -165,12 +156,12 @@ impl PathMtu {
         );
     }
 
-    /// The version of IP underneath.
+    /// IP version below TCP.
     pub fn ip(&self) -> IpVersion {
         self.ip
     }
 
-    /// The estimate.
+    /// Current estimate.
     #[inline]
     pub fn current(&self) -> u32 {
         self.current
@@ -182,7 +173,7 @@ impl PathMtu {
         self.ip.header_len() + FIXED_HEADER_LEN as u32
     }
 
-    /// Whether there may be something to try at `now`.
+    /// Whether an attempt may be due at `now`.
     #[inline]
     pub fn is_act_due(&self, now: Instant) -> bool {
         now >= self.act_at
@@ -199,7 +190,7 @@ impl PathMtu {
         self.probe.as_ref().map(|probe| probe.octets.start)
     }
 
-    /// The octets of the probe in progress.
+    /// Octets of the probe in progress.
     pub fn probe(&self) -> Option<Range<u64>> {
         self.probe.as_ref().map(|probe| probe.octets.clone())
     }
@@ -209,15 +200,14 @@ impl PathMtu {
         profile.path_mtu.pmtu_base.max(self.ip.least_mtu())
     }
 
-    /// A segment of the size of the estimate left, and ends at `end`.
+    /// Notes that a segment of the estimate's size left and ends at `end`.
     #[inline]
     pub fn note_full_segment(&mut self, end: u64) {
         self.full_end = self.full_end.min(end);
     }
 
-    /// A router says that its link takes `told` octets, 0 if it does not say,
-    /// about the segment at `seq`, with `una` acknowledged. Returns the new
-    /// estimate, if the error changes it.
+    /// Processes a reported MTU of `told` octets, 0 if unspecified, for the segment at `seq`.
+    /// `una` is acknowledged. Returns the new estimate, if the error changes it.
     pub fn on_too_big(
         &mut self,
         now: Instant,
@@ -229,8 +219,8 @@ impl PathMtu {
             (0, IpVersion::V4) => plateau_below(self.current),
             _ => told,
         };
-        // RFC 1191 section 3 and RFC 8201 section 4: never below what every
-        // link takes, and never up.
+        // RFC 1191 section 3 and RFC 8201 section 4: never below the minimum of every link, and
+        // never up.
         if mtu < self.ip.least_mtu() || mtu >= self.current {
             return None;
         }
@@ -250,17 +240,16 @@ impl PathMtu {
         Some(self.fall_to(now, profile, mtu))
     }
 
-    /// The retransmission timer ran out with `una` acknowledged: what an error
-    /// claimed about a segment that is still waited for is believed (RFC 5927
-    /// section 7.2, with `MAXSEGRTO` of one). Returns the new estimate and the
-    /// segment.
+    /// Accepts a pending error after a retransmission timeout with `una` acknowledged. The quoted
+    /// segment must still be outstanding (RFC 5927 section 7.2, with `MAXSEGRTO` of one). Returns
+    /// the new estimate and the segment.
     pub fn on_timeout(&mut self, now: Instant, profile: &Profile, una: u64) -> Option<(u32, u64)> {
         let claim = self.pending.take()?;
         let is_open = claim.seq >= una && claim.mtu < self.current;
         is_open.then(|| (self.fall_to(now, profile, claim.mtu), claim.seq))
     }
 
-    /// Down to `mtu`, until more is tried.
+    /// Lowers the estimate to `mtu`, until it ages.
     fn fall_to(&mut self, now: Instant, profile: &Profile, mtu: u32) -> u32 {
         debug_assert!(
             mtu < self.current,
@@ -268,8 +257,8 @@ impl PathMtu {
             self.current
         );
         self.current = mtu;
-        // Once the estimate is old the search begins with the most there can be
-        // (RFC 1191 section 6.3, RFC 8899 section 5.1.1).
+        // An aged estimate is searched from the maximum down (RFC 1191 section 6.3, RFC 8899
+        // section 5.1.1).
         self.high = self.ceiling;
         self.full_end = u64::MAX;
         self.forget_probe();
@@ -278,8 +267,7 @@ impl PathMtu {
         mtu
     }
 
-    /// The estimate without probes, grown old (RFC 1191 section 6.3): up one
-    /// plateau.
+    /// Raises an aged estimate by one plateau, without probes (RFC 1191 section 6.3).
     pub fn age(&mut self, now: Instant) -> u32 {
         let next = PLATEAUS.iter().rev().find(|p| **p > self.current);
         self.current = next.map_or(self.ceiling, |next| (*next).min(self.ceiling));
@@ -293,15 +281,14 @@ impl PathMtu {
         self.current
     }
 
-    /// What an aged estimate would become.
+    /// Returns the result of [`PathMtu::age`] without applying it.
     pub fn aged(&self) -> u32 {
         let mut later = self.clone();
         later.age(Instant::ZERO)
     }
 
-    /// Where the estimate may fall when packets are silently dropped (RFC 8899
-    /// section 4.3): to the base, and if that is no help, to what every path
-    /// takes.
+    /// Returns the sizes to fall to when packets are silently dropped (RFC 8899 section 4.3).
+    /// First the base; if that does not help, the minimum of every path.
     pub fn falls(&self, profile: &Profile) -> impl Iterator<Item = u32> + use<> {
         let base = self.base(profile);
         let least = match self.ip {
@@ -312,10 +299,10 @@ impl PathMtu {
         [base, least].into_iter().filter(move |mtu| *mtu < current)
     }
 
-    /// There is a black hole: down to `mtu`.
+    /// Lowers the estimate to `mtu` after a black hole.
     pub fn on_black_hole(&mut self, now: Instant, mtu: u32) {
         self.current = mtu;
-        // It may have been an outage: the search starts with what was.
+        // It may have been an outage: the search starts with the previous maximum.
         self.high = self.ceiling;
         self.full_end = u64::MAX;
         self.forget_probe();
@@ -324,9 +311,8 @@ impl PathMtu {
         self.assert_invariants();
     }
 
-    /// The packet size to probe with next. Without one the search is over, and
-    /// begins anew when the estimate has aged (`PMTU_RAISE_TIMER`, RFC 8899
-    /// section 5.1.1).
+    /// Returns the next packet size to probe. `None` ends the search until the estimate has aged
+    /// (`PMTU_RAISE_TIMER`, RFC 8899 section 5.1.1).
     pub fn next_probe(&mut self, now: Instant, profile: &Profile) -> Option<u32> {
         if self.probe.is_some() {
             return None;
@@ -356,7 +342,7 @@ impl PathMtu {
         (high.saturating_sub(low) >= GOOD_ENOUGH).then(|| low + (high - low).div_ceil(2))
     }
 
-    /// A probe of `mtu` octets left, with these octets of the stream.
+    /// Notes that a probe of `mtu` octets left with these octets of the stream.
     pub fn on_probe_sent(&mut self, octets: Range<u64>, mtu: u32) {
         debug_assert!(
             self.probe.is_none() && self.current < mtu && mtu <= self.ceiling,
@@ -369,19 +355,19 @@ impl PathMtu {
         self.probe = Some(Box::new(Probe { octets, mtu }));
     }
 
-    /// The probe arrived: its size is the estimate.
+    /// Raises the estimate to the size of the acknowledged probe.
     pub fn on_probe_acknowledged(&mut self) -> Option<u32> {
         let probe = self.probe.take()?;
         self.forget_probe();
         self.failures = 0;
         self.current = self.current.max(probe.mtu);
-        // The probe was of that size.
+        // The probe had that size.
         self.full_end = probe.octets.end;
         self.assert_invariants();
         Some(self.current)
     }
 
-    /// The probe alone was lost. `MAX_PROBES` of one size bound the search.
+    /// Notes that the probe alone was lost. `MAX_PROBES` of one size bound the search.
     pub fn on_probe_lost(&mut self, profile: &Profile) {
         let Some(probe) = self.probe.take() else {
             return;
@@ -395,14 +381,14 @@ impl PathMtu {
         self.assert_invariants();
     }
 
-    /// What became of the probe says nothing about its size.
+    /// Discards the probe without a conclusion about its size.
     pub fn forget_probe(&mut self) {
         self.probe = None;
         self.probe_end = u64::MAX;
     }
 }
 
-/// The largest plateau below `mtu` (RFC 1191 section 7).
+/// Largest plateau below `mtu` (RFC 1191 section 7).
 fn plateau_below(mtu: u32) -> u32 {
     PLATEAUS
         .iter()
@@ -418,10 +404,10 @@ mod tests {
 
     const NOW: Instant = Instant::ZERO;
 
-    /// SND.UNA, and the segment that an error quotes.
+    /// SND.UNA and the segment an error quotes.
     const HEAD: (u64, u64) = (1, 1);
 
-    /// No floor of our own.
+    /// Profile without a lower bound of its own for the MTU.
     fn trusting() -> Profile {
         Profile::MODERN.with(|profile| {
             profile.path_mtu.pmtu_min = 68;
@@ -435,8 +421,8 @@ mod tests {
         })
     }
 
-    /// Searches below `ceiling` on a path that takes `limit`; gives the sizes
-    /// probed and what was found.
+    /// Searches below `ceiling` on a path with MTU `limit`. Returns the sizes probed and the
+    /// result.
     fn search(ip: IpVersion, ceiling: u32, limit: u32) -> (Vec<u32>, u32) {
         let profile = searching();
         let mut path = PathMtu::new(ip, ceiling);
@@ -549,7 +535,7 @@ mod tests {
         assert_eq!(path.on_too_big(NOW, &profile, 296, (1, 1)), None);
         assert_eq!(path.on_timeout(NOW, &profile, 1), Some((296, 1)));
         assert_eq!(path.on_timeout(NOW, &profile, 1), None);
-        // What was acknowledged since was not too big.
+        // Data acknowledged since was not too big.
         let mut path = PathMtu::new(IpVersion::V4, 1500);
         path.on_too_big(NOW, &profile, 296, (1, 1));
         assert_eq!(path.on_timeout(NOW, &profile, 2), None);
@@ -565,7 +551,7 @@ mod tests {
         path.note_full_segment(18_001);
         assert_eq!(path.on_too_big(NOW, &profile, 1500, (9001, 9001)), None);
         assert_eq!(path.on_timeout(NOW, &profile, 9001), Some((1500, 9001)));
-        // Of the new size nothing got through yet: the next link is smaller.
+        // No segment of the new size was delivered yet: the next link is smaller.
         assert_eq!(
             path.on_too_big(NOW, &profile, 1280, (9001, 9001)),
             Some(1280)

@@ -1,35 +1,32 @@
 //! Proportional rate reduction: RFC 9937, and RFC 6937 before it.
 //!
-//! While the window is being reduced (Recovery, CWR) the sender does not fall
-//! silent until `pipe` is down: each acknowledgment that says that something
-//! was delivered releases in proportion, so that at the end the flight is what
-//! the congestion control chose (the target; `ssthresh` in the RFC's text):
+//! While the window is being reduced (Recovery, CWR) the sender does not pause until `pipe` is
+//! down. Each acknowledgment that reports delivered data releases a proportion of it. At the end
+//! the flight equals the congestion control's choice (the target; `ssthresh` in the RFC's text):
 //!
 //! > pipe > target: sndcnt = ceil(`prr_delivered` * target / `RecoverFS`) - `prr_out`
 //! > else: sndcnt = max(`prr_delivered` - `prr_out`, `DeliveredData`), one SMSS more if
 //! > the acknowledgment is safe, at most target - pipe
 //!
-//! An acknowledgment is safe when it advances SND.UNA and shows no further
-//! loss (RFC 9937). Before, that was one of two choices: never one more
-//! (conservative reduction bound), or always (slow start reduction bound); both
-//! are here too, with the `RecoverFS` of RFC 6937.
+//! An acknowledgment is safe if it advances SND.UNA and shows no further loss (RFC 9937). RFC 6937
+//! had two choices instead: never one SMSS more (conservative reduction bound), or always (slow
+//! start reduction bound). Both are available too, with the `RecoverFS` of RFC 6937.
 //!
-//! The control's cwnd is the target throughout; what PRR allows is a budget
-//! next to it, in octets, so super-segments and odd sizes carry over: what is
-//! not sent stays `prr_delivered` - `prr_out`.
+//! The control's cwnd is the target throughout. PRR's allowance is a separate budget in octets, so
+//! super-segments and odd sizes carry over: what is not sent stays `prr_delivered` - `prr_out`.
 //!
-//! The proportional part is rounded up to whole segments, without which a
-//! share of half a segment would wait for the next acknowledgment: the figures
-//! of RFC 6937 section 3.1, and Linux, count segments.
+//! The proportional part is rounded up to whole segments; otherwise a share of half a segment
+//! would wait for the next acknowledgment. The figures of RFC 6937 section 3.1, and Linux, count
+//! segments.
 //!
-//! After a timeout there is no reduction to spread: slow start sends.
+//! After a timeout slow start sends: there is no reduction to spread.
 
 use alloc::boxed::Box;
 
-/// Which document is followed.
+/// PRR document followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrrRule {
-    /// RFC 9937: one more when the acknowledgment is safe.
+    /// RFC 9937: one SMSS more if the acknowledgment is safe.
     SafeAck,
     /// RFC 6937 with the conservative reduction bound, PRR-CRB.
     Conservative,
@@ -37,18 +34,18 @@ pub enum PrrRule {
     SlowStart,
 }
 
-/// What PRR is told about one acknowledgment. Octets throughout.
+/// Input of PRR from one acknowledgment, in octets.
 #[derive(Clone, Copy, Debug)]
 pub struct PrrAck {
-    /// `DeliveredData`: newly delivered, either way.
+    /// `DeliveredData`: newly delivered, cumulatively or selectively acknowledged.
     pub delivered: u64,
     /// `pipe` after the acknowledgment.
     pub pipe: u64,
-    /// Where the reduction leads.
+    /// Target of the reduction.
     pub target: u64,
     /// SND.UNA advanced and nothing more was found lost.
     pub safe: bool,
-    /// There is something to retransmit.
+    /// Whether there is data to retransmit.
     pub repairs: bool,
 }
 
@@ -62,24 +59,23 @@ struct Reduction {
     sndcnt: u64,
 }
 
-/// Proportional rate reduction: how much may leave for each ACK of a recovery.
+/// Proportional rate reduction: octets that may leave for each ACK of a recovery.
 #[derive(Clone, Default, Debug)]
 pub struct Prr {
     reduction: Option<Box<Reduction>>,
 }
 
 impl Prr {
-    /// What may still leave for the last acknowledgment; absent when no
-    /// reduction is in progress and cwnd alone decides.
+    /// Octets that may still leave for the last acknowledgment. `None` without a reduction in
+    /// progress: then cwnd alone decides.
     #[inline]
     pub fn allowance(&self) -> Option<u64> {
         self.reduction.as_ref().map(|reduction| reduction.sndcnt)
     }
 
-    /// The reduction begins. `flight_size` is SND.NXT - SND.UNA, counting what
-    /// the acknowledgment at hand has just taken off it; `delivered_before` is
-    /// what was SACKed (or presumed to have left) before that acknowledgment,
-    /// which RFC 9937 section 6.1 takes off `RecoverFS` and RFC 6937 did not.
+    /// Begins a reduction. `flight_size` is SND.NXT - SND.UNA, including what the current
+    /// acknowledgment removed. `delivered_before` was SACKed (or presumed to have left) before
+    /// that acknowledgment. RFC 9937 section 6.1 subtracts it from `RecoverFS`; RFC 6937 did not.
     pub fn begin(&mut self, rule: PrrRule, flight_size: u64, delivered_before: u64) {
         let known = match rule {
             PrrRule::SafeAck => delivered_before,
@@ -94,20 +90,20 @@ impl Prr {
         }));
     }
 
-    /// The reduction is over.
+    /// Ends the reduction.
     #[inline]
     pub fn end(&mut self) {
         self.reduction = None;
     }
 
-    /// An acknowledgment arrived.
+    /// Processes an acknowledgment.
     pub fn on_ack(&mut self, ack: &PrrAck, smss: u32) {
         if let Some(reduction) = &mut self.reduction {
             reduction.on_ack(ack, u64::from(smss));
         }
     }
 
-    /// `octets` left.
+    /// Notes that `octets` left.
     #[inline]
     pub fn on_sent(&mut self, octets: u64) {
         if let Some(reduction) = &mut self.reduction {
@@ -120,7 +116,7 @@ impl Prr {
 impl Reduction {
     fn on_ack(&mut self, ack: &PrrAck, smss: u64) {
         if ack.delivered == 0 {
-            // RFC 9937 section 6.2: what delivers nothing releases nothing.
+            // RFC 9937 section 6.2: no delivery, no release.
             return;
         }
         self.prr_delivered += ack.delivered;
@@ -148,7 +144,7 @@ impl Reduction {
         );
     }
 
-    /// Rounded up to whole segments, as the figures of RFC 6937 have it.
+    /// Returns the proportional part, rounded up to segments as in RFC 6937's figures.
     fn in_proportion(&self, target: u64, smss: u64) -> u64 {
         let share = u128::from(self.prr_delivered) * u128::from(target);
         let due = share.div_ceil(u128::from(self.recover_fs) * u128::from(smss));
@@ -163,15 +159,15 @@ mod tests {
     use super::*;
     use alloc::vec;
 
-    /// The flight at the third duplicate in the figures of RFC 6937 section
-    /// 3.1: twenty segments and the two of limited transmit; half of it is 11.
+    /// PRR at the third duplicate in the figures of RFC 6937 section 3.1. The flight is twenty
+    /// segments and the two of limited transmit; half of it is 11.
     fn begun(rule: PrrRule) -> Prr {
         let mut prr = Prr::default();
         prr.begin(rule, 22, 2);
         prr
     }
 
-    /// Segments that leave for an acknowledgment that delivers one.
+    /// Returns the segments that leave for an acknowledgment that delivers one.
     fn answer(prr: &mut Prr, pipe: u64, safe: bool) -> u64 {
         let ack = PrrAck {
             delivered: 1,
@@ -188,8 +184,8 @@ mod tests {
 
     #[test]
     fn a_single_loss_is_answered_as_the_first_figure_of_rfc_6937_section_3_1_draws() {
-        // Acknowledgments 3 to 19; the figure's `pipe` row counts 18 once too
-        // often and is one behind from there on, its `sent` row is this one.
+        // Acknowledgments 3 to 19. The figure's `pipe` row counts 18 twice and is one behind from
+        // there on; its `sent` row is this one.
         for rule in [PrrRule::Conservative, PrrRule::SlowStart] {
             let mut prr = begun(rule);
             let mut pipe = 22 - 2 - 1;
@@ -210,7 +206,7 @@ mod tests {
 
     #[test]
     fn fifteen_losses_are_answered_as_the_second_figure_of_rfc_6937_section_3_1_draws() {
-        // Acknowledgments 17 to 19: pipe is 22 less 15 lost less those SACKed.
+        // Acknowledgments 17 to 19: pipe is 22 minus 15 lost minus those SACKed.
         for (rule, pipes, sends) in [
             (PrrRule::Conservative, [4, 4, 4], [1, 1, 1]),
             (PrrRule::SlowStart, [4, 5, 6], [2, 2, 2]),
@@ -237,7 +233,7 @@ mod tests {
 
     #[test]
     fn the_end_finds_the_target_in_flight() {
-        // Every loss pattern of one window of 40: k lost at the front, halved.
+        // All loss patterns of one window of 40: k lost at the front, halved.
         for lost in 1..36_u64 {
             let mut prr = Prr::default();
             prr.begin(PrrRule::SafeAck, 40, 2);

@@ -1,46 +1,40 @@
 //! RACK: loss by time, RFC 8985 section 6.
 //!
-//! A segment is lost when one that left later was delivered and it is
-//! `RACK.reo_wnd` late:
+//! A segment is lost when one sent later was delivered and it is `RACK.reo_wnd` late:
 //!
 //! > lost iff sent before `RACK.segment` and
 //! > `xmit_ts` + `RACK.rtt` + `RACK.reo_wnd` <= now
 //!
-//! with `RACK.segment` the latest departure known to be delivered, first
-//! transmission or not, and `RACK.rtt` its round trip. So the loss of a
-//! retransmission is found like any other, and reordering within the window of
-//! time costs nothing. The window of time (section 6.2 step 4) is
+//! `RACK.segment` is the latest transmission known to be delivered, first transmission or not, and
+//! `RACK.rtt` its RTT. So the loss of a retransmission is detected like any other, and reordering
+//! within the reordering window costs nothing. That window (section 6.2 step 4) is
 //!
 //! > `reo_wnd` = min(`reo_wnd_mult` * `min_RTT` / 4, SRTT)
 //!
-//! or zero as long as no reordering was seen and there is reason to hurry. Each
-//! round in which the receiver reports a duplicate raises the multiplier, which
-//! falls back after 16 recoveries without.
+//! or zero if no reordering was seen and loss is likely. Each round in which the receiver reports
+//! a duplicate raises the multiplier. It is reset after 16 recoveries without.
 //!
-//! Which octets those are is the scoreboard's to find (`scoreboard/by_time`).
+//! The scoreboard finds the octets concerned (`scoreboard/by_time`).
 //!
-//! # Acknowledgments that come in bursts, or for many segments at once
+//! # ACK compression and stretch ACKs
 //!
-//! A link that holds acknowledgments back and lets them go together ("ACK
-//! compression", also a receiver that acknowledges seldom) delays `now` and
-//! nothing else. It does not distort the judgment at an acknowledgment: there
-//! `RACK.rtt` is now less the departure of `RACK.segment`, so *now* cancels and
-//! what remains is whether a segment left `reo_wnd` before `RACK.segment`, a
-//! comparison of two departures. `RACK.rtt` is taken from the latest departure
-//! an acknowledgment covers, the one that waited least. `min_RTT` is taken from
-//! the same, and a minimum cannot be raised by waiting. What was newly
-//! delivered by *one* acknowledgment says nothing about order among itself, so
-//! reordering is detected against what was known before it (`Revealed::fack`).
-//! The loss probe waits two SRTT, which waiting only lengthens.
+//! A link that delays acknowledgments and releases them together ("ACK compression"), or a
+//! receiver that acknowledges seldom, delays only `now`. It does not distort the decision at an
+//! acknowledgment. There `RACK.rtt` is now minus the send time of `RACK.segment`, so *now*
+//! cancels. What remains is whether a segment left `reo_wnd` before `RACK.segment`: a comparison
+//! of two send times. `RACK.rtt` is taken from the latest transmission an acknowledgment covers,
+//! the one that waited least. `min_RTT` is taken from the same, and waiting cannot raise a
+//! minimum. Data newly delivered by *one* acknowledgment has no order among itself, so reordering
+//! is detected against what was known before it (`Revealed::fack`). The loss probe waits two SRTT,
+//! which delays only lengthen.
 //!
-//! What can be early is the reordering timer: set by a prompt acknowledgment
-//! and running out while the next ones are held back. It runs only for
-//! segments already overtaken, and a report of a duplicate widens the window.
+//! The reordering timer can be early: set by a prompt acknowledgment, it may expire while the next
+//! ones are delayed. It runs only for segments already overtaken, and a D-SACK widens the window.
 //!
-//! # Not here
+//! # Deviations
 //!
-//! Segments are counted as octets over SMSS, or as separate SACKed ranges if
-//! these are more. `min_RTT` is that of a window of time (`min_rtt`).
+//! Segments are counted as octets over SMSS, or as separate SACKed ranges if these are more.
+//! `min_RTT` is the minimum over a window of time (`min_rtt`).
 
 use gigatcp_units::{Duration, Instant};
 
@@ -48,24 +42,23 @@ use crate::lazy::Untouched;
 use crate::retransmissions::Departure;
 use crate::scoreboard::{Overdue, Revealed};
 
-/// How many recoveries the multiplier persists (section 6.2 step 4).
+/// Recoveries for which the multiplier persists (section 6.2 step 4).
 const REO_WND_PERSIST: u32 = 16;
 
-/// What RACK is told about one acknowledgment.
+/// Input of RACK from one acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub struct RackAck {
-    /// When it reached the host.
+    /// Time at which it reached the host.
     pub received_at: Instant,
-    /// SND.UNA after it.
+    /// SND.UNA after the acknowledgment.
     pub una: u64,
     /// SND.NXT.
     pub nxt: u64,
-    /// Smallest round-trip time.
+    /// Minimum RTT.
     pub min_rtt: Option<Duration>,
-    /// Whether it reports a duplicate of something that was retransmitted.
+    /// Whether it reports a duplicate of retransmitted data.
     pub duplicate_report: bool,
-    /// When the echoed timestamp was sent at the latest; absent without
-    /// timestamps.
+    /// Latest possible send time of the echoed timestamp; `None` without timestamps.
     pub echo_sent_by: Option<Instant>,
 }
 
@@ -77,7 +70,7 @@ pub struct Rack {
     /// `RACK.rtt`.
     rtt: Duration,
     reordering_seen: bool,
-    /// How many octets an overtaken one was behind, at most.
+    /// Maximum distance in octets by which data was overtaken.
     reordering_extent: u64,
     reo_wnd: Duration,
     reo_wnd_mult: u32,
@@ -98,7 +91,7 @@ impl Untouched for Rack {
     };
 }
 
-/// Nothing delivered yet.
+/// State before any delivery.
 impl Default for Rack {
     fn default() -> Self {
         Self::UNTOUCHED.clone()
@@ -111,23 +104,23 @@ impl Rack {
         self.reordering_seen
     }
 
-    /// How far reordering was seen to reach, in octets.
+    /// Reordering extent seen, in octets.
     pub fn reordering_extent(&self) -> u64 {
         self.reordering_extent
     }
 
-    /// `RACK.reo_wnd` as last used.
+    /// Last value of `RACK.reo_wnd`.
     pub fn reo_wnd(&self) -> Duration {
         self.reo_wnd
     }
 
-    /// A repair proved unnecessary: what it was for had only been overtaken. The
-    /// RFC's step 3 does not see that, since the octets were retransmitted.
+    /// Notes reordering after a spurious retransmission: the segment had only been overtaken. The
+    /// RFC's step 3 does not detect that, since the octets were retransmitted.
     pub fn note_reordering(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// Section 6.2 steps 2 and 3, and the part of step 4 that counts rounds.
+    /// Performs section 6.2 steps 2 and 3, and the round count of step 4.
     #[inline]
     pub fn on_ack(&mut self, ack: &RackAck, revealed: &Revealed) {
         if let Some(departure) = revealed.newest_original() {
@@ -138,7 +131,7 @@ impl Rack {
         {
             self.advance(departure, ack.received_at);
         }
-        // Step 3: an octet sent once arrived below what was known to have.
+        // Step 3: an octet sent once arrived below the highest known one.
         let lowest = revealed.lowest_original;
         if let Some(offset) = lowest.filter(|offset| *offset < revealed.fack) {
             self.reordering_seen = true;
@@ -150,7 +143,7 @@ impl Rack {
         }
     }
 
-    /// Step 2: the latest departure delivered, and its round trip.
+    /// Step 2: updates the latest delivered transmission and its RTT.
     #[inline]
     fn advance(&mut self, departure: Departure, received_at: Instant) {
         debug_assert!(
@@ -163,7 +156,7 @@ impl Rack {
         }
     }
 
-    /// Step 4: one report per round trip raises the multiplier.
+    /// Step 4: at most one report per round raises the multiplier.
     fn count_round(&mut self, ack: &RackAck) {
         if self.dsack_round.is_some_and(|end| ack.una >= end) {
             self.dsack_round = None;
@@ -175,7 +168,7 @@ impl Rack {
         }
     }
 
-    /// Step 4: a recovery, fast or after a timeout, is over.
+    /// Step 4: notes the end of a recovery, fast or after a timeout.
     pub fn on_recovery_end(&mut self) {
         if self.reo_wnd_mult > 1 {
             self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
@@ -185,8 +178,8 @@ impl Rack {
         }
     }
 
-    /// Step 4: `RACK.reo_wnd`. There is reason to hurry (`urgent`) in recovery,
-    /// and once `DupThresh` segments are SACKed.
+    /// Step 4: updates `RACK.reo_wnd`. `urgent` holds in recovery, and once `DupThresh` segments
+    /// are SACKed.
     pub fn update_reo_wnd(
         &mut self,
         urgent: bool,
@@ -214,7 +207,7 @@ impl Rack {
         );
     }
 
-    /// Step 5: by what the scoreboard marks; `None` before a delivery.
+    /// Step 5: returns the scoreboard's criterion of loss; `None` before a delivery.
     pub fn overdue(&self, now: Instant) -> Option<Overdue> {
         Some(Overdue {
             now,
@@ -223,18 +216,16 @@ impl Rack {
         })
     }
 
-    /// Section 6.3: how long after its departure a segment is lost when the
-    /// retransmission timer expires. Before anything was delivered SRTT, from
-    /// the handshake, stands for `RACK.rtt`.
+    /// Time from departure until a retransmission timeout marks a segment lost (section 6.3).
+    /// Before any delivery, SRTT from the handshake replaces `RACK.rtt`.
     pub fn overdue_on_timeout(&self, srtt: Option<Duration>) -> Option<Duration> {
         let rtt = self.delivered.map(|_| self.rtt).or(srtt)?;
         Some(rtt + self.reo_wnd)
     }
 }
 
-/// Step 2: whether the acknowledgment of a retransmission is its own, and not
-/// the original's come late: it echoes no timestamp from before it, and it is
-/// not back sooner than any round trip was.
+/// Step 2: whether an acknowledgment belongs to the retransmission, not to a late original. It
+/// echoes no timestamp from before the retransmission, and is not faster than any RTT seen.
 fn is_of_the_retransmission(departure: Departure, ack: &RackAck) -> bool {
     let echoes_older = ack.echo_sent_by.is_some_and(|by| by < departure.sent_at);
     let rtt = ack.received_at.saturating_since(departure.sent_at);
@@ -286,7 +277,7 @@ mod tests {
         sack(&mut rack, &mut board, 500..600, 45);
         rack.update_reo_wnd(false, ms(8), ms(40));
         assert_eq!(rack.reo_wnd(), Duration::from_millis(2));
-        // 0 to 3 left at least 2 ms before 5 did; 4 has a millisecond left.
+        // 0 to 3 left at least 2 ms before 5; 4 has a millisecond left.
         let found = board.mark_lost_by_time(&rack.overdue(at(45)).unwrap());
         assert_eq!(found.lost, Some((0, 400)));
         assert_eq!(found.look_again, Some(at(4 + 40 + 2)));
@@ -337,10 +328,10 @@ mod tests {
         let (mut rack, mut board) = (Rack::default(), flight());
         sack(&mut rack, &mut board, 500..600, 45);
         board.on_retransmit(at(45), 0..100);
-        // Back after 30 ms where no round trip was below 40.
+        // Back after 30 ms although the minimum RTT is 40 ms.
         sack(&mut rack, &mut board, 0..100, 75);
         assert_eq!(rack.delivered.unwrap().end, 600);
-        // Echoing a timestamp from before the retransmission.
+        // Echoes a timestamp from before the retransmission.
         board.on_retransmit(at(80), 100..200);
         let mut revealed = board.begin_ack();
         board.on_sack(100..200, &mut revealed);
@@ -348,7 +339,7 @@ mod tests {
         echo.echo_sent_by = Some(at(79));
         rack.on_ack(&echo, &revealed);
         assert_eq!(rack.delivered.unwrap().end, 600);
-        // Its own.
+        // Acknowledgment of the retransmission itself.
         board.on_retransmit(at(80), 200..300);
         sack(&mut rack, &mut board, 200..300, 130);
         assert_eq!(rack.delivered.unwrap().end, 300);

@@ -1,10 +1,9 @@
-//! A set of octets kept as disjoint ranges.
+//! Set of octets, stored as disjoint ranges.
 //!
-//! The scoreboard marks what is SACKed, lost or retransmitted by ranges, not
-//! by segments: cost depends on the number of holes (O(log n) each), never on
-//! the number of segments in flight. Nearly all news is about the highest
-//! range, which grows with each segment that arrives behind a hole; it stands
-//! apart from the others and is found without a search.
+//! The scoreboard marks SACKed, lost and retransmitted data by ranges, not by segments. Cost
+//! depends on the number of gaps (O(log n) each), never on the number of segments in flight.
+//! Nearly all changes concern the highest range, which grows with each segment that arrives beyond
+//! a gap. It is stored separately and found without a search.
 
 use alloc::collections::BTreeMap;
 use core::ops::Range;
@@ -14,13 +13,13 @@ use core::ops::Range;
 pub struct RangeSet {
     /// All but the highest: start to end (exclusive).
     lower: BTreeMap<u64, u64>,
-    /// The highest range; `0..0` where there is none.
+    /// The highest range; `0..0` if empty.
     highest: Range<u64>,
     total: u64,
 }
 
 impl RangeSet {
-    /// An empty set.
+    /// Returns an empty set.
     pub const fn new() -> Self {
         Self {
             lower: BTreeMap::new(),
@@ -29,19 +28,19 @@ impl RangeSet {
         }
     }
 
-    /// Octets in the set.
+    /// Number of octets in the set.
     #[inline]
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Whether nothing is in the set.
+    /// Whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }
 
-    /// How many separate ranges there are.
+    /// Number of separate ranges.
     pub fn len(&self) -> usize {
         self.lower.len() + usize::from(!self.is_empty())
     }
@@ -51,32 +50,32 @@ impl RangeSet {
         *self = Self::default();
     }
 
-    /// The lowest range.
+    /// Lowest range.
     pub fn first(&self) -> Option<Range<u64>> {
         let lowest = self.lower.first_key_value().map(|(s, e)| *s..*e);
         lowest.or_else(|| self.last())
     }
 
-    /// The highest range.
+    /// Highest range.
     #[inline]
     pub fn last(&self) -> Option<Range<u64>> {
         (!self.is_empty()).then(|| self.highest.clone())
     }
 
-    /// The ranges from the highest down.
+    /// Ranges in descending order.
     pub fn descending(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         let lower = self.lower.iter().rev().map(|(s, e)| *s..*e);
         self.last().into_iter().chain(lower)
     }
 
-    /// The ranges from the lowest up.
+    /// Ranges in ascending order.
     #[cfg(test)]
     pub fn ascending(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         let lower = self.lower.iter().map(|(s, e)| *s..*e);
         lower.chain(self.last())
     }
 
-    /// The range that holds `offset`.
+    /// Range that contains `offset`.
     #[inline]
     pub fn range_around(&self, offset: u64) -> Option<Range<u64>> {
         if offset >= self.highest.start {
@@ -98,7 +97,7 @@ impl RangeSet {
         }
     }
 
-    /// Adds `range`; returns how many octets were not in the set before.
+    /// Adds `range`. Returns the number of octets that were not in the set before.
     pub fn insert(&mut self, range: Range<u64>) -> u64 {
         if range.is_empty() {
             return 0;
@@ -121,8 +120,7 @@ impl RangeSet {
         added
     }
 
-    /// Asserts, in O(log n), what holds after every change. The ranges are ordered, disjoint,
-    /// not empty, and do not touch.
+    /// Asserts in O(log n) that ranges are ordered, apart and not empty.
     fn assert_invariants(&self) {
         let Range { start, end } = self.highest;
         let below = self.lower.last_key_value();
@@ -149,7 +147,7 @@ impl RangeSet {
         );
     }
 
-    /// The same for a range that begins below the highest.
+    /// Adds a range that begins below the highest. Returns the number of octets added.
     fn insert_below(&mut self, range: Range<u64>) -> u64 {
         let Range { mut start, mut end } = range;
         let mut absorbed = 0;
@@ -158,8 +156,8 @@ impl RangeSet {
             absorbed += self.highest.end - self.highest.start;
             end = end.max(self.highest.end);
         }
-        // Every range that overlaps or touches [start, end) begins at or
-        // before `end`; take them from the top until one lies wholly below.
+        // Every range that overlaps or touches [start, end) begins at or before `end`. Remove them
+        // from the top until one lies wholly below.
         while let Some((s, e)) = self.lower.range(..=end).next_back().map(|(s, e)| (*s, *e)) {
             if e < start {
                 break;
@@ -182,7 +180,7 @@ impl RangeSet {
         (end - start) - absorbed
     }
 
-    /// Removes `range`; returns how many octets of it were in the set.
+    /// Removes `range`. Returns the number of its octets that were in the set.
     pub fn remove(&mut self, range: Range<u64>) -> u64 {
         if range.is_empty() || range.start >= self.highest.end {
             return 0;
@@ -218,8 +216,7 @@ impl RangeSet {
         removed
     }
 
-    /// Removes what of `range` lies in the highest range, which may be empty
-    /// then.
+    /// Removes the part of `range` in the highest range, which may become empty.
     fn remove_from_highest(&mut self, range: &Range<u64>) -> u64 {
         let Range { start, end } = self.highest.clone();
         if range.end <= start {
@@ -237,7 +234,7 @@ impl RangeSet {
         cut.end - cut.start
     }
 
-    /// Removes everything below `offset`; returns how many octets that were.
+    /// Removes everything below `offset`. Returns the number of octets removed.
     pub fn remove_below(&mut self, offset: u64) -> u64 {
         match self.first() {
             Some(first) if first.start < offset => self.remove(first.start..offset),
@@ -245,7 +242,7 @@ impl RangeSet {
         }
     }
 
-    /// The lowest stretch of `within` that is not in the set.
+    /// Lowest gap of the set inside `within`.
     pub fn first_gap(&self, within: Range<u64>) -> Option<Range<u64>> {
         let start = self
             .range_around(within.start)
@@ -261,7 +258,7 @@ impl RangeSet {
         Some(start..next.min(within.end))
     }
 
-    /// The stretches of `within` that are not in the set, lowest first.
+    /// Gaps of the set inside `within`, lowest first.
     pub fn gaps(&self, within: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
         let mut from = within.start;
         core::iter::from_fn(move || {

@@ -1,65 +1,63 @@
-//! How large the receive buffer should be: dynamic right-sizing (Fisk and Feng
-//! 2001), with the growth of Linux (`tcp_rcv_space_adjust`).
+//! Receive buffer autotuning: dynamic right-sizing (Fisk and Feng 2001), with the growth of Linux
+//! (`tcp_rcv_space_adjust`).
 //!
-//! Once per round trip the receiver asks how much the application took in it:
-//! that is what the window has to be. A sender in slow start doubles it by the
-//! next one, and what is offered now is used up one round trip later still, so
-//! with `copied` octets now and `space` in the best round trip before:
+//! Once per round trip the receiver measures how much the application read: the window must be
+//! that large. A sender in slow start doubles it by the next round trip, and a window advertised
+//! now is used one round trip later still. So with `copied` octets now and `space` in the best
+//! round trip before:
 //!
 //! > window = (2 copied + 16 MSS) (1 + 2 (copied - space) / space)
 //!
-//! that is six times what was taken while it doubles, and twice at rest.
+//! This is six times the octets read while they double, and twice at rest.
 //!
-//! What is not yet read does not count as taken (while it is much, nothing is
-//! concluded: an application reads in pieces), and what was read over several
-//! round trips counts for one: an application that is slow, or that sleeps and
-//! then takes everything, is no reason for a larger buffer. Nor is a hole that
-//! is filled at last: what waited beyond it counts for when it arrived. (Linux
-//! counts what was read, whenever it came, and grows with each loss.)
+//! Unread data does not count as read. While much is unread, the measurement waits: an application
+//! reads in pieces. Data read over several round trips counts for one. A slow application, or one
+//! that sleeps and then reads everything, is no reason for a larger buffer. Nor is a filled gap,
+//! as data beyond it counts when it arrived. Linux counts data when it is read, and thus grows
+//! with each loss.
 //!
-//! The round-trip time of a host that only receives comes from the echoes of
-//! its own timestamps (`tcp_rcv_rtt_measure_ts`), and before the first of them
-//! from the handshake. An echo spans a number of ticks of the clock, give or take
-//! one; a sender that paused makes its next echo old. So an estimate falls at
-//! once, rises by an eighth at most per echo, and one that the echo does not
-//! contradict stays as it is. Without timestamps the handshake's stands, or the
-//! time in which a whole window arrives: never less than a round trip.
+//! A host that only receives measures its RTT from the echoes of its own timestamps
+//! (`tcp_rcv_rtt_measure_ts`), and before the first of them from the handshake. An echo spans a
+//! number of clock ticks, plus or minus one; after a pause of the sender its next echo is old. So
+//! an estimate falls immediately, rises by at most an eighth per echo, and stays if the echo does
+//! not contradict it. Without timestamps the estimate is the handshake's, or the time in which a
+//! whole window arrives: never less than an RTT.
 //!
-//! The buffer only grows; its bounds are the profile's.
+//! The buffer only grows; the profile bounds it.
 
 use gigatcp_units::{Duration, Instant};
 
 use crate::space::{Offset, RightEdge};
 
-/// Octets the window has over what was taken, in segments.
+/// Segments that the window exceeds twice the octets read.
 const SLACK_SEGMENTS: u64 = 16;
 
-/// The part of what was read that may be left unread, as a divisor.
+/// Divisor of the octets read: maximum part left unread.
 const MOST_UNREAD: u64 = 8;
 
-/// Segments a first window is taken to have.
+/// Assumed segments of a first window.
 const FIRST_SEGMENTS: u64 = 10;
 
-/// What has been measured.
+/// State of receive buffer autotuning.
 #[derive(Clone, Debug)]
 pub struct ReceiveAutotuning {
-    /// Round-trip time as the receiver sees it.
+    /// RTT measured by the receiver.
     rtt: Option<Duration>,
-    /// The newest echo it was taken from.
+    /// Newest echo used.
     last_echo: u32,
-    /// When the measurement in progress began, and what had arrived by then.
+    /// Start of the current measurement, and octets received by then.
     since: Instant,
     from: u64,
-    /// When it ends at the earliest.
+    /// Earliest end of the current measurement.
     until: Instant,
-    /// Most octets taken in a round trip so far.
+    /// Most octets read in a round trip so far.
     space: u64,
-    /// Without timestamps: where a whole window has arrived, and since when.
+    /// Without timestamps: offset at which a whole window has arrived, and its start time.
     whole_window: (u64, Instant),
 }
 
 impl ReceiveAutotuning {
-    /// Begins to measure at `now`, with a window of `window` octets.
+    /// Begins measuring at `now`, with a window of `window` octets.
     pub fn new(now: Instant, window: u64, mss: u64) -> Self {
         Self {
             rtt: None,
@@ -72,31 +70,30 @@ impl ReceiveAutotuning {
         }
     }
 
-    /// The round-trip time, if it is known.
+    /// RTT, if known.
     pub fn rtt(&self) -> Option<Duration> {
         self.rtt
     }
 
-    /// Most octets taken in a round trip so far.
+    /// Most octets read in a round trip so far.
     pub fn space(&self) -> u64 {
         self.space
     }
 
-    /// The handshake took so long.
+    /// Takes the RTT of the handshake.
     pub fn on_handshake(&mut self, now: Instant, rtt: Duration) {
         self.rtt = Some(rtt);
         self.since = now;
         self.until = now + rtt;
     }
 
-    /// Data came with the echo `ecr`; whether it is the first with it.
+    /// Whether data with the echo `ecr` is the first with it.
     #[inline]
     pub fn is_new_echo(&mut self, ecr: u32) -> bool {
         core::mem::replace(&mut self.last_echo, ecr) != ecr
     }
 
-    /// A new echo is `ticks` old: the round trip took that long, less or more
-    /// by up to a tick.
+    /// Takes an RTT sample of `age` from a new echo. Its error is up to a `tick`.
     pub fn on_echo(&mut self, age: Duration, tick: Duration) {
         let (least, most) = (age.saturating_sub(tick), age + tick);
         self.rtt = Some(match self.rtt {
@@ -107,7 +104,7 @@ impl ReceiveAutotuning {
         });
     }
 
-    /// Without timestamps: RCV.NXT is at `nxt` and the window ends at `edge`.
+    /// Takes an RTT without timestamps. RCV.NXT is at `nxt` and the window ends at `edge`.
     pub fn on_arrival(&mut self, now: Instant, Offset(nxt): Offset, RightEdge(edge): RightEdge) {
         let (whole, since) = self.whole_window;
         if nxt < whole && whole != u64::MAX {
@@ -120,9 +117,8 @@ impl ReceiveAutotuning {
         self.whole_window = (edge.max(nxt + 1), now);
     }
 
-    /// The application has read. `arrived` octets have come so far, in order or
-    /// not, of which it could read `unread` more. Gives the window the buffer
-    /// should back, where that is news.
+    /// Processes a read. `arrived` octets have come so far, in order or not; `unread` of them are
+    /// readable. Returns the window the buffer should back, if it grew.
     #[inline]
     pub fn on_read(&mut self, now: Instant, arrived: u64, unread: u64, mss: u64) -> Option<u64> {
         if now < self.until {
@@ -135,14 +131,14 @@ impl ReceiveAutotuning {
         let rtt = self.rtt?;
         let elapsed = now.saturating_since(self.since);
         if elapsed < rtt {
-            // The round trip has turned out longer than it was taken for.
+            // The RTT proved longer than assumed.
             self.until = self.since + rtt;
             return None;
         }
         let read = arrived.saturating_sub(unread);
         let read_since = read.saturating_sub(self.from);
         if unread.saturating_mul(MOST_UNREAD) > read_since {
-            // The application is at it: what it takes shows when it is done.
+            // The application is still reading: measure when it is done.
             return None;
         }
         let taken = read_since - unread;
@@ -167,7 +163,7 @@ impl ReceiveAutotuning {
     }
 }
 
-/// `amount` times `part` of `whole`.
+/// Returns `amount` times `part` over `whole`.
 fn share(amount: u64, part: u64, whole: u64) -> u64 {
     let exact = u128::from(amount) * u128::from(part) / u128::from(whole.max(1));
     u64::try_from(exact).unwrap_or(u64::MAX)
@@ -195,10 +191,10 @@ mod tests {
     fn a_reader_that_doubles_gets_six_times_what_it_took_and_one_at_rest_twice() {
         let mut tuning = tuning();
         assert_eq!(tuning.on_read(at(99), 20_001, 0, MSS), None);
-        // Ten segments were expected, twenty taken.
+        // Ten segments were expected, twenty read.
         let window = tuning.on_read(at(100), 20_001, 0, MSS);
         assert_eq!(window, Some(3 * (2 * 20_000 + 16 * MSS)));
-        // The same again is no news.
+        // The same amount again changes nothing.
         assert_eq!(tuning.on_read(at(200), 40_001, 0, MSS), None);
         let window = tuning.on_read(at(300), 60_201, 0, MSS);
         assert_eq!(window, Some(40_400 + 16_000 + 2 * (56_400 * 200 / 20_000)));
@@ -208,7 +204,7 @@ mod tests {
     fn what_is_not_read_and_what_took_longer_does_not_count() {
         let mut tuning = tuning();
         assert_eq!(tuning.on_read(at(100), 20_001, 15_000, MSS), None);
-        // A second's sleep, then all of it: a tenth of that per round trip.
+        // One second of sleep, then all of it: a tenth of that per round trip.
         assert_eq!(tuning.on_read(at(1000), 100_001, 0, MSS), None);
         let window = tuning.on_read(at(2000), 300_001, 0, MSS);
         assert_eq!(window, Some(3 * (2 * 20_000 + 16 * MSS)));
@@ -219,10 +215,10 @@ mod tests {
         let mut tuning = tuning();
         tuning.on_echo(Duration::from_millis(80), TICK);
         assert_eq!(tuning.rtt(), Some(Duration::from_millis(81)));
-        // The tick of the clock contradicts nothing.
+        // One tick of the clock contradicts nothing.
         tuning.on_echo(Duration::from_millis(82), TICK);
         assert_eq!(tuning.rtt(), Some(Duration::from_millis(81)));
-        // A sender that had paused for an hour.
+        // The sender had paused for an hour.
         tuning.on_echo(Duration::from_secs(3600), TICK);
         assert_eq!(tuning.rtt().unwrap().as_micros(), 91_125);
         for _ in 0..60 {

@@ -1,9 +1,8 @@
 //! The receive buffer: reassembly, and octets waiting for the application.
 //!
-//! In-order octets queue for reading; octets beyond a hole wait in a map by
-//! offset. What is held beyond holes is also kept as ranges, which are the
-//! SACK blocks (RFC 2018 section 4): the block of the newest segment first,
-//! then the blocks reported most recently.
+//! In-order octets queue for reading; octets beyond a gap wait in a map by offset. They are also
+//! kept as ranges, which are the SACK blocks (RFC 2018 section 4). The first block holds the
+//! newest segment, and the most recently reported blocks follow.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use core::ops::Range;
@@ -13,43 +12,43 @@ use gigatcp_wire::Payload;
 use crate::lazy::Lazy;
 use crate::range_set::RangeSet;
 
-/// What became of arriving octets.
+/// Result of inserting a segment's octets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// Octets by which the in-order edge moved.
+    /// Octets by which the in-order edge advanced.
     pub advanced: u64,
-    /// Whether the segment landed beyond a hole.
+    /// Whether the segment landed beyond a gap.
     pub out_of_order: bool,
-    /// Whether the segment filled a hole (or part of one) at the edge.
+    /// Whether the segment filled a gap (or part of one) at the edge.
     pub filled_hole: bool,
-    /// Octets that had been received before: the first such stretch.
+    /// First range of octets that had been received before.
     pub duplicate: Option<Range<u64>>,
 }
 
 /// Octets received and not yet read.
 #[derive(Clone, Debug)]
 pub struct ReceiveBuffer<P> {
-    /// In order, ready to be read.
+    /// In order and readable.
     ready: VecDeque<P>,
     ready_len: u64,
     beyond: Lazy<Beyond<P>>,
 }
 
-/// Octets beyond a hole.
+/// Octets beyond a gap.
 #[derive(Clone, Default, Debug)]
 struct Beyond<P> {
     /// Pieces by offset; they do not overlap.
     pieces: BTreeMap<u64, P>,
-    /// The octets in `pieces`, joined.
+    /// Octets in `pieces`, as joined ranges.
     held: RangeSet,
-    /// The ranges of `held` that changed last, newest first: every segment
-    /// reports them, so they are kept and not searched for.
+    /// Most recently changed ranges of `held`, newest first. Every segment reports them, so they
+    /// are cached.
     recent: [Range<u64>; 4],
     recent_len: usize,
 }
 
 impl<P: Payload> ReceiveBuffer<P> {
-    /// An empty buffer.
+    /// Returns an empty buffer.
     pub fn new() -> Self {
         Self {
             ready: VecDeque::new(),
@@ -58,19 +57,19 @@ impl<P: Payload> ReceiveBuffer<P> {
         }
     }
 
-    /// Octets ready to be read.
+    /// Octets that can be read.
     #[inline]
     pub fn readable(&self) -> u64 {
         self.ready_len
     }
 
-    /// Whether nothing waits beyond a hole.
+    /// Whether nothing is held beyond a gap.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.held() == 0
     }
 
-    /// Octets held beyond holes.
+    /// Octets held beyond gaps.
     #[inline]
     pub fn held(&self) -> u64 {
         self.beyond
@@ -78,8 +77,8 @@ impl<P: Payload> ReceiveBuffer<P> {
             .map_or(0, |beyond| beyond.held.total())
     }
 
-    /// The in-order case of the fast path: `payload` starts at the edge and
-    /// nothing is held beyond it.
+    /// Appends in-order data on the fast path. `payload` starts at the edge and nothing is held
+    /// beyond it.
     #[inline]
     pub fn append(&mut self, payload: P) {
         debug_assert!(
@@ -90,7 +89,7 @@ impl<P: Payload> ReceiveBuffer<P> {
         self.push_ready(payload);
     }
 
-    /// Asserts, in O(log n), what holds after every change; RCV.NXT is at `nxt`.
+    /// Asserts the invariants in O(log n); RCV.NXT is at `nxt`.
     fn assert_invariants(&self, nxt: u64) {
         debug_assert!(
             self.ready.is_empty() == (self.ready_len == 0),
@@ -107,13 +106,12 @@ impl<P: Payload> ReceiveBuffer<P> {
         }
     }
 
-    /// Takes `payload` whose first octet stands at `offset`, with the edge
-    /// (RCV.NXT) at `nxt`; no octet of it may lie beyond the window.
+    /// Inserts `payload`, whose first octet is at `offset`. The edge (RCV.NXT) is at `nxt`; no
+    /// octet may lie beyond the window.
     ///
-    /// Each piece beyond a hole costs more than its octets. A peer that sends
-    /// every second octet of the window would make us hold many times the
-    /// buffer, so a piece that would be one more than `most_pieces` is left
-    /// for the peer to retransmit: it was never acknowledged nor reported.
+    /// Each piece beyond a gap costs more than its octets. A peer that sends every second octet of
+    /// the window could make us hold many times the buffer. So a piece beyond `most_pieces` is
+    /// dropped for the peer to retransmit: it was neither acknowledged nor reported.
     pub fn insert(&mut self, nxt: u64, offset: u64, payload: P, most_pieces: u64) -> Arrival {
         let mut arrival = Arrival::default();
         let end = offset + payload.len() as u64;
@@ -142,7 +140,7 @@ impl<P: Payload> ReceiveBuffer<P> {
         arrival
     }
 
-    /// Up to `max` octets for the application, in one piece.
+    /// Returns up to `max` octets for the application, in one piece.
     pub fn read(&mut self, max: usize) -> Option<P> {
         let first = self.ready.front_mut()?;
         if first.len() > max {
@@ -154,20 +152,20 @@ impl<P: Payload> ReceiveBuffer<P> {
         self.ready.pop_front()
     }
 
-    /// Returns the pieces that wait to be read, in order.
+    /// Returns the readable pieces in order.
     pub fn ready(&self) -> impl Iterator<Item = &P> {
         self.ready.iter()
     }
 
-    /// Gives back everything beyond holes; says how many octets that were.
+    /// Discards everything beyond gaps. Returns the number of octets discarded.
     pub fn drop_held(&mut self) -> u64 {
         let octets = self.held();
         self.beyond.reset();
         octets
     }
 
-    /// Takes out the octet before which `before` others wait to be read. Walks
-    /// the pieces: for urgent octets, which are rare.
+    /// Removes the octet that `before` other readable octets precede. It iterates over the pieces:
+    /// for urgent octets, which are rare.
     pub fn take_out(&mut self, before: u64) -> Option<P> {
         let mut at = before;
         let index = self.ready.iter().position(|piece| {
@@ -189,14 +187,14 @@ impl<P: Payload> ReceiveBuffer<P> {
         Some(octet)
     }
 
-    /// Puts a piece that was counted already among those that wait to be read.
+    /// Inserts an already counted piece into the readable ones.
     fn insert_ready(&mut self, index: usize, piece: P) {
         if !piece.is_empty() {
             self.ready.insert(index, piece);
         }
     }
 
-    /// SACK blocks to report, the most recently changed first.
+    /// SACK blocks to report, most recently changed first.
     pub fn sack_blocks(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         let beyond = self.beyond.touched();
         let recent = beyond.map_or(&[][..], |beyond| &beyond.recent[..beyond.recent_len]);
@@ -215,7 +213,7 @@ impl<P: Payload> ReceiveBuffer<P> {
         }
     }
 
-    /// The first stretch of `range` that was received before.
+    /// First part of `range` that was received before.
     fn first_duplicate(&self, nxt: u64, range: Range<u64>) -> Option<Range<u64>> {
         if range.start < nxt {
             return Some(range.start..range.end.min(nxt));
@@ -224,8 +222,8 @@ impl<P: Payload> ReceiveBuffer<P> {
         if held.is_empty() {
             return None;
         }
-        // The first octet that is held: either the range starts inside a held
-        // stretch or after its first gap.
+        // The first held octet: either the range starts inside a held range, or it follows the
+        // first gap.
         let start = match held.first_gap(range.clone()) {
             None => range.start,
             Some(gap) if gap.start > range.start => range.start,
@@ -238,8 +236,7 @@ impl<P: Payload> ReceiveBuffer<P> {
         Some(start..around.end.min(range.end))
     }
 
-    /// Appends `fresh` (from `nxt` to `end`) and whatever it connects to;
-    /// returns the new edge.
+    /// Appends `fresh` (from `nxt` to `end`) and adjoining held data. Returns the new edge.
     fn advance(&mut self, nxt: u64, end: u64, fresh: P) -> u64 {
         self.push_ready(fresh);
         let mut edge = end;
@@ -263,8 +260,8 @@ impl<P: Payload> ReceiveBuffer<P> {
 }
 
 impl<P: Payload> Beyond<P> {
-    /// Asserts what holds after every change. What is held lies beyond RCV.NXT, the pieces are
-    /// what is held, and each SACK block is a whole range of it (RFC 2018 section 4).
+    /// Asserts the invariants. Held data lies beyond RCV.NXT, the pieces equal it, and each SACK
+    /// block is a whole range of it (RFC 2018 section 4).
     fn assert_invariants(&self, nxt: u64) {
         let held = self.held.first().zip(self.held.last());
         let held = held.map(|(first, last)| (first.start, last.end));
@@ -294,12 +291,12 @@ impl<P: Payload> Beyond<P> {
         );
     }
 
-    /// Keeps the parts of `payload` that are not yet held.
+    /// Holds the parts of `payload` that are not yet held.
     fn hold(&mut self, offset: u64, payload: P) {
         let end = offset + payload.len() as u64;
         let mut rest = payload;
         let mut at = offset;
-        // Collecting is bounded by the holes this one segment spans.
+        // The gaps that this one segment spans bound the collection.
         let gaps: alloc::vec::Vec<Range<u64>> = self.held.gaps(offset..end).collect();
         for gap in gaps {
             let mut part = rest.split_off((gap.start - at) as usize);
@@ -311,8 +308,7 @@ impl<P: Payload> Beyond<P> {
         self.remember(offset);
     }
 
-    /// Stores one piece that overlaps nothing, joined to its predecessor if
-    /// that is free.
+    /// Stores one piece that overlaps nothing, joined to its predecessor if that is free.
     fn keep(&mut self, offset: u64, part: P) {
         let before = self.pieces.range_mut(..offset).next_back();
         let part = match before {
@@ -327,13 +323,13 @@ impl<P: Payload> Beyond<P> {
         self.pieces.insert(offset, part);
     }
 
-    /// Takes out the first piece if it begins at `edge` or before.
+    /// Removes and returns the first piece if it begins at or before `edge`.
     fn take_up_to(&mut self, edge: u64) -> Option<(u64, P)> {
         let first = self.pieces.first_entry()?;
         (*first.key() <= edge).then(|| first.remove_entry())
     }
 
-    /// Puts the block around `offset` first in the order of reporting.
+    /// Moves the block around `offset` to the front of the reporting order.
     fn remember(&mut self, offset: u64) {
         let Some(block) = self.held.range_around(offset) else {
             return;
@@ -421,7 +417,7 @@ mod tests {
             buffer.insert(0, offset, phantom(offset, 1), 64);
         }
         assert_eq!((buffer.held(), buffer.beyond.make().pieces.len()), (64, 64));
-        // What comes in order is taken anyway, and connects.
+        // In-order data is accepted anyway, and connects.
         let arrival = buffer.insert(0, 0, phantom(0, 1000), 64);
         assert_eq!((arrival.advanced, buffer.held()), (1000, 0));
     }

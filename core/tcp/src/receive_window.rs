@@ -1,20 +1,16 @@
-//! How much the receiver offers: RFC 9293 section 3.8.6.2.2, RFC 7323
-//! section 2.
+//! Window advertised by the receiver: RFC 9293 section 3.8.6.2.2, RFC 7323 section 2.
 //!
-//! The right edge of the window never moves left (RFC 9293 SHLD-14): what was
-//! offered stays offered, unless the profile lets it shrink. Receiver-side
-//! silly-window avoidance moves it only in steps of at least one segment or
-//! half the largest window. A segment is here the effective send MSS (RFC 9293
-//! section 3.8.6.2.2, BSD `t_maxseg`): what both SYNs and the route leave, which
-//! may be far less than what our own SYN announced.
+//! The right edge of the window never moves left (RFC 9293 SHLD-14): an advertised window stays
+//! advertised unless the profile lets it shrink. Receiver-side silly-window avoidance moves the
+//! edge only in steps of at least one segment or half the largest window. A segment here is the
+//! effective send MSS (RFC 9293 section 3.8.6.2.2, BSD `t_maxseg`). It follows from both SYNs and
+//! the route, and may be far less than the MSS announced in our SYN.
 //!
-//! Under [`WindowPolicy::Grows`] the offer starts small and grows by two
-//! segments for every full-sized one that arrives, up to the whole buffer, as
-//! in Linux (`tcp_grow_window`, `rcv_ssthresh`). Each step of growth also asks
-//! for an immediate acknowledgment: so a Linux receiver acknowledges every
-//! segment until half its window's worth of data has arrived, and only then
-//! begins to acknowledge every second one. On a long fat path that lasts for
-//! seconds, and it is the ACK ratio of 2007.
+//! Under [`WindowPolicy::Grows`] the advertised window starts small, as in Linux
+//! (`tcp_grow_window`, `rcv_ssthresh`). Each received full-sized segment adds two segments, up to
+//! the whole buffer. Each growth step also requests an immediate acknowledgment. So a Linux
+//! receiver acknowledges every segment until half its window of data has arrived, and only then
+//! every second one. On a long fat path that lasts for seconds; it is the ACK ratio of 2007.
 
 use alloc::boxed::Box;
 
@@ -24,39 +20,38 @@ use crate::profile::{Profile, WindowPolicy};
 use crate::space::{Length, Offset, RightEdge, Window};
 use crate::truesize::ReceiveMemory;
 
-/// The offer.
+/// Advertised window of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiveWindow {
-    /// Octets the buffer holds.
+    /// Receive buffer in octets.
     buffer: u64,
-    /// Octets kept back: divisor as a power of two, 0 = none.
+    /// Part held in reserve: divisor as a power of two, 0 = none.
     reserve_shift: u32,
-    /// Largest window to offer now.
+    /// Largest window to advertise now.
     offer: u64,
-    /// Largest window this buffer is to back.
+    /// Largest window that this buffer backs.
     clamp: u64,
-    /// Largest window that the window field can say with this scale.
+    /// Largest window that the window field can express with this scale.
     expressible: u64,
-    /// Octets the offer grows by per full-sized segment; 0 = it does not.
+    /// Growth in octets per full-sized segment; 0 = none.
     step: u64,
     shift: u8,
     may_shrink: bool,
-    /// Silly-window avoidance.
+    /// Whether silly-window avoidance is on.
     avoid_silly: bool,
     /// Largest segment the peer may send.
     mss: u64,
-    /// Smallest step of the right edge, less only in a window of two such steps.
+    /// Minimum step of the right edge. It does not apply to a window of less than two such steps.
     silly_step: u64,
-    /// Octets of opening after which an unsolicited ACK advertises the window; 0 = see
+    /// Octets of opening after which an unsolicited ACK advertises the window. 0: see
     /// [`ReceiveWindow::is_update_due`].
     update_step: u64,
-    /// What the buffer holds, where its packets count and not their octets.
+    /// Memory of the buffer, if packets count and not octets.
     memory: Option<Box<ReceiveMemory>>,
 }
 
 impl ReceiveWindow {
-    /// The offer of the buffer that was requested, or of one that fits itself
-    /// to the path, for segments of up to `mss` octets.
+    /// Creates the window of a requested or autotuned buffer. Segments have up to `mss` octets.
     pub fn new(profile: &Profile, requested: Option<Bytes>, mss: u32) -> Self {
         let granted = profile.receive_buffer_for(requested);
         let mss = u64::from(profile.whole_buffers(mss));
@@ -88,7 +83,7 @@ impl ReceiveWindow {
         window.set_buffer(profile, granted);
         if profile.buffers.truesize {
             let memory = ReceiveMemory::new(granted.as_u64(), mss);
-            // Linux `tcp_select_initial_window`: the requested buffer bounds the window from then on.
+            // Linux `tcp_select_initial_window`: a requested buffer bounds the window.
             let most = match requested {
                 Some(_) => memory.window_of(granted.as_u64()),
                 None => profile.buffers.receive_buffer_max.as_u64(),
@@ -103,12 +98,12 @@ impl ReceiveWindow {
         window
     }
 
-    /// The buffer holds `granted` octets from now on.
+    /// Sets the buffer to `granted` octets.
     pub fn set_buffer(&mut self, profile: &Profile, granted: Bytes) {
         let whole = profile.window_of(granted).as_u64();
         let most = match profile.buffers.window_policy {
             WindowPolicy::FreeSpace => whole,
-            // One segment is kept back (Linux `tcp_init_buffer_space`).
+            // One segment is reserved (Linux `tcp_init_buffer_space`).
             WindowPolicy::Grows => whole.saturating_sub(self.mss).max(whole.min(2 * self.mss)),
         };
         let offers_all = self.step == 0;
@@ -125,7 +120,7 @@ impl ReceiveWindow {
         self.assert_invariants();
     }
 
-    /// Asserts what holds after every change. Offer <= clamp <= what the window field can say.
+    /// Asserts the invariants: offer <= clamp <= what the window field can express.
     fn assert_invariants(&self) {
         debug_assert!(
             self.shift <= 14,
@@ -152,7 +147,7 @@ impl ReceiveWindow {
         );
     }
 
-    /// The peer does not scale windows: 16 bits must express all.
+    /// Drops window scaling, which the peer does not support: 16 bits must suffice.
     pub fn forgo_scaling(&mut self) {
         self.shift = 0;
         self.expressible = self.expressible.min(65_535);
@@ -161,32 +156,32 @@ impl ReceiveWindow {
         self.assert_invariants();
     }
 
-    /// Counts silly-window avoidance and updates in segments of `mss` bytes, options
-    /// included: what both SYNs and the route leave.
+    /// Sets the segment size of silly-window avoidance and updates to `mss` bytes, options
+    /// included. It is that of both SYNs and the route.
     pub fn on_effective_mss(&mut self, profile: &Profile, mss: u32) {
         self.silly_step = u64::from(profile.whole_buffers(mss)).min(self.mss);
         self.update_step = u64::from(profile.buffers.window_update_segments) * self.silly_step;
     }
 
-    /// The window scale to announce, Rcv.Wind.Shift.
+    /// Window scale to announce, Rcv.Wind.Shift.
     pub fn shift(&self) -> u8 {
         self.shift
     }
 
-    /// Octets the buffer holds.
+    /// Receive buffer in octets.
     pub fn buffer(&self) -> u64 {
         self.buffer
     }
 
-    /// Largest window it will offer, as long as the buffer stays as it is.
+    /// Largest window of this buffer size.
     pub fn clamp(&self) -> u64 {
         self.memory
             .as_ref()
             .map_or(self.clamp, |memory| memory.clamp())
     }
 
-    /// `len` octets in segments of `segment` arrived, up to the offset `end`; returns whether
-    /// the window grew. Only where packets count.
+    /// Notes the arrival of `len` octets in segments of `segment`, up to the offset `end`. Returns
+    /// whether the window grew. Only if packets count.
     #[inline]
     pub fn on_arrival(&mut self, end: Offset, len: Length, segment: u64) -> bool {
         let buffer = self.buffer;
@@ -194,7 +189,7 @@ impl ReceiveWindow {
         memory.is_some_and(|memory| memory.on_arrival(buffer, end, len, segment))
     }
 
-    /// Everything below the offset `read` was read.
+    /// Notes that everything below the offset `read` was read.
     #[inline]
     pub fn on_read(&mut self, read: u64) {
         if let Some(memory) = &mut self.memory {
@@ -202,7 +197,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// A window of `wnd` octets was said.
+    /// Notes that a window of `wnd` octets was advertised.
     #[inline]
     pub fn on_said(&mut self, wnd: u64) {
         if let Some(memory) = &mut self.memory {
@@ -210,31 +205,31 @@ impl ReceiveWindow {
         }
     }
 
-    /// Largest segment of the peer so far, where packets count.
+    /// Largest segment received so far, if packets count.
     pub fn rcv_mss(&self) -> Option<u64> {
         self.memory.as_ref().map(|memory| memory.rcv_mss())
     }
 
-    /// Whether packets count, and with them whole arrivals are kept or dropped.
+    /// Whether packets count; then arrivals are kept or dropped whole.
     #[inline]
     pub fn counts_packets(&self) -> bool {
         self.memory.is_some()
     }
 
-    /// Whether an arrival is kept however small it is.
+    /// Whether the buffer accepts an arrival of any size.
     pub fn has_room(&self) -> bool {
         let memory = self.memory.as_ref();
         memory.is_none_or(|memory| memory.has_room(self.buffer))
     }
 
-    /// Whether more than half of the buffer is used: nothing is acknowledged early then
-    /// (Linux `__tcp_select_window`).
+    /// Whether more than half of the buffer is used. Then quick-ACKs end (Linux
+    /// `__tcp_select_window`).
     pub fn is_tight(&self) -> bool {
         let memory = self.memory.as_ref();
         memory.is_some_and(|memory| memory.is_tight(self.buffer))
     }
 
-    /// The buffer that backs a window of `window` octets.
+    /// Returns the buffer that backs a window of `window` octets.
     pub fn buffer_backing(&self, profile: &Profile, window: u64) -> u64 {
         match &self.memory {
             Some(memory) => memory.buffer_backing(window),
@@ -242,8 +237,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// `len` octets in full-sized segments arrived together, in order; returns
-    /// whether the offer grew.
+    /// Grows the window for `len` octets of full-sized segments that arrived together, in order.
+    /// Returns whether it grew.
     #[inline]
     pub fn on_full_segments(&mut self, len: u64, unread: u64) -> bool {
         if self.step == 0 || self.offer >= self.clamp || self.offer >= self.free(unread) {
@@ -254,8 +249,8 @@ impl ReceiveWindow {
         true
     }
 
-    /// The right edge to advertise, given RCV.NXT, the edge advertised last
-    /// and the octets the application has not read.
+    /// Returns the right edge to advertise. Inputs are RCV.NXT, the last advertised edge and the
+    /// unread octets.
     #[inline]
     pub fn edge(&self, nxt: Offset, old_edge: RightEdge, unread: Length) -> u64 {
         if let Some(memory) = &self.memory {
@@ -267,8 +262,8 @@ impl ReceiveWindow {
             return nxt + wnd;
         }
         let edge = (nxt + wnd).max(old_edge);
-        // RFC 9293 section 3.8.6.2.2, of what is offered now: a window that grows
-        // may be at less than a segment while its clamp is far above.
+        // RFC 9293 section 3.8.6.2.2, applied to the current window: one that grows may be below a
+        // segment while its clamp is far above.
         let silly = self.silly_step.min(self.offer / 2);
         if self.avoid_silly && edge - old_edge < silly {
             old_edge
@@ -290,7 +285,7 @@ impl ReceiveWindow {
         if self.may_shrink && self.shift > 0 {
             return nxt + wnd.min(self.expressible);
         }
-        // What was offered is said again in whole units, rounded up (`tcp_select_window`).
+        // The advertised window is repeated in whole units, rounded up (`tcp_select_window`).
         let offered = old_edge.saturating_sub(nxt);
         let wnd = if wnd < offered {
             offered.next_multiple_of(1 << self.shift)
@@ -300,9 +295,9 @@ impl ReceiveWindow {
         (nxt + wnd.min(self.expressible)).max(old_edge)
     }
 
-    /// Whether the window, with `unread` octets in the buffer, would be smaller
-    /// than the `last` one advertised. That one was rounded to units of the
-    /// scale, so this one is taken up to the next (Linux `__tcp_select_window`).
+    /// Whether the window would be smaller than `last`, the one last advertised. The buffer has
+    /// `unread` octets. `last` was rounded to units of the scale, so the new one is rounded up too
+    /// (Linux `__tcp_select_window`).
     #[inline]
     pub fn would_shrink(&self, Length(unread): Length, Window(last): Window) -> bool {
         if let Some(memory) = &self.memory {
@@ -313,17 +308,16 @@ impl ReceiveWindow {
         wnd.next_multiple_of(unit) < last
     }
 
-    /// Whether what was offered may be taken back.
+    /// Whether an advertised window may be retracted.
     #[inline]
     pub fn may_shrink(&self) -> bool {
         self.may_shrink
     }
 
-    /// Whether reading has opened the window so far that the peer should be
-    /// advertised unsolicited: it at least doubles, or opens by a segment from zero (Linux
-    /// `tcp_cleanup_rbuf`); where the profile counts segments, by that number or by
-    /// half of the largest window (BSD `tcp_output`). A window that is more than
-    /// half open is not worked out for the former.
+    /// Whether reading has opened the window enough for an unsolicited ACK. It at least doubles,
+    /// or opens by a segment from zero (Linux `tcp_cleanup_rbuf`). If the profile counts segments:
+    /// by that number or by half of the largest window (BSD `tcp_output`). A window more than half
+    /// open is not computed for the former.
     #[inline]
     pub fn is_update_due(&self, now_open: u64, would_open: impl FnOnce() -> u64) -> bool {
         let memory = self.memory.as_ref();
@@ -339,7 +333,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// Window that the unread octets leave.
+    /// Window that the unread octets leave free.
     fn free(&self, unread: u64) -> u64 {
         let free = self.buffer.saturating_sub(unread);
         match self.reserve_shift {
@@ -349,10 +343,9 @@ impl ReceiveWindow {
     }
 }
 
-/// The largest window there may ever be, from which the scale is chosen; the
-/// scale bounds the window for good (RFC 7323 section 2.3). Linux takes the
-/// largest buffer the host grants or grows to, whatever was requested; others
-/// the buffer at hand or, where it grows, the most it grows to.
+/// Returns the largest window ever possible, which decides the scale. The scale bounds the window
+/// permanently (RFC 7323 section 2.3). Linux uses the largest buffer the host grants or grows to,
+/// whatever was requested. Others use the current buffer or, if it grows, its maximum.
 fn largest_window(profile: &Profile, requested: Option<Bytes>) -> u64 {
     let grown = if profile.buffers.receive_autotuning {
         profile.buffers.receive_buffer_max
@@ -371,15 +364,14 @@ fn largest_window(profile: &Profile, requested: Option<Bytes>) -> u64 {
     }
 }
 
-/// The shift that lets 16 bits express `wnd` (RFC 7323 section 2.3: at most
-/// 14).
+/// Smallest shift with which 16 bits express `wnd` (RFC 7323 section 2.3: at most 14).
 fn shift_for(wnd: u64) -> u8 {
     (0..14).find(|shift| wnd >> shift <= 65_535).unwrap_or(14)
 }
 
-/// The first window Linux 2.6.20 offers and lets grow: enough for the initial
-/// window of any sender of its time (`tcp_select_initial_window`). Later kernels
-/// offer 64 KiB at once.
+/// First window that Linux 2.6.20 advertises and lets grow. It suffices for the initial window of
+/// any sender of its time (`tcp_select_initial_window`). Later kernels advertise 64 KiB
+/// immediately.
 fn first_offer(mss: u64) -> u64 {
     match mss {
         0..=1460 => 4 * mss,
@@ -460,7 +452,7 @@ mod tests {
         let mut window = ReceiveWindow::new(&profile, Some(Bytes::new(100_000)), 1000);
         while window.on_full_segments(1000, 0) {}
         let unit = 1 << window.shift();
-        // 99 000 octets (a segment is kept back) are said as the next multiple.
+        // 99 000 octets (one segment is reserved) are advertised as the next multiple.
         let said = 99_000_u64.next_multiple_of(unit);
         assert!(said > 99_000);
         assert!(!window.would_shrink(Length(0), Window(said)));

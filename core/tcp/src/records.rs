@@ -1,27 +1,25 @@
-//! Ends of records: places in what is written that no segment crosses, new or
-//! retransmitted (Linux `MSG_EOR`).
+//! Ends of records: positions in the stream that no segment crosses, new or retransmitted (Linux
+//! `MSG_EOR`).
 //!
-//! To the peer's application the stream stays a stream of octets: RFC 9293
-//! section 3.9.1.2 has no records, and a push is no mark of one. They are for
-//! senders who want to know what became of each, in packets and times. A segment
-//! that ends a record waits for nothing behind it: only the last record is for
-//! Nagle's algorithm.
+//! To the peer's application the stream remains a stream of octets: RFC 9293 section 3.9.1.2 has
+//! no records, and a push does not mark one. Records let a sender follow each one's packets and
+//! times. A segment that ends a record waits for nothing behind it: Nagle's algorithm applies only
+//! to the last record.
 //!
-//! Cost: none without records; a binary search for each segment where there
-//! are some.
+//! Cost: none without records; otherwise a binary search per segment.
 
 use alloc::collections::VecDeque;
 
 use crate::lazy::Lazy;
 
-/// Ends of records that are not acknowledged, as stream offsets, in order.
+/// Unacknowledged record ends, as stream offsets in order.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     ends: Lazy<VecDeque<u64>>,
 }
 
 impl Records {
-    /// A record ends before `at`.
+    /// Ends a record before `at`.
     pub fn mark(&mut self, at: u64) {
         let ends = self.ends.make();
         debug_assert!(
@@ -34,7 +32,7 @@ impl Records {
         }
     }
 
-    /// Where the record that `from` is in ends, if that is known yet.
+    /// End of the record that contains `from`, if already known.
     #[inline]
     pub fn end_after(&self, from: u64) -> Option<u64> {
         let ends = self.ends.touched()?;
@@ -42,8 +40,7 @@ impl Records {
         ends.get(passed).copied()
     }
 
-    /// Where the record begins that the octet before `end` is in; zero for the
-    /// first.
+    /// Start of the record that contains the octet before `end`; zero for the first.
     pub fn start_before(&self, end: u64) -> u64 {
         let before = |ends: &VecDeque<u64>| {
             let passed = ends.partition_point(|mark| *mark < end);
@@ -52,7 +49,7 @@ impl Records {
         self.ends.touched().and_then(before).unwrap_or(0)
     }
 
-    /// Everything below `una` is acknowledged.
+    /// Discards ends below the acknowledged `una`.
     #[inline]
     pub fn release(&mut self, una: u64) {
         let Some(ends) = self.ends.touched_mut() else {

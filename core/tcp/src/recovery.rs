@@ -1,26 +1,25 @@
-//! Finding losses and deciding when repair begins and ends.
+//! Loss detection, and the begin and end of loss recovery.
 //!
 //! * RFC 5681 section 3.2: fast retransmit on the third duplicate ACK.
-//! * RFC 6582 (NewReno): a partial acknowledgment means the next hole; repair
-//!   lasts until `recover`. Without the heuristics of its section 4: duplicates
-//!   of what was sent before a timeout never start a repair, so a segment lost
-//!   again after one costs another timeout where neither SACK nor RACK sees it.
-//! * RFC 6675: with SACK, loss by what is SACKed above, repair by `pipe`.
+//! * RFC 6582 (NewReno): a partial acknowledgment means the next gap; recovery lasts until
+//!   `recover`. Without the heuristics of its section 4: duplicates of data sent before a timeout
+//!   never start a recovery. So a segment lost again after one costs another timeout if neither
+//!   SACK nor RACK detects it.
+//! * RFC 6675: with SACK, loss by the data SACKed above, retransmission by `pipe`.
 //! * RFC 6298 section 5: after a timeout everything not SACKed is lost.
 //!
-//! This side never touches cwnd: it tells the engine that there was
-//! congestion ([`Judgment::congestion`]) and the congestion control answers.
-//! Which octets to send when is the engine's output ([`crate::connection`]),
-//! by `pipe` against cwnd.
+//! This module never touches cwnd: it reports congestion to the engine ([`Judgment::congestion`])
+//! and the congestion control reacts. The engine's output decides which octets to send and when
+//! ([`crate::connection`]), by `pipe` against cwnd.
 //!
-//! * RFC 8985: with RACK, loss by time in place of counting, and that of
-//!   retransmissions too ([`AckFacts::overdue`]).
-//! * RFC 5681 section 4.3: the loss of a retransmission is a second indication
-//!   of congestion ([`ReduceAgain`]).
+//! * RFC 8985: with RACK, loss by time instead of counting, also of retransmissions
+//!   ([`AckFacts::overdue`]).
+//! * RFC 5681 section 4.3: the loss of a retransmission is a second indication of congestion
+//!   ([`ReduceAgain`]).
 //!
-//! Without RACK a lost retransmission waits for the timer, which reduces anyway. How fast the repair
-//! leaves is `prr`'s; whether it was needed, `frto`'s, `eifel`'s and that of
-//! the reports of duplicates here.
+//! Without RACK a lost retransmission waits for the timer, which reduces anyway. `prr` decides how
+//! fast retransmissions leave. `frto`, `eifel` and the D-SACK reports here detect spurious
+//! recovery.
 
 use core::ops::Range;
 
@@ -33,34 +32,33 @@ use crate::scoreboard::{Overdue, Scoreboard};
 
 /// Whether the loss of a retransmission reduces the window once more.
 ///
-/// RFC 5681 section 4.3 wants it lowered twice, whatever the phase. RFC 8985
-/// section 9.3, where such losses are first found without a timeout, repeats
-/// that as a MUST for senders without PRR only, and leaves it to the implementer
-/// with PRR: there what is lost once more releases nothing, so the flight shrinks
-/// by itself, but `ssthresh`, where the recovery ends, does not. Linux reduces
-/// again after a timeout, by a fast recovery that begins in the midst of the
-/// repair (`FLAG_LOST_RETRANS`), and never within a fast recovery.
+/// RFC 5681 section 4.3 requires lowering it twice, in any phase. RFC 8985 section 9.3 repeats
+/// that as a MUST only for senders without PRR. With PRR it leaves the decision to the
+/// implementer. There a repeated loss releases nothing, so the flight shrinks by itself, but
+/// `ssthresh`, where the recovery ends, does not. Linux reduces again after a timeout, by a fast
+/// recovery that begins during loss recovery (`FLAG_LOST_RETRANS`), and never within a fast
+/// recovery.
 ///
-/// The letter is the default: with Reno on 100 ms it costs 1 % of the goodput at
-/// 1 % of random loss, and nothing that can be measured at 0.1 %.
+/// The default follows RFC 5681 literally. With Reno at 100 ms it costs 1 % of the goodput at 1 %
+/// random loss, and nothing measurable at 0.1 %.
 ///
-/// One window is answered once: only a retransmission that left after the last
-/// reduction is a second indication, however many are lost with it.
+/// One window causes one reduction: only a retransmission sent after the last reduction is a
+/// second indication, however many are lost with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReduceAgain {
     /// Never.
     Never,
     /// After a timeout; in fast recovery only without PRR.
     WithoutPrr,
-    /// Always: RFC 5681 to the letter.
+    /// Always: RFC 5681 literally.
     Always,
 }
 
 impl ReduceAgain {
-    /// Every choice.
+    /// All choices.
     pub const ALL: [Self; 3] = [Self::Never, Self::WithoutPrr, Self::Always];
 
-    /// Its name in plans.
+    /// Name in plans.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -70,7 +68,7 @@ impl ReduceAgain {
         }
     }
 
-    /// The choice of that name.
+    /// Returns the choice with this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|choice| choice.name() == name)
@@ -85,14 +83,14 @@ impl ReduceAgain {
     }
 }
 
-/// What the engine knows about one acknowledgment when it asks for judgment.
+/// Facts about one acknowledgment for loss detection.
 #[derive(Clone, Copy, Debug)]
 pub struct AckFacts {
-    /// SND.UNA after it.
+    /// SND.UNA after the acknowledgment.
     pub una: u64,
     /// SND.NXT.
     pub nxt: u64,
-    /// Octets it acknowledged cumulatively.
+    /// Octets acknowledged cumulatively.
     pub acked: u64,
     /// Whether it is a duplicate: RFC 5681 section 2, or new SACK information.
     pub duplicate: bool,
@@ -100,35 +98,35 @@ pub struct AckFacts {
     pub sack: bool,
     /// SMSS.
     pub smss: u32,
-    /// What time decides, where RACK is in use and anything was delivered.
+    /// Loss criterion by time, with RACK after any delivery.
     pub overdue: Option<Overdue>,
 }
 
-/// What follows from one acknowledgment or timeout.
+/// Result of loss detection for one acknowledgment or timeout.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Judgment {
-    /// There was congestion that the congestion control must answer.
+    /// Congestion to which the congestion control must react.
     pub congestion: Option<CongestionKind>,
     /// Fast recovery is over.
     pub ended: bool,
-    /// Octets newly marked lost: first offset, amount, how found.
+    /// Octets newly marked lost: first offset, amount, detection method.
     pub lost: Option<(u64, u64, LossVerdict)>,
-    /// Where there was congestion: octets in flight that limited transmit
-    /// sent (RFC 5681 section 3.2 step 2 does not count them).
+    /// With congestion: octets in flight sent by limited transmit. RFC 5681 section 3.2 step 2
+    /// does not count them.
     pub limited_transmit: u64,
-    /// The retransmission timer runs on in spite of new data acknowledged
-    /// (RFC 6582 section 3.2 step 3: all partial ACKs but the first).
+    /// Whether the retransmission timer keeps running despite newly acknowledged data. RFC 6582
+    /// section 3.2 step 3: for all partial ACKs but the first.
     pub keeps_timer: bool,
-    /// Octets of which a retransmission was found lost.
+    /// Octets whose retransmission was found lost.
     pub lost_again: u64,
-    /// Number of the latest departure among these retransmissions.
+    /// Number of the latest transmission among these retransmissions.
     pub lost_again_latest: Option<u64>,
-    /// When the reordering timer expires next.
+    /// Next expiry of the reordering timer.
     pub look_again: Option<Instant>,
 }
 
 impl Judgment {
-    /// Takes what time, or else counting by SACK, finds lost.
+    /// Takes the losses found by time, or else by SACK counting.
     fn find(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) {
         if let Some(overdue) = &facts.overdue {
             let found = board.mark_lost_by_time(overdue);
@@ -151,38 +149,38 @@ pub struct Recovery {
     phase: Phase,
     /// `recover` of RFC 6582, `RecoveryPoint` of RFC 6675.
     recover: u64,
-    /// Where the reduction of [`Phase::Cwr`] ends: SND.NXT when it began.
+    /// End of the reduction of [`Phase::Cwr`]: SND.NXT when it began.
     cwr_end: u64,
     /// Duplicate acknowledgments in a row.
     duplicate_acks: u32,
-    /// One retransmission is due whatever `pipe` says: the first of a
-    /// recovery (RFC 6675 section 5 (4.3)), or a partial ACK's (RFC 6582).
+    /// Whether one retransmission is due whatever `pipe` is. It is the first of a recovery (RFC
+    /// 6675 section 5 (4.3)), or a partial ACK's (RFC 6582).
     owes_retransmission: bool,
-    /// The rescue retransmission of this recovery is spent.
+    /// Whether the rescue retransmission of this recovery was sent.
     rescued: bool,
-    /// A partial acknowledgment has come in this recovery.
+    /// Whether a partial acknowledgment arrived in this recovery.
     partial: bool,
-    /// Octets sent by limited transmit since SND.UNA moved.
+    /// Octets sent by limited transmit since SND.UNA advanced.
     limited_transmit: u64,
-    /// SND.UNA when the episode began: only duplicates from here up to
-    /// `recover` can be of its making.
+    /// SND.UNA when the episode began. Only duplicates from here up to `recover` can result from
+    /// it.
     episode_start: u64,
-    /// Octets retransmitted in this episode and not yet reported as
-    /// duplicates: at zero the whole episode was unnecessary.
+    /// Octets retransmitted in this episode and not yet reported as duplicates. At zero the whole
+    /// episode was spurious.
     unproven: u64,
     /// Whether anything was retransmitted in this episode.
     retransmitted: bool,
-    /// Whether the last reduction of the window was of this episode's making.
+    /// Whether the last window reduction belongs to this episode.
     undoable: bool,
-    /// What is lost was too big for the path: no congestion, nothing to undo.
+    /// The lost data was too big for the path: no congestion, nothing to undo.
     resegmenting: bool,
-    /// Departures when the window was last reduced for a loss: what left before
-    /// belongs to the window that was reduced.
+    /// Number of transmissions at the last reduction for a loss. Earlier ones belong to the window
+    /// that was reduced.
     reduced_at: u64,
 }
 
 impl Recovery {
-    /// The phase.
+    /// Current phase.
     #[inline]
     pub fn phase(&self) -> Phase {
         self.phase
@@ -193,9 +191,8 @@ impl Recovery {
         self.recover
     }
 
-    /// Whether duplicate acknowledgments came that have not led to recovery, with
-    /// `sacked` octets SACKed: in Disorder, and while the window is reduced for a
-    /// notification.
+    /// Whether duplicate acknowledgments arrived without recovery, with `sacked` octets SACKed.
+    /// This holds in Disorder, and during a reduction for a notification.
     #[inline]
     pub fn is_disordered(&self, sacked: u64) -> bool {
         match self.phase {
@@ -205,38 +202,37 @@ impl Recovery {
         }
     }
 
-    /// Whether a retransmission is due whatever `pipe` says.
+    /// Whether a retransmission is due whatever `pipe` is.
     #[inline]
     pub fn owes_retransmission(&self) -> bool {
         self.owes_retransmission
     }
 
-    /// One retransmission is due whatever `pipe` says.
+    /// Makes one retransmission due whatever `pipe` is.
     pub fn owe_retransmission(&mut self) {
         self.owes_retransmission = true;
     }
 
-    /// Whether nothing is suspicious: the fast path may be taken.
+    /// Whether there is no sign of loss: the fast path may be taken.
     #[inline]
     pub fn is_quiet(&self) -> bool {
         self.phase == Phase::Open && self.duplicate_acks == 0
     }
 
-    /// `octets` left by limited transmit.
+    /// Notes that `octets` left by limited transmit.
     pub fn on_limited_transmit(&mut self, octets: u64) {
         self.limited_transmit += octets;
     }
 
-    /// `octets` were retransmitted.
+    /// Notes that `octets` were retransmitted.
     pub fn on_retransmit(&mut self, octets: u64) {
         self.owes_retransmission = false;
         self.retransmitted = true;
         self.unproven += octets;
     }
 
-    /// What is in flight was too big for the path and leaves again: repaired as
-    /// after a timeout, but without congestion. Where a reduction is in progress,
-    /// it lasts as long.
+    /// Retransmits data in flight that was too big for the path. Done as after a timeout, but
+    /// without congestion. A reduction in progress continues meanwhile.
     pub fn on_resegmentation(&mut self, in_flight: Range<u64>) {
         self.recover = in_flight.end;
         self.owes_retransmission = true;
@@ -245,18 +241,17 @@ impl Recovery {
         }
     }
 
-    /// The recovery that has just begun is none: what was lost was a probe of
-    /// the path's MTU.
+    /// Cancels the recovery just begun: the loss was an MTU probe.
     pub fn on_probe_lost(&mut self, in_flight: Range<u64>) {
-        // One less: the next probe may be the very next segment, and RFC 6582
-        // section 3.2 step 2 would not let its loss be seen.
+        // One less: the next probe may be the very next segment, and RFC 6582 section 3.2 step 2
+        // would hide its loss.
         self.recover = in_flight.end - 1;
         self.owes_retransmission = true;
         self.resegment(in_flight.start);
     }
 
-    /// No loss is marked until all is acknowledged, and there is nothing that
-    /// could be undone.
+    /// Enters retransmission without congestion. No loss is marked until all is acknowledged, and
+    /// nothing can be undone.
     fn resegment(&mut self, una: u64) {
         self.begin_episode(una);
         self.undoable = false;
@@ -266,25 +261,24 @@ impl Recovery {
         self.limited_transmit = 0;
     }
 
-    /// Whether what is retransmitted was too big, and not lost by congestion.
+    /// Whether the retransmitted data was too big, and not lost by congestion.
     #[inline]
     pub fn is_resegmenting(&self) -> bool {
         self.resegmenting
     }
 
-    /// Whether the one rescue retransmission of this recovery may be spent.
+    /// Whether the one rescue retransmission of this recovery may be sent.
     pub fn may_rescue(&self) -> bool {
         self.phase == Phase::Recovery && !self.rescued
     }
 
-    /// The rescue retransmission is spent.
+    /// Notes that the rescue retransmission was sent.
     pub fn on_rescue(&mut self) {
         self.rescued = true;
     }
 
-    /// A tail loss probe repaired the loss of `probe` before it was detected
-    /// (RFC 8985 section 7.4): an episode that is over as it begins. Returns
-    /// whether the window is to be reduced for it.
+    /// Notes a loss of `probe` that a tail loss probe repaired before detection. RFC 8985 section
+    /// 7.4. The episode ends as it begins. Returns whether to reduce the window for it.
     pub fn on_probe_repair(&mut self, probe: Range<u64>) -> bool {
         if !matches!(self.phase, Phase::Open | Phase::Disorder) {
             return false;
@@ -296,9 +290,8 @@ impl Recovery {
         true
     }
 
-    /// The receiver reported `octets` as duplicates (D-SACK). Returns whether
-    /// this proves every retransmission of the episode unnecessary (RFC 3708
-    /// section 2; as Linux's `undo_retrans`).
+    /// Processes a D-SACK of `octets`. Returns whether this proves every retransmission of the
+    /// episode spurious (RFC 3708 section 2; as Linux's `undo_retrans`).
     pub fn on_duplicate_report(&mut self, octets: Range<u64>) -> bool {
         let of_this_episode = octets.start.max(self.episode_start)..octets.end.min(self.recover);
         if !self.retransmitted || !self.undoable || of_this_episode.is_empty() {
@@ -311,41 +304,38 @@ impl Recovery {
         unnecessary
     }
 
-    /// The episode is taken back: nothing was lost.
+    /// Ends an episode that is undone: nothing was lost.
     pub fn end_by_undo(&mut self) {
         self.phase = Phase::Open;
         self.limited_transmit = 0;
         self.duplicate_acks = 0;
         self.owes_retransmission = false;
-        // Once is enough, however many duplicates are still reported.
+        // Only once, however many duplicates are still reported.
         self.undoable = false;
     }
 
-    /// Congestion was notified, not found by loss (RFC 3168 section 6.1.2):
-    /// the window is to be reduced, and nothing to be repaired. Returns
-    /// whether this is news: one window of data is answered once, by whatever
-    /// it was that said so first.
+    /// Enters CWR on a congestion notification (RFC 3168 section 6.1.2): reduces the window,
+    /// retransmits nothing. Returns `false` if this window of data was already reduced, for any
+    /// reason.
     ///
-    /// The caller tells the congestion control ([`CongestionKind::Ecn`]). The
-    /// reduction ends when data sent after it is acknowledged
-    /// ([`Judgment::ended`]).
+    /// The caller informs the congestion control ([`CongestionKind::Ecn`]). The reduction ends
+    /// when data sent after it is acknowledged ([`Judgment::ended`]).
     pub fn enter_cwr(&mut self, nxt: u64) -> bool {
         if !matches!(self.phase, Phase::Open | Phase::Disorder) {
             return false;
         }
         self.phase = Phase::Cwr;
         self.cwr_end = nxt;
-        // No report of a duplicate may take this reduction back.
+        // No D-SACK may undo this reduction.
         self.undoable = false;
         true
     }
 
-    /// Takes in one acknowledgment. After a timeout everything is marked lost
-    /// already, and no recovery begins until what was sent before it is
-    /// acknowledged (RFC 6675 section 5.1).
+    /// Processes one acknowledgment. After a timeout everything is already marked lost, and no
+    /// recovery begins until data sent before it is acknowledged (RFC 6675 section 5.1).
     ///
-    /// The reordering timer (RFC 8985 section 6.2 step 5) asks in the same way,
-    /// with nothing acknowledged.
+    /// The reordering timer (RFC 8985 section 6.2 step 5) calls this too, with nothing
+    /// acknowledged.
     pub fn on_ack(
         &mut self,
         profile: &Profile,
@@ -358,8 +348,8 @@ impl Recovery {
             Phase::Cwr => self.reduce(profile, board, facts),
             Phase::Recovery => self.repair(profile, board, facts),
             Phase::Loss if facts.una < self.recover => {
-                // What is lost after the timeout, or once more, shows by time
-                // alone: counting has marked everything before.
+                // Losses after the timeout, and repeated losses, are found only by time: counting
+                // has marked everything before.
                 let mut judgment = Judgment::default();
                 if facts.overdue.is_some() {
                     judgment.find(profile, board, facts);
@@ -374,7 +364,7 @@ impl Recovery {
         }
     }
 
-    /// Asserts what holds with `flight` in flight. What recovery remembers was sent.
+    /// Asserts the invariants with `flight` in flight: recorded positions were sent.
     pub(crate) fn assert_invariants(&self, flight: Range<u64>) {
         debug_assert!(
             self.recover <= flight.end,
@@ -401,9 +391,8 @@ impl Recovery {
         );
     }
 
-    /// The retransmission timer expired, `again` if nothing was acknowledged
-    /// since it did before. `marked` is what `board` marked: the first offset,
-    /// and octets lost in all.
+    /// Processes a retransmission timeout. `again`: nothing was acknowledged since the previous
+    /// one. `marked` is what `board` marked: the first offset, and total octets lost.
     pub fn on_timeout(
         &mut self,
         board: &Scoreboard,
@@ -430,7 +419,7 @@ impl Recovery {
         }
     }
 
-    /// Open or Disorder: is this the beginning of a loss?
+    /// Looks for the first loss, in Open or Disorder.
     fn watch(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) -> Judgment {
         let limited_transmit = self.limited_transmit;
         if facts.acked > 0 {
@@ -468,10 +457,10 @@ impl Recovery {
         judgment
     }
 
-    /// CWR: over once an octet sent after the notification is acknowledged,
-    /// which also says that CWR reached the receiver (RFC 3168 section 6.1.2;
-    /// Linux waits for the same). A loss found before belongs to a window
-    /// that was reduced already: it is repaired, and nothing is reduced again.
+    /// Processes an acknowledgment in CWR. CWR ends once an octet sent after the notification is
+    /// acknowledged, as in Linux. This also shows that the CWR flag reached the receiver (RFC 3168
+    /// section 6.1.2). A loss found earlier belongs to a window already reduced: it is
+    /// retransmitted without another reduction.
     fn reduce(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) -> Judgment {
         let ended = facts.una > self.cwr_end || facts.una == facts.nxt;
         let mut judgment = self.watch(profile, board, facts);
@@ -486,7 +475,7 @@ impl Recovery {
         judgment
     }
 
-    /// Fast recovery begins, until all that is in flight now is acknowledged.
+    /// Begins fast recovery, until all data now in flight is acknowledged.
     fn begin_recovery(&mut self, board: &Scoreboard, facts: &AckFacts) {
         self.begin_episode(facts.una);
         self.phase = Phase::Recovery;
@@ -499,9 +488,9 @@ impl Recovery {
         self.limited_transmit = 0;
     }
 
-    /// A retransmission that left after the last reduction was lost: RFC 5681
-    /// section 4.3, by a fast recovery that begins anew, in the midst of another
-    /// or of the repair after a timeout.
+    /// Reduces the window again after a lost retransmission (RFC 5681 section 4.3). It must have
+    /// left after the last reduction. A new fast recovery begins during another or during recovery
+    /// from a timeout.
     fn reduce_again(
         &mut self,
         profile: &Profile,
@@ -529,9 +518,8 @@ impl Recovery {
         self.undoable = true;
     }
 
-    /// RFC 6675 section 5, or the third duplicate acknowledgment, unless with
-    /// NewReno it still speaks of the window before (RFC 6582 section 3.2
-    /// step 2).
+    /// Finds the first loss by RFC 6675 section 5, or by the third duplicate acknowledgment. With
+    /// NewReno, duplicates for the previous window do not count (RFC 6582 section 3.2 step 2).
     fn find_first_loss(
         &self,
         profile: &Profile,
@@ -554,7 +542,7 @@ impl Recovery {
         Some((seq, octets, LossVerdict::DuplicateAcks))
     }
 
-    /// Fast recovery goes on, or is over.
+    /// Continues or ends fast recovery.
     fn repair(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) -> Judgment {
         let plain_reno = !facts.sack && !profile.recovery.newreno;
         if facts.una >= self.recover || (plain_reno && facts.acked > 0) {
@@ -584,7 +572,7 @@ impl Recovery {
         judgment
     }
 
-    /// Everything up to `recover` is acknowledged.
+    /// Ends recovery: everything up to `recover` is acknowledged.
     fn end(&mut self) {
         self.phase = Phase::Open;
         self.resegmenting = false;
@@ -611,8 +599,8 @@ mod tests {
         take(recovery, board, una, 0)
     }
 
-    /// An acknowledgment up to `una` with `sacked` octets SACKed above a hole
-    /// of one segment.
+    /// Processes an acknowledgment up to `una`. `sacked` octets are SACKed above a gap of one
+    /// segment.
     fn take(recovery: &mut Recovery, board: &mut Scoreboard, una: u64, sacked: u64) -> Judgment {
         let mut revealed = crate::scoreboard::Revealed::default();
         board.on_ack(una, &mut revealed);
@@ -652,8 +640,7 @@ mod tests {
         assert_eq!(judgment.congestion, None);
         assert!(judgment.lost.is_some());
         assert_eq!(recovery.phase(), Phase::Recovery);
-        // Nor does a report of the repair as a duplicate take back what was
-        // not reduced for it.
+        // A D-SACK of the retransmission does not undo a reduction made for another reason.
         recovery.on_retransmit(1000);
         assert!(!recovery.on_duplicate_report(0..1000));
     }

@@ -1,15 +1,12 @@
-//! What was retransmitted, and when last: `Segment.xmit_ts` and
-//! `Segment.retransmitted` of RFC 8985 section 5.2, for octets that left more
-//! than once.
+//! Retransmitted octets with their last send times. They are `Segment.xmit_ts` and
+//! `Segment.retransmitted` of RFC 8985 section 5.2, for octets sent more than once.
 //!
-//! First transmissions leave in sequence order, so one queue knows their
-//! times. Retransmissions do not, so there are two views of them: by place,
-//! disjoint ranges with the time each last left (Karn's question, RACK's
-//! sample); and by time, a log in the order of leaving (RACK's question what
-//! left long ago). An entry of the log counts only while the place still has
-//! the number of that departure: whatever was sent once more, or arrived, left
-//! a stale entry that is passed over. Every entry is put in once and taken out
-//! once, each at O(log n) in the number of retransmissions outstanding.
+//! First transmissions leave in sequence order, so one queue holds their times. Retransmissions do
+//! not, so they are stored twice. By position: disjoint ranges with the time each was last sent
+//! (for Karn's algorithm and RACK's sample). By time: a log in send order (for RACK's search of
+//! old transmissions). A log entry is valid only while its position still has that transmission's
+//! number. Octets retransmitted again or delivered leave a stale entry, which is skipped. Every
+//! entry is inserted once and removed once, each in O(log n) of the outstanding retransmissions.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use core::ops::Range;
@@ -18,35 +15,34 @@ use gigatcp_units::Instant;
 
 use crate::scoreboard::SendState;
 
-/// A departure, or a part of one up to an octet. Ordered as things left.
+/// A transmission, or a part of it up to an octet. Ordered by sending.
 ///
-/// RFC 8985 (`RACK_sent_after`) orders by time and, for what left in one tick of
-/// the clock, by sequence number, which takes a repair for older than new data
-/// that left just before it. Departures are numbered here, so only the parts
-/// of one super-segment are told apart by their place.
+/// RFC 8985 (`RACK_sent_after`) orders by time and, within one clock tick, by sequence number.
+/// That places a retransmission before new data sent just before it. Transmissions are numbered
+/// here, so only the parts of one super-segment are ordered by position.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Departure {
-    /// Its number, retransmission or not.
+    /// Number of the transmission, first or not.
     pub number: u64,
-    /// Where the part ends.
+    /// End of the part.
     pub end: u64,
-    /// When it left.
+    /// Send time.
     pub sent_at: Instant,
 }
 
-/// A departure, or a part of one up to an octet, that is delivered.
+/// A delivered transmission, or a part of it up to an octet.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivered {
-    /// Its number, retransmission or not.
+    /// Number of the transmission, first or not.
     pub number: u64,
-    /// Where the part ends.
+    /// End of the part.
     pub end: u64,
-    /// What the sender had seen when it left.
+    /// State of the sender when it left.
     pub state: SendState,
 }
 
 impl Delivered {
-    /// Which departure it was.
+    /// Returns the transmission.
     #[inline]
     pub fn departure(&self) -> Departure {
         Departure {
@@ -63,11 +59,11 @@ impl Delivered {
     }
 }
 
-/// What stands at a place.
+/// Retransmitted range.
 #[derive(Clone, Copy, Debug)]
 struct Resent {
     end: u64,
-    /// Number of the departure.
+    /// Number of the transmission.
     number: u64,
     state: SendState,
 }
@@ -79,17 +75,17 @@ struct Logged {
     departure: Departure,
 }
 
-/// Octets that left more than once, and when each last left.
+/// Octets sent more than once, with their last send times.
 #[derive(Clone, Default, Debug)]
 pub struct Retransmissions {
-    /// By place: start of each range.
+    /// By position: start of each range.
     by_place: BTreeMap<u64, Resent>,
     /// By time.
     log: VecDeque<Logged>,
 }
 
 impl Retransmissions {
-    /// Nothing left more than once.
+    /// Returns an empty set.
     pub const fn new() -> Self {
         Self {
             by_place: BTreeMap::new(),
@@ -97,19 +93,19 @@ impl Retransmissions {
         }
     }
 
-    /// Whether nothing outstanding was retransmitted.
+    /// Whether no outstanding octet was retransmitted.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.by_place.is_empty()
     }
 
-    /// Everything outstanding that was retransmitted, the lowest first.
+    /// Outstanding retransmitted ranges, lowest first.
     pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         let all = self.by_place.iter();
         all.map(|(start, resent)| *start..resent.end)
     }
 
-    /// What lies in `range` leaves again, as the departure of that number.
+    /// Notes the retransmission of `range` as transmission `number`.
     pub fn on_retransmit(&mut self, range: Range<u64>, number: u64, state: SendState) {
         if range.is_empty() {
             return;
@@ -136,8 +132,8 @@ impl Retransmissions {
         self.by_place.insert(start, resent);
     }
 
-    /// Whether nothing at `offset` or above was retransmitted: news is mostly of
-    /// what lies above all repairs.
+    /// Whether nothing at `offset` or above was retransmitted. Most changes are above all
+    /// retransmissions.
     #[inline]
     fn is_above_all(&self, offset: u64) -> bool {
         let highest = self.by_place.last_key_value();
@@ -157,14 +153,13 @@ impl Retransmissions {
             .is_some_and(|(_, resent)| resent.end > range.start)
     }
 
-    /// Where what was retransmitted at the octet `at` ends, and what the sender had
-    /// seen when it left last.
+    /// Returns the retransmission that covers the octet `at`: its end and send state.
     pub fn standing_at(&self, at: u64) -> Option<(u64, SendState)> {
         let (_, resent) = self.by_place.range(..=at).next_back()?;
         (resent.end > at).then_some((resent.end, resent.state))
     }
 
-    /// The lowest stretch of `within` that was not retransmitted.
+    /// Lowest range of `within` that was not retransmitted.
     pub fn first_gap(&self, within: Range<u64>) -> Option<Range<u64>> {
         if self.is_above_all(within.start) {
             return (!within.is_empty()).then_some(within);
@@ -183,8 +178,8 @@ impl Retransmissions {
         Some(start..next.map_or(within.end, |(next, _)| (*next).min(within.end)))
     }
 
-    /// Forgets `range`: it arrived, or leaves once more. Gives the latest
-    /// departure of what was in it.
+    /// Removes `range`, because it arrived or is retransmitted. Returns the latest transmission in
+    /// it.
     pub fn take(&mut self, range: Range<u64>) -> Option<Delivered> {
         if self.is_above_all(range.start) {
             return None;
@@ -221,16 +216,14 @@ impl Retransmissions {
         latest
     }
 
-    /// Everything is lost, and was found to be: no departure is overdue any
-    /// more.
+    /// Clears the log after all data was found lost: no transmission can become overdue.
     pub fn forget_times(&mut self) {
         self.log.clear();
     }
 
-    /// What left again and is overdue, in order of leaving; each octet of a
-    /// departure is reported at most once, with the number of the departure.
-    /// `overdue_until` says up to which offset a departure is: a super-segment
-    /// may be in part.
+    /// Reports overdue retransmissions in send order. Each octet of a transmission is reported at
+    /// most once, with the transmission's number. `overdue_until` returns the offset up to which a
+    /// transmission is overdue: a super-segment may be partly.
     pub fn take_overdue(
         &mut self,
         overdue_until: impl Fn(Departure) -> u64,
@@ -254,9 +247,8 @@ impl Retransmissions {
         }
     }
 
-    /// When that left which left last before `delivered` and was not reported,
-    /// stale entries included. Of the departure of `delivered` itself only what
-    /// lies before it counts, if it stands.
+    /// Send time of the last unreported transmission before `delivered`, stale entries included.
+    /// Of the transmission of `delivered` itself only the valid part before it counts.
     pub fn latest_before(&self, delivered: Departure) -> Option<Instant> {
         let earlier = |logged: &Logged| logged.departure.number < delivered.number;
         let count = self.log.partition_point(earlier);
@@ -269,7 +261,7 @@ impl Retransmissions {
         Some(latest.departure.sent_at)
     }
 
-    /// What is left of a departure from `from` on: the first stretch.
+    /// First valid part of a transmission from `from` on.
     fn standing(&self, logged: &Logged, from: u64) -> Option<Range<u64>> {
         let below = self.by_place.range(..=from).next_back();
         let around = below.filter(|(_, resent)| resent.end > from);
@@ -280,8 +272,7 @@ impl Retransmissions {
             .map(|(start, resent)| (*start).max(from)..resent.end.min(logged.departure.end))
     }
 
-    /// Keeps the head of the log true, so that the log is not longer than what
-    /// is outstanding asks for.
+    /// Removes stale entries from the head of the log. Outstanding data then bounds its length.
     fn drop_stale(&mut self) {
         if self.by_place.is_empty() {
             self.log.clear();
@@ -308,7 +299,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    /// The `n`th departure, `n` ms after the start.
+    /// Retransmits as transmission `n`, `n` ms after the start.
     fn leave(resent: &mut Retransmissions, n: u64, range: Range<u64>) {
         let state = SendState {
             sent_at: at(n),
@@ -322,12 +313,12 @@ mod tests {
         resent.on_retransmit(range, n, state);
     }
 
-    /// What left up to the `until`th departure.
+    /// Overdue ranges up to transmission `until`.
     fn overdue(resent: &mut Retransmissions, until: u64) -> Vec<Range<u64>> {
         overdue_before(resent, until, u64::MAX)
     }
 
-    /// The same, of the `until`th only what lies below `end`.
+    /// Overdue ranges up to transmission `until`, of which only the part below `end` counts.
     fn overdue_before(resent: &mut Retransmissions, until: u64, end: u64) -> Vec<Range<u64>> {
         let mut all = vec![];
         resent.take_overdue(
@@ -392,7 +383,7 @@ mod tests {
             steps in prop::collection::vec((0..4_u8, 0..50_u64, 1..12_u64), 1..80),
         ) {
             let mut resent = Retransmissions::default();
-            // Time of the last departure, and whether it was reported.
+            // Time of the last transmission, and whether it was reported.
             let mut naive: Vec<Option<(u64, bool)>> = vec![None; 64];
             for (clock, (kind, start, len)) in (0..).zip(steps) {
                 let range = start..start + len;

@@ -1,35 +1,34 @@
-//! Round-trip time and the retransmission timeout, RFC 6298.
+//! RTT estimation and the retransmission timeout, RFC 6298.
 //!
-//! In its section 2, with R' a new sample:
+//! In its section 2, with a new sample R':
 //!
 //! * first sample:  SRTT = R, RTTVAR = R/2
 //! * later samples: RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R'|, then
 //!   SRTT = 7/8 SRTT + 1/8 R'
 //! * RTO = SRTT + max(G, 4 RTTVAR), within a floor and a ceiling
 //!
-//! Time is in nanoseconds, so the clock granularity G is 1 ns and vanishes.
-//! Karn's algorithm (section 3) is the caller's: samples of retransmitted
-//! octets never come here. The gains are not divided by the number of samples
-//! per window (RFC 7323 appendix G): with one sample per ACK the estimate
-//! follows the last few ACKs, as in every kernel, and the floor guards it.
+//! Time is in nanoseconds, so the clock granularity G is 1 ns and negligible. The caller applies
+//! Karn's algorithm (section 3): samples of retransmitted octets never arrive here. The gains are
+//! not divided by the number of samples per window (RFC 7323 appendix G). With one sample per ACK
+//! the estimate follows the last few ACKs, as in every kernel, and the floor guards it.
 //!
-//! Earlier rules can be chosen ([`RtoRule`]), to compare: RFC 793, and the integer forms of
-//! Jacobson, 1987 and 1988, on a clock with ticks.
+//! Earlier rules are available for comparison ([`RtoRule`]): RFC 793, and Jacobson's integer forms
+//! of 1987 and 1988, on a clock with ticks.
 //!
-//! After a spurious timeout RFC 4015 asks for a more careful estimate. Pacing does not
-//! rest on that but on what was measured: after an outage of seconds the sender would
-//! otherwise send a few segments per second.
+//! After a spurious timeout RFC 4015 requires a more conservative estimate. Pacing uses the
+//! measured estimate instead: after an outage of seconds the sender would otherwise send a few
+//! segments per second.
 
 use alloc::boxed::Box;
 
 use gigatcp_units::{Duration, Instant};
 
-/// How samples become a retransmission timeout.
+/// Rule that computes the retransmission timeout from samples.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum RtoRule {
     /// RFC 793 section 3.7: SRTT = 0.9 SRTT + 0.1 R, RTO = 2 SRTT.
     Rfc793,
-    /// Jacobson, mail of 1987, in ticks: gains 1/8 and 1/4, RTO = SRTT + 2 RTTVAR.
+    /// Jacobson's mail of 1987, in ticks. Gains are 1/8 and 1/4, and RTO = SRTT + 2 RTTVAR.
     Jacobson1987,
     /// Jacobson and Karels, 1988, in ticks: the same gains, RTO = SRTT + 4 RTTVAR.
     Jacobson1988,
@@ -38,20 +37,19 @@ pub enum RtoRule {
     Rfc6298,
 }
 
-/// Smoothed round-trip time, its deviation, and the timeout they give.
+/// Smoothed RTT, its deviation, and the resulting timeout.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     estimate: Option<Estimate>,
-    /// The estimate after a spurious timeout, until samples bring it near the measured
-    /// one.
+    /// Estimate after a spurious timeout, until samples bring it near the measured one.
     careful: Option<Box<Estimate>>,
     initial: Duration,
     floor: Duration,
     ceiling: Duration,
-    /// The floor is one of 4 RTTVAR, not of RTO.
+    /// Whether the floor applies to 4 RTTVAR instead of RTO.
     floor_on_variance: bool,
     rule: RtoRule,
-    /// The clock of the integer forms.
+    /// Clock tick of the integer forms.
     tick: Duration,
     /// Doublings since the last valid sample, section 5 (5.5).
     backoff: u32,
@@ -64,7 +62,7 @@ struct Estimate {
 }
 
 impl RtoRule {
-    /// All of them.
+    /// All rules.
     pub const ALL: [Self; 4] = [
         Self::Rfc793,
         Self::Jacobson1987,
@@ -72,7 +70,7 @@ impl RtoRule {
         Self::Rfc6298,
     ];
 
-    /// Its name in plans.
+    /// Name in plans.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -85,7 +83,7 @@ impl RtoRule {
 }
 
 impl Estimate {
-    /// RFC 6298 section 2, (2.2).
+    /// Returns the estimate of a first sample: RFC 6298 section 2, (2.2).
     fn first(rtt: Duration) -> Self {
         Self {
             srtt: rtt,
@@ -93,7 +91,7 @@ impl Estimate {
         }
     }
 
-    /// RFC 6298 section 2, (2.3).
+    /// Returns the estimate after a later sample: RFC 6298 section 2, (2.3).
     fn with_sample(self, rtt: Duration) -> Self {
         let Self { srtt, rttvar } = self;
         Self {
@@ -102,7 +100,7 @@ impl Estimate {
         }
     }
 
-    /// The gain of RFC 793; the deviation is kept, and not used.
+    /// Returns the estimate by the gain of RFC 793; the deviation is kept but unused.
     fn with_sample_of_rfc_793(self, rtt: Duration) -> Self {
         Self {
             srtt: (self.srtt * 9 + rtt) / 10,
@@ -110,8 +108,8 @@ impl Estimate {
         }
     }
 
-    /// Jacobson's integer form: SRTT in eighths of a tick, the deviation in fourths, and every
-    /// division rounds towards minus infinity.
+    /// Returns the estimate by Jacobson's integer form. SRTT is in eighths of a tick, the
+    /// deviation in fourths, and every division rounds towards minus infinity.
     fn with_sample_in_ticks(self, rtt: Duration, tick: Duration) -> Self {
         let tick = tick.as_nanos() as i64;
         let mut average = self.srtt.as_nanos() as i64 * 8 / tick;
@@ -141,13 +139,13 @@ impl Estimate {
     }
 }
 
-/// The whole ticks of a time.
+/// Rounds a time down to whole ticks.
 fn floor_to(time: Duration, tick: Duration) -> Duration {
     Duration::from_nanos(time.as_nanos() - time.as_nanos() % tick.as_nanos())
 }
 
 impl RttEstimator {
-    /// An estimator without a sample.
+    /// Returns an estimator without a sample.
     pub fn new(initial: Duration, floor: Duration, ceiling: Duration) -> Self {
         Self {
             estimate: None,
@@ -162,8 +160,8 @@ impl RttEstimator {
         }
     }
 
-    /// Estimates by `rule`; the integer forms count the ticks of a clock, each `tick` long
-    /// (a microsecond at least).
+    /// Sets the estimation rule. The integer forms count ticks of a clock, each `tick` long (at
+    /// least a microsecond).
     #[must_use]
     pub fn with_rule(mut self, rule: RtoRule, tick: Duration) -> Self {
         self.rule = rule;
@@ -171,15 +169,15 @@ impl RttEstimator {
         self
     }
 
-    /// Puts the floor under 4 RTTVAR instead of RTO, as Linux does: RTO is
-    /// never below SRTT + floor.
+    /// Applies the floor to 4 RTTVAR instead of RTO, as Linux does. RTO is then never below SRTT +
+    /// floor.
     #[must_use]
     pub fn with_floor_on_variance(mut self, on: bool) -> Self {
         self.floor_on_variance = on;
         self
     }
 
-    /// Takes a sample that arrived at `now` (RFC 6298 section 2, (2.2) and (2.3)); a valid
+    /// Processes a sample that arrived at `now` (RFC 6298 section 2, (2.2) and (2.3)). A valid
     /// sample also ends the backoff.
     pub fn on_sample(&mut self, now: Instant, rtt: Duration) {
         let rtt = match self.rule {
@@ -209,15 +207,15 @@ impl RttEstimator {
         }
     }
 
-    /// What a clock shows of a sample: the ticks that came while it ran, as BSD counts them.
+    /// Returns a sample in elapsed clock ticks, as BSD counts them.
     fn in_ticks(&self, now: Instant, rtt: Duration) -> Duration {
         let tick = self.tick.as_nanos();
         let began = now.as_nanos().saturating_sub(rtt.as_nanos());
         self.tick * (now.as_nanos() / tick - began / tick)
     }
 
-    /// A timeout was spurious, and `rtt` is what it should have waited for:
-    /// RFC 4015 section 3.2 steps (8) and (9) make the estimate careful.
+    /// Makes the estimate conservative after a spurious timeout. `rtt` is the time it should have
+    /// waited for (RFC 4015 section 3.2 steps (8) and (9)).
     pub fn on_spurious_timeout(&mut self, rtt: Duration) {
         let more_careful = |estimate: Estimate| Estimate {
             srtt: estimate.srtt.max(rtt),
@@ -226,7 +224,7 @@ impl RttEstimator {
         self.careful = self.in_force().map(more_careful).map(Box::new);
     }
 
-    /// The timer expired: the timeout doubles, section 5 (5.5).
+    /// Doubles the timeout after an expiry, section 5 (5.5).
     pub fn back_off(&mut self) {
         self.backoff += 1;
     }
@@ -236,24 +234,24 @@ impl RttEstimator {
         self.backoff
     }
 
-    /// The handshake is over: doublings for a lost SYN end with it, though its
-    /// acknowledgment may be no sample. (Later only a sample ends them: Karn.)
+    /// Ends doublings for a lost SYN with the handshake, even without a sample. Later only a
+    /// sample ends them (Karn).
     pub fn end_backoff(&mut self) {
         self.backoff = 0;
     }
 
-    /// A SYN was lost before the connection opened: without a sample the
-    /// timeout for data starts at 3 s, section 5 (5.7).
+    /// Notes that a SYN was lost. Without a sample the timeout for data then starts at 3 s,
+    /// section 5 (5.7).
     pub fn on_syn_lost(&mut self) {
         self.initial = self.initial.max(Duration::from_secs(3));
     }
 
-    /// SRTT.
+    /// Smoothed RTT.
     pub fn srtt(&self) -> Option<Duration> {
         self.in_force().map(|estimate| estimate.srtt)
     }
 
-    /// RTTVAR.
+    /// Mean deviation of the RTT.
     pub fn rttvar(&self) -> Option<Duration> {
         self.in_force().map(|estimate| estimate.rttvar)
     }
@@ -267,7 +265,7 @@ impl RttEstimator {
         self.careful.as_deref().copied().or(self.estimate)
     }
 
-    /// RTO, with backoff.
+    /// Retransmission timeout, with backoff.
     pub fn rto(&self) -> Duration {
         let base = match self.in_force() {
             None => self.initial,
@@ -398,8 +396,8 @@ mod tests {
         assert_eq!(rtt.rto(), Duration::from_millis(200));
     }
 
-    /// Vectors of Jacobson's mail of 1987, in ticks of a millisecond: whole ticks of SRTT and
-    /// of the deviation, and the timeout.
+    /// Vectors of Jacobson's mail of 1987, in ticks of a millisecond. They are whole ticks of SRTT
+    /// and of the deviation, and the timeout.
     #[test]
     fn the_integer_form_gives_the_published_ticks() {
         let tick = Duration::from_millis(1);

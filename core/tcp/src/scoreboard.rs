@@ -1,35 +1,34 @@
-//! The scoreboard: what is in flight and what is known about it.
+//! Scoreboard: data in flight and its state.
 //!
-//! RFC 6675 sections 2 to 4 on ranges instead of segments. Three facts make
-//! it flat in the number of segments in flight:
+//! RFC 6675 sections 2 to 4 on ranges instead of segments. Three facts make its cost independent
+//! of the number of segments in flight:
 //!
-//! * Octets are sent for the first time in sequence order, so the log of
-//!   first transmissions is a queue: acknowledgment pops its front.
-//! * "SACKed", "lost and not yet retransmitted" and "retransmitted" are sets
-//!   of ranges; their size is the number of holes.
-//! * `IsLost` is monotone: everything not SACKed below one edge is lost. The
-//!   edge depends on the highest `DupThresh` SACKed ranges only. RACK's
-//!   judgment by time is monotone in the same way (`by_time`).
+//! * Octets are sent for the first time in sequence order, so the log of first transmissions is a
+//!   queue: an acknowledgment pops its front.
+//! * "SACKed", "lost and not yet retransmitted" and "retransmitted" are sets of ranges; their size
+//!   is the number of gaps.
+//! * `IsLost` is monotone: everything not SACKed below one edge is lost. The edge depends only on
+//!   the highest `DupThresh` SACKed ranges. RACK's detection by time is monotone in the same way
+//!   (`by_time`).
 //!
-//! `pipe` then needs no walk:
+//! So `pipe` requires no iteration:
 //!
 //! > pipe = flight size - SACKed - (lost and not retransmitted)
 //!
-//! An octet retransmitted before it was marked lost (rules 3 and 4 of
-//! `NextSeg`) is in the network twice, and RFC 6675's `SetPipe` counts it
-//! twice. Here `pipe` counts it once, so that it never exceeds the flight size;
-//! [`Scoreboard::twice`] has the rest, and a sender adds the two.
+//! An octet retransmitted before it was marked lost (rules 3 and 4 of `NextSeg`) is in flight
+//! twice. RFC 6675's `SetPipe` counts it twice. Here `pipe` counts it once, so that it never
+//! exceeds the flight size; [`Scoreboard::twice`] has the rest, and a sender adds the two.
 //!
-//! Here is what is kept and what leaves; next to it, one mechanism a file:
+//! This file holds the state and its sending side. One file per mechanism:
 //!
-//! | file | what it does |
+//! | file | mechanism |
 //! |---|---|
-//! | `acknowledgment` | what arrives, by acknowledgment and by SACK |
-//! | `revealed` | what one acknowledgment says that was not known |
+//! | `acknowledgment` | acknowledgments and SACK blocks |
+//! | `revealed` | new information from one acknowledgment |
 //! | `duplicate_credit` | duplicate acknowledgments without SACK |
-//! | `lost`, `by_time` | what is lost: by SACK, by a timeout; by RACK |
-//! | `next_segment` | what to retransmit |
-//! | `delivery_rate` | samples of the rate |
+//! | `lost`, `by_time` | loss by SACK or a timeout; by RACK |
+//! | `next_segment` | data to retransmit |
+//! | `delivery_rate` | delivery rate samples |
 
 mod acknowledgment;
 mod by_time;
@@ -53,12 +52,12 @@ pub use by_time::Overdue;
 pub use delivery_rate::SendState;
 pub use revealed::Revealed;
 
-/// One hand-over to the network of octets never sent before.
+/// One transmission of octets never sent before.
 #[derive(Clone, Copy, Debug)]
 struct Transmission {
     start: u64,
     end: u64,
-    /// Its number among all departures.
+    /// Number among all transmissions.
     number: u64,
     state: SendState,
 }
@@ -68,44 +67,44 @@ const _: () = assert!(
     "the flight is as long as the window is wide"
 );
 
-/// What is in flight: SACKed, lost and retransmitted ranges, and `pipe`.
+/// Data in flight: SACKed, lost and retransmitted ranges, and `pipe`.
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
     una: u64,
     nxt: u64,
     flight: VecDeque<Transmission>,
-    /// Departures so far, first transmissions or not.
+    /// Number of transmissions so far, first or not.
     departures: u64,
-    /// Marks of octets in flight; untouched while no packet is missing.
+    /// Marks of octets in flight; unallocated while no packet is missing.
     marks: Lazy<Marks>,
-    /// Everything not SACKed below this has been marked lost once.
+    /// Everything not SACKed below this offset has been marked lost once.
     lost_edge: u64,
-    /// Segments presumed to have left by duplicate ACKs without SACK, octets.
+    /// Octets presumed to have left by duplicate ACKs without SACK.
     duplicate_credit: u64,
-    /// What partial ACKs took off the window beyond that.
+    /// Octets by which partial ACKs deflated the window beyond that.
     deflated: u64,
-    /// Octets marked lost in all, each once for each time it was.
+    /// Total octets marked lost, counted again for each repeated loss.
     lost_so_far: u64,
-    /// Octets delivered in all (cumulatively or selectively acknowledged).
+    /// Total octets delivered, cumulatively or selectively acknowledged.
     delivered: u64,
     delivered_at: Instant,
     /// Start of the sending interval for the next transmissions.
     first_sent_at: Instant,
-    /// `delivered` at which the application-limited stretch is over.
+    /// Value of `delivered` at which the application-limited interval ends.
     app_limited_until: u64,
 }
 
-/// Octets in flight, by what is known of them besides that they left.
+/// Marked octets in flight.
 #[derive(Clone, Default, Debug)]
 struct Marks {
     sacked: RangeSet,
-    /// Marked lost, and not retransmitted since.
+    /// Marked lost and not retransmitted since.
     lost: RangeSet,
     /// Retransmitted at least once and not delivered since (Karn).
     retransmitted: Retransmissions,
-    /// Retransmitted though not marked lost, nor since.
+    /// Retransmitted though not marked lost, before or since.
     twice: RangeSet,
-    /// Marked lost and not reported yet.
+    /// Marked lost and not yet reported.
     newly_lost: Vec<Range<u64>>,
 }
 
@@ -120,7 +119,7 @@ impl Untouched for Marks {
 }
 
 impl Scoreboard {
-    /// Nothing in flight.
+    /// Returns a scoreboard with nothing in flight.
     pub fn new() -> Self {
         Self {
             una: 0,
@@ -158,7 +157,7 @@ impl Scoreboard {
         (self.una..self.nxt) == flight
     }
 
-    /// Octets probably in the network a second time: see the module's text.
+    /// Octets probably in the network a second time: see the module header.
     #[inline]
     pub fn twice(&self) -> u64 {
         self.marks.touched().map_or(0, |marks| marks.twice.total())
@@ -170,7 +169,7 @@ impl Scoreboard {
         self.una == self.nxt
     }
 
-    /// When the oldest that is in flight left for the first time.
+    /// Send time of the oldest first transmission in flight.
     pub fn first_in_flight_left(&self) -> Option<Instant> {
         self.flight.front().map(|sent| sent.state.sent_at)
     }
@@ -181,27 +180,27 @@ impl Scoreboard {
         self.marks.touched().map_or(0, |marks| marks.sacked.total())
     }
 
-    /// Octets retransmitted, not found lost since and not known to be delivered.
-    /// Walks their ranges.
+    /// Octets retransmitted, not found lost since and not known to be delivered. Iterates over
+    /// their ranges.
     pub fn retransmitted(&self) -> u64 {
         let resent = self.marks.retransmitted.ranges();
         let standing = resent.flat_map(|range| self.marks.lost.gaps(range));
         standing.map(|range| range.end - range.start).sum()
     }
 
-    /// Octets found lost and not known to be delivered since, retransmitted or
-    /// not. Walks the ranges of those that were.
+    /// Octets found lost and not known to be delivered since, retransmitted or not. Iterates over
+    /// the retransmitted ranges.
     pub fn lost_in_all(&self) -> u64 {
-        // What was retransmitted without having been found lost is no loss.
+        // Data retransmitted without having been found lost is not a loss.
         self.marks.lost.total() + self.retransmitted().saturating_sub(self.twice())
     }
 
-    /// Octets delivered in all, cumulatively or selectively acknowledged.
+    /// Total octets delivered, cumulatively or selectively acknowledged.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// Octets from SND.NXT on leave for the first time.
+    /// Notes that octets from SND.NXT up to `end` leave for the first time.
     pub fn on_transmit(&mut self, now: Instant, end: u64) {
         debug_assert!(
             end > self.nxt,
@@ -214,7 +213,7 @@ impl Scoreboard {
             "a departure at {now:?}, after one at {last:?}"
         );
         let start = core::mem::replace(&mut self.nxt, end);
-        // Duplicates without SACK may stand for more than had left.
+        // Duplicates without SACK may stand for more octets than had left.
         let in_flight = self.in_flight().max(end - start);
         let sent = Transmission {
             start,
@@ -226,8 +225,8 @@ impl Scoreboard {
         self.assert_invariants();
     }
 
-    /// Asserts, in O(log n), what holds after every change. First transmissions are exactly
-    /// what is in flight, and whatever is known is known of octets in flight.
+    /// Asserts the invariants in O(log n). First transmissions are exactly the data in flight, and
+    /// all marks are on data in flight.
     pub(crate) fn assert_invariants(&self) {
         let flight = self.una..self.nxt;
         debug_assert!(self.una <= self.nxt, "SND.UNA <= SND.NXT: {flight:?}");
@@ -279,7 +278,7 @@ impl Scoreboard {
         );
     }
 
-    /// Octets of `range`, which was sent before, leave again.
+    /// Notes that octets of `range`, sent before, leave again.
     pub fn on_retransmit(&mut self, now: Instant, range: Range<u64>) {
         debug_assert!(
             self.una <= range.start && range.start < range.end && range.end <= self.nxt,
@@ -299,8 +298,7 @@ impl Scoreboard {
         self.assert_invariants();
     }
 
-    /// How many times something left, first transmissions and others: the
-    /// number that the next departure gets.
+    /// Number of transmissions so far, which is also the next one's number.
     #[inline]
     pub fn departures(&self) -> u64 {
         self.departures
@@ -312,7 +310,7 @@ impl Scoreboard {
         number
     }
 
-    /// Where everything known to be delivered ends.
+    /// End of everything known to be delivered.
     #[inline]
     pub fn highest_delivered(&self) -> u64 {
         let last = self.marks.touched().and_then(|marks| marks.sacked.last());
@@ -326,7 +324,7 @@ impl Scoreboard {
         marks.is_some_and(|marks| !marks.retransmitted.is_empty())
     }
 
-    /// Separate ranges that are SACKed.
+    /// Number of separate SACKed ranges.
     pub fn sacked_ranges(&self) -> usize {
         self.marks.sacked.len()
     }
@@ -360,13 +358,13 @@ mod tests {
             self.segments[self.una..].iter().filter(in_pipe).count() as u64 * u64::from(MSS)
         }
 
-        /// Octets outstanding, not SACKed and such.
+        /// Outstanding octets that are not SACKed and satisfy `is_such`.
         fn octets(&self, is_such: impl Fn(&Naive) -> bool) -> u64 {
             let outstanding = self.segments[self.una..].iter();
             outstanding.filter(|s| !s.sacked && is_such(s)).count() as u64 * u64::from(MSS)
         }
 
-        /// `IsLost` as RFC 6675 words it, segment by segment.
+        /// `IsLost` of RFC 6675, segment by segment.
         fn mark(&mut self) {
             for at in self.una.max(self.marked_below)..self.segments.len() {
                 let above = &self.segments[at + 1..];

@@ -1,16 +1,14 @@
-//! One keyed function for everything that an attacker must not guess: initial
-//! sequence numbers, timestamp offsets, SYN cookies, Fast Open cookies.
+//! Keyed function for values that an attacker must not guess. They are initial sequence numbers,
+//! timestamp offsets, SYN cookies, Fast Open cookies.
 //!
-//! SipHash-2-4 (Aumasson and Bernstein 2012), a pseudorandom function of 64
-//! bits under a key of 128, made for short inputs and cheap enough for every
-//! SYN of a flood. Each use has a label of its own in the first octet of the
-//! input, so that what is published for one says nothing about another. An
-//! address is fed with its family, so that no IPv4 address stands for an IPv6
+//! SipHash-2-4 (Aumasson and Bernstein 2012) is a pseudorandom function of 64 bits with a key of
+//! 128. It is designed for short inputs and cheap enough for every SYN of a flood. Each use has a
+//! separate label in the first octet of the input, so that values published for one reveal nothing
+//! about another. An address is hashed with its family, so that no IPv4 address equals an IPv6
 //! one.
 //!
-//! The key comes from outside, since the engine has no source of randomness:
-//! a simulation draws it from the seed, a real host from its
-//! kernel. It is not shown by `Debug`.
+//! The driver supplies the key, since the engine has no source of randomness. A simulation draws
+//! it from the seed, a real host from its kernel. `Debug` does not show it.
 
 use core::hash::Hasher;
 use core::net::IpAddr;
@@ -19,27 +17,27 @@ use siphasher::sip::SipHasher24;
 
 use crate::four_tuple::FourTuple;
 
-/// What a value is made for.
+/// Use of a keyed value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
     /// RFC 6528.
     InitialSequenceNumber = 1,
     /// RFC 7323 section 5.4.
     TimestampOffset = 2,
-    /// What a SYN cookie adds to its count and check, whatever the time.
+    /// Time-independent part of a SYN cookie.
     SynCookieBase = 3,
-    /// The key under which the check of one period is made.
+    /// Key for the check of one period in a SYN cookie.
     SynCookieCount = 4,
     /// RFC 7413 section 4.1.2.
     #[cfg(feature = "fast-open")]
     FastOpenCookie = 5,
     /// RFC 6056 section 3.3.3.
     EphemeralPort = 6,
-    /// The place of a connection in a table.
+    /// Position of a connection in a table.
     Table = 7,
 }
 
-/// A key of 128 bits that only this host knows.
+/// Secret key of this host, 128 bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Secret([u8; 16]);
 
@@ -56,13 +54,13 @@ impl From<[u8; 16]> for Secret {
 }
 
 impl Secret {
-    /// The secret of these octets, which should come from a good source.
+    /// Returns the secret of these octets, which should come from a good source.
     #[must_use]
     pub const fn new(octets: [u8; 16]) -> Self {
         Self(octets)
     }
 
-    /// A value for `purpose`; the caller adds what it depends on.
+    /// Begins a value for `purpose`; the caller adds its inputs.
     #[must_use]
     pub(crate) fn keyed(&self, purpose: Purpose) -> Keyed {
         let mut hasher = SipHasher24::new_with_key(&self.0);
@@ -71,7 +69,7 @@ impl Secret {
     }
 }
 
-/// A value in progress.
+/// Keyed value in progress.
 #[derive(Debug)]
 pub(crate) struct Keyed(SipHasher24);
 
@@ -110,7 +108,7 @@ impl Keyed {
         self
     }
 
-    /// The value.
+    /// Returns the value.
     #[must_use]
     pub fn finish(self) -> u64 {
         self.0.finish()

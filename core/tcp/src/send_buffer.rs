@@ -1,9 +1,7 @@
-//! The send buffer: octets the application wrote and the peer has not yet
-//! acknowledged.
+//! Send buffer: octets written by the application and not yet acknowledged.
 //!
-//! Pieces lie in order as written; neighbors that can be joined for free are
-//! joined, so a phantom stream is a single piece. Finding an offset is a
-//! binary search over pieces.
+//! Pieces are in the order written; neighbors that can be joined for free are joined, so a phantom
+//! stream is a single piece. An offset is found by binary search over pieces.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -22,15 +20,15 @@ pub struct SendBuffer<P> {
     start: u64,
     /// Offset after the newest octet written.
     end: u64,
-    /// The piece in which the last slice began: the next one mostly begins there too.
+    /// Piece in which the last slice began; the next one usually begins there too.
     cursor: usize,
-    /// Most octets kept.
+    /// Maximum number of octets kept.
     capacity: u64,
     records: Records,
 }
 
 impl<P: Payload> SendBuffer<P> {
-    /// An empty buffer whose first octet will stand at offset 1 (after SYN).
+    /// Returns an empty buffer whose first octet is at offset 1 (after SYN).
     pub fn new(capacity: u64) -> Self {
         Self {
             pieces: VecDeque::new(),
@@ -54,18 +52,18 @@ impl<P: Payload> SendBuffer<P> {
         self.capacity.saturating_sub(self.end - self.start)
     }
 
-    /// Octets kept.
+    /// Octets in the buffer.
     #[inline]
     pub fn queued(&self) -> u64 {
         self.end - self.start
     }
 
-    /// Octets this buffer was granted.
+    /// Capacity granted.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// What is written next begins a record.
+    /// Ends the current record after the last octet written.
     pub fn end_record(&mut self) {
         if self.end > self.start {
             self.records.mark(self.end);
@@ -78,18 +76,18 @@ impl<P: Payload> SendBuffer<P> {
         &self.records
     }
 
-    /// Changes how much is kept; what is in the buffer stays.
+    /// Changes the capacity; octets in the buffer stay.
     pub fn set_capacity(&mut self, octets: u64) {
         self.capacity = octets;
     }
 
-    /// Takes as much of `payload` as fits into `room` octets; returns how many
-    /// that is.
+    /// Writes as much of `payload` as fits into `room` octets. Returns the number of octets
+    /// written.
     pub fn write(&mut self, mut payload: P, room: u64) -> usize {
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let accepted = payload.len().min(room);
         if accepted < payload.len() {
-            // What does not fit stays with the application.
+            // The application keeps what does not fit.
             let _rejected = payload.split_off(accepted);
         }
         if accepted == 0 {
@@ -109,8 +107,7 @@ impl<P: Payload> SendBuffer<P> {
         accepted
     }
 
-    /// Asserts what holds after every change. The pieces are what lies between SND.UNA and the
-    /// end of what was written.
+    /// Asserts the invariants: the pieces cover SND.UNA to the end of the written data.
     fn assert_invariants(&self) {
         let Self { start, end, .. } = *self;
         let piece_end = |(offset, piece): &(u64, P)| offset + piece.len() as u64;
@@ -129,7 +126,7 @@ impl<P: Payload> SendBuffer<P> {
         );
     }
 
-    /// Forgets everything below `una`.
+    /// Releases everything below `una`.
     pub fn release(&mut self, una: u64) {
         let una = una.min(self.end);
         if una <= self.start {
@@ -153,7 +150,7 @@ impl<P: Payload> SendBuffer<P> {
         self.assert_invariants();
     }
 
-    /// The octets of a range inside the buffer.
+    /// Returns the octets of a range inside the buffer.
     pub fn slice(&mut self, octets: Range<u64>) -> P {
         let (from, to) = (octets.start, octets.end);
         debug_assert!(
@@ -186,7 +183,7 @@ impl<P: Payload> SendBuffer<P> {
         if to <= offset + piece.len() as u64 {
             return cut(piece, *offset, from, to);
         }
-        // A segment over several writes.
+        // A segment that spans several writes.
         let parts: Vec<P> = self
             .pieces
             .range(first..)
@@ -233,14 +230,14 @@ mod tests {
     #[test]
     fn a_slice_may_cross_pieces() {
         let mut buffer = SendBuffer::new(100);
-        // Pieces that do not follow each other are kept apart.
+        // Pieces that are not adjacent are not joined.
         buffer.pieces.push_back((1, phantom(0, 10)));
         buffer.pieces.push_back((11, phantom(10, 10)));
         buffer.end = 21;
         assert_eq!(buffer.slice(5..15), phantom(4, 10));
         assert_eq!(buffer.slice(11..21), phantom(10, 10));
         assert_eq!(buffer.slice(1..11), phantom(0, 10));
-        // Wherever the slice before it was, and what was released since.
+        // Wherever the previous slice was, and whatever was released since.
         buffer.release(11);
         assert_eq!(buffer.slice(12..15), phantom(11, 3));
         assert_eq!(buffer.slice(11..21), phantom(10, 10));

@@ -1,11 +1,10 @@
 //! Sequence space: the send and receive sequence variables of RFC 9293
 //! section 3.3.1.
 //!
-//! Inside the engine positions are *stream offsets*: 64-bit extended sequence
-//! numbers (RFC 5925 section 6.2) counted from the initial one. SYN stands at
-//! 0, the first octet of data at 1, and nothing wraps, so offsets are plain
-//! ordered integers. Only here are they turned into the 32 bits of the wire
-//! and back.
+//! Inside the engine positions are *stream offsets*: 64-bit extended sequence numbers (RFC 5925
+//! section 6.2) counted from the initial one. SYN is at 0, the first octet of data at 1, and
+//! nothing wraps, so offsets are ordered integers. Only this file converts them to the 32 bits of
+//! the wire and back.
 
 use gigatcp_wire::SeqNumber;
 
@@ -21,20 +20,20 @@ pub struct Length(pub u64);
 #[derive(Clone, Copy, Debug)]
 pub struct Window(pub u64);
 
-/// Octets of new data that cwnd and the peer's window let out.
+/// Octets of new data that cwnd and the peer's window allow.
 #[derive(Clone, Copy, Debug)]
 pub struct Usable {
-    /// What cwnd still allows, or PRR while the window is reduced.
+    /// Octets that cwnd allows, or PRR while the window is reduced.
     pub allowance: u64,
-    /// Up to the right edge of SND.WND.
+    /// Octets up to the right edge of SND.WND.
     pub window: u64,
 }
 
-/// The right edge of a receive window, as a parameter next to other offsets.
+/// Right edge of a receive window, as a parameter next to other offsets.
 #[derive(Clone, Copy, Debug)]
 pub struct RightEdge(pub u64);
 
-/// The variables of one direction of the wire mapping.
+/// Returns the stream offset of `seq` that is nearest to `near`.
 fn unwrap(base: SeqNumber, near: u64, seq: SeqNumber) -> Option<u64> {
     let near_on_wire = base + near as u32;
     near.checked_add_signed(i64::from(seq.distance_from(near_on_wire)))
@@ -49,23 +48,23 @@ pub struct SendSpace {
     pub una: u64,
     /// SND.NXT: next offset to send for the first time.
     pub nxt: u64,
-    /// SND.WND: window the peer offers, in octets from the last `wl2`.
+    /// SND.WND: window the peer advertises, in octets from the last `wl2`.
     pub wnd: u64,
     /// SND.WL1: SEG.SEQ (in the peer's space) of the last window update.
     pub wl1: u64,
     /// SND.WL2: SEG.ACK of the last window update.
     pub wl2: u64,
-    /// Largest window the peer ever offered (for silly-window avoidance).
+    /// Largest window the peer ever advertised (for silly-window avoidance).
     pub max_wnd: u64,
-    /// Where the last new segment ends that was not full (Minshall's variant of
-    /// Nagle's algorithm; Linux `snd_sml`).
+    /// End of the last new segment that was not full. For Minshall's variant of Nagle's algorithm;
+    /// Linux `snd_sml`.
     pub small_end: u64,
     /// Snd.Wind.Shift of RFC 7323 section 2.3.
     pub shift: u8,
 }
 
 impl SendSpace {
-    /// The start: nothing sent, nothing offered.
+    /// Returns the initial state: nothing sent, no window advertised.
     pub fn new(iss: SeqNumber) -> Self {
         Self {
             iss,
@@ -80,14 +79,14 @@ impl SendSpace {
         }
     }
 
-    /// The number on the wire of `offset`.
+    /// Sequence number of `offset` on the wire.
     #[inline]
     pub fn on_wire(&self, offset: u64) -> SeqNumber {
         self.iss + offset as u32
     }
 
-    /// The offset of an acknowledgment number: the one nearest to SND.UNA;
-    /// absent when it lies before the SYN.
+    /// Offset of an acknowledgment number: the one nearest to SND.UNA. `None` if it lies before
+    /// the SYN.
     #[inline]
     pub fn offset_of(&self, ack: SeqNumber) -> Option<u64> {
         unwrap(self.iss, self.una, ack)
@@ -99,16 +98,15 @@ impl SendSpace {
         self.una + self.wnd
     }
 
-    /// Where a segment without data stands. A probe takes SND.NXT past the
-    /// peer's window, where the peer accepts nothing: two sides that both probe
-    /// would answer each other's acknowledgments indefinitely. The window's edge
-    /// is acceptable.
+    /// Offset to use for a segment without data. A probe moves SND.NXT beyond the peer's window,
+    /// where the peer accepts nothing: two sides that both probe would answer each other's
+    /// acknowledgments indefinitely. The window's edge is acceptable.
     #[inline]
     pub fn acceptable(&self) -> u64 {
         self.nxt.min(self.edge().max(1))
     }
 
-    /// `FlightSize` of RFC 5681: sent and not cumulatively acknowledged.
+    /// `FlightSize` of RFC 5681: octets sent and not cumulatively acknowledged.
     #[inline]
     pub fn flight_size(&self) -> u64 {
         self.nxt - self.una
@@ -122,13 +120,11 @@ pub struct ReceiveSpace {
     pub irs: SeqNumber,
     /// RCV.NXT: next offset expected.
     pub nxt: u64,
-    /// Right edge of the window, RCV.NXT + RCV.WND: the furthest that was
-    /// ever advertised.
+    /// Right edge of the window, RCV.NXT + RCV.WND: the furthest ever advertised.
     pub edge: u64,
-    /// The same as the window field could say it: less where it had to be
-    /// rounded down.
+    /// Right edge as the window field expressed it: lower if it was rounded down.
     pub told: u64,
-    /// RCV.WND as last advertised.
+    /// Last advertised RCV.WND.
     pub last_wnd: u64,
     /// Last.ACK.sent of RFC 7323 section 4.3.
     pub last_ack_sent: u64,
@@ -137,7 +133,7 @@ pub struct ReceiveSpace {
 }
 
 impl ReceiveSpace {
-    /// The start: nothing received.
+    /// Returns the initial state: nothing received.
     pub fn new() -> Self {
         Self {
             irs: SeqNumber::new(0),
@@ -150,14 +146,13 @@ impl ReceiveSpace {
         }
     }
 
-    /// The number on the wire of `offset`.
+    /// Sequence number of `offset` on the wire.
     #[inline]
     pub fn on_wire(&self, offset: u64) -> SeqNumber {
         self.irs + offset as u32
     }
 
-    /// The offset of a sequence number: the one nearest to RCV.NXT; absent
-    /// when it lies before the SYN.
+    /// Offset of a sequence number: the one nearest to RCV.NXT. `None` if it lies before the SYN.
     #[inline]
     pub fn offset_of(&self, seq: SeqNumber) -> Option<u64> {
         unwrap(self.irs, self.nxt, seq)
@@ -169,7 +164,7 @@ impl ReceiveSpace {
         self.edge.saturating_sub(self.nxt)
     }
 
-    /// Segment acceptability, RFC 9293 section 3.4 (the four-case table).
+    /// Whether a segment is acceptable: RFC 9293 section 3.4 (the four-case table).
     #[inline]
     pub fn accepts(&self, seq: u64, len: u32) -> bool {
         let wnd = self.wnd();

@@ -1,26 +1,24 @@
-//! The timestamps option: RFC 7323 sections 3 to 5.
+//! Timestamps option: RFC 7323 sections 3 to 5.
 //!
-//! * The clock: ticks of the profile's length since an offset of the
-//!   connection's own.
-//! * TS.Recent (section 4.3): copied when TSval is not older and the segment
-//!   begins at or before Last.ACK.sent, so a delayed or hole-leaving segment
-//!   echoes what gives the sender the true round trip.
-//! * PAWS (section 5.3): a segment with an older TSval is an old duplicate from a
-//!   wrapped sequence space.
+//! * The clock: ticks of the profile's length since an offset of the connection.
+//! * TS.Recent (section 4.3): copied if TSval is not older and the segment begins at or before
+//!   Last.ACK.sent. So the echo for a delayed or out-of-order segment gives the sender the true
+//!   RTT.
+//! * PAWS (section 5.3): a segment with an older TSval is an old duplicate from a wrapped sequence
+//!   space.
 //!
-//! To the letter (R1) PAWS also drops a late original: a repair of an earlier
-//! hole that left after it and arrives before it moves TS.Recent past it. Where
-//! much is reordered each retransmission makes true losses of what was only late, and
-//! these cause the next retransmissions, without end. The tolerance ends that: an old duplicate
-//! is older by the time it takes to send the whole sequence space less a
-//! window, 0.26 s at 100 Gbit/s with the largest window, so that what is older
-//! by less cannot be one. Without tolerance it is the letter.
+//! Literally (R1) PAWS also drops a late original. A retransmission for an earlier gap may leave
+//! after the original, arrive before it, and advance TS.Recent past it. With much reordering each
+//! retransmission turns late segments into true losses, which cause the next retransmissions,
+//! without end. The tolerance prevents that. An old duplicate is older by at least the time to
+//! send the sequence space minus a window. With the largest window this is 0.26 s at 100 Gbit/s. A
+//! segment older by less cannot be an old duplicate. Zero tolerance follows the RFC literally.
 
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Timestamps;
 
-/// After this long a remembered timestamp proves nothing (section 5.5: the
-/// clock may have turned half around).
+/// Age at which TS.Recent expires (section 5.5). The clock may then have advanced by half its
+/// range.
 const RECENT_EXPIRES: Duration = Duration::from_secs(24 * 24 * 3600);
 
 /// State of the timestamps option on a connection that negotiated it.
@@ -28,14 +26,14 @@ const RECENT_EXPIRES: Duration = Duration::from_secs(24 * 24 * 3600);
 pub struct TimestampClock {
     tick: Duration,
     offset: u32,
-    /// How much older than TS.Recent a segment may be, in ticks.
+    /// Ticks by which a segment may be older than TS.Recent.
     tolerance: i32,
-    /// TS.Recent and when it was taken.
+    /// TS.Recent and the time it was taken.
     recent: Option<(u32, Instant)>,
 }
 
 impl TimestampClock {
-    /// A clock of the given tick that starts at `offset`.
+    /// Returns a clock with the given tick that starts at `offset`.
     pub fn new(tick: Duration, offset: u32) -> Self {
         debug_assert!(
             !tick.is_zero(),
@@ -49,20 +47,20 @@ impl TimestampClock {
         }
     }
 
-    /// A segment older than TS.Recent by up to `tolerance` is late and not a
-    /// old duplicate: see the module's text.
+    /// Sets the PAWS tolerance. A segment older than TS.Recent by up to `tolerance` is late, not
+    /// an old duplicate: see the module header.
     pub fn with_tolerance(mut self, tolerance: Duration) -> Self {
         let ticks = tolerance.as_nanos() / self.tick.as_nanos();
         self.tolerance = i32::try_from(ticks).unwrap_or(i32::MAX);
         self
     }
 
-    /// Whether the peer has sent one: the option is agreed on.
+    /// Whether the peer has sent a timestamp: the option is negotiated.
     pub fn has_begun(&self) -> bool {
         self.recent.is_some()
     }
 
-    /// The option to send at `now`.
+    /// Returns the option to send at `now`.
     #[inline]
     pub fn stamp(&self, now: Instant) -> Timestamps {
         Timestamps {
@@ -77,7 +75,7 @@ impl TimestampClock {
         self.offset.wrapping_add(ticks as u32)
     }
 
-    /// PAWS test R1: whether a segment with this TSval is too old to be true.
+    /// PAWS test R1: whether a segment with this TSval is too old.
     #[inline]
     pub fn is_old(&self, now: Instant, val: u32) -> bool {
         self.recent.is_some_and(|(recent, taken)| {
@@ -86,8 +84,8 @@ impl TimestampClock {
         })
     }
 
-    /// How a TSval of the peer stands to the last one taken (RFC 6191 section
-    /// 2); newer than nothing.
+    /// Compares a TSval of the peer with TS.Recent (RFC 6191 section 2). Without TS.Recent it is
+    /// newer.
     pub fn compare_with_recent(&self, val: u32) -> core::cmp::Ordering {
         let Some((recent, _)) = self.recent else {
             return core::cmp::Ordering::Greater;
@@ -95,13 +93,13 @@ impl TimestampClock {
         (val.wrapping_sub(recent) as i32).cmp(&0)
     }
 
-    /// When TS.Recent was taken.
+    /// Time at which TS.Recent was taken.
     pub fn recent_taken_at(&self) -> Option<Instant> {
         self.recent.map(|(_, taken)| taken)
     }
 
-    /// Takes TSval from a segment that starts at `seq` (section 4.3, (2)),
-    /// also an older one when what is remembered has expired (section 5.5).
+    /// Updates TS.Recent from a segment that starts at `seq` (section 4.3, (2)). An older TSval is
+    /// also accepted if TS.Recent has expired (section 5.5).
     #[inline]
     pub fn on_segment(&mut self, now: Instant, val: u32, seq: u64, last_ack_sent: u64) {
         let newer = self.recent.is_none_or(|(recent, taken)| {
@@ -117,7 +115,7 @@ impl TimestampClock {
         }
     }
 
-    /// Takes TSval unconditionally: from the SYN that opens the connection.
+    /// Sets TS.Recent unconditionally, from the SYN that opens the connection.
     pub fn start(&mut self, now: Instant, val: u32) {
         self.recent = Some((val, now));
     }
@@ -127,8 +125,8 @@ impl TimestampClock {
         self.ticks(now)
     }
 
-    /// The last moment at which a segment can have left whose TSval is echoed
-    /// by `ecr` at `received_at`; absent when the echo cannot be ours.
+    /// Latest possible send time of the segment whose TSval `ecr` echoes at `received_at`. `None`
+    /// if the echo cannot be ours.
     pub fn left_by(&self, received_at: Instant, ecr: u32) -> Option<Instant> {
         let ago = self.ticks(received_at).wrapping_sub(ecr) as i32;
         let tick = self.tick.as_nanos();
@@ -136,8 +134,8 @@ impl TimestampClock {
         Some(Instant::from_nanos((next * tick).saturating_sub(1)))
     }
 
-    /// Round-trip time by an echo (section 4.1); absent when the echo cannot
-    /// be ours. One tick is the resolution.
+    /// RTT from an echo (section 4.1). `None` if the echo cannot be ours. The resolution is one
+    /// tick.
     pub fn rtt_by_echo(&self, received_at: Instant, ecr: u32) -> Option<Duration> {
         let ticks = self.ticks(received_at).wrapping_sub(ecr) as i32;
         let ticks = u64::try_from(ticks).ok()?.max(1);
@@ -153,8 +151,8 @@ mod tests {
         TimestampClock::new(Duration::from_millis(1), 0)
     }
 
-    /// A receiver of segments A, B, C … of one octet each with TSval 1, 2, 3;
-    /// gives the echo of each acknowledgment.
+    /// Receives segments A, B, C … of one octet each with TSval 1, 2, 3. Returns the echo of each
+    /// acknowledgment.
     fn echoes<const N: usize>(arrivals: [(u64, u32, bool); N]) -> alloc::vec::Vec<u32> {
         let mut clock = clock();
         let mut last_ack_sent = 0;

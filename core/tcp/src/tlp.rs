@@ -1,87 +1,84 @@
 //! Tail loss probe: RFC 8985 section 7.
 //!
-//! When the last segments of a flight are lost, nothing that was sent later
-//! can come back to tell. Instead of waiting for the retransmission timer, one
-//! segment is sent after
+//! When the last segments of a flight are lost, nothing sent later can reveal it. Instead of
+//! waiting for the retransmission timer, one segment is sent after
 //!
-//! > PTO = 2 SRTT, plus the longest delay of an acknowledgment while only one
-//! > segment is in flight; 1 s before the first round trip is known; never
-//! > later than the retransmission timer
+//! > PTO = 2 SRTT, plus the maximum ACK delay while only one segment is in flight; 1 s before the
+//! > first RTT sample; never later than the retransmission timer
 //!
-//! new data if there is any and the peer's window takes it, else the last
-//! segment once more. The answer lets RACK find what else is missing. Where
-//! the probe itself filled the only hole, that loss would go unnoticed: section
-//! 7.4 decides by the duplicate that the receiver reports, or does not.
+//! It is new data if there is any and the peer's window allows it, else the last segment again.
+//! The answer lets RACK find other losses. If the probe itself filled the only gap, that loss
+//! would remain undetected. Section 7.4 therefore decides by the presence of a D-SACK.
 //!
-//! One probe at a time, and none without a round trip measured since the one
-//! before, so that the retransmission timer is not put off indefinitely. No probe
-//! in recovery, or while anything is SACKed: there the reordering timer and the
-//! retransmission timer rule (section 7.2). Only with SACK.
+//! Only one probe at a time, and none without an RTT sample since the previous one, so that the
+//! retransmission timer is not postponed indefinitely. No probe in recovery, or while anything is
+//! SACKed: there the reordering timer and the retransmission timer apply (section 7.2). Only with
+//! SACK.
 
 use alloc::boxed::Box;
 
 use gigatcp_units::{Duration, Instant};
 
-/// PTO without a round trip known.
+/// PTO without an RTT sample.
 const PTO_WITHOUT_SRTT: Duration = Duration::from_secs(1);
 
-/// A probe that is not accounted for yet.
+/// Probe whose result is not yet known.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
     /// `TLP.end_seq`: SND.NXT when it left.
     pub end: u64,
-    /// Where it began, if it was a retransmission (`TLP.is_retrans`).
+    /// Start of the probe, if it was a retransmission (`TLP.is_retrans`).
     pub resent_from: Option<u64>,
-    /// Octets in flight when it left: what a loss is measured by.
+    /// Octets in flight when it left, from which a loss reduces the window.
     pub flight_size: u64,
 }
 
-/// What an acknowledgment says of a probe.
+/// Facts about an acknowledgment that decide on a probe.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeAck {
     /// SEG.ACK.
     pub ack: u64,
-    /// End of the duplicate it reports (RFC 2883), if it does.
+    /// End of the duplicate it reports (RFC 2883), if any.
     pub duplicate_end: Option<u64>,
-    /// It acknowledges nothing new, brings no SACK block and no window.
+    /// Whether it acknowledges nothing new and has no SACK block and no window change.
     pub bare_duplicate: bool,
 }
 
-/// State of the probe.
+/// State of tail loss probes.
 #[derive(Clone, Default, Debug)]
 pub struct TailLossProbe {
     outstanding: Option<Box<Probe>>,
-    /// A round trip was measured since the last probe.
+    /// Whether an RTT was sampled since the last probe.
     sampled: bool,
     due: bool,
 }
 
 impl TailLossProbe {
-    /// Whether the timer may be set: no probe is out, and a round trip was
-    /// measured since the last (section 7.3).
+    /// Whether the timer may be set. No probe is outstanding, and an RTT was sampled since the
+    /// last (section 7.3).
     #[inline]
     pub fn may_probe(&self) -> bool {
         self.outstanding.is_none() && self.sampled
     }
 
-    /// A round trip was measured.
+    /// Notes an RTT sample.
     #[inline]
     pub fn on_rtt_sample(&mut self) {
         self.sampled = true;
     }
 
-    /// The timer expired: one probe may leave.
+    /// Makes a probe due after the timer expired.
     pub fn on_timeout(&mut self) {
         self.due = true;
     }
 
-    /// Whether a probe is to leave.
+    /// Whether a probe is due.
     #[inline]
     pub fn is_due(&self) -> bool {
         self.due
     }
 
-    /// It leaves.
+    /// Notes that the probe left.
     pub fn on_probe(&mut self, probe: Probe) {
         debug_assert!(
             self.outstanding.is_none(),
@@ -97,26 +94,26 @@ impl TailLossProbe {
         self.due = false;
     }
 
-    /// Nothing is left to probe for, or recovery has begun by other means.
+    /// Cancels the probe, if no data is outstanding or recovery has begun.
     pub fn cancel(&mut self) {
         self.outstanding = None;
         self.due = false;
     }
 
-    /// Whether a probe waits for its account.
+    /// Whether the result of a probe is outstanding.
     #[inline]
     pub fn is_outstanding(&self) -> bool {
         self.outstanding.is_some()
     }
 
-    /// Whether a probe is out that was a copy and ends there.
+    /// Whether an outstanding probe was a retransmission that ends at `end`.
     pub fn is_probe_end(&self, end: u64) -> bool {
         let probe = self.outstanding.as_ref();
         probe.is_some_and(|probe| probe.resent_from.is_some() && probe.end == end)
     }
 
-    /// Section 7.4.2: returns the probe if it repaired a loss that was not
-    /// detected, so that the congestion control must be informed.
+    /// Returns the probe if it repaired an undetected loss (section 7.4.2). The congestion control
+    /// must then be informed.
     pub fn on_ack(&mut self, ack: &ProbeAck) -> Option<Probe> {
         let probe = **self.outstanding.as_ref()?;
         if ack.ack < probe.end {
@@ -125,33 +122,32 @@ impl TailLossProbe {
         let resent = probe.resent_from.is_some();
         let original_arrived = !resent || ack.duplicate_end == Some(probe.end);
         if original_arrived {
-            // New data repairs nothing; and a copy that was reported as one
-            // shows that the original was there.
+            // New data repairs nothing. A retransmission reported as a duplicate shows that the
+            // original arrived.
             self.outstanding = None;
         } else if ack.ack > probe.end {
-            // Data sent after the probe was acknowledged and no duplicate was
-            // reported: the probe filled a hole.
+            // Data sent after the probe was acknowledged and no duplicate was reported: the probe
+            // filled a gap.
             self.outstanding = None;
             return Some(probe);
         } else if ack.bare_duplicate {
-            // A receiver without D-SACK says by it that the probe was a copy.
+            // A receiver without D-SACK reports the duplicate this way.
             self.outstanding = None;
         }
         None
     }
 }
 
-/// What a probe waits beyond 2 SRTT.
+/// Time a probe waits beyond 2 SRTT.
 #[derive(Clone, Copy, Debug)]
 pub struct Delays {
-    /// While only one segment is in flight: the longest delay of an
-    /// acknowledgment.
+    /// With only one segment in flight: maximum ACK delay.
     pub acknowledgment: Duration,
-    /// While several are.
+    /// With several segments in flight.
     pub slack: Duration,
 }
 
-/// `TLP_calc_PTO` of section 7.2: when the probe is to leave.
+/// Returns the time at which the probe leaves: `TLP_calc_PTO` of section 7.2.
 pub fn probe_at(
     now: Instant,
     srtt: Option<Duration>,
@@ -233,8 +229,8 @@ mod tests {
 
     #[test]
     fn it_is_remembered_how_far_the_probe_went_and_whether_it_was_a_retransmission() {
-        // RFC 8985 section 7.1: TLP.end_seq and TLP.is_retrans. The same
-        // acknowledgments mean a repair after the one and nothing after the other.
+        // RFC 8985 section 7.1: TLP.end_seq and TLP.is_retrans. The same acknowledgments mean a
+        // repaired loss for a retransmission and none for new data.
         for (resent_from, repairs) in [(Some(900), true), (None, false)] {
             let mut tlp = probing(resent_from);
             for before in [1, 900, 999] {

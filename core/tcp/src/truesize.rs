@@ -1,51 +1,50 @@
-//! Memory accounting of Linux 6: buffers count what packets occupy, not their octets.
+//! Memory accounting of Linux 6: buffers count the memory of packets, not their octets.
 //!
-//! * to send: a packet of the queue costs its octets and [`SEND_OVERHEAD`]. A write goes
-//!   on while less than the buffer is used; one that found no room goes on when a third of
-//!   the buffer is free (`sk_stream_is_writeable`). Packets are filled up to
-//!   min(64 KiB, half the largest window), in whole segments (`tcp_xmit_size_goal`); what
-//!   leaves earlier is cut off and is a packet of its own.
-//! * to receive: [`received`] of each arrival counts until it is read. The window is
-//!   ratio·(buffer − used)/256, ratio = 256·octets/occupied of the last arrival with larger
-//!   segments than before, 128 at first (`tcp_measure_rcv_mss`), but not above `ssthresh`,
-//!   which grows by twice what arrives (`tcp_grow_window`).
+//! * Sending: a queued packet costs its octets and [`SEND_OVERHEAD`]. A write continues while less
+//!   than the buffer is used; a blocked write continues when a third of the buffer is free
+//!   (`sk_stream_is_writeable`). Packets are filled up to min(64 KiB, half the largest window), in
+//!   whole segments (`tcp_xmit_size_goal`). A part sent earlier is split off as a separate packet.
+//! * Receiving: [`received`] of each arrival counts until it is read. The window is ratio·(buffer
+//!   − used)/256. The ratio is 256·octets/occupied of the last arrival with larger segments than
+//!   before, 128 at first (`tcp_measure_rcv_mss`). The window does not exceed `ssthresh`, which
+//!   grows by twice what arrives (`tcp_grow_window`).
 //!
-//! Sizes are those of a 64-bit kernel 6.3 or later, of arrivals those that its TUN device
-//! makes; a driver's own buffers may be larger. Out of scope: joining what arrives, and
-//! discarding what waits beyond a gap (`tcp_prune_queue`).
+//! Sizes are those of a 64-bit kernel 6.3 or later, for arrivals those of its TUN device; a
+//! driver's own buffers may be larger. Out of scope: coalescing arrivals, and discarding data
+//! beyond a gap (`tcp_prune_queue`).
 
 use alloc::collections::VecDeque;
 
 use crate::space::{Length, Offset};
 
-/// What a packet to send occupies in addition to its octets: control block, shared information and
-/// the smallest head, 256 + 320 + 384.
+/// Memory of a packet to send in addition to its octets. Control block, shared information and the
+/// smallest head: 256 + 320 + 384.
 pub const SEND_OVERHEAD: u64 = 960;
 
-/// Most octets of a packet to send: 64 KiB without the room for headers.
+/// Maximum octets of a packet to send: 64 KiB minus the space for headers.
 const MOST_OCTETS: u64 = 65_215;
 
-/// Half a window this small bounds no packet (`TCP_MSS_DEFAULT`).
+/// Largest window whose half does not bound packets (`TCP_MSS_DEFAULT`).
 const SMALL_WINDOW: u64 = 536;
 
-/// The smallest send buffer (`SOCK_MIN_SNDBUF`).
+/// Minimum send buffer (`SOCK_MIN_SNDBUF`).
 pub const LEAST_SEND_BUFFER: u64 = 4608;
 
-/// The smallest receive buffer (`SOCK_MIN_RCVBUF`).
+/// Minimum receive buffer (`SOCK_MIN_RCVBUF`).
 pub const LEAST_RECEIVE_BUFFER: u64 = 2304;
 
-/// A whole ratio of octets to what they occupy.
+/// Denominator of the ratio of octets to occupied memory.
 const WHOLE: u64 = 256;
 
 const PAGE: u64 = 4096;
-/// Room before headers, the shared information behind the octets, the control block.
+/// Space before headers, the shared information behind the octets, the control block.
 const HEADROOM: u64 = 64;
 const SHARED_INFO: u64 = 320;
 const CONTROL_BLOCK: u64 = 256;
 /// Headers of IP and TCP without options.
 const HEADERS: u64 = 40;
 
-/// What an arrival of `octets` occupies.
+/// Memory that an arrival of `octets` occupies.
 pub fn received(octets: u64) -> u64 {
     let packet = octets + HEADERS;
     if HEADROOM + packet < PAGE {
@@ -62,23 +61,22 @@ pub fn received(octets: u64) -> u64 {
     CONTROL_BLOCK + PAGE + pages * PAGE
 }
 
-/// The packets of a send queue.
+/// Memory of the packets in a send queue.
 #[derive(Clone, Debug, Default)]
 pub struct SendMemory {
-    /// Where each ends, as stream offsets.
+    /// End of each packet, as stream offsets.
     ends: VecDeque<u64>,
-    /// A write found no room.
+    /// Whether the last write was blocked.
     is_blocked: bool,
 }
 
 impl SendMemory {
-    /// What the queue occupies with `octets` in it.
+    /// Memory of the queue with `octets` in it.
     pub fn used(&self, octets: u64) -> u64 {
         octets + SEND_OVERHEAD * self.ends.len() as u64
     }
 
-    /// Octets that may be written now: to the end of one packet. `start..end` is queued, what
-    /// begins at `unsent` has not left, `is_open` unless the last packet ends a record.
+    /// Octets that may be written now: to the end of one packet.
     pub fn room(&self, queued: &SendQueue, buffer: u64) -> u64 {
         let used = self.used(queued.end - queued.start);
         if self.is_blocked && used + used / 2 > buffer {
@@ -94,7 +92,7 @@ impl SendMemory {
         if used < buffer { queued.goal } else { 0 }
     }
 
-    /// `accepted` octets were written behind `queued.end`.
+    /// Notes that `accepted` octets were written after `queued.end`.
     pub fn on_written(&mut self, queued: &SendQueue, accepted: u64) {
         if accepted == 0 {
             return;
@@ -117,12 +115,12 @@ impl SendMemory {
         self.ends.push_back(queued.end + accepted);
     }
 
-    /// A write found no room.
+    /// Notes that a write was blocked.
     pub fn on_blocked(&mut self) {
         self.is_blocked = true;
     }
 
-    /// Everything up to `nxt` has left: a packet that reaches beyond is cut there.
+    /// Notes that everything up to `nxt` has left. A packet that reaches beyond is split there.
     pub fn on_sent(&mut self, nxt: u64) {
         let index = self.ends.partition_point(|end| *end < nxt);
         let is_cut = self.ends.get(index).is_some_and(|end| *end > nxt);
@@ -138,7 +136,7 @@ impl SendMemory {
         );
     }
 
-    /// Everything below `una` is acknowledged.
+    /// Releases packets below the acknowledged `una`.
     pub fn release(&mut self, una: u64) {
         while self.ends.front().is_some_and(|end| *end <= una) {
             self.ends.pop_front();
@@ -151,22 +149,22 @@ impl SendMemory {
     }
 }
 
-/// The send queue as a write finds it, in stream offsets.
+/// State of the send queue at a write, in stream offsets.
 #[derive(Clone, Copy, Debug)]
 pub struct SendQueue {
-    /// The oldest octet kept.
+    /// Oldest octet kept.
     pub start: u64,
-    /// The next octet to leave.
+    /// Next octet to send.
     pub unsent: u64,
-    /// After the newest octet.
+    /// Offset after the newest octet.
     pub end: u64,
-    /// Whether the last packet may take more.
+    /// Whether the last packet may grow: it does not end a record.
     pub is_open: bool,
     /// Octets of a full packet.
     pub goal: u64,
 }
 
-/// Octets of a full packet for segments of `smss` octets and windows of up to `max_wnd`.
+/// Returns the octets of a full packet. Segments have `smss` octets, and windows up to `max_wnd`.
 pub fn size_goal(smss: u32, max_wnd: u64) -> u64 {
     let smss = u64::from(smss.max(1));
     let most = if max_wnd > SMALL_WINDOW {
@@ -177,27 +175,27 @@ pub fn size_goal(smss: u32, max_wnd: u64) -> u64 {
     (most / smss).max(1) * smss
 }
 
-/// What a receive buffer holds, and the window that it leaves.
+/// Memory of a receive buffer, and the resulting window.
 #[derive(Clone, Debug)]
 pub struct ReceiveMemory {
-    /// What waits: where it ends and what it occupies, by its end.
+    /// Unread arrivals by their end: end and occupied memory.
     waiting: VecDeque<(u64, u64)>,
     used: u64,
-    /// Octets of 256 occupied.
+    /// Octets per 256 octets of occupied memory.
     ratio: u64,
-    /// Largest segment of the peer so far, and what our SYN allows.
+    /// Largest segment received so far, and the limit our SYN set.
     rcv_mss: u64,
     advertised_mss: u64,
-    /// Largest window to offer now.
+    /// Largest window to advertise now.
     ssthresh: u64,
     clamp: u64,
-    /// RCV.WND as last said; of the SYN all, though its field may say less.
+    /// Last advertised RCV.WND; for the SYN unclipped, though its field may express less.
     said: u64,
     has_said: bool,
 }
 
 impl ReceiveMemory {
-    /// An empty buffer of `buffer` octets, for segments of up to `mss`.
+    /// Returns an empty buffer of `buffer` octets, for segments of up to `mss`.
     pub fn new(buffer: u64, mss: u64) -> Self {
         let mut memory = Self {
             waiting: VecDeque::new(),
@@ -216,40 +214,40 @@ impl ReceiveMemory {
         } else {
             space
         };
-        // One segment is kept back (`tcp_init_buffer_space`).
+        // One segment is reserved (`tcp_init_buffer_space`).
         memory.clamp = space.saturating_sub(mss).max(space.min(2 * mss));
         memory.ssthresh = first.min(memory.clamp);
         memory.said = first;
         memory
     }
 
-    /// What a SYN offers: whole segments.
+    /// Window that a SYN advertises: whole segments.
     pub fn first(&self) -> u64 {
         self.said
     }
 
-    /// The buffer was changed to `buffer` octets.
+    /// Notes that the buffer was changed to `buffer` octets.
     pub fn on_buffer(&mut self, buffer: u64) {
         self.clamp = self.window_of(buffer);
     }
 
-    /// The window that `octets` of buffer are worth.
+    /// Window backed by `octets` of buffer.
     pub fn window_of(&self, octets: u64) -> u64 {
         octets.saturating_mul(self.ratio) / WHOLE
     }
 
-    /// The buffer that backs a window of `window` octets.
+    /// Buffer that backs a window of `window` octets.
     pub fn buffer_backing(&self, window: u64) -> u64 {
         window.saturating_mul(WHOLE) / self.ratio
     }
 
-    /// Whether an arrival is kept: everything is, while no more than the buffer is used.
+    /// Whether an arrival is kept: if the used memory does not exceed the buffer.
     pub fn has_room(&self, buffer: u64) -> bool {
         self.used <= buffer
     }
 
-    /// `octets` in segments of `segment` arrived, up to `end`; returns whether the window may
-    /// grow by it.
+    /// Notes the arrival of `octets` in segments of `segment`, up to `end`. Returns whether the
+    /// window grew.
     pub fn on_arrival(
         &mut self,
         buffer: u64,
@@ -280,7 +278,7 @@ impl ReceiveMemory {
         grows
     }
 
-    /// Asserts what holds after every change.
+    /// Asserts the invariants.
     fn assert_invariants(&self) {
         debug_assert!(
             self.waiting.is_empty() == (self.used == 0),
@@ -306,7 +304,7 @@ impl ReceiveMemory {
         self.free(buffer) < self.clamp.min(self.window_of(buffer)) / 2
     }
 
-    /// Everything below `read` was read.
+    /// Releases everything read, below `read`.
     pub fn on_read(&mut self, read: u64) {
         while let Some((end, occupied)) = self.waiting.front()
             && *end <= read
@@ -317,28 +315,28 @@ impl ReceiveMemory {
         self.assert_invariants();
     }
 
-    /// A window of `wnd` octets was said.
+    /// Notes that a window of `wnd` octets was advertised.
     pub fn on_said(&mut self, wnd: u64) {
         self.said = wnd;
         self.has_said = true;
     }
 
-    /// The window that counts as said in the SYN, until another was.
+    /// Window that counts as advertised in the SYN, until another was advertised.
     pub fn said_in_syn(&self) -> Option<u64> {
         (!self.has_said).then_some(self.said)
     }
 
-    /// Largest window that the buffer may back.
+    /// Largest window that the buffer backs.
     pub fn clamp(&self) -> u64 {
         self.clamp
     }
 
-    /// Largest segment of the peer so far.
+    /// Largest segment received so far.
     pub fn rcv_mss(&self) -> u64 {
         self.rcv_mss
     }
 
-    /// `__tcp_select_window`: the window to offer, in units of 2^`shift`.
+    /// `__tcp_select_window`: window to advertise, in units of 2^`shift`.
     pub fn window(&self, buffer: u64, shift: u8, may_shrink: bool) -> u64 {
         let unit = 1 << shift;
         let whole = self.window_of(buffer);
@@ -379,7 +377,7 @@ mod tests {
 
     #[test]
     fn an_arrival_occupies_the_size_its_allocation_is_rounded_to() {
-        // 256 and: the small head; 2048; a page, and a page or two for what it does not hold.
+        // 256 plus: the small head; 2048; a page, and a page or two for the rest.
         for (octets, occupied) in [
             (1, 960),
             (1023, 256 + 2048),
@@ -410,7 +408,7 @@ mod tests {
         // 2·(988 + 960) < 4608 <= 3·(988 + 960).
         assert_eq!(written, 3 * 988);
         memory.on_blocked();
-        // A third of the buffer has to be free before the writer goes on.
+        // A third of the buffer has to be free before the writer continues.
         queued.start = 1 + 988;
         memory.release(queued.start);
         assert_eq!(memory.room(&queued, LEAST_SEND_BUFFER), 0);
@@ -441,7 +439,7 @@ mod tests {
 
     #[test]
     fn the_window_follows_what_arrivals_occupy() {
-        // Half of the buffer at first, a segment less to grow from.
+        // Half of the buffer at first, minus a segment to grow from.
         let mut memory = ReceiveMemory::new(40_000, 1460);
         assert_eq!(memory.first(), 13 * 1460);
         let mut memory_of_20_000 = ReceiveMemory::new(20_000, 1460);
@@ -450,7 +448,7 @@ mod tests {
         assert_eq!(memory_of_20_000.window(20_000, 0, false), 5000);
         memory_of_20_000.on_read(4001);
         assert!(memory_of_20_000.window(20_000, 0, false) > 5000);
-        // No room is left: the window is closed, and the next arrival is kept no more.
+        // No space is left: the window is closed, and the next arrival is dropped.
         memory.on_arrival(40_000, Offset(60_001), Length(60_000), 1000);
         assert_eq!(memory.window(40_000, 0, false), 0);
         assert!(!memory.has_room(40_000));

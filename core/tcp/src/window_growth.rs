@@ -1,11 +1,11 @@
-//! How a window grows: what a profile or a plan chooses for any congestion control.
+//! Settings of window growth, chosen by a profile or a plan for any congestion control.
 //!
-//! The ways themselves are `congestion/slow_start/`.
+//! The variants are implemented in `congestion/slow_start/`.
 
-/// How the window opens while it is below ssthresh.
+/// Slow-start variant: growth of the window below ssthresh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SlowStart {
-    /// As the control has it or, where it has no way of its own, the profile.
+    /// Variant of the control or, if it has none, of the profile.
     #[default]
     Usual,
     /// RFC 5681 section 3.1: until ssthresh or congestion.
@@ -15,12 +15,12 @@ pub enum SlowStart {
         /// Window above which growth is limited; the RFC proposes 100.
         max_ssthresh: u32,
     },
-    /// `HyStart` as in Linux 6: ends by the length of ACK trains or by delay.
+    /// `HyStart` as in Linux 6: ends by ACK train length or by delay.
     HyStart,
     /// `HyStart++`, RFC 9406: delay leads into five slower rounds first.
     HyStartPlusPlus,
-    /// SEARCH, draft-chung-ccwg-search-09: ends where less is delivered than was
-    /// sent a round-trip time before, and leads the window down.
+    /// SEARCH, draft-chung-ccwg-search-09: ends when less is delivered than was sent an RTT
+    /// before. It then lowers the window.
     Search,
 }
 
@@ -35,7 +35,7 @@ impl SlowStart {
         "search",
     ];
 
-    /// Its name in plans.
+    /// Name in plans.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::NAMES[match self {
@@ -48,7 +48,7 @@ impl SlowStart {
         }]
     }
 
-    /// The way of that name; `max_ssthresh` is for the limited one.
+    /// Returns the variant with this name; `max_ssthresh` applies to the limited one.
     #[must_use]
     pub fn find(name: &str, max_ssthresh: u32) -> Option<Self> {
         let ways = [
@@ -63,17 +63,17 @@ impl SlowStart {
     }
 }
 
-/// How acknowledgments are counted when the window grows.
+/// Counting of acknowledgments when the window grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counting {
-    /// One step per acknowledgment, however much it covers (before RFC 3465;
-    /// Linux 2.6.20 with `tcp_abc = 0`).
+    /// One step per acknowledgment, whatever it covers. Before RFC 3465; Linux 2.6.20 with
+    /// `tcp_abc = 0`.
     PerAck,
-    /// Appropriate byte counting, RFC 3465, with the limit L in segments per
-    /// acknowledgment; after a timeout L is 1.
+    /// Appropriate byte counting, RFC 3465, with the limit L in segments per acknowledgment. After
+    /// a timeout L is 1.
     Bytes {
-        /// L of RFC 3465 section 2.2: at most 2 there; larger values mean
-        /// "as many as were acknowledged", as Linux does since 3.x.
+        /// L of RFC 3465 section 2.2, at most 2 there. Larger values mean "all acknowledged
+        /// segments", as in Linux since 3.x.
         limit: u32,
     },
 }

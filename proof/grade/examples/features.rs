@@ -1,4 +1,4 @@
-//! The features of a connection, weighted by time: what the weights of causes see.
+//! Prints the features of a connection, weighted by time: the input of the cause weights.
 //!
 //! Usage: `features CAPTURE...`; two captures of one connection are analyzed jointly.
 

@@ -1,4 +1,4 @@
-//! How often the labels of graded worlds hold, and how long worlds take to run.
+//! Prints how often the labels of graded worlds hold, and the run time of worlds.
 //!
 //! Usage: `labels [FIRST SEEDS [usual|fat|shared [CAUSE]]]`
 

@@ -1,11 +1,11 @@
-//! What lifting each cause brings in graded worlds, next to what the injected one brings.
+//! Prints the effect of lifting each cause in graded worlds, compared to the injected one.
 //!
 //! Usage: `lifts [FIRST SEEDS [usual|fat|shared [CAUSE]]]`
 
 use gigatcp_grade::counterfactual::{Counterfactual, Verdict, counterfactual, holds};
 use gigatcp_grade::worlds::{CAUSES, Paths, world};
 
-/// Goodput without `cause`, over goodput as it is.
+/// Goodput without `cause`, divided by goodput with all causes.
 fn factor(runs: &Counterfactual, cause: &str) -> f64 {
     let found = runs.lifted.iter().find(|(one, _)| *one == cause);
     found.map_or(1.0, |(_, goodput)| goodput / runs.goodput_bps.max(1.0))
@@ -24,7 +24,7 @@ fn main() {
         _ => Paths::Usual,
     };
     let wanted = |cause: &&&str| words.get(3).is_none_or(|only| only == **cause);
-    // A fault of the capture limits nothing.
+    // A capture fault limits nothing.
     let causes = CAUSES.iter().filter(|cause| **cause != "capture-artifact");
     for cause in causes.filter(wanted) {
         for seed in first..first + seeds {

@@ -1,10 +1,10 @@
-//! What the probabilities of a fit are worth, on kernels' connections that it has not seen.
+//! Calibration of a fit's probabilities on kernel connections it was not fitted to.
 
 use std::collections::BTreeMap;
 
 use crate::fit::{Example, Prior, fit};
 
-/// The same examples, so that each cause counts about the same.
+/// Returns the examples with weights that balance the causes.
 #[must_use]
 pub fn balanced(examples: &[&Example]) -> Vec<Example> {
     let mut sums: BTreeMap<usize, f64> = BTreeMap::new();
@@ -19,14 +19,13 @@ pub fn balanced(examples: &[&Example]) -> Vec<Example> {
     scaled.collect()
 }
 
-/// Probabilities of primary causes and whether they are right, of kernels' connections
-/// that were not used: each quarter of the seeds is asked with weights that were fitted to
-/// the other three. Simulated worlds are always fitted to, and are not asked about; changed
-/// captures are, where the change took the scale of windows. A `prior` must not have been
-/// fitted to any of these seeds.
+/// Cross-validates on kernel connections. Returns primary causes with probability and correctness.
+/// Each quarter of the seeds is tested with weights fitted to the other three. Simulated worlds
+/// are always fitted to and never tested; changed captures are tested if the change removed the
+/// window scale. A `prior` must not have been fitted to any of these seeds.
 #[must_use]
 pub fn fitted_apart(examples: &[&Example], prior: &Prior) -> Vec<Answer> {
-    /// More of them come nearer to the weights in use, which are fitted to everything.
+    /// More parts approach the final weights, which are fitted to everything.
     const PARTS: u64 = 4;
     let is_in = |one: &Example, part: u64| one.kernel.is_some_and(|seed| seed % PARTS == part);
     let mut answers = Vec::new();
@@ -53,27 +52,27 @@ pub fn fitted_apart(examples: &[&Example], prior: &Prior) -> Vec<Answer> {
     answers
 }
 
-/// The answer for a connection that no weight was fitted to.
+/// Answer for a connection that no weight was fitted to.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// Index of the cause.
     pub truth: usize,
     /// Index of the answer.
     pub said: usize,
-    /// Whether the scale of its windows is known.
+    /// Whether the window scale is known.
     pub knows_windows: bool,
-    /// Whether the answer is that cause, or another right one.
+    /// Whether the answer is that cause, or another correct one.
     pub is_right: bool,
-    /// Whose connection it is.
+    /// Name of the connection.
     pub name: String,
-    /// Its mean probability.
+    /// Mean probability of the answer.
     pub probability: f64,
 }
 
-/// The share of right answers by probability, never falling (pool adjacent violators).
+/// Returns the share of correct answers by probability, never falling (pool adjacent violators).
 #[must_use]
 pub fn calibration(answers: &[&Answer]) -> Vec<(f64, f64)> {
-    /// Answers that stand together.
+    /// Number of bins of answers.
     const BINS: usize = 12;
     let mut sorted: Vec<(f64, bool)> = answers
         .iter()
@@ -86,7 +85,7 @@ pub fn calibration(answers: &[&Answer]) -> Vec<(f64, f64)> {
     for bin in sorted.chunks(each) {
         let count = bin.len() as f64;
         let probability: f64 = bin.iter().map(|one| one.0).sum();
-        // Half an answer of each kind more, so that nothing is certain.
+        // Half an answer of each kind is added, so that nothing is certain.
         let right = bin.iter().filter(|one| one.1).count() as f64;
         let mut pool = (count, probability, (right + 0.5) * count / (count + 1.0));
         while let Some(last) = pools.last() {

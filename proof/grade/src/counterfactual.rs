@@ -1,8 +1,8 @@
 //! The counterfactual test: a cause is a limit only if lifting it helps.
 //!
-//! A graded world runs again with each cause lifted, one at a time; only a simulator can do
-//! that. The stated cause holds if lifting it raises goodput by at least half of the stated
-//! cost, and lifting no other single cause brings more. `LIFTS` says what lifting means.
+//! A graded world runs again with each cause lifted, one at a time; only a simulator can do that.
+//! The stated cause holds if lifting it raises goodput by at least half of the stated cost, and
+//! lifting no other single cause brings more. `LIFTS` defines each lift.
 
 use rayon::prelude::*;
 
@@ -11,17 +11,17 @@ use crate::worlds::{BOTTLENECK, BUSY, Draft, GradedWorld, Value};
 /// Share of the stated cost by which goodput must rise.
 const SHARE_OF_COST: f64 = 0.5;
 
-/// Goodput of another lift above this multiple of the stated one's counts as more.
+/// Factor above which the goodput of another lift counts as more.
 const MARGIN: f64 = 1.1;
 
-/// What lifting one cause means.
+/// Definition of lifting one cause.
 struct Lift {
     cause: &'static str,
-    /// Edits the plan; returns whether there was something to lift.
+    /// Edits the plan; returns whether anything was lifted.
     edit: fn(&mut Draft, &Sizes) -> bool,
 }
 
-/// Sizes of the path that lifts need.
+/// Path sizes that lifts use.
 struct Sizes {
     /// Packets that fill the path.
     packets: f64,
@@ -37,7 +37,7 @@ macro_rules! lifts {
 }
 
 lifts! {
-    // Links twice as fast in the direction of the data, in packets too, queues twice as long.
+    // Links twice as fast in the forward direction, in packets too, queues twice as long.
     "path-saturated": |draft, _| {
         for hop in &mut draft.forward {
             hop.scale("rate", 2.0);
@@ -76,11 +76,11 @@ lifts! {
         true
     };
     "no-window-scaling": |draft, _| draft.receiver.remove(&["window_scaling"]);
-    // The application reads all there is.
+    // The application reads all available data.
     "slow-reader": |draft, _| draft.reader.remove(&["rate"]);
     // The costs of the receiving CPU halved.
     "receiver-cpu-limited": |draft, _| draft.receiver_cpu.scale_all(0.5);
-    // The send buffer doubled. One that fits itself to the path has room for two windows.
+    // The send buffer doubled. An autotuned one holds two windows.
     "send-buffer-limited": |draft, _| draft.flow().scale("send_buffer", 2.0);
     // The application has all its data at the start.
     "application-limited": |draft, _| {
@@ -103,7 +103,7 @@ lifts! {
     };
     // No random losses behind the bottleneck.
     "random-loss": |draft, _| draft.forward[2].remove(&["loss", "loss_burst", "loss_from", "loss_until"]);
-    // Room for one BDP, or for twice as much if it has more than that.
+    // Queue limit of one BDP, or doubled if it exceeds that.
     "queue-overflow": |draft, sizes| {
         let queue = draft.bottleneck().number("queue");
         queue.is_some_and(|queue| {
@@ -111,7 +111,7 @@ lifts! {
             draft.bottleneck().scale("queue", longer / queue)
         })
     };
-    // A queue that drops only once it is full, with room for one BDP at least.
+    // A queue that drops only when full, with a limit of at least one BDP.
     "aqm-drops": |draft, sizes| {
         let queue = draft.bottleneck().find("queue").cloned();
         let Some(Value::Queue(_, room)) = queue else { return false };
@@ -129,7 +129,7 @@ lifts! {
     "reordering-mistaken-for-loss": |draft, _| {
         draft.forward[2].remove(&["reorder", "reorder_delay"])
     };
-    // The losses that no ACK reports do not occur.
+    // Losses that no ACK reports do not occur.
     "rto-backoff": |draft, _| {
         let had = draft.forward[0].remove(&["lose_packets"]);
         draft.bottleneck().remove(&["loss", "loss_from", "loss_until"]) || had
@@ -145,10 +145,10 @@ lifts! {
         draft.rings.clear();
         had
     };
-    // The path takes packets of the hosts' MTU.
+    // The path passes packets of the hosts' MTU.
     "pmtu-black-hole": lift_mtu;
     "mss-clamped": lift_mtu;
-    // The reverse path ten times as fast, without losses and with room for every ACK.
+    // The reverse path ten times as fast, without losses and with queue space for every ACK.
     "ack-path": |draft, _| {
         let hop = &mut draft.reverse[BOTTLENECK];
         hop.remove(&["queue", "loss"]);
@@ -168,7 +168,7 @@ pub fn lifts() -> &'static [&'static str] {
     LIFTED
 }
 
-/// Returns the world with `cause` lifted; None if the world has nothing to lift there.
+/// Returns the world with `cause` lifted; `None` if the world has nothing to lift.
 #[must_use]
 pub fn lift(world: &GradedWorld, cause: &str) -> Option<GradedWorld> {
     let lift = LIFTS.iter().find(|lift| lift.cause == cause)?;
@@ -181,22 +181,22 @@ pub fn lift(world: &GradedWorld, cause: &str) -> Option<GradedWorld> {
     is_lifted.then_some(lifted)
 }
 
-/// Goodput of a world as it is, and with each cause lifted.
+/// Goodput of a world unchanged, and with each cause lifted.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Counterfactual {
-    /// Goodput as it is, in bits per second.
+    /// Goodput of the unchanged world, in bits per second.
     pub goodput_bps: f64,
     /// Causes that were lifted and the goodput without each, in bits per second.
     pub lifted: Vec<(&'static str, f64)>,
 }
 
-/// Runs the world as it is and with every cause lifted that it has something of.
+/// Runs the world unchanged, and with every cause lifted that it contains.
 ///
-/// `path-saturated` is lifted only if the bottleneck was busy: after losses a window that
-/// was halved grows with the link, however idle the link is.
+/// `path-saturated` is lifted only if the bottleneck was busy: after losses, a halved window grows
+/// with the link, however idle the link is.
 ///
 /// # Errors
-/// When a plan cannot be read or built.
+/// If a plan cannot be read or built.
 pub fn counterfactual(world: &GradedWorld) -> Result<Counterfactual, String> {
     let facts = world.facts()?;
     let is_full = facts.busy >= BUSY;
@@ -215,20 +215,20 @@ pub fn counterfactual(world: &GradedWorld) -> Result<Counterfactual, String> {
 /// Whether a stated cause passes the counterfactual test.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Verdict {
-    /// Lifting it brings what was stated, and no other cause brings more.
+    /// Lifting it raises goodput enough, and no other cause brings more.
     Holds,
     /// Lifting it brings less than half of the stated cost.
     TooLittle {
-        /// What lifting it brings, in bits per second.
+        /// Gain from lifting it, in bits per second.
         gain_bps: f64,
-        /// What it had to bring at least.
+        /// Minimum gain required, in bits per second.
         wanted_bps: f64,
     },
     /// Lifting another cause brings more.
     OtherBetter {
         /// The other cause.
         cause: &'static str,
-        /// What lifting the other one brings, in bits per second.
+        /// Gain from lifting the other cause, in bits per second.
         gain_bps: f64,
     },
 }

@@ -1,7 +1,7 @@
-//! Grades the explanation from counters on labeled connections of kernels.
+//! Grades the diagnosis from counters on labeled kernel connections.
 //!
-//! The readings are those that a case stores of both ends, 100 ms apart; the hosts' CPU
-//! is what its processes used. No packet is looked at.
+//! The readings are those a case stores for both ends, 100 ms apart; the hosts' CPU time is that
+//! of its processes. No packet is used.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::kernels::sample::Series;
 use crate::tester::kept::Known;
 use crate::tester::verdict::BEHIND_THE_WINDOW;
 
-/// Labels that counters cannot show, and the answer that is right in their place.
+/// Labels that counters cannot show, with the correct answer instead.
 const MERGED: [(&str, &str); 9] = [
     ("cross-traffic", "path-saturated"),
     ("client-think-time", "application-limited"),
@@ -28,22 +28,22 @@ const MERGED: [(&str, &str); 9] = [
     ("rx-ring-overrun", "receiver-cpu-limited"),
 ];
 
-/// An answer and what was right.
+/// An answer with the correct cause.
 #[derive(Clone, Debug)]
 pub struct Graded {
     /// Family and seed.
     pub name: String,
-    /// The right cause.
+    /// Correct cause.
     pub truth: String,
-    /// The answer; `None` if there is none.
+    /// The answer; `None` if there was none.
     pub said: Option<&'static str>,
-    /// Its mean probability.
+    /// Mean probability of the answer.
     pub probability: f64,
-    /// Whether it is right.
+    /// Whether the answer is correct.
     pub is_right: bool,
 }
 
-/// Grades one case; `None` if its label does not count or its counters were not stored.
+/// Grades one case. `None` if its label does not count or its counters were not stored.
 #[must_use]
 pub fn grade(label: &Label) -> Option<Graded> {
     let diagnosis = diagnose(label).filter(|_| label.binding)?;
@@ -65,7 +65,7 @@ pub fn grade(label: &Label) -> Option<Graded> {
     })
 }
 
-/// The right answer where counters show less than a capture.
+/// Returns the correct answer if counters show less than a capture.
 #[must_use]
 pub fn merged(cause: &str, known: Known) -> &str {
     let is_hidden = BEHIND_THE_WINDOW.contains(&cause);
@@ -76,14 +76,14 @@ pub fn merged(cause: &str, known: Known) -> &str {
     found.map_or(cause, |(_, other)| other)
 }
 
-/// What counters alone say of a case.
+/// Diagnoses a case from counters alone.
 #[must_use]
 pub fn diagnose(label: &Label) -> Option<Diagnosis> {
     account(label, &[End::Sender, End::Receiver]).diagnose()
 }
 
-/// The account of a case, from the readings of these ends: of both as a tester has them, of one
-/// as the kernel has them, which knows no application.
+/// Returns the counters of a case, from the readings of these ends. For both ends as a tester has
+/// them; for one end as the kernel has them, without the application.
 #[must_use]
 pub fn account(label: &Label, ends: &[End]) -> CounterAccount {
     let facts = &label.facts;
@@ -129,7 +129,7 @@ fn readings(series: &Series) -> impl Iterator<Item = Reading> + '_ {
     })
 }
 
-/// What the programs know, as a tester does: how long they did not write or read.
+/// Adds the programs' knowledge, as a tester has it: time without writing or reading.
 fn told(facts: &Facts, end: End, name: &str, reading: Reading) -> Reading {
     let waited = facts.done.get(name).map(|done| {
         let share = (done.waited_s / done.elapsed_s.max(1e-3)).min(1.0);
@@ -147,7 +147,7 @@ fn told(facts: &Facts, end: End, name: &str, reading: Reading) -> Reading {
     }
 }
 
-/// A host that used its CPU time evenly; a quota makes less of it available.
+/// Host reading with CPU time used evenly; a quota reduces the available time.
 fn host(facts: &Facts, name: &str, at: Instant) -> HostReading {
     let process = facts.process(name);
     let elapsed = process.elapsed_s.max(1e-3);
@@ -163,7 +163,7 @@ fn host(facts: &Facts, name: &str, at: Instant) -> HostReading {
     }
 }
 
-/// The share of right answers by cause, wrong answers, and right ones by probability.
+/// Formats the share of correct answers by cause and by probability, and wrong answers.
 #[must_use]
 pub fn report(all: &[Graded], shows_wrong: bool) -> String {
     let mut text = String::new();

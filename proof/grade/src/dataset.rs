@@ -1,4 +1,4 @@
-//! Captures of connections whose cause is known, and what they show.
+//! Captures of connections with a known cause, and their diagnoses.
 
 use std::path::PathBuf;
 
@@ -14,50 +14,50 @@ use crate::kernels::label::Label;
 use crate::metamorphic::{Change, changed, packets, pcap};
 use crate::worlds::{GradedWorld, Paths, Place, by_time, next_limit, two_causes, world};
 
-/// Where a capture was taken.
+/// Capture points.
 pub const PLACES: [&str; 4] = ["sender", "receiver", "middle", "both"];
 
-/// What one capture of a connection shows, and the answer for it.
+/// Result of one capture of a connection, with the correct answer.
 #[derive(Debug)]
 pub struct Observed {
-    /// Where the connection is from, for a reader.
+    /// Name of the connection, for a reader.
     pub name: String,
-    /// The cause, by its id; `unknown` where it cannot be known from there.
+    /// Correct cause by id; `unknown` if it cannot be known from this capture point.
     pub truth: String,
-    /// Other answers that are right as well.
+    /// Other correct answers.
     pub acceptable: Vec<String>,
-    /// What limited it for the rest of the time, where that is known.
+    /// Limit for the rest of the time, if known.
     pub second: Option<String>,
-    /// The next limit that was named.
+    /// Next limit named by the diagnosis.
     pub next: Option<&'static str>,
     /// Index in [`PLACES`].
     pub place: usize,
-    /// The answer: the id of what is to be looked at first, `unknown`, or `unsure`.
+    /// Answer: the id of the primary finding, `unknown`, or `unsure`.
     pub said: String,
-    /// Causes by the time that was attributed to them, the most first.
+    /// Causes by attributed time, the most first.
     pub ranked: Vec<&'static str>,
-    /// What was noted besides.
+    /// Causes noted in addition.
     pub notes: Vec<&'static str>,
-    /// Its confidence.
+    /// Confidence of the answer.
     pub confidence: f64,
-    /// Its mean probability before calibration, and whether the primary cause is right.
+    /// Mean probability of the primary cause before calibration, and whether it is correct.
     pub probability: Option<(f64, bool)>,
-    /// The stated cost, bits per second, and whether it is a lower bound.
+    /// Stated cost in bits per second, and whether it is a lower bound.
     pub cost: Option<(f64, bool)>,
-    /// The capacity that was seen, bits per second, and whether it is a lower bound.
+    /// Measured capacity in bits per second, and whether it is a lower bound.
     pub capacity: Option<(f64, bool)>,
-    /// What is known of the rates.
+    /// Known rates.
     pub rates: Option<Rates>,
-    /// Mean rate, bits per second.
+    /// Mean throughput, bits per second.
     pub throughput_bps: f64,
     /// Shares of the time by cause.
     pub account: String,
-    /// Slices, with the cause as far as weights can be fitted to it.
+    /// Slices with the cause, if weights can be fitted to it.
     pub example: Option<Example>,
 }
 
 impl Observed {
-    /// Whether the answer is right.
+    /// Whether the answer is correct.
     #[must_use]
     pub fn is_right(&self) -> bool {
         let is_note = find(&self.truth).is_some_and(|cause| cause.states.is_empty());
@@ -66,14 +66,14 @@ impl Observed {
             || is_note && self.notes.contains(&self.truth.as_str())
     }
 
-    /// Whether nothing was claimed.
+    /// Whether no cause was claimed.
     #[must_use]
     pub fn is_unsure(&self) -> bool {
         matches!(self.said.as_str(), "unsure" | "unknown")
     }
 }
 
-/// What is known of a connection before any capture of it is looked at.
+/// Facts about a connection known before its captures are analyzed.
 struct Known {
     name: String,
     truth: String,
@@ -81,13 +81,13 @@ struct Known {
     place: usize,
     kernel: Option<u64>,
     second: Option<String>,
-    /// Causes in the order of time, and the share of the time of each.
+    /// Causes in time order, each with its share of the time.
     phases: Vec<(String, f64)>,
     rates: Option<Rates>,
 }
 
 impl Known {
-    /// What is known of a simulated world at the place with that index in [`PLACES`].
+    /// Returns the facts of a simulated world at capture point `place`, an index in [`PLACES`].
     fn of_world(name: String, truth: &str, place: usize) -> Self {
         Self {
             name,
@@ -101,12 +101,12 @@ impl Known {
         }
     }
 
-    /// What the label of a kernel's connection says; the place is that of the sender.
+    /// Returns the facts of a kernel connection from its label, at the sender.
     fn of(label: &Label) -> Self {
         Self {
             name: format!("{}-{}: {}", label.family, label.seed, label.reason),
             truth: label.cause.clone(),
-            // A fault that is there may be what is said first.
+            // The fault may be the first answer.
             acceptable: [&label.acceptable[..], &label.notes].concat(),
             place: 0,
             kernel: Some(label.seed),
@@ -120,7 +120,7 @@ impl Known {
     }
 }
 
-/// The causes of a case in the order of time: that of its family is the first.
+/// Causes of a case in time order; that of its family comes first.
 fn phases(label: &Label) -> Vec<(String, f64)> {
     let family = families::all().into_iter();
     let family = family.filter(|family| family.name == label.family);
@@ -130,16 +130,16 @@ fn phases(label: &Label) -> Vec<(String, f64)> {
     phases
 }
 
-/// Payload per second, as counters show it.
+/// Payload rates by counters.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
-    /// What the slowest link carries.
+    /// Payload rate of the bottleneck.
     pub bottleneck_bps: f64,
-    /// What was acknowledged.
+    /// Acknowledged payload rate.
     pub goodput_bps: f64,
 }
 
-/// What a simulated world shows at each place.
+/// Runs a simulated world. Returns the result at each capture point.
 ///
 /// # Errors
 /// If the world cannot be run.
@@ -155,7 +155,7 @@ pub fn of_world(cause: &str, seed: u64, paths: Paths) -> Result<Vec<Observed>, S
     })
 }
 
-/// What a simulated world with two causes shows at each place.
+/// Runs a simulated world with two causes. Returns the result at each capture point.
 ///
 /// # Errors
 /// If the world cannot be run.
@@ -172,8 +172,8 @@ pub fn of_two_causes(seed: u64) -> Result<Vec<Observed>, String> {
     })
 }
 
-/// What a simulated world with one limit below another shows at each place: `second` is
-/// what limits once the first is lifted.
+/// Runs a simulated world with one limit below another. Returns the result at each capture point;
+/// `second` is the limit once the first is lifted.
 ///
 /// # Errors
 /// If the world cannot be run.
@@ -206,7 +206,7 @@ fn seen(
         .collect()
 }
 
-/// What a case of the kernels' corpus shows at each place.
+/// Returns the result of a kernel case at each capture point.
 ///
 /// # Errors
 /// If a capture cannot be read.
@@ -238,25 +238,25 @@ pub fn of_case(case: &CaseDir) -> Result<Vec<Observed>, String> {
     Ok(all)
 }
 
-/// How many simulated connections one of a kernel counts for.
+/// Weight of a kernel connection in simulated ones.
 const KERNEL_WEIGHT: f64 = 3.0;
 
-/// Captures of a case after changes that take evidence away, for fitting: of each capture
-/// without its first second, and after two others, which differ by seed.
+/// Returns captures of a case after changes that remove evidence, for fitting. Each capture loses
+/// its first second, and undergoes two other changes that depend on the seed.
 ///
 /// # Errors
 /// If a capture cannot be read.
 pub fn changed_captures_of(case: &CaseDir) -> Result<Vec<Example>, String> {
-    /// Changes of each capture besides.
+    /// Other changes per capture.
     const CHANGES: usize = 2;
-    /// What each of them counts.
+    /// Weight of each changed capture.
     const WEIGHT: f64 = KERNEL_WEIGHT / 4.0;
     let is_taken = |change: &Change| change.removes_evidence() && *change != Change::NoFirstSecond;
     let others: Vec<Change> = Change::ALL.into_iter().filter(is_taken).collect();
     let label = &case.label;
     let mut all = Vec::new();
     if label.second.is_some() {
-        // When its causes change is known only for whole captures.
+        // The times of its causes are known only for whole captures.
         return Ok(all);
     }
     for (place, path) in &case.captures {
@@ -288,7 +288,7 @@ pub fn changed_captures_of(case: &CaseDir) -> Result<Vec<Example>, String> {
     Ok(all)
 }
 
-/// What all cases show; those that cannot be read are named.
+/// Returns the results of all cases, and the errors of those that cannot be read.
 #[must_use]
 pub fn of_cases(cases: &[CaseDir]) -> (Vec<Observed>, Vec<String>) {
     let all: Vec<Result<Vec<Observed>, String>> = cases.par_iter().map(of_case).collect();
@@ -335,7 +335,7 @@ fn observe(sources: &[Source], known: Known) -> Result<Observed, String> {
 }
 
 fn example(analysis: &Analysis, answer: &Answer, known: &Known) -> Option<Example> {
-    // What takes no time of its own has no weights.
+    // A cause without attributed time has no weights.
     let place = |id: &str| {
         let found = find(id).filter(|cause| cause.features().next().is_some())?;
         CAUSES.iter().position(|cause| cause.id == found.id)

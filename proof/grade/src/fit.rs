@@ -1,14 +1,13 @@
-//! Fits the weights of all causes to connections whose cause is known.
+//! Fits the weights of all causes to connections with a known cause.
 //!
-//! The model is that of `gigatcp-why` (multinomial logistic regression over features that
-//! are interpolated between knots). An example is a connection with a known cause; its
-//! slices share its label, except that any slice may show slow cwnd growth (every
-//! connection begins so) or a full path in place of it: the likelihood of a slice is a
-//! mixture of these, and the fit decides. Weights pay for their size (L2) and rows of
-//! weights for being there at all (group lasso), so that a feature that says nothing about
-//! a cause has no weights for it.
+//! The model is that of `gigatcp-why` (multinomial logistic regression over features that are
+//! interpolated between knots). An example is a connection with a known cause, which labels its
+//! slices. A slice may instead show slow cwnd growth (every connection begins with it) or a
+//! saturated path. The likelihood of a slice is a mixture of these, and the fit decides. Weights
+//! have an L2 penalty, and rows of weights a group lasso. A feature without information about a
+//! cause therefore has no weights for it.
 //!
-//! A fit begins at zero, or continues from the weights in use ([`Prior`]).
+//! A fit begins at zero, or continues from the current weights ([`Prior`]).
 //!
 //! Fitted numbers: all of `core/why/src/weights/`, and nothing else.
 
@@ -17,68 +16,67 @@ use gigatcp_why::weights::fitted;
 use gigatcp_why::{CAUSES, STATES, Slice, State, position};
 use rayon::prelude::*;
 
-/// Slices of one example that are used at most: the longest ones.
+/// Maximum slices used of one example: the longest ones.
 const MAX_SLICES: usize = 24;
 
-/// Steps, and of how many slices each step sees one.
+/// Number of steps, and of batches: each step uses one.
 const STEPS: usize = 480;
 const BATCHES: usize = 6;
 
-/// Step of the optimizer (Adam), and how its averages decay.
+/// Step size of the optimizer (Adam), and decay of its averages.
 const STEP: f64 = 0.06;
 const DECAY: (f64, f64) = (0.9, 0.99);
 
-/// What weights cost: their squares, and the length of a row of them.
+/// Penalties of weights: of their squares, and of the length of a row.
 const RIDGE: f64 = 2e-5;
 const LASSO: f64 = 5e-4;
 
-/// How probable it is that a slice shows something other than the connection's cause.
+/// Probability that a slice shows something other than the connection's cause.
 const OTHER: f64 = 0.12;
 
-/// A connection whose cause is known, as one capture shows it.
+/// Connection with a known cause, as one capture shows it.
 #[derive(Clone, Debug)]
 pub struct Example {
-    /// Where it is from, for a reader.
+    /// Name of the connection, for a reader.
     pub name: String,
     /// Index of its cause in [`CAUSES`].
     pub cause: usize,
-    /// Where several causes followed each other: their indices, and the share of the time
-    /// up to which each held.
+    /// Index of each successive cause, and the fraction of time at its end.
     pub phases: Vec<(usize, f64)>,
-    /// Indices of other right answers.
+    /// Indices of other correct answers.
     pub acceptable: Vec<usize>,
-    /// What it counts.
+    /// Weight in the fit.
     pub weight: f64,
-    /// Whether it was taken away from the sender.
+    /// Whether the capture point is away from the sender.
     pub is_away: bool,
-    /// Whether the scale of its windows is known.
+    /// Whether the window scale is known.
     pub knows_windows: bool,
-    /// The seed of a kernel's connection; `None` for a simulated one.
+    /// Seed of a kernel connection; `None` for a simulated one.
     pub kernel: Option<u64>,
-    /// Whether its capture was changed in a way that means nothing.
+    /// Whether its capture was changed in a way that should not matter.
     pub is_changed: bool,
-    /// What the capture shows.
+    /// Slices of the capture.
     pub slices: Vec<Slice>,
 }
 
-/// A slice, with what does not depend on weights worked out.
+/// A slice, with all that does not depend on weights computed.
 struct Prepared {
-    /// What it may show, and how probable each is.
+    /// Causes it may show, with their probabilities.
     parts: Vec<(usize, f64)>,
     weight: f64,
     state: usize,
-    /// The causes that can hold, a bit for each.
+    /// Possible causes, one bit each.
     possible: u64,
-    /// For each feature its knot, one more than it, or zero where it is unknown; and how
-    /// far it is on the way to the next.
+    /// Per feature: knot index plus one, or zero if unknown, and relative position. The position
+    /// counts towards the next knot.
     at: [(u8, f32); FEATURES],
 }
 
-/// The rows of weights: which cause, which feature, and where its weights begin.
+/// Positions of the rows of weights, by cause and feature.
 struct Layout {
     /// By cause: (feature, offset) pairs.
     rows: Vec<Vec<(usize, usize)>>,
-    /// Where the biases of each cause begin.
+    /// Start of the biases of each cause.
     biases: Vec<usize>,
     len: usize,
 }
@@ -112,17 +110,17 @@ pub struct Fitted {
     weights: Vec<f64>,
 }
 
-/// What the weights are where the examples say nothing.
+/// Weights in the absence of evidence from the examples.
 #[derive(Clone, Debug)]
 pub struct Prior {
     /// Weights in the order of a [`Layout`], in nats.
     weights: Vec<f64>,
-    /// Cost of the square of a distance from each of them.
+    /// Penalty of the squared distance from each of them.
     strength: Vec<f64>,
 }
 
 impl Prior {
-    /// Nothing was fitted before.
+    /// Returns the prior without an earlier fit.
     #[must_use]
     pub fn zero() -> Self {
         Self {
@@ -131,11 +129,10 @@ impl Prior {
         }
     }
 
-    /// The weights in use, which stand for all connections that they were fitted to.
+    /// Returns the current weights as a prior: they represent all connections they were fitted to.
     ///
-    /// `strength` is what a distance from them costs; a row that they have pays nothing for
-    /// being there. Of a cause or a feature that they never had they say nothing: its weights
-    /// are fitted as from zero.
+    /// `strength` is the penalty of a distance from them; their existing rows have no penalty. For
+    /// causes and features they never had, the weights are fitted as from zero.
     #[must_use]
     pub fn in_use(is_away: bool, strength: f64) -> Self {
         let layout = Layout::new();
@@ -160,8 +157,8 @@ impl Prior {
     }
 }
 
-/// What a distance from each weight of a table costs: little for a cause or a feature that
-/// it has no weights of.
+/// Returns the penalty of a distance from each weight of a table. It is small for a cause or
+/// feature without weights in the table.
 fn strengths(table: &[gigatcp_why::weights::Fitted], layout: &Layout, strength: f64) -> Vec<f64> {
     let mut strengths = vec![strength; layout.len];
     let mut known = [false; FEATURES];
@@ -182,7 +179,7 @@ fn strengths(table: &[gigatcp_why::weights::Fitted], layout: &Layout, strength: 
     strengths
 }
 
-/// Fits weights to the examples; `progress` is told the step and the loss of it.
+/// Fits weights to the examples; `progress` receives the step and its loss.
 #[must_use]
 pub fn fit(examples: &[&Example], prior: &Prior, mut progress: impl FnMut(usize, f64)) -> Fitted {
     let layout = Layout::new();
@@ -201,7 +198,7 @@ pub fn fit(examples: &[&Example], prior: &Prior, mut progress: impl FnMut(usize,
             1.0 - DECAY.0.powi(step as i32),
             1.0 - DECAY.1.powi(step as i32),
         );
-        // Steps become smaller towards the end.
+        // Steps shrink towards the end.
         let length = STEP * (1.0 - 0.97 * step as f64 / STEPS as f64);
         let costs = row_costs(&layout, &weights, &prior.weights);
         for (index, weight) in weights.iter_mut().enumerate() {
@@ -218,8 +215,7 @@ pub fn fit(examples: &[&Example], prior: &Prior, mut progress: impl FnMut(usize,
     Fitted { layout, weights }
 }
 
-/// By how much the loss grows with each weight for its row being there, where the prior
-/// has none.
+/// Gradient of the penalty for a row's existence, by weight. Rows of the prior have none.
 fn row_costs(layout: &Layout, weights: &[f64], prior: &[f64]) -> Vec<f64> {
     let mut costs = vec![0.0; weights.len()];
     for (feature, begin) in layout.rows.iter().flatten() {
@@ -242,7 +238,7 @@ fn row_costs(layout: &Layout, weights: &[f64], prior: &[f64]) -> Vec<f64> {
 fn prepare(example: &Example) -> Vec<Prepared> {
     let mut slices = labeled(example);
     slices.sort_by_key(|(slice, _)| std::cmp::Reverse(slice.time));
-    // The longest, and of the others some: short rounds are rounds too.
+    // The longest slices, and some of the others: short rounds count too.
     if slices.len() > MAX_SLICES {
         let rest = slices.split_off(MAX_SLICES / 2);
         let every = rest.len() / (MAX_SLICES / 2);
@@ -262,8 +258,8 @@ fn prepare(example: &Example) -> Vec<Prepared> {
         .collect()
 }
 
-/// The slices of an example with the causes that each may have by its label; those in
-/// which none of them can hold are left out.
+/// Returns the slices of an example with the causes each may have by its label. Slices in which
+/// none is possible are omitted.
 fn labeled(example: &Example) -> Vec<(&Slice, Vec<usize>)> {
     let slices = example.slices.iter();
     let whole: f64 = slices.clone().map(|slice| slice.time.as_secs_f64()).sum();
@@ -280,9 +276,9 @@ fn labeled(example: &Example) -> Vec<(&Slice, Vec<usize>)> {
 }
 
 impl Example {
-    /// Its causes in that part of the time, both as shares of it.
+    /// Causes in the interval `from` to `to`, both as shares of the time.
     fn causes(&self, from: f64, to: f64) -> Vec<usize> {
-        /// How exactly the time of a change is known.
+        /// Uncertainty of the time of a change.
         const MARGIN: f64 = 0.03;
         if self.phases.is_empty() {
             return vec![self.cause];
@@ -299,7 +295,7 @@ impl Example {
     }
 }
 
-/// The causes that can hold in a slice, a bit for each.
+/// Causes possible in a slice, one bit each.
 fn possible(slice: &Slice, is_away: bool) -> u64 {
     let of = |(index, cause): (usize, &&gigatcp_why::Cause)| {
         u64::from(cause.holds(slice.state, &slice.features, is_away)) << index
@@ -346,7 +342,7 @@ fn scores(
     (0..CAUSES.len()).map(of).collect()
 }
 
-/// Probabilities of the causes that are possible.
+/// Probabilities of the possible causes.
 fn probabilities(scores: &[Option<f64>]) -> Vec<f64> {
     let most = scores.iter().flatten().copied().fold(f64::MIN, f64::max);
     let parts = scores
@@ -357,7 +353,7 @@ fn probabilities(scores: &[Option<f64>]) -> Vec<f64> {
     parts.into_iter().map(|part| part / sum).collect()
 }
 
-/// What a slice of a connection with these causes may show, and how probable each is.
+/// Causes that a slice of a connection with these causes may show, with probabilities.
 fn mixture(own: &[usize], acceptable: &[usize], possible: u64) -> Vec<(usize, f64)> {
     let others = [
         "cwnd-growth-limited",
@@ -424,8 +420,8 @@ fn add(layout: &Layout, sum: &mut [f64], one: &Prepared, cause: usize, slope: f6
 }
 
 impl Fitted {
-    /// The cause with most time of an example, as the product would attribute it without
-    /// its averages over neighbors, and its mean probability.
+    /// Returns the cause with most time of an example and its mean probability. As the product
+    /// attributes it, but without averaging over neighbors.
     #[must_use]
     pub fn primary(&self, slices: &[Slice], is_away: bool) -> Option<(usize, f64)> {
         let mut sums = vec![(0.0, 0.0); CAUSES.len()];
@@ -455,7 +451,7 @@ impl Fitted {
             .map(|(cause, (time, weight))| (cause, weight / time))
     }
 
-    /// The weights as the source text of a table of `core/why/src/weights/`.
+    /// Returns the weights as source text of a table of `core/why/src/weights/`.
     #[must_use]
     pub fn source(&self, name: &str, calibrations: [(&str, Vec<(f64, f64)>); 2]) -> String {
         let hundredths = |value: &f64| ((value * 100.0).round() as i64).clamp(-30_000, 30_000);
@@ -496,7 +492,7 @@ impl Fitted {
     }
 }
 
-/// A row whose weights are all smaller is left out.
+/// Rows whose weights are all smaller are omitted.
 const MIN_WEIGHT: f64 = 0.1;
 
 #[cfg(test)]

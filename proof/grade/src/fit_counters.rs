@@ -1,10 +1,10 @@
-//! Fits the weights of the explanation from counters.
+//! Fits the weights of the diagnosis from counters.
 //!
-//! The model is that of `gigatcp_why::counters`: a multinomial logistic regression over
-//! features interpolated between knots. A fit starts from the weights in use and pays for
-//! leaving them, and for rows of weights that were not there (group lasso), so what the
-//! examples do not show stays as it was. Examples are whole connections with one known cause;
-//! any slice of them may show slow cwnd growth or a full path in its place.
+//! The model is that of `gigatcp_why::counters`: a multinomial logistic regression over features
+//! interpolated between knots. A fit starts from the current weights. Leaving them is penalized,
+//! as are new rows of weights (group lasso), so weights without evidence in the examples stay.
+//! Examples are whole connections with one known cause; any slice of them may show slow cwnd
+//! growth or a saturated path instead.
 //!
 //! Fitted numbers: all of `core/why/src/counters/weights.rs`, and nothing else.
 
@@ -14,56 +14,56 @@ use gigatcp_why::counters::weights::WEIGHTS;
 use gigatcp_why::counters::{CounterAccount, FEATURES, Feature, Features, UNSEEN, Wait};
 use gigatcp_why::position;
 
-/// Steps of the optimizer (Adam), their size, and how its averages decay.
+/// Steps of the optimizer (Adam), their size, and decay of its averages.
 const STEPS: usize = 300;
 const STEP: f64 = 0.04;
 const DECAY: (f64, f64) = (0.9, 0.99);
 
-/// What leaving the weights in use costs, and by how much a new row shrinks in a full step.
+/// Penalty of leaving the current weights, and shrinkage of a new row per full step.
 const RIDGE: f64 = 3e-4;
 const LASSO: f64 = 0.04;
 
-/// How probable it is that a slice shows cwnd growth or a full path in place of the cause.
+/// Probability that a slice shows cwnd growth or a saturated path instead of the cause.
 const OTHER: f64 = 0.12;
 
-/// A wait in which a card has no weight yet starts this low.
+/// Initial bias of a wait in which a card has no weight yet.
 const RARE: f64 = -4.0;
 
 /// A slice of an example.
 #[derive(Clone, Debug)]
 pub struct Part {
     wait: Wait,
-    /// Its share of the connection's time.
+    /// Share of the connection's time.
     share: f64,
-    /// Known features: which, the knot below, and how far on the way to the next.
+    /// Known features: index, knot below, and relative position to the next knot.
     places: Vec<(usize, usize, f64)>,
-    /// Cards that can hold.
+    /// Whether each card is possible.
     possible: Vec<bool>,
 }
 
-/// A connection whose cause is known, as one set of counters shows it.
+/// Connection with a known cause, as one set of counters shows it.
 #[derive(Clone, Debug)]
 pub struct Example {
-    /// For a reader.
+    /// Name, for a reader.
     pub name: String,
-    /// Place of the right card.
+    /// Index of the correct card.
     pub right: usize,
-    /// Places of other right cards.
+    /// Indices of other correct cards.
     pub acceptable: Vec<usize>,
-    /// What it counts.
+    /// Weight in the fit.
     pub weight: f64,
-    /// Folds of a cross-validation keep seeds together.
+    /// Seed; folds of a cross-validation keep seeds together.
     pub seed: u64,
     parts: Vec<Part>,
 }
 
-/// Place of a card.
+/// Returns the index of a card.
 #[must_use]
 pub fn card(id: &str) -> Option<usize> {
     WEIGHTS.iter().position(|one| one.card == id)
 }
 
-/// An example of an account; `None` if no card has its cause or nothing was seen.
+/// Returns an example from counters. `None` if no card has its cause or nothing was observed.
 #[must_use]
 pub fn example(
     (name, seed, weight): (String, u64, f64),
@@ -110,15 +110,16 @@ fn part(features: &Features, wait: Wait, share: f64) -> Part {
     }
 }
 
-/// Weights in a row: of each card biases of all waits, then each feature's knots.
+/// All weights in one vector. For each card, the biases of all waits precede the knots of each
+/// feature.
 #[derive(Clone, Debug)]
 pub struct Model {
     values: Vec<f64>,
-    /// Whether the row of this weight was there before.
+    /// Whether the row of this weight existed before.
     kept: Vec<bool>,
 }
 
-/// Where things stand in a model.
+/// Positions within a model.
 struct Layout {
     /// Start of each feature's row within a card.
     rows: [usize; FEATURES],
@@ -141,7 +142,7 @@ impl Layout {
     }
 }
 
-/// Whether a wait is one in which a card may hold.
+/// Whether a card is possible in a wait.
 fn allows(card: usize, wait: Wait) -> bool {
     match wait {
         Wait::Receiving => WEIGHTS[card].waits.iter().any(|(one, _)| *one == wait),
@@ -150,7 +151,7 @@ fn allows(card: usize, wait: Wait) -> bool {
 }
 
 impl Model {
-    /// The weights in use.
+    /// Returns the current weights.
     #[must_use]
     pub fn in_use() -> Self {
         let layout = Layout::new();
@@ -172,7 +173,7 @@ impl Model {
         Self { values, kept }
     }
 
-    /// The probability of every card in a slice.
+    /// Probability of every card in a slice.
     fn probabilities(&self, layout: &Layout, part: &Part) -> Vec<f64> {
         let scores = (0..WEIGHTS.len()).map(|card| {
             if !part.possible[card] || !allows(card, part.wait) {
@@ -200,7 +201,7 @@ impl Model {
         all
     }
 
-    /// Fits to examples, starting from here.
+    /// Fits to examples, starting from these weights.
     #[must_use]
     pub fn fitted(&self, examples: &[&Example]) -> Self {
         let layout = Layout::new();
@@ -227,7 +228,7 @@ impl Model {
         model
     }
 
-    /// Shrinks rows that were not there towards nothing.
+    /// Shrinks new rows towards zero.
     fn shrink(&mut self, layout: &Layout, step: f64) {
         for card in 0..WEIGHTS.len() {
             for feature in Feature::ALL {
@@ -241,7 +242,7 @@ impl Model {
                     .map(|v| v * v)
                     .sum::<f64>()
                     .sqrt();
-                // A step of Adam is as large as `step` whatever the slope: so is this one.
+                // A step of Adam is as large as `step` whatever the slope, and so is this one.
                 let left = (1.0 - LASSO * step / STEP / norm.max(1e-9)).max(0.0);
                 self.values[row].iter_mut().for_each(|value| *value *= left);
             }
@@ -278,7 +279,7 @@ impl Model {
         }
     }
 
-    /// The primary cause of an example and its mean probability.
+    /// Returns the primary cause of an example and its mean probability.
     #[must_use]
     pub fn primary(&self, example: &Example) -> (usize, f64) {
         let layout = Layout::new();
@@ -295,7 +296,7 @@ impl Model {
         (best, sums[best].1 / sums[best].0.max(1e-9))
     }
 
-    /// The table, as the source file has it.
+    /// Returns the table as source text.
     #[must_use]
     pub fn table(&self) -> String {
         let layout = Layout::new();

@@ -1,21 +1,21 @@
-//! Grades `why` on connections whose cause is known, and fits its weights.
+//! Grades `why` on connections with a known cause, and fits its weights.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
 //! | `worlds/` | simulated worlds with one known cause, as plans |
 //! | `kernels/` | labeled captures of the running kernel's TCP |
-//! | `counters.rs` | the explanation from counters, on the same connections |
-//! | `tester/` | `gigatcp test` over emulated paths: its number and its cause |
-//! | `fit_counters.rs` | fits the weights of that explanation |
-//! | `dataset.rs` | what their captures show, and the answers |
+//! | `counters.rs` | the diagnosis from counters, on the same connections |
+//! | `tester/` | `gigatcp test` over emulated paths: its rate and its cause |
+//! | `fit_counters.rs` | fits the weights of that diagnosis |
+//! | `dataset.rs` | diagnoses of their captures |
 //! | `fit.rs` | fits the weights of `gigatcp-why` |
-//! | `calibrate.rs` | what the probabilities of a fit are worth |
-//! | `metamorphic.rs` | changes of a capture that mean nothing |
-//! | `stability.rs` | whether answers stay after them |
-//! | `rates.rs` | whether stated rates are those of counters |
-//! | `shares.rs`, `next.rs` | two causes in one connection; what limits next |
-//! | `whatif.rs` | predictions of the twin, against runs of what was predicted |
-//! | `matrix.rs` | the confusion matrix, and what a confidence is worth |
+//! | `calibrate.rs` | calibration of a fit's probabilities |
+//! | `metamorphic.rs` | changes of a capture that should not matter |
+//! | `stability.rs` | whether answers stay the same after them |
+//! | `rates.rs` | whether stated rates agree with counters |
+//! | `shares.rs`, `next.rs` | two causes in one connection; the next limit |
+//! | `whatif.rs` | predictions of the twin, compared to runs |
+//! | `matrix.rs` | confusion matrix, and precision by confidence |
 #![deny(missing_docs)]
 
 #[cfg(target_os = "linux")]

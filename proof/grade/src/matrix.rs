@@ -1,24 +1,24 @@
-//! The confusion matrix of one capture point, and what a confidence is worth.
+//! Confusion matrix of one capture point, and precision by confidence.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::dataset::Observed;
 
-/// Answers by true cause, at one place.
+/// Answers by true cause, at one capture point.
 #[derive(Default, Debug)]
 pub struct Matrix {
     name: String,
     /// By truth and answer.
     counts: BTreeMap<(String, String), u64>,
-    /// Confidences, and whether the answer was right.
+    /// Confidences, and whether the answer was correct.
     answers: Vec<(f64, bool)>,
     all: u64,
     right: u64,
     unsure: u64,
 }
 
-/// Bounds of the confidences that are counted together.
+/// Bounds of the confidence bands.
 const BANDS: [(f64, f64); 6] = [
     (0.0, 0.6),
     (0.6, 0.7),
@@ -29,7 +29,7 @@ const BANDS: [(f64, f64); 6] = [
 ];
 
 impl Matrix {
-    /// An empty one.
+    /// Returns an empty matrix.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
@@ -54,13 +54,13 @@ impl Matrix {
         }
     }
 
-    /// The share of all that was right.
+    /// Share of correct answers.
     #[must_use]
     pub fn right(&self) -> f64 {
         self.right as f64 / self.all.max(1) as f64
     }
 
-    /// Answers with at least that confidence: how many, and the share that is correct.
+    /// Number of answers with at least this confidence, and the share that is correct.
     #[must_use]
     pub fn precision(&self, confidence: f64) -> (usize, f64) {
         let said: Vec<bool> = self

@@ -1,48 +1,46 @@
-//! Changes of a capture that mean nothing: the primary cause must stay.
+//! Changes of a capture that should not matter: the primary cause must stay.
 //!
-//! A capture is read into packets, changed, and written again as pcap. After a change the
-//! primary cause must be the same; where the change takes evidence away, "unsure" is as
-//! good.
+//! A capture is read into packets, changed, and written as pcap. After a change the primary cause
+//! must be the same; if the change removes evidence, "unsure" is equally correct.
 
 use gigatcp_capture::CaptureReader;
 use gigatcp_wire::link::LinkType;
 
-/// A change that means nothing.
+/// Change that should not matter.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Change {
-    /// PSH on every segment with data.
+    /// Sets PSH on every segment with data.
     SetPush,
-    /// PSH on none.
+    /// Clears PSH on all segments.
     ClearPush,
-    /// No timestamps option, on no packet.
+    /// Removes the timestamps option from all packets.
     RemoveTimestamps,
-    /// Packets cut after that many bytes.
+    /// Truncates packets to this many bytes.
     Snap(usize),
-    /// Up to four segments that follow each other within 60 us as one, as receive offload
-    /// merges them.
+    /// Merges up to four adjacent segments at most 60 us apart, as receive offload does.
     Merge,
-    /// Super-segments as the segments that were on the wire, as a tap sees them.
+    /// Splits super-segments into wire segments, as a tap sees them.
     Split,
-    /// All times later by this many seconds.
+    /// Delays all times by this many seconds.
     Offset(u64),
-    /// A clock that is fast by 50 ppm.
+    /// Clock that is fast by 50 ppm.
     Drift,
-    /// Another TTL.
+    /// Changes the TTL.
     TimeToLive,
-    /// Other ports.
+    /// Changes the ports.
     Ports,
-    /// Every packet twice, as two span ports make it.
+    /// Duplicates every packet, as two span ports do.
     Duplicate,
-    /// Without the first second.
+    /// Removes the first second.
     NoFirstSecond,
-    /// Without the last second.
+    /// Removes the last second.
     NoLastSecond,
-    /// Addresses and ports of both hosts exchanged.
+    /// Exchanges addresses and ports of both hosts.
     Exchanged,
 }
 
 impl Change {
-    /// Every change.
+    /// All changes.
     pub const ALL: [Self; 15] = [
         Self::SetPush,
         Self::ClearPush,
@@ -61,7 +59,7 @@ impl Change {
         Self::Exchanged,
     ];
 
-    /// Whether it takes evidence away, so that "unsure" is right as well.
+    /// Whether it removes evidence, so that "unsure" is correct too.
     #[must_use]
     pub const fn removes_evidence(self) -> bool {
         matches!(
@@ -79,15 +77,15 @@ impl Change {
 /// A packet of a capture.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     at: u64,
     bytes: Vec<u8>,
     wire_len: usize,
-    /// Where its IPv4 header begins.
+    /// Offset of its IPv4 header.
     ip: usize,
 }
 
-/// The packets of a capture with IPv4 and TCP; others are left out.
+/// Returns the IPv4 TCP packets of a capture; others are omitted.
 ///
 /// # Errors
 /// If the capture cannot be read.
@@ -135,7 +133,7 @@ impl Packet {
         u32::from_be_bytes([0, 1, 2, 3].map(|index| self.bytes[at + index]))
     }
 
-    /// Bytes of payload on the wire. A length of 0 is that of a super-segment.
+    /// Payload bytes on the wire. A total length of 0 is that of a super-segment.
     fn payload(&self) -> usize {
         let headers = self.tcp() - self.ip + self.header_len();
         let total = match self.u16_at(self.ip + 2) {
@@ -169,7 +167,7 @@ impl Packet {
         &mut self.bytes[at]
     }
 
-    /// Where options of that kind begin.
+    /// Offset of the first option of this kind.
     fn option(&self, kind: u8) -> Option<usize> {
         let (mut at, end) = (self.tcp() + 20, self.tcp() + self.header_len());
         while at + 1 < end.min(self.bytes.len()) {
@@ -198,7 +196,7 @@ impl Packet {
     }
 }
 
-/// The same packets, changed.
+/// Returns the packets with a change applied.
 #[must_use]
 pub fn changed(change: Change, packets: &[Packet]) -> Vec<Packet> {
     let mut all = packets.to_vec();
@@ -243,7 +241,7 @@ pub fn changed(change: Change, packets: &[Packet]) -> Vec<Packet> {
         Change::NoLastSecond => all.retain(|one| one.at + SECOND <= last),
         Change::Exchanged => each(&mut all, |one| {
             let (ip, tcp) = (one.ip, one.tcp());
-            // Both hosts have each other's address and port.
+            // Both hosts get each other's address and port.
             for (at, len) in [(ip + 12, 4), (tcp, 2)] {
                 let (low, high) = one.bytes[at..at + 2 * len].split_at_mut(len);
                 low.swap_with_slice(high);
@@ -257,8 +255,8 @@ fn each(all: &mut [Packet], change: impl FnMut(&mut Packet)) {
     all.iter_mut().for_each(change);
 }
 
-/// Segments of a flow that continue each other, with the same ACK and no flag but ACK and
-/// PSH, as one: it passes when the last of them did.
+/// Merges adjacent segments of a flow. They have the same ACK and no flags except ACK and PSH; the
+/// time is that of the last one.
 fn merged(all: &[Packet]) -> Vec<Packet> {
     const MAX_SEGMENTS: usize = 4;
     const MAX_WAIT: u64 = 60_000;
@@ -293,7 +291,7 @@ fn merged(all: &[Packet]) -> Vec<Packet> {
     out.into_iter().map(|(packet, _)| packet).collect()
 }
 
-/// How a packet is split: into segments of the MSS of both SYNs.
+/// Returns the splitter of packets into segments of the MSS of both SYNs.
 fn split(all: &[Packet]) -> impl Fn(&Packet) -> Vec<Packet> {
     let syns = all.iter().filter(|one| one.bytes[one.tcp() + 13] & 2 != 0);
     let mss = syns
@@ -313,7 +311,7 @@ fn split(all: &[Packet]) -> impl Fn(&Packet) -> Vec<Packet> {
                 let mut piece = one.clone();
                 piece.set_payload(size.min(payload - index * size));
                 piece.set_seq(one.seq().wrapping_add((index * size) as u32));
-                // PSH and FIN are on the last of them.
+                // Only the last one has PSH and FIN.
                 if index + 1 < count {
                     *piece.flags() &= !9;
                 }
@@ -323,7 +321,7 @@ fn split(all: &[Packet]) -> impl Fn(&Packet) -> Vec<Packet> {
     }
 }
 
-/// A capture of these packets, as pcap with nanoseconds.
+/// Returns a capture of these packets, as pcap with nanoseconds.
 #[must_use]
 pub fn pcap(link: u32, packets: &[Packet]) -> Vec<u8> {
     let mut file = Vec::new();

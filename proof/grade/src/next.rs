@@ -1,31 +1,31 @@
-//! What limits a connection next: whether it is said, and whether it is right.
+//! The next limit of a connection: whether it is named, and correctly.
 
 use std::fmt;
 
 use crate::dataset::{Observed, PLACES};
 
-/// Answers about the next limit, seen at one place.
+/// Answers about the next limit, at one capture point.
 #[derive(Clone, Copy, Default, Debug)]
 struct Told {
     right: u64,
     wrong: u64,
-    /// Nothing was said, or the first limit was not found.
+    /// No next limit was named, or the first limit was not found.
     silent: u64,
 }
 
-/// Answers about the next limit, apart for those that a capture can show (the path, an
-/// advertised window) and those that the first limit hides.
+/// Answers about the next limit, in two groups. A capture can show the path or an advertised
+/// window; the first limit hides others.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct NextScore {
     shown: [Told; PLACES.len()],
     hidden: [Told; PLACES.len()],
 }
 
-/// Limits that show without binding.
+/// Limits that are visible without binding.
 const SHOWN: [&str; 2] = ["path-saturated", "receive-window-limited"];
 
 impl NextScore {
-    /// Adds an answer; returns whether it is wrong.
+    /// Adds an answer. Returns whether it is wrong.
     pub fn add(&mut self, one: &Observed) -> bool {
         let second = one.second.as_deref().unwrap_or_default();
         let all = if SHOWN.contains(&second) {

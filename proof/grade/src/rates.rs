@@ -1,27 +1,27 @@
-//! Whether the rates that are stated are those that counters show.
+//! Whether stated rates agree with counters.
 
 use std::fmt;
 
 use crate::dataset::Observed;
 
-/// How far a rate may be from the known one to count as it.
+/// Relative deviation from the known rate that still counts as correct.
 const TOLERANCE: f64 = 0.1;
 
-/// What was stated of what paths carry, and of costs.
+/// Counts of stated capacities and costs.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RateScore {
-    /// Capacities that were stated as known, and those within a tenth of the bottleneck.
+    /// Number of capacities stated as known, and of those within a tenth of the bottleneck.
     pub capacities: (u64, u64),
-    /// Lower bounds that were stated, and those at most a tenth above the bottleneck.
+    /// Number of lower bounds stated, and of those at most a tenth above the bottleneck.
     pub bounds: (u64, u64),
-    /// Capacities below the connection's own rate.
+    /// Number of capacities below the connection's throughput.
     pub below_own: u64,
-    /// Costs that were stated, and those not above what the path left unused.
+    /// Number of costs stated, and of those within the path's unused rate.
     pub costs: (u64, u64),
 }
 
 impl RateScore {
-    /// Adds an answer, if the rates are known; what is wrong about it, if anything.
+    /// Adds an answer, if the rates are known. Returns the error in it, if any.
     pub fn add(&mut self, one: &Observed) -> Option<String> {
         let known = one.rates.filter(|known| known.bottleneck_bps > 0.0)?;
         let (capacity, is_bound) = one.capacity?;

@@ -4,21 +4,21 @@ use std::fmt;
 
 use crate::dataset::{Observed, PLACES};
 
-/// Answers for connections with two causes, seen at one place.
+/// Answers for connections with two causes, at one capture point.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Ordered {
-    /// The two causes with most time are the true ones, in the right order.
+    /// The two causes with most time are the true ones, in the correct order.
     pub right: u64,
-    /// They are the true ones, in the wrong order.
+    /// The two causes are the true ones, in the wrong order.
     pub swapped: u64,
-    /// One of them is no true one.
+    /// At least one of them is not a true one.
     pub wrong: u64,
 }
 
 /// Answers for connections with two causes.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Shares {
-    /// By place, as in [`PLACES`].
+    /// By capture point, as in [`PLACES`].
     pub places: [Ordered; PLACES.len()],
 }
 

@@ -1,4 +1,4 @@
-//! Whether answers stay when a capture is changed in ways that mean nothing.
+//! Whether answers stay the same under changes of a capture that should not matter.
 
 use std::fmt;
 
@@ -7,27 +7,27 @@ use gigatcp_capture::CaptureReader;
 
 use crate::metamorphic::{Change, changed, packets, pcap};
 
-/// What became of the answers after one change.
+/// Counts of answers after one change.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Kept {
-    /// The same primary cause.
+    /// Analyses with an equal primary cause.
     pub same: u64,
-    /// Unsure, where it was sure before.
+    /// Unsure, with a confident answer before.
     pub unsure: u64,
     /// Another primary cause.
     pub other: u64,
 }
 
-/// Answers after every change, of all captures that got a sure answer as they are.
+/// Answers after every change, for captures with a confident answer when unchanged.
 #[derive(Clone, Default, Debug)]
 pub struct Stability {
-    /// One entry for each of [`Change::ALL`].
+    /// Counts for each of [`Change::ALL`].
     pub kept: [Kept; Change::ALL.len()],
-    /// Answers that became others: the capture, the change, before and after.
+    /// Changed answers: the capture, the change, before and after.
     pub others: Vec<String>,
 }
 
-/// The primary cause of the largest connection; `None` if that is unsure.
+/// Returns the primary cause of the largest connection; `None` if unsure.
 fn primary(capture: Vec<u8>) -> Result<Option<&'static str>, String> {
     let source = [Source::bytes("changed", capture)];
     let analysis = analyze(&source, &Options::default()).map_err(|error| error.to_string())?;
@@ -40,7 +40,7 @@ fn primary(capture: Vec<u8>) -> Result<Option<&'static str>, String> {
 }
 
 impl Stability {
-    /// The answers for one capture.
+    /// Returns the answers for one capture.
     ///
     /// # Errors
     /// If the capture cannot be read.
@@ -76,7 +76,7 @@ impl Stability {
         self
     }
 
-    /// Answers that stayed, or became unsure where evidence was removed; and all.
+    /// Number of answers that stayed, or became unsure after evidence was removed; and of all.
     #[must_use]
     pub fn total(&self) -> (u64, u64) {
         let parts = self.kept.iter().zip(Change::ALL).map(|(kept, change)| {

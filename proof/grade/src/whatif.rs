@@ -1,9 +1,8 @@
 //! Grades the twin: a world is captured, a change is predicted, and the changed world runs.
 //!
-//! The change is a lever of the user, drawn by seed: with even seeds one that changes goodput,
-//! if a dozen draws find one. The transfer has a number of bytes, so that the changed world
-//! carries the same ones. Both goodputs are measured from packets at
-//! the sender's interface.
+//! The change is one that a user can make, drawn by seed. With even seeds it changes goodput, if a
+//! dozen draws find such a change. The transfer has a fixed number of bytes, so that the changed
+//! world carries the same ones. Both goodputs are measured from packets at the sender's interface.
 
 use std::fmt;
 
@@ -15,42 +14,42 @@ use gigatcp_twin::{Fit, Prediction, Transfer, Twin, world};
 use crate::kernels::corpus::{CaseDir, Place as KernelPlace};
 use crate::worlds::{Base, Draft, Draw, GradedWorld, Paths, Value, first_draw};
 
-/// A relative error up to this is correct.
+/// Maximum relative error of a correct prediction.
 pub const TOLERANCE: f64 = 0.10;
 
-/// Share of what the path carries in the length of its world.
+/// Transfer size as a share of what the path carries in its world's duration.
 const SHARE: f64 = 0.5;
 
-/// Levers of which one that matters is looked for.
+/// Maximum draws in search of a lever that matters.
 const MAX_LEVERS: usize = 12;
 
-/// Bounds of the same: a fit takes a hundred runs.
+/// Bounds of the transfer size: a fit requires a hundred runs.
 const MIN_BYTES: f64 = 300e3;
 const MAX_BYTES: f64 = 6e6;
 
-/// One prediction next to the truth.
+/// A prediction with its true value.
 #[derive(Clone, Debug)]
 pub struct Graded {
-    /// The world and the change.
+    /// Name of the world and the change.
     pub name: String,
     /// Goodput of the world as captured, in bits per second.
     pub before_bps: f64,
     /// Goodput of the changed world, in bits per second.
     pub truth_bps: f64,
-    /// The prediction, or why there is none.
+    /// The prediction, or the reason there is none.
     pub predicted: Result<Prediction, String>,
-    /// The best fit, in a line.
+    /// Best fit, as one line.
     pub fit: String,
 }
 
 impl Graded {
-    /// Returns the prediction if it states that much.
+    /// Returns the prediction if it states this certainty.
     fn stated(&self, certainty: Certainty) -> Option<&Prediction> {
         let predicted = self.predicted.as_ref().ok()?;
         (predicted.certainty == certainty).then_some(predicted)
     }
 
-    /// Returns the relative error of a number.
+    /// Returns the relative error of a predicted number.
     #[must_use]
     pub fn error(&self) -> Option<f64> {
         let predicted = self.stated(Certainty::Number)?;
@@ -64,12 +63,12 @@ impl Graded {
         Some(self.truth_bps >= predicted.interval_bps[0])
     }
 
-    /// Returns whether the change changes goodput by more than the tolerance.
+    /// Returns whether the change alters goodput by more than the tolerance.
     fn matters(&self) -> bool {
         (self.truth_bps / self.before_bps.max(1.0) - 1.0).abs() > TOLERANCE
     }
 
-    /// Returns whether the interval has the truth in it, if that much is stated.
+    /// Returns whether the interval contains the truth, if this certainty is stated.
     #[must_use]
     pub fn is_covered(&self, certainty: Certainty) -> Option<bool> {
         let [low, high] = self.stated(certainty)?.interval_bps;
@@ -182,7 +181,7 @@ fn control(name: &'static str) -> Lever {
     }
 }
 
-/// Parallel connections that share the bytes.
+/// Returns a lever of parallel connections that share the bytes.
 fn flows(count: u64) -> Lever {
     Lever {
         edit: Box::new(move |draft| {
@@ -193,9 +192,9 @@ fn flows(count: u64) -> Lever {
     }
 }
 
-/// Draws a lever and returns it with the goodput that it brings.
+/// Draws a lever. Returns it with the resulting goodput.
 ///
-/// For even seeds it is the first of several that changes goodput by more than the tolerance.
+/// For even seeds it is the first of several that alters goodput by more than the tolerance.
 fn drawn(transfer: &GradedWorld, seed: u64, before_bps: f64) -> Result<(Lever, f64), String> {
     let mix = |sum: u64, byte: u8| sum.wrapping_mul(31).wrapping_add(byte.into());
     let mut draw = Draw::new(transfer.cause.bytes().fold(seed, mix));
@@ -218,7 +217,8 @@ fn drawn(transfer: &GradedWorld, seed: u64, before_bps: f64) -> Result<(Lever, f
     last.ok_or_else(|| "no lever".into())
 }
 
-/// Goodput of the graded flow and its parallels: flows of other hosts are not counted.
+/// Measures the goodput of the graded flow and its parallel ones. Flows of other hosts do not
+/// count.
 fn goodput(world: &GradedWorld) -> Result<f64, String> {
     let count = world.draft.flows[0].number("count").unwrap_or(1.0) as usize;
     Ok(world::measure(world.config()?, count).map_or(0.0, |ran| ran.goodput_bps))
@@ -277,9 +277,9 @@ fn line(fit: &Fit) -> String {
     )
 }
 
-/// Returns true if a fit repeats a kernel's transfer, with its path.
+/// Returns whether a fit reproduces a kernel transfer and its path.
 ///
-/// The control is taken from the label.
+/// The congestion control comes from the label.
 #[must_use]
 pub fn kernel_fit(case: &CaseDir) -> (bool, String) {
     let label = &case.label;
@@ -311,18 +311,18 @@ pub fn kernel_fit(case: &CaseDir) -> (bool, String) {
     }
 }
 
-/// Figures over many predictions.
+/// Results of many predictions.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct WhatifScore {
     /// All worlds.
     pub all: Count,
-    /// Worlds in which the change changes goodput by more than the tolerance.
+    /// Worlds in which the change alters goodput by more than the tolerance.
     pub matters: Count,
     /// Worlds that could not be run.
     pub not_run: u64,
 }
 
-/// Worlds, and what was stated of them.
+/// Counts of worlds by kind of prediction.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Count {
     /// Worlds.
@@ -341,12 +341,12 @@ pub struct Count {
     pub bounds: u64,
     /// Lower bounds that the truth reaches.
     pub reached: u64,
-    /// Worlds of which the fits contradict one another.
+    /// Worlds whose fits contradict one another.
     pub unsure: u64,
 }
 
 impl WhatifScore {
-    /// Counts one; `None` if its world could not be run.
+    /// Counts one world; `None` if it could not be run.
     pub fn add(&mut self, one: Option<&Graded>) {
         let Some(one) = one else {
             self.not_run += 1;

@@ -1,6 +1,6 @@
-//! Captures of a kernel's connections, kept in `kept/`: one small case of each family, of
-//! seeds that no weight was fitted to. Counters prove each cause (`label.json`); `cargo
-//! xtask grade --make` makes such cases, and `--kernels` grades many more.
+//! Stored captures of kernel connections in `kept/`: one small case of each family. No weight was
+//! fitted to their seeds. Counters prove each cause (`label.json`); `cargo xtask grade --make`
+//! makes such cases, and `--kernels` grades many more.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ fn cases() -> Vec<CaseDir> {
     Corpus::open(&at).expect("the cases are there")
 }
 
-/// What all cases show; read once for all tests.
+/// Results of all cases, computed once for all tests.
 fn observed() -> &'static [(CaseDir, Vec<Observed>)] {
     static ALL: OnceLock<Vec<(CaseDir, Vec<Observed>)>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -28,11 +28,11 @@ fn observed() -> &'static [(CaseDir, Vec<Observed>)] {
     })
 }
 
-/// Share of right answers at each place that must not be lost, in the order of [`PLACES`]:
-/// what was reached, less one case. The goals are higher: 0.95, 0.9, 0.9, 0.95.
+/// Minimum share of correct answers at each capture point, in the order of [`PLACES`]. It is the
+/// share reached, minus one case. The goals are higher: 0.95, 0.9, 0.9, 0.95.
 const MIN_RIGHT: [f64; 4] = [0.85, 0.83, 0.85, 0.87];
 
-/// Precision of answers with a confidence of 0.85 and more; the goal is 0.97.
+/// Minimum precision of answers with a confidence of at least 0.85; the goal is 0.97.
 const MIN_PRECISION: f64 = 0.92;
 
 #[test]

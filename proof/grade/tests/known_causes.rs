@@ -1,15 +1,15 @@
-//! Simulated worlds with one known cause: what is said of their captures alone. `cargo
-//! xtask grade` counts many more.
+//! Diagnoses of simulated worlds with one known cause, from captures alone. `cargo xtask grade`
+//! counts many more.
 
 use gigatcp_analyze::{Analysis, Options, Source, analyze};
 use gigatcp_grade::counterfactual::{Verdict, counterfactual, holds};
 use gigatcp_grade::dataset::{Observed, of_world};
 use gigatcp_grade::worlds::{CAUSES, Paths, world};
 
-/// A seed that no weight was fitted to.
+/// Seed that no weight was fitted to.
 const SEED: u64 = 1_000_003;
 
-/// What is said of the captures of a world, one by one and then of both ends together.
+/// Analyzes the captures of a world, each alone and both jointly.
 fn analyses(cause: &str, seed: u64, paths: Paths) -> Vec<Analysis> {
     let [sender, receiver, middle] = world(cause, seed, paths)
         .captures()
@@ -95,7 +95,7 @@ fn early_drops_are_seldom_sure_to_be_something_else() {
     );
 }
 
-/// Right, unsure and wrong answers for one world of every cause.
+/// Counts correct, unsure and wrong answers for one world of every cause.
 fn count(paths: Paths) -> ([u64; 3], Vec<String>) {
     let mut counts = [0; 3];
     let mut wrong = Vec::new();

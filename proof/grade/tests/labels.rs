@@ -1,4 +1,4 @@
-//! The label of a graded world is what the simulator's counters say limits it.
+//! The label of a graded world must agree with the simulator's counters.
 
 use gigatcp_grade::counterfactual::{Verdict, counterfactual, holds, lift};
 use gigatcp_grade::worlds::{CAUSES, GradedWorld, Paths, Place, world};
@@ -58,7 +58,7 @@ fn behind_a_black_hole_nobody_knows_the_cause() {
     assert_eq!(world.truth(Place::Middle), "unknown");
 }
 
-/// Goodput that lifting the injected cause brings, in bits per second.
+/// Goodput gained by lifting the injected cause, in bits per second.
 fn gain(world: &GradedWorld) -> f64 {
     let lifted = lift(world, world.cause).expect("it was injected");
     let lifted = lifted.goodput_bps().expect("a world that can be run");

@@ -1,6 +1,6 @@
-//! The part of `cargo xtask bench-live` about many connections: what an idle one
-//! costs, and how a thousand that send share one emulated path; both compared with the kernel's
-//! own.
+//! Part of `cargo xtask bench-live` about many connections. It measures the memory of an idle
+//! connection, and how a thousand senders share one emulated path; both are compared with the
+//! kernel.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use gigatcp_interop::{Shares, Sharing, Trouble, idle, share};
 use gigatcp_units::{Bytes, Duration as Span, Rate};
 
-/// What is asked of a path that many share.
+/// Minimum Jain's index of a shared path.
 const JAIN: f64 = 0.9;
 
 fn main() -> ExitCode {
@@ -57,7 +57,7 @@ fn measure(is_short: bool) -> Result<(), Trouble> {
         flows,
         rate: Rate::from_bps(rate),
         round_trip: Span::from_millis(40),
-        // Two round trips: as many packets as connections, several times.
+        // Two round trips: several packets per connection.
         queue: Bytes::new(rate / 8 / 1000 * 80),
         warm_up: Duration::from_secs(seconds / 2),
         window: Duration::from_secs(seconds),

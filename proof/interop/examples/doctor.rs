@@ -1,9 +1,9 @@
-//! `cargo xtask proof --doctor`: the costs that `gigatcp doctor` states, and the gain of its first
-//! advice, next to what tests show.
+//! `cargo xtask proof --doctor`: checks `gigatcp doctor` against tests. Compared are the stated
+//! costs, and the gain of its first advice.
 //!
-//! Without arguments: every cost, then seeds 1 to 25, which rules were corrected with, then seeds
-//! 2001 to 2025, which they never were. `costs` alone, or seeds as in `1..26`, select a part.
-//! Exit code 0 if the goals are met, 1 if not, 2 if there is no place to try it in.
+//! Without arguments: every cost, then seeds 1 to 25, with which rules were corrected, then seeds
+//! 2001 to 2025, with which they never were. `costs` alone, or seeds such as `1..26`, select a
+//! part. Exit code 0 if the goals are met, 1 if not, 2 if the environment does not permit a test.
 
 use std::ops::Range;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use gigatcp_interop::doctor::advice::{self, Mistuned};
 use gigatcp_interop::doctor::{Bed, Link, costs};
 use gigatcp_units::{Duration, Rate};
 
-/// Namespaces in which the first advice has to hold, in percent.
+/// Share of namespaces in which the first advice must hold, in percent.
 const GOAL: usize = 90;
 
 fn main() -> ExitCode {
@@ -53,7 +53,7 @@ fn all() -> Result<bool, String> {
     Ok(good && costs && seen && unseen)
 }
 
-/// Nothing is found on a host with the kernel's defaults on a path that they fill.
+/// Checks that a host with the kernel's defaults on a saturated path has no findings.
 fn good_host() -> Result<bool, String> {
     let link = Link {
         rate: Rate::from_bps(20_000_000),
@@ -65,7 +65,7 @@ fn good_host() -> Result<bool, String> {
     for side in Side::ALL {
         found.extend(bed.examine(side)?.findings);
     }
-    // Counters of the machine: other work on it.
+    // Counters of the machine: they include other work on it.
     found.retain(|found| !found.rule.id.starts_with("softnet"));
     let names: Vec<&str> = found.iter().map(|found| found.rule.id).collect();
     let mbps = bed.transfer()?.mbps;

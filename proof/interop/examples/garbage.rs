@@ -1,8 +1,8 @@
-//! `cargo xtask live-garbage`: connections between the engine and the machine's
-//! kernel while packets of both directions are corrupted on the wire.
+//! `cargo xtask live-garbage`: connections between the engine and the kernel with corrupted
+//! packets. Packets of both directions are corrupted on the wire.
 //!
-//! Exit code 1 when something did not hold, with the command that tries it
-//! again; 2 when there is no place to try it in.
+//! Exit code 1 if a check failed, with the command that repeats it; 2 if the environment does not
+//! permit a test.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
             }
         }
     }
-    // With super-segments and unfinished checksums, and without.
+    // With super-segments and incomplete checksums, and without.
     for offloads in [true, false] {
         let half = Duration::from_secs(seconds) / 2;
         match survive(seed, offloads, half) {

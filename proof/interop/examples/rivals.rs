@@ -1,5 +1,5 @@
-//! `cargo xtask duel --rivals`: one flow of the kernel against one of the engine,
-//! of the same algorithm, on each path of `experiments/duel`.
+//! `cargo xtask duel --rivals`: one flow of the kernel against one of the engine. Both use the
+//! same algorithm, on each path of `experiments/duel`.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -25,12 +25,12 @@ fn main() -> ExitCode {
 
 /// Command line options.
 struct Words {
-    /// Only these series.
+    /// Names of the series to run; empty for all.
     only: Vec<String>,
-    /// How long each counts.
+    /// Measured seconds per series.
     seconds: u64,
-    /// Round trips of each path: the plan's, and others within the time that a
-    /// packet takes at the bottleneck.
+    /// Number of RTTs tried per path. These are the plan's RTT, and others within one packet time
+    /// at the bottleneck.
     phases: u32,
 }
 
@@ -127,10 +127,9 @@ fn shares(split: &Split) -> String {
     )
 }
 
-/// The same over a round trip that is longer by a part of the time that a packet
-/// takes at the bottleneck: who sends into a full queue first after a packet has
-/// left it depends on where in that time acknowledgments arrive (Floyd and
-/// Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+/// Lengthens the RTT by a part of the packet time at the bottleneck. This phase decides which
+/// sender fills a free place in a full queue first. See Floyd and Jacobson, "On traffic phase
+/// effects in packet-switched gateways", 1992.
 fn at_phase(mut rivals: Rivals, phase: u32, phases: u32) -> Rivals {
     let rates = rivals.forward.iter().filter_map(|hop| hop.rate);
     if let Some(rate) = rates.min()
@@ -145,7 +144,7 @@ fn at_phase(mut rivals: Rivals, phase: u32, phases: u32) -> Rivals {
 fn rivals(series: &Series, seed: u64, seconds: u64) -> Rivals {
     let (scenario, flow) = (&series.scenario, &series.scenario.flows[0]);
     let [forward, reverse] = scenario.path();
-    // The kernel has one CUBIC, which is what `cubic-linux` restates.
+    // The kernel has one CUBIC, which `cubic-linux` reimplements.
     let control = flow.congestion.name().trim_end_matches("-linux").to_owned();
     Rivals {
         forward,

@@ -1,8 +1,8 @@
-//! `cargo xtask live-soak`: mixed traffic between the engine and the machine's
-//! kernel for as long as wanted; what was compared, and what is left at the end.
+//! `cargo xtask live-soak`: mixed traffic between the engine and the kernel for a chosen time.
+//! Reports the compared octets and leaks at the end.
 //!
-//! Exit code 1 when an octet was lost or something leaked, 2 when there is no
-//! place to try it in.
+//! Exit code 1 if an octet was lost or a resource leaked, 2 if the environment does not permit a
+//! test.
 
 use std::process::ExitCode;
 use std::time::Duration;

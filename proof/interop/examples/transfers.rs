@@ -1,9 +1,8 @@
-//! `cargo xtask live-transfers`: random octets between the engine and the
-//! machine's kernel over emulated paths that seeds name.
+//! `cargo xtask live-transfers`: random octets between the engine and the kernel over emulated
+//! paths. Each path follows from a seed.
 //!
-//! Prints every case that failed with the command that replays it, and a
-//! summary; exit code 1 when a case failed, 2 when there is no place to try
-//! one in.
+//! Prints every failed case with the command that replays it, and a summary. Exit code 1 if a case
+//! failed, 2 if the environment does not permit a test.
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -13,9 +12,9 @@ use std::time::Instant;
 
 use gigatcp_interop::{Case, Done, Trouble, covering, run};
 
-/// Cases at the same time: most of them wait most of the time.
+/// Number of concurrent cases: most of them wait most of the time.
 const AT_ONCE: usize = 4;
-/// Cases between two lines of progress.
+/// Cases between two progress lines.
 const BATCH: u64 = 20;
 
 struct Arguments {
@@ -52,7 +51,7 @@ struct Tally {
     dropped: u64,
 }
 
-/// How many failed; or why none could be tried.
+/// Runs all cases. Returns the number that failed, or the reason none could run.
 fn run_all(arguments: &Arguments) -> Result<u64, String> {
     let began = Instant::now();
     let (next, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -99,7 +98,7 @@ fn run_all(arguments: &Arguments) -> Result<u64, String> {
 }
 
 impl Tally {
-    /// What is missing to try anything at all, if it is that.
+    /// Counts a case. Returns the missing prerequisite if no case can run.
     fn count(
         &mut self,
         replay: &str,
@@ -171,7 +170,7 @@ fn arguments() -> Result<Arguments, String> {
         Some(row) => {
             let mut rows = covering();
             let all = rows.len() as u64;
-            // Row 0 is all of them.
+            // Row 0 stands for all rows.
             rows.retain(|case| row == 0 || case.seed == row);
             if rows.is_empty() {
                 return Err(format!("--row {row}: there are 1 to {all}, and 0 for all"));

@@ -1,5 +1,4 @@
-//! What one transfer is made of: who opens, with which controls, over which
-//! path, and how it ends.
+//! Parameters of one transfer: opener, congestion controls, path, ending.
 
 use std::fmt;
 
@@ -11,7 +10,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::lab::LabConfig;
 
-/// Who opens the connection.
+/// Side that opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opener {
     /// The engine.
@@ -20,33 +19,33 @@ pub enum Opener {
     Kernel,
 }
 
-/// Whose windows are tiny.
+/// Sides with tiny windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Windows {
-    /// Neither: buffers are autotuned.
+    /// None: buffers are autotuned.
     Usual,
-    /// The engine's.
+    /// The engine.
     TinyEngine,
-    /// The kernel's.
+    /// The kernel.
     TinyKernel,
     /// Both.
     TinyBoth,
 }
 
-/// How the connection ends.
+/// Way the connection ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
-    /// Each side closes when it has written everything.
+    /// Each side closes after writing everything.
     EachByItself,
-    /// Both sides write, and close at the same moment.
+    /// Both sides write, and close simultaneously.
     AtOnce,
-    /// The engine closes first; only then the kernel writes.
+    /// The engine closes first; only then does the kernel write.
     EngineHalf,
-    /// The kernel closes first; only then the engine writes.
+    /// The kernel closes first; only then does the engine write.
     KernelHalf,
-    /// The engine aborts while the kernel still writes.
+    /// The engine aborts while the kernel is still writing.
     EngineAborts,
-    /// The kernel aborts while the engine still writes.
+    /// The kernel aborts while the engine is still writing.
     KernelAborts,
 }
 
@@ -67,19 +66,18 @@ const WINDOWS: [Windows; 4] = [
     Windows::TinyKernel,
     Windows::TinyBoth,
 ];
-/// Those of the covering set, which tests run: drawn cases take any of the registry.
+/// Controls of the covering set, which tests run; drawn cases use any of the registry.
 const ENGINE_CONTROLS: [&str; 4] = ["reno", "cubic", "cubic-linux", "dctcp"];
 const KERNEL_CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
 const MTUS: [u16; 2] = [1500, 9000];
-/// What every path takes (RFC 8200 section 5).
+/// Minimum MTU of every path (RFC 8200 section 5).
 const LEAST_MTU: u16 = 1280;
-/// Chances of the covering set.
+/// Probabilities of the covering set.
 const LOSSES: [f64; 4] = [0.0, 0.002, 0.02, 0.05];
 const REORDERS: [f64; 3] = [0.0, 0.02, 0.2];
 const DUPLICATES: [f64; 3] = [0.0, 0.01, 0.05];
 
-/// How many choices there are of each kind, in the order of
-/// [`Case::of_choices`].
+/// Number of choices of each kind, in the order of [`Case::of_choices`].
 pub(crate) const KINDS: [usize; 10] = [
     6,
     ENGINE_CONTROLS.len(),
@@ -93,12 +91,12 @@ pub(crate) const KINDS: [usize; 10] = [
     4,
 ];
 
-/// One transfer.
+/// Parameters of one transfer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Case {
-    /// Of its octets and of its path.
+    /// Seed of its octets and of its path.
     pub seed: u64,
-    /// Who opens.
+    /// Side that opens the connection.
     pub opener: Opener,
     /// The engine's congestion control.
     pub engine_control: &'static str,
@@ -108,10 +106,9 @@ pub struct Case {
     pub is_v6: bool,
     /// Largest packet.
     pub mtu: u16,
-    /// Whether packets may be joined on their way, and checksums left undone.
+    /// Whether super-segments and incomplete checksums are allowed.
     pub offloads: bool,
-    /// Chances of a packet to be lost, by direction: from the engine, from the
-    /// kernel.
+    /// Loss probability by direction: from the engine, from the kernel.
     pub loss: [f64; 2],
     /// Probability that a packet is reordered, both directions.
     pub reorder: f64,
@@ -121,24 +118,23 @@ pub struct Case {
     pub delay: Duration,
     /// Extra delay of a reordered packet.
     pub displaced_by: Duration,
-    /// Rate and queue of both directions; absent: no limit.
+    /// Rate and queue limit of both directions; `None` for unlimited.
     pub rate: Option<(Rate, Bytes)>,
-    /// Whose windows are tiny.
+    /// Sides with tiny windows.
     pub windows: Windows,
-    /// How it ends.
+    /// Way the connection ends.
     pub ending: Ending,
     /// Octets from the engine, from the kernel.
     pub sizes: [usize; 2],
-    /// Largest packet that the path takes, if that is less than what both ends
-    /// have; it reports a larger one to its sender.
+    /// Smaller path MTU, if any. The path reports larger packets to their sender.
     pub narrow: Option<u16>,
-    /// Chances of a packet to be marked that may be (RFC 3168), both directions;
-    /// the kernel asks for that then.
+    /// Probability that an ECT packet is marked (RFC 3168), both directions. The kernel then
+    /// requests ECN.
     pub mark: f64,
 }
 
 impl Case {
-    /// Row `number` of the covering set.
+    /// Returns row `number` of the covering set.
     pub(crate) fn of_choices(number: u64, row: &[usize]) -> Self {
         let windows = WINDOWS[row[2]];
         let loss = LOSSES[row[3]];
@@ -173,7 +169,7 @@ impl Case {
         }
     }
 
-    /// The case that `seed` names.
+    /// Returns the case of `seed`.
     #[must_use]
     pub fn random(seed: u64) -> Self {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
@@ -227,7 +223,7 @@ impl Case {
         }
     }
 
-    /// The path, and the kernel's settings.
+    /// Returns the configuration of the path and the kernel.
     #[must_use]
     pub fn lab(&self) -> LabConfig {
         let hop = |name: &str, loss: f64| HopConfig {
@@ -267,7 +263,7 @@ impl Case {
         }
     }
 
-    /// The engine's buffers, where they are tiny: to receive, to send.
+    /// Tiny buffers of the engine, if any: receive, send.
     #[must_use]
     pub const fn engine_buffers(&self) -> Option<(Bytes, Bytes)> {
         match self.windows {
@@ -323,7 +319,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// Choices.
+/// Random choices.
 struct Draw<'a>(&'a mut Pcg64Mcg);
 
 impl Draw<'_> {
@@ -339,13 +335,13 @@ impl Draw<'_> {
         choices[self.below(choices.len() as u32) as usize]
     }
 
-    /// None in a third of all cases, else up to `most`.
+    /// Draws 0 in a third of all cases, else up to `most`.
     fn chance(&mut self, most: f64) -> f64 {
         let share = f64::from(self.below(10_000)) / 10_000.0;
         if self.one_in(3) { 0.0 } else { share * most }
     }
 
-    /// Any order of magnitude alike, none at all included.
+    /// Draws a size of random magnitude, 0 included.
     fn size(&mut self, most: usize) -> usize {
         let bits = self.below(usize::BITS - most.leading_zeros() + 1);
         let all = self.below(1 << bits) as usize;

@@ -1,16 +1,14 @@
-//! A small set of cases in which any two choices of any two kinds meet at least
-//! once (pairwise covering).
+//! Small set of cases that covers all pairs of choices of any two kinds (pairwise covering).
 //!
-//! Greedy: each row begins with a pair that no row has yet, and takes of each
-//! other kind what meets most of what has not met. All is chosen by a seed of
-//! its own, so the set is the same in every run.
+//! Greedy: each row begins with an uncovered pair, and takes from each other kind the choice that
+//! covers most uncovered pairs. A fixed seed makes the set the same in every run.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::case::{Case, KINDS};
 
-/// The set.
+/// Returns the covering set.
 #[must_use]
 pub fn covering() -> Vec<Case> {
     let rows = rows(&KINDS);
@@ -20,9 +18,9 @@ pub fn covering() -> Vec<Case> {
         .collect()
 }
 
-/// Pairs of kinds and choices that have not met.
+/// Uncovered pairs of kinds and choices.
 struct Left {
-    /// By kind, choice, kind, choice; the first kind is the smaller.
+    /// Pairs of kind and choice; the first kind is the smaller.
     pairs: Vec<((usize, usize), (usize, usize))>,
 }
 
@@ -39,7 +37,7 @@ impl Left {
         Self { pairs }
     }
 
-    /// How many of them `row` would meet in, were `choice` added.
+    /// Number of uncovered pairs that `choice` would add to `row`.
     fn gain(&self, row: &[Option<usize>], kind: usize, choice: usize) -> usize {
         let meets = |one: (usize, usize), other: (usize, usize)| {
             one == (kind, choice) && row[other.0] == Some(other.1)
@@ -56,7 +54,7 @@ impl Left {
     }
 }
 
-/// For each row the choice of each kind.
+/// Returns the choice of each kind for each row.
 fn rows(counts: &[usize]) -> Vec<Vec<usize>> {
     let mut random = Pcg64Mcg::seed_from_u64(0x70);
     let mut left = Left::new(counts);
@@ -93,7 +91,7 @@ mod tests {
             assert!(rows.iter().any(meet), "{one:?} and {other:?}");
         }
         assert!(rows.iter().all(|row| row.len() == KINDS.len()));
-        // No more than half as many again as the two largest kinds demand.
+        // At most half as many again as the two largest kinds require.
         let mut counts = KINDS;
         counts.sort_unstable();
         let [.., second, most] = counts;

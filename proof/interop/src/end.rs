@@ -1,4 +1,4 @@
-//! One end of a connection, the engine's or the kernel's, with the same calls.
+//! One end of a connection, of the engine or the kernel, with common calls.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -7,17 +7,17 @@ use std::time::Duration;
 use gigatcp_linux::socket;
 use gigatcp_live::Stream;
 
-/// An end of a connection, the engine's or the kernel's.
+/// End of a connection, of the engine or the kernel.
 #[derive(Debug)]
 pub enum End {
-    /// The engine's.
+    /// End of the engine.
     Engine(Stream),
-    /// The kernel's.
+    /// End of the kernel.
     Kernel(TcpStream),
 }
 
 impl End {
-    /// Who it is, for messages.
+    /// Name of the TCP for messages.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -26,7 +26,7 @@ impl End {
         }
     }
 
-    /// The engine's state of the connection, for messages.
+    /// Engine's state of the connection, for messages.
     #[must_use]
     pub fn state(&self) -> String {
         match self {
@@ -35,10 +35,10 @@ impl End {
         }
     }
 
-    /// The end of what is written.
+    /// Closes the write direction.
     ///
     /// # Errors
-    /// What the connection says.
+    /// Errors of the connection.
     pub fn close_write(&self) -> io::Result<()> {
         match self {
             Self::Engine(stream) => stream.shutdown(Shutdown::Write),
@@ -46,10 +46,10 @@ impl End {
         }
     }
 
-    /// Writes all of `octets`.
+    /// Writes all `octets`.
     ///
     /// # Errors
-    /// What the connection says.
+    /// Errors of the connection.
     pub fn write_all_octets(&self, octets: &[u8]) -> io::Result<()> {
         let mut end = self;
         end.write_all(octets)
@@ -58,20 +58,20 @@ impl End {
     /// Ends the connection with a reset.
     ///
     /// # Errors
-    /// What the connection says.
+    /// Errors of the connection.
     pub fn abort(self) -> io::Result<()> {
         match self {
             Self::Engine(stream) => stream.abort(),
-            // Dropping it is what resets.
+            // The drop of the stream then sends the reset.
             Self::Kernel(stream) => socket::reset_on_close(&stream)?,
         }
         Ok(())
     }
 
-    /// Reading and writing fail that would wait for longer.
+    /// Sets the timeout of reads and writes.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// Errors of the kernel.
     pub fn set_patience(&self, longest: Duration) -> io::Result<()> {
         match self {
             Self::Engine(stream) => {

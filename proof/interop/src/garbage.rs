@@ -1,5 +1,6 @@
-//! Connections over a wire with a [`PacketCorruptor`] on it: what of them must hold
-//! while others, on the same wire and the same engine, are at its mercy.
+//! Connections over a wire with a [`PacketCorruptor`].
+//!
+//! Intact connections must survive while victims share the same wire and engine.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,36 +24,36 @@ const ENGINE: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::new(10, 85, 0, 2)),
     IpAddr::V6(Ipv6Addr::new(0xfd85, 0, 0, 0, 0, 0, 0, 2)),
 ];
-/// Where the connections go that must hold.
+/// Destination port of the intact connections.
 const PORT: u16 = 81;
-/// Octets of each direction of each of them.
+/// Octets per direction of an intact connection.
 const LEN: usize = 400_000;
-/// How long they may take: a corrupted packet is lost.
+/// Timeout of an intact connection. Each corrupted packet is a loss.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a victim waits before it is given up.
+/// Timeout of a victim.
 const VICTIM_WAITS: Duration = Duration::from_millis(300);
-/// Octets of each direction of a victim.
+/// Octets per direction of a victim.
 const VICTIM_LEN: usize = 60_000;
-/// Which version of IP, by the places above, and whether the engine opens.
+/// Index of the IP version in the addresses above, and whether the engine opens.
 const KINDS: [(usize, bool); 4] = [(0, true), (0, false), (1, true), (1, false)];
 
-/// What happened.
+/// Result of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Survived {
-    /// Connections whose every octet was compared.
+    /// Connections whose octets were all compared.
     pub compared: u64,
-    /// Connections that were at the packet_corruptor's mercy, and how many of them failed.
+    /// Connections exposed to undetectable corruption.
     pub victims: u64,
-    /// See before.
+    /// Victims that failed.
     pub failed_victims: u64,
-    /// The engine's counts at the end.
+    /// Final counters of the engine.
     pub counters: StackCounters,
 }
 
-/// Lets it go on for `longest`, or a round at least.
+/// Runs for `longest`, or one round at least.
 ///
 /// # Errors
-/// What did not hold, or what is missing to try it.
+/// Failed check, or missing requirement.
 pub fn survive(seed: u64, offloads: bool, longest: Duration) -> Result<Survived, Trouble> {
     let namespace = Namespace::new().map_err(Trouble::Setup)?;
     let config = TunConfig {
@@ -92,8 +93,8 @@ struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// Rounds of connections that must hold, while victims come and go; how many
-    /// were compared, how many victims there were, how many of these failed.
+    /// Runs rounds of intact connections while victims come and go. Returns the numbers of
+    /// compared connections, victims and failed victims.
     fn rounds(&self, seed: u64, longest: Duration) -> Result<(u64, u64, u64), String> {
         let began = Instant::now();
         let is_over = &AtomicBool::new(false);
@@ -121,7 +122,7 @@ impl Site<'_> {
         Ok((compared, count(all), count(failed)))
     }
 
-    /// A connection of each kind, all at the same time.
+    /// Runs one connection of each kind concurrently.
     fn round(&self, seed: u64) -> Result<(), String> {
         let one = |(v, engine_opens): (usize, bool)| {
             let ends = self.open((v, engine_opens), PORT, PATIENCE);
@@ -140,14 +141,14 @@ impl Site<'_> {
         })
     }
 
-    /// Whether a connection whose packets are corrupted at will transferred its data anyway.
+    /// Whether a connection with undetectable corruption still transferred its data.
     fn victim(&self, kind: (usize, bool)) -> bool {
         let ends = self.open(kind, VICTIM_PORT, VICTIM_WAITS);
         ends.is_ok_and(|ends| compare(&ends, VICTIM_LEN, 0).is_ok())
     }
 
-    /// The engine's end and the kernel's of a connection over that version of IP
-    /// that the engine opens, or the kernel.
+    /// Opens a connection over that IP version, and returns the ends of engine and kernel. The
+    /// engine or the kernel opens it.
     fn open(
         &self,
         (v, engine_opens): (usize, bool),
@@ -175,7 +176,7 @@ impl Site<'_> {
     }
 }
 
-/// The kernel's next connection.
+/// Accepts the kernel's next connection.
 fn accept(listener: &TcpListener, waits: Duration) -> io::Result<TcpStream> {
     let began = Instant::now();
     loop {
@@ -192,7 +193,7 @@ fn accept(listener: &TcpListener, waits: Duration) -> io::Result<TcpStream> {
     }
 }
 
-/// Whether what is read at either end is what was written at the other.
+/// Checks that each end reads the octets that the other wrote.
 fn compare(ends: &[End; 2], len: usize, seed: u64) -> Result<(), String> {
     let octets = [seed, !seed].map(|seed| Source::first(seed, len));
     let side = |of: usize| Side {

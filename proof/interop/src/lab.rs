@@ -1,13 +1,12 @@
-//! The engine at one end of an emulated path, the machine's kernel at the other.
+//! Testbed with the engine at one end of an emulated path, and a kernel at the other.
 //!
 //! ```text
 //! namespace of the client                              namespace of the server
 //! engine <- giga0 <- kernel forwards <- path0 <- hops <- path0 <- kernel
 //! ```
 //!
-//! The engine's device is in the client's namespace next to that of the path;
-//! the kernel there is a router between them and no end of any connection. What
-//! it forwards stays as large as it is.
+//! The engine's device and the path's device share the client's namespace. The kernel there is
+//! only a router between them. It keeps the size of forwarded packets.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -18,52 +17,51 @@ use gigatcp_linux::{Namespace, SetupError, Step, device, interface, settings, so
 use gigatcp_live::{Offloads, Scheduling, Stack, TunConfig, Wire};
 use gigatcp_path::HopConfig;
 
-/// The engine's address.
+/// IPv4 address of the engine.
 pub const ENGINE_V4: Ipv4Addr = Ipv4Addr::new(10, 84, 0, 2);
-/// The engine's address.
+/// IPv6 address of the engine.
 pub const ENGINE_V6: Ipv6Addr = Ipv6Addr::new(0xfd84, 0, 0, 0, 0, 0, 0, 2);
-/// The router's address on the engine's network.
+/// Address of the router on the engine's network.
 const ROUTER_V4: Ipv4Addr = Ipv4Addr::new(10, 84, 0, 1);
 const ROUTER_V6: Ipv6Addr = Ipv6Addr::new(0xfd84, 0, 0, 0, 0, 0, 0, 1);
-/// The bits of both networks.
+/// Prefix lengths of both networks.
 const BITS_V4: u8 = 24;
 const BITS_V6: u8 = 64;
-/// How long the path may take to be empty once both ends have stopped sending.
+/// Maximum time for the path to drain after both ends stop.
 const DRAINS: Duration = Duration::from_secs(20);
 
-/// What stands between engine and kernel.
+/// Path between engine and kernel.
 #[derive(Clone, Debug)]
 pub struct LabConfig {
-    /// From the engine to the kernel.
+    /// Hops from the engine to the kernel.
     pub forward: Vec<HopConfig>,
-    /// From the kernel to the engine.
+    /// Hops from the kernel to the engine.
     pub reverse: Vec<HopConfig>,
-    /// Root of the path's random streams.
+    /// Seed of the path's random streams.
     pub seed: u64,
-    /// Largest packet of all devices, in octets.
+    /// MTU of all devices.
     pub mtu: u16,
-    /// Whether super-segments and unfinished checksums are taken and given, by
-    /// all devices.
+    /// Whether all devices accept and produce super-segments and incomplete checksums.
     pub offloads: bool,
     /// Settings of the kernel at the far end.
     pub settings: Vec<(String, String)>,
-    /// The processor that the path has to itself, if any ([`gigatcp_linux::IsolatedCpu`]).
+    /// CPU reserved for the path, if any ([`gigatcp_linux::IsolatedCpu`]).
     pub processor: Option<usize>,
 }
 
-/// The engine, an emulated path, and the kernel at its other end.
+/// Engine, emulated path, and kernel at the other end.
 #[derive(Debug)]
 pub struct Lab {
-    /// The engine.
+    /// Engine.
     pub stack: Stack,
     emulator: Emulator,
 }
 
 impl Lab {
-    /// Builds it.
+    /// Builds the testbed.
     ///
     /// # Errors
-    /// What failed, and what is missing.
+    /// Failed step, or missing requirement.
     pub fn new(config: &LabConfig) -> Result<Self, EmulatorError> {
         let forwards = [
             ("net.ipv4.ip_forward", "1"),
@@ -99,7 +97,7 @@ impl Lab {
             ..TunConfig::default()
         };
         let device = Wire::open_tun(emulator.namespace(Side::Client), &device)?;
-        // Where the path has a processor to itself, something is measured.
+        // A path with its own CPU indicates a measurement.
         let scheduling = Scheduling {
             processor: None,
             is_first: config.processor.is_some(),
@@ -109,26 +107,26 @@ impl Lab {
         Ok(Self { stack, emulator })
     }
 
-    /// The namespace of the kernel at the far end.
+    /// Namespace of the kernel at the far end.
     #[must_use]
     pub fn kernel(&self) -> &Namespace {
         self.emulator.namespace(Side::Server)
     }
 
-    /// The namespace that the engine's device is in, with a kernel that forwards.
+    /// Namespace of the engine's device and the forwarding kernel.
     #[must_use]
     pub fn near(&self) -> &Namespace {
         self.emulator.namespace(Side::Client)
     }
 
-    /// The kernel's address.
+    /// Address of the kernel.
     #[must_use]
     pub fn kernel_address(is_v6: bool) -> IpAddr {
         let Addresses { v4, v6 } = Addresses::of(Side::Server);
         if is_v6 { v6.into() } else { v4.into() }
     }
 
-    /// The engine's address.
+    /// Address of the engine.
     #[must_use]
     pub fn engine_address(is_v6: bool) -> IpAddr {
         if is_v6 {
@@ -138,20 +136,20 @@ impl Lab {
         }
     }
 
-    /// The kernel's congestion controls.
+    /// Names of the kernel's congestion control algorithms.
     ///
     /// # Errors
-    /// What kept them from being read.
+    /// Reason why they could not be read.
     pub fn kernel_controls(&self) -> io::Result<Vec<String>> {
         let read = || settings::read("net.ipv4.tcp_available_congestion_control");
         let known = self.kernel().run(read).map_err(io::Error::other)??;
         Ok(known.split_whitespace().map(String::from).collect())
     }
 
-    /// A listening socket of the kernel, with that congestion control.
+    /// Opens a listening socket of the kernel with that algorithm.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// Errors of the kernel.
     pub fn kernel_listens(&self, at: SocketAddr, control: &str) -> io::Result<TcpListener> {
         let listen = || {
             let listener = TcpListener::bind(at)?;
@@ -161,10 +159,10 @@ impl Lab {
         self.kernel().run(listen).map_err(io::Error::other)?
     }
 
-    /// A connection of the kernel, with that congestion control.
+    /// Opens a connection of the kernel with that algorithm.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// Errors of the kernel.
     pub fn kernel_connects(
         &self,
         to: SocketAddr,
@@ -179,17 +177,16 @@ impl Lab {
         self.kernel().run(connect).map_err(io::Error::other)?
     }
 
-    /// What the path has carried and dropped.
+    /// Counters of the path.
     #[must_use]
     pub fn path(&self) -> Snapshot {
         self.emulator.snapshot()
     }
 
-    /// Ends it, and says what is wrong with the books: of the path, and of the
-    /// devices.
+    /// Ends the testbed, and checks packet conservation on the path and the devices.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Violation of conservation, or failed step.
     pub fn finish(self) -> Result<Snapshot, String> {
         let began = Instant::now();
         while self.path().ways.iter().any(|way| way.inside() > 0) {
@@ -220,7 +217,7 @@ impl Lab {
     }
 }
 
-/// The engine's networks are behind the path.
+/// Routes the engine's networks through the path.
 fn route() -> io::Result<()> {
     let control = device::control_socket(libc::AF_INET)?;
     let network = |address: IpAddr| match address {

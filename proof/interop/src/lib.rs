@@ -1,30 +1,27 @@
-//! The engine against the machine's kernel, with an emulated path between them:
-//! do all octets arrive, whatever the path does and however a connection ends?
+//! Interoperability tests of the engine with the Linux kernel over an emulated path.
 //!
-//! A [`Lab`] has the engine at one end of an emulated path and the kernel at the
-//! other, both in network namespaces. A [`Case`] is a transfer over it with
-//! everything that can be chosen; [`covering`] is a set of them in which any two
-//! choices meet, [`Case::random`] one that a seed names. [`Soak`] is mixed
-//! traffic for as long as wanted, with its memory, its descriptors and its
-//! namespaces counted.
+//! All octets must arrive on any path and with any ending of a connection. A [`Lab`] has the
+//! engine at one end of an emulated path and the kernel at the other, both in network namespaces.
+//! A [`Case`] holds all parameters of one transfer. [`covering`] returns cases that cover all
+//! pairs of choices, and [`Case::random`] the case of a seed. [`Soak`] runs mixed traffic for a
+//! given time and counts memory, descriptors and namespaces.
 //!
-//! | file | what |
+//! | File | Contents |
 //! |---|---|
-//! | `lab.rs` | the engine, the path, the kernel |
-//! | `end.rs` | one end of a connection, the engine's or the kernel's |
-//! | `case.rs`, `cover.rs` | what a transfer is made of; sets of pairs |
-//! | `transfer.rs` | a transfer, and what must hold of it |
-//! | `relay.rs` | a wire to the engine that changes packets |
-//! | `packet_corruptor.rs`, `garbage.rs` | corrupts packets; what must hold anyway |
-//! | `soak.rs`, `watch.rs` | mixed traffic for long; what the process holds of the system |
-//! | `many.rs` | many connections: what an idle one costs, how active ones share |
-//! | `doctor/` | what `gigatcp doctor` states of wrong settings, next to tests |
-//! | `rivals.rs` | a flow of the kernel and one of the engine on one path |
-//! | `octets.rs` | random octets that are not stored |
+//! | `lab.rs` | Engine, path, and kernel |
+//! | `end.rs` | One end of a connection, of the engine or the kernel |
+//! | `case.rs`, `cover.rs` | Parameters of a transfer; pairwise covering set |
+//! | `transfer.rs` | Transfer, and its checks |
+//! | `relay.rs` | Wire to the engine that changes packets |
+//! | `packet_corruptor.rs`, `garbage.rs` | Corruption of packets; checks under corruption |
+//! | `soak.rs`, `watch.rs` | Long mixed traffic; system resources of the process |
+//! | `many.rs` | Many connections: cost when idle, fairness when active |
+//! | `doctor/` | Predictions of `gigatcp doctor` for wrong settings, against measurements |
+//! | `rivals.rs` | One flow of the kernel and one of the engine on one path |
+//! | `octets.rs` | Random octets that are not stored |
 //!
-//! Out of scope: how fast anything is, except what is compared with the
-//! figures of the benchmarks (`examples/bench_many.rs`); two engines facing
-//! each other, which virtual time does better.
+//! Out of scope: speed, except for comparisons with the benchmarks (`examples/bench_many.rs`);
+//! pairs of engines, which the simulation with virtual time covers.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

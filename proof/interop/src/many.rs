@@ -1,9 +1,7 @@
-//! Many connections at once: what each costs while nothing happens, and whether
-//! they share a path fairly while all of them send.
+//! Many concurrent connections: cost when idle, fairness when all send.
 //!
-//! The kernel's share of the same is measured too: what its own socket of
-//! each connection takes, as far as it says, and how fairly its own senders
-//! share the same path.
+//! The same is measured for the kernel: memory of its socket per connection, if available, and
+//! fairness of its own senders on the same path.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
@@ -24,36 +22,35 @@ use crate::transfer::Trouble;
 use crate::watch::memory;
 
 const PORT: u16 = 7000;
-/// Descriptors for everything but connections.
+/// Descriptors other than those of connections.
 const OTHERS: u64 = 200;
-/// Octets that each idle connection has carried in each direction before the
-/// second look.
+/// Octets per direction of each idle connection before the second measurement.
 const WORDS: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two rounds through all connections.
+/// Pause between two rounds over all connections.
 const ROUND: Duration = Duration::from_millis(2);
-/// Octets of one call.
+/// Octets per call.
 const CALL: usize = 64 * 1024;
-/// What less than this share of the mean gets is starving.
+/// A smaller share of the mean counts as starvation.
 const STARVES: f64 = 0.1;
 
-/// What idle connections cost.
+/// Cost of idle connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Idle {
-    /// How many.
+    /// Number of connections.
     pub connections: usize,
-    /// Octets of the engine for each, once open.
+    /// Engine memory per open connection, in octets.
     pub open: u64,
-    /// The same after each has carried a little both ways.
+    /// Engine memory per connection after a short exchange in both directions.
     pub used: u64,
-    /// Octets of the kernel for each of its sockets, where it says so.
+    /// Kernel memory per socket in octets, if available.
     pub kernel: Option<u64>,
 }
 
-/// Opens `connections` from the kernel to the engine, and measures them.
+/// Opens `connections` from the kernel to the engine, and measures their memory.
 ///
 /// # Errors
-/// What failed, or what is missing.
+/// Failed step, or missing requirement.
 pub fn idle(connections: usize) -> Result<Idle, Trouble> {
     let said = |error: io::Error| Trouble::Failed(error.to_string());
     process::allow_descriptors(connections as u64 + OTHERS).map_err(said)?;
@@ -98,7 +95,7 @@ pub fn idle(connections: usize) -> Result<Idle, Trouble> {
     })
 }
 
-/// Words both ways, read at both ends.
+/// Exchanges a short message in both directions.
 fn say(mut theirs: &TcpStream, mut ours: &Stream) -> io::Result<()> {
     let mut heard = [0; WORDS];
     theirs.write_all(&[1; WORDS])?;
@@ -107,8 +104,8 @@ fn say(mut theirs: &TcpStream, mut ours: &Stream) -> io::Result<()> {
     theirs.read_exact(&mut heard)
 }
 
-/// Octets of the kernel's memory for sockets and what hangs on them
-/// (`slabinfo(5)`), all of the machine's.
+/// Octets of kernel memory for all sockets of the machine and their dependent objects
+/// (`slabinfo(5)`).
 fn kernel_memory() -> Option<u64> {
     let table = fs::read_to_string("/proc/slabinfo").ok()?;
     let is_ours = |name: &str| {
@@ -125,51 +122,50 @@ fn kernel_memory() -> Option<u64> {
     Some(octets.sum())
 }
 
-/// How a path was shared.
+/// Distribution of a path's rate over the connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Shares {
-    /// How many connections.
+    /// Number of connections.
     pub flows: usize,
-    /// Goodput of all, bits per second.
+    /// Goodput of all connections in bit/s.
     pub goodput: f64,
-    /// Jain's index: 1 where all have the same.
+    /// Jain's fairness index: 1 if all shares are equal.
     pub jain: f64,
-    /// The minimum, as a share of the mean.
+    /// Minimum as a fraction of the mean.
     pub least: f64,
-    /// The maximum, as a share of the mean.
+    /// Maximum as a fraction of the mean.
     pub most: f64,
-    /// How many had less than a tenth of the mean.
+    /// Connections below a tenth of the mean.
     pub starved: usize,
-    /// How often the path's thread was not scheduled in time.
+    /// Number of scheduling delays of the path's thread.
     pub stalls: u64,
 }
 
-/// What is to be shared.
+/// Parameters of a fairness measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Sharing {
-    /// Whether the engine sends, and the kernel receives; else the other way
-    /// round.
+    /// Whether the engine sends and the kernel receives. Otherwise the reverse.
     pub engine_sends: bool,
-    /// How many connections.
+    /// Number of connections.
     pub flows: usize,
-    /// The rate of the path.
+    /// Rate of the path.
     pub rate: Rate,
-    /// Its round trip.
+    /// RTT of the path.
     pub round_trip: Span,
-    /// Its queue.
+    /// Queue limit of the path.
     pub queue: Bytes,
-    /// Before anything counts.
+    /// Time before the measurement.
     pub warm_up: Duration,
-    /// While it counts.
+    /// Time of the measurement.
     pub window: Duration,
-    /// The congestion control of the senders.
+    /// Congestion control algorithm of the senders.
     pub control: &'static str,
 }
 
-/// Lets them all send at once.
+/// Measures all connections while they send concurrently.
 ///
 /// # Errors
-/// What failed, or what is missing.
+/// Failed step, or missing requirement.
 pub fn share(sharing: &Sharing) -> Result<Shares, Trouble> {
     let said = |error: io::Error| Trouble::Failed(error.to_string());
     process::allow_descriptors(sharing.flows as u64 + OTHERS).map_err(said)?;
@@ -184,7 +180,7 @@ pub fn share(sharing: &Sharing) -> Result<Shares, Trouble> {
     };
     let counts = counts.map_err(said)?;
     let stalls = lab.path().stalls;
-    // Data not yet sent is not needed.
+    // Unsent data may be discarded.
     ours.0.iter().for_each(|stream| stream.as_stream().abort());
     drop((ours, theirs));
     lab.stack.stop().map_err(said)?;
@@ -225,11 +221,11 @@ fn open(lab: &Lab, sharing: &Sharing) -> io::Result<(Vec<AsyncStream>, Vec<TcpSt
     Ok(ends)
 }
 
-/// All ends of one side.
+/// All ends of one TCP.
 trait Ends: Send {
-    /// Writes to each what it takes.
+    /// Writes to each as much as it accepts.
     fn write(&mut self) -> io::Result<()>;
-    /// Reads from each what is there, and counts it.
+    /// Reads all available octets from each, and counts them.
     fn read(&mut self, counts: &mut [u64]) -> io::Result<()>;
 }
 
@@ -239,7 +235,7 @@ impl Ends for Ours {
     fn write(&mut self) -> io::Result<()> {
         let mut context = Context::from_waker(Waker::noop());
         for stream in &mut self.0 {
-            // One call takes as much as there is room for, up to its length.
+            // One call accepts octets up to its length and the free space.
             if let Poll::Ready(done) = Pin::new(stream).poll_write(&mut context, &[7; CALL]) {
                 done?;
             }
@@ -288,7 +284,7 @@ impl Ends for Theirs {
     }
 }
 
-/// `None` if the call would have blocked.
+/// Returns `None` if the call would have blocked.
 fn unless_waiting(done: io::Result<usize>) -> io::Result<Option<usize>> {
     match done {
         Ok(octets) => Ok(Some(octets)),
@@ -297,7 +293,7 @@ fn unless_waiting(done: io::Result<usize>) -> io::Result<Option<usize>> {
     }
 }
 
-/// Octets that each connection brought within the window.
+/// Octets received per connection within the window.
 fn run(sharing: &Sharing, from: &mut impl Ends, to: &mut impl Ends) -> io::Result<Vec<u64>> {
     let began = Instant::now();
     let ends = sharing.warm_up + sharing.window;

@@ -1,4 +1,4 @@
-//! Random octets that a seed names, made as they are needed.
+//! Random octets of a seed, generated on demand.
 
 use std::io::{self, Read};
 
@@ -6,15 +6,15 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use sha2::{Digest, Sha256};
 
-/// An endless stream of random octets.
+/// Infinite stream of random octets.
 #[derive(Debug)]
 pub struct Source {
     random: Pcg64Mcg,
 }
 
 impl Source {
-    /// The one of that seed. It is the same however large the pieces are that it
-    /// is read in, as long as they are multiples of eight.
+    /// Creates the stream of a seed. Its octets do not depend on the sizes of the pieces if those
+    /// are multiples of eight.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -22,7 +22,7 @@ impl Source {
         }
     }
 
-    /// The first `len` of them.
+    /// Returns its first `len` octets.
     #[must_use]
     pub fn first(seed: u64, len: usize) -> Vec<u8> {
         let mut octets = vec![0; len];
@@ -30,7 +30,7 @@ impl Source {
         octets
     }
 
-    /// The next piece.
+    /// Fills `piece` with its next octets.
     pub fn fill(&mut self, piece: &mut [u8]) {
         self.random.fill_bytes(piece);
     }
@@ -42,7 +42,7 @@ pub fn digest(octets: &[u8]) -> [u8; 32] {
     Sha256::digest(octets).into()
 }
 
-/// Reads to the end, or to an error; how much came, its SHA-256, and the error.
+/// Reads to the end or to an error. Returns the length, the SHA-256, and the error.
 pub(crate) fn digest_of(mut from: impl Read) -> (u64, [u8; 32], Option<io::Error>) {
     let mut sum = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];

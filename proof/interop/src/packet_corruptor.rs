@@ -1,13 +1,15 @@
-//! Corrupts packets of both directions on the wire.
+//! Corruption of packets in both directions.
 //!
-//! Connections are of two kinds, by their ports. Those of [`VICTIM_PORT`] get
-//! packets with any bits flipped and correct checksums: a peer that can do that can do anything to
-//! them, and does. Of all others, packets are corrupted only in ways that a checksum detects (bits
-//! flipped, lengths changed, packets cut), in place of the packet or in addition to it. Copies are
-//! made whose offload header is wrong about them: every octet of these connections must arrive.
+//! The port of a connection decides its kind of corruption:
 //!
-//! A checksum does not detect all corruption (two bits at the same place of two words): what it
-//! would not detect is not handed on.
+//! * [`VICTIM_PORT`]: any flipped bits, with correct checksums. The connection may fail in any
+//!   way.
+//! * All other ports: only corruption that a checksum detects (flipped bits, wrong lengths,
+//!   truncation). The corrupted packet replaces the packet or is added. Further copies have a
+//!   wrong offload header. Every octet of these connections must arrive.
+//!
+//! Some corruption is not detected by a checksum (two bits at the same place of two words). Such
+//! packets are discarded.
 
 use gigatcp_emulate::{Packet, wire_octets};
 use gigatcp_linux::virtio::{HEADER_LEN, VirtioHeader};
@@ -17,22 +19,23 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::relay::{Meddle, Way};
 
-/// The port of connections that anything may happen to. More bits differ from
-/// any other port in use than are turned in one packet.
+/// Port of connections with undetectable corruption. It differs from all other ports in use by
+/// more bits than one corruption flips.
 pub const VICTIM_PORT: u16 = 0b0011_1111_1111_0000;
-/// Most bits turned in one packet.
+/// Maximum number of flipped bits per packet.
 const MOST_BITS: u32 = 4;
-/// One packet in this many is corrupted.
+/// One packet of this many is corrupted.
 const ONE_IN: u32 = 6;
 
-/// Corrupts packets on a [`crate::Relay`].
+/// Corruption of packets on a [`crate::Relay`].
 #[derive(Debug)]
 pub struct PacketCorruptor {
     random: Pcg64Mcg,
 }
 
 impl PacketCorruptor {
-    /// What it does a seed names, as far as packets come in the same order.
+    /// Creates the corruption of a seed. It is reproducible if the packets arrive in the same
+    /// order.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -48,7 +51,7 @@ impl PacketCorruptor {
         self.random.next_u32().is_multiple_of(n)
     }
 
-    /// Turns some bits, mostly of the headers.
+    /// Flips some bits, mostly in the headers.
     fn turn_bits(&mut self, octets: &mut [u8]) {
         for _ in 0..=self.random.next_u32() % MOST_BITS {
             let within = if self.one_in(4) { octets.len() } else { 80 };
@@ -57,31 +60,31 @@ impl PacketCorruptor {
         }
     }
 
-    /// A corrupted form of a wire packet.
+    /// Corrupted form of a wire packet.
     fn spoilt(&mut self, packet: &[u8]) -> Vec<u8> {
         let mut octets = packet.to_vec();
         match self.below(8) {
-            // Cut, and perhaps the lengths with it.
+            // Truncate, sometimes with matching lengths.
             0 | 1 => {
                 octets.truncate(self.below(octets.len()));
                 if self.one_in(2) {
                     count_length(&mut octets);
                 }
             }
-            // Another length than it has.
+            // A wrong length field.
             2 => {
                 let at = if is_v6(&octets) { 4 } else { 2 };
                 let more = self.random.next_u32() as u16;
                 octets[at..at + 2].copy_from_slice(&more.to_be_bytes());
             }
-            // Longer than it says.
+            // More octets than the length field states.
             3 => octets.extend((0..self.below(100)).map(|n| n as u8)),
             _ => self.turn_bits(&mut octets),
         }
         octets
     }
 
-    /// Corrupts a connection's packet only in ways that a checksum detects.
+    /// Corrupts the packet of a connection in ways that a checksum detects.
     fn spoil_openly(&mut self, packet: &[u8], wire: &[Vec<u8>], out: &mut Vec<Vec<u8>>) {
         if self.one_in(3) {
             out.push(packet.to_vec());
@@ -105,7 +108,7 @@ impl PacketCorruptor {
         }
     }
 
-    /// The packet behind a header for offloads that lies.
+    /// Packet behind a wrong offload header.
     fn lying(&mut self, packet: &[u8]) -> Vec<u8> {
         let mut octets = packet.to_vec();
         for _ in 0..=self.below(3) {
@@ -119,7 +122,7 @@ impl PacketCorruptor {
         octets
     }
 
-    /// A packet that anything may happen to.
+    /// Corrupts a packet and makes its checksums correct.
     fn spoil_at_will(&mut self, wire: &[Vec<u8>], out: &mut Vec<Vec<u8>>) {
         for whole in wire {
             let mut octets = self.spoilt(whole);
@@ -148,7 +151,7 @@ impl Meddle for PacketCorruptor {
         let mut wire = Vec::new();
         wire_octets(&whole, &mut Vec::new(), |octets| wire.push(octets.to_vec()));
         if self.one_in(8) {
-            // One of no octets would say that the wire has ended.
+            // An empty packet would mean the end of the wire.
             let junk = (0..=self.below(200))
                 .map(|_| self.random.next_u32() as u8)
                 .collect();
@@ -162,7 +165,7 @@ impl Meddle for PacketCorruptor {
     }
 }
 
-/// The packet behind a header that says nothing.
+/// Packet behind an empty offload header.
 fn plain(packet: &[u8]) -> Vec<u8> {
     [&VirtioHeader::default().encode(), packet].concat()
 }
@@ -171,7 +174,7 @@ fn is_v6(packet: &[u8]) -> bool {
     packet.first().is_some_and(|first| first >> 4 == 6)
 }
 
-/// Where TCP begins in packets of our making: there are no options before it.
+/// Offset of the TCP header in own packets, which have no IP options.
 fn transport(packet: &[u8]) -> usize {
     if is_v6(packet) { 40 } else { 20 }
 }
@@ -182,7 +185,7 @@ fn has_port(packet: &[u8], port: u16) -> bool {
     ports.is_some_and(|ports| ports.chunks(2).any(|found| found == port.to_be_bytes()))
 }
 
-/// Makes the length that its IP header says the one it has.
+/// Sets the length of the IP header to the actual length.
 fn count_length(packet: &mut [u8]) {
     let len = if is_v6(packet) {
         packet.len().saturating_sub(40)
@@ -195,7 +198,7 @@ fn count_length(packet: &mut [u8]) {
     }
 }
 
-/// Makes the checksum of an IPv4 header right.
+/// Makes the checksum of an IPv4 header correct.
 fn sum_ip(packet: &mut [u8]) {
     if is_v6(packet) {
         return;
@@ -208,7 +211,7 @@ fn sum_ip(packet: &mut [u8]) {
     }
 }
 
-/// Makes the checksum of TCP right, where the rest makes sense.
+/// Makes the TCP checksum correct if the headers are valid.
 fn sum_tcp(packet: &mut [u8]) {
     let Ok((ip, carried)) = IpHeader::decode(packet) else {
         return;
@@ -225,7 +228,7 @@ fn sum_tcp(packet: &mut [u8]) {
     }
 }
 
-/// Whether the checksums do not detect the corruption.
+/// Whether the checksums fail to detect the corruption.
 fn is_sound(packet: &[u8]) -> bool {
     let Ok((ip, carried)) = IpHeader::decode(packet) else {
         return false;

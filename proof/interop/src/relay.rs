@@ -1,10 +1,10 @@
-//! A wire between the engine and a TUN device of the kernel, with a [`Meddle`] that sees every
-//! packet and decides what is handed on in its place.
+//! Wire between the engine and a TUN device of the kernel, with a packet filter.
 //!
-//! The engine's end is one of a pair of sockets, which keep packets apart as a
-//! TUN device does; so the engine can be given what no kernel would give: headers
-//! for offloads that contradict the packet, packets cut anywhere. What finds the
-//! engine's queue full is lost.
+//! A [`Meddle`] sees every packet and decides about the packets to forward in its place.
+//!
+//! The engine's end is one of a socket pair that keeps packet boundaries, like a TUN device. This
+//! gives the engine packets that no kernel would send: contradictory offload headers, and
+//! truncated packets. A packet that finds the engine's queue full is lost.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -18,14 +18,14 @@ use gigatcp_linux::poll::{self, Interest};
 use gigatcp_linux::{Namespace, SetupError, Step, packets};
 use gigatcp_live::{TunConfig, Wire};
 
-/// The longest packet, with its header for offloads.
+/// Maximum packet length, with the offload header.
 const LONGEST: usize = 10 + 65_536;
-/// How long it sleeps before it looks whether it is still wanted.
+/// Time between two checks of the stop flag.
 const LOOK: Duration = Duration::from_millis(20);
-/// Packets of one side before the other has its turn.
+/// Maximum number of packets of one side per turn.
 const BATCH: usize = 32;
 
-/// Where a packet comes from.
+/// Direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// From the engine to the kernel.
@@ -34,14 +34,13 @@ pub enum Way {
     FromKernel,
 }
 
-/// Who is on the wire.
+/// Packet filter on the wire.
 pub trait Meddle: Send {
-    /// A packet, with its header for offloads, has come; what is to be handed on
-    /// goes into `out`.
+    /// Handles a packet with its offload header, and adds the packets to forward to `out`.
     fn on_packet(&mut self, way: Way, packet: &[u8], out: &mut Vec<Vec<u8>>);
 }
 
-/// A thread that carries packets between the engine and the kernel.
+/// Thread that forwards packets between the engine and the kernel.
 #[derive(Debug)]
 pub struct Relay {
     stop: Arc<AtomicBool>,
@@ -49,10 +48,10 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Makes the device in `namespace`, and the engine's end of the wire.
+    /// Creates the device in `namespace`, and the engine's end of the wire.
     ///
     /// # Errors
-    /// [`SetupError`]: what failed, and what is missing.
+    /// [`SetupError`]: failed step, and missing requirement.
     pub fn start(
         namespace: &Namespace,
         config: &TunConfig,
@@ -82,14 +81,13 @@ impl Drop for Relay {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic has been printed.
+            // The panic has already been printed.
             let _ = thread.join();
         }
     }
 }
 
-/// Carries packets between the ends, the engine's and the kernel's, until it is
-/// over or one of them is gone.
+/// Forwards packets between both ends until it is stopped or an end closes.
 fn carry(ends: &[File; 2], mut packet_corruptor: impl Meddle, is_over: &AtomicBool) {
     let mut packet = vec![0; LONGEST];
     let mut out = Vec::new();
@@ -122,7 +120,7 @@ fn carry(ends: &[File; 2], mut packet_corruptor: impl Meddle, is_over: &AtomicBo
     }
 }
 
-/// What the other side refuses, or has no room for, is lost.
+/// Writes a packet. A refused packet is lost.
 fn hand_on(mut to: &File, packet: &[u8]) {
     let _: io::Result<usize> = to.write(packet);
 }

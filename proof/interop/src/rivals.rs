@@ -1,9 +1,10 @@
-//! One flow of the kernel and one of the engine, of the same algorithm, from the
-//! same end over the same hops to the same kernel: do they share it?
+//! Fairness between one flow of the kernel and one of the engine.
 //!
-//! Both senders are behind one device and both receivers are the far kernel's, so
-//! that nothing differs but the sender's TCP. What the engine sends the kernel of
-//! its own end forwards, which is some microseconds of the round trip.
+//! Both use the same algorithm, from the same end over the same hops to the same kernel.
+//!
+//! Both senders share one device, and the far kernel has both receivers. Only the TCP of the
+//! sender differs. The near kernel forwards the engine's packets, which adds some microseconds of
+//! RTT.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -20,45 +21,44 @@ use crate::lab::{Lab, LabConfig};
 use crate::transfer::Trouble;
 
 const PORT: u16 = 7100;
-/// Octets of one call.
+/// Octets per call.
 const CALL: usize = 256 * 1024;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A path for two, and who they are.
+/// Parameters of a fairness test between two TCPs.
 #[derive(Clone, Debug)]
 pub struct Rivals {
-    /// From the senders.
+    /// Hops from the senders.
     pub forward: Vec<HopConfig>,
-    /// Back to them.
+    /// Hops to the senders.
     pub reverse: Vec<HopConfig>,
-    /// Root of the path's random streams.
+    /// Seed of the path's random streams.
     pub seed: u64,
-    /// Largest packet.
+    /// MTU.
     pub mtu: u16,
-    /// The engine's sender.
+    /// Options of the engine's sender.
     pub engine: Options,
-    /// The kernel's congestion control.
+    /// Congestion control algorithm of the kernel.
     pub control: String,
-    /// Before anything counts.
+    /// Time before the measurement.
     pub warm_up: Duration,
-    /// While it counts.
+    /// Time of the measurement.
     pub window: Duration,
 }
 
-/// What each got, bits per second.
+/// Goodput of both flows in bit/s.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Split {
-    /// The engine's flow.
+    /// Goodput of the engine's flow.
     pub engine: f64,
-    /// The kernel's flow.
+    /// Goodput of the kernel's flow.
     pub kernel: f64,
-    /// How often the path's thread was not scheduled in time.
+    /// Number of scheduling delays of the path's thread.
     pub stalls: u64,
 }
 
 impl Split {
-    /// Jain's index of the two: 1 where they have the same, 0.5 where one has
-    /// all.
+    /// Jain's fairness index: 1 for equal shares, 0.5 if one flow has all.
     #[must_use]
     pub fn jain(&self) -> f64 {
         let squares = self.engine.powi(2) + self.kernel.powi(2);
@@ -66,13 +66,13 @@ impl Split {
     }
 }
 
-/// Lets both send at once.
+/// Measures both flows while they send concurrently.
 ///
 /// # Errors
-/// What failed, or what is missing.
+/// Failed step, or missing requirement.
 pub fn compete(rivals: &Rivals) -> Result<Split, Trouble> {
     let said = |error: io::Error| Trouble::Failed(error.to_string());
-    // Before there are any threads: they keep off it, too.
+    // Before the start of threads, so that these also avoid the CPU.
     let apart = IsolatedCpu::set();
     let lab = Lab::new(&LabConfig {
         forward: rivals.forward.clone(),
@@ -105,7 +105,7 @@ pub fn compete(rivals: &Rivals) -> Result<Split, Trouble> {
     })
 }
 
-/// A sender, and the socket that reads what it sends.
+/// Sender, and the socket that receives from it.
 type Pair = (End, TcpStream);
 
 fn engine(lab: &Lab, rivals: &Rivals, at: SocketAddr, listener: &TcpListener) -> io::Result<Pair> {
@@ -122,7 +122,7 @@ fn kernel(lab: &Lab, rivals: &Rivals, at: SocketAddr, listener: &TcpListener) ->
     Ok((End::Kernel(sender), receiver))
 }
 
-/// Octets that each brought within the window.
+/// Octets received per flow within the window.
 fn race(pairs: &[Pair; 2], rivals: &Rivals) -> io::Result<[u64; 2]> {
     let counts = [AtomicU64::new(0), AtomicU64::new(0)];
     let is_over = AtomicBool::new(false);

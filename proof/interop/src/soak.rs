@@ -1,16 +1,15 @@
-//! Mixed traffic between the engine and the machine's kernel for as long as
-//! wanted, over one path that loses, displaces and doubles packets.
+//! Mixed traffic between the engine and the kernel for a given time.
 //!
-//! * Short connections, one after the other, opened by either side over IPv4 and
-//!   IPv6, with random lengths and controls, and every way to end there is:
-//!   aborts among them.
-//! * Long ones that send without a pause in one direction, compared octet by
-//!   octet; a new one after a while.
-//! * Idle ones that say a few words now and then.
+//! All connections share one path that loses, reorders and duplicates packets.
 //!
-//! The first thing that does not hold ends it. At the end nothing may be left:
-//! connections, descriptors, threads, namespaces; and memory may not have grown
-//! since the warm-up.
+//! * Short connections in sequence. Either side opens them, over IPv4 and IPv6, with random
+//!   lengths, algorithms and endings, including aborts.
+//! * Long connections that send continuously in one direction. Every octet is compared, and each
+//!   is replaced after some time.
+//! * Idle connections with a rare short exchange.
+//!
+//! The first failed check ends the run. At the end no connection, descriptor, thread or namespace
+//! may be left, and memory may not have grown since the warm-up.
 
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener};
@@ -31,75 +30,75 @@ use crate::octets::Source;
 use crate::transfer::{Trouble, exchange};
 use crate::watch::{Held, memory};
 
-/// Threads of short connections: of each opener, over each version of IP.
+/// Threads of short connections, of each opener and IP version.
 const SHORT: usize = 8;
-/// Threads of long ones: in each direction.
+/// Threads of long connections, one per direction.
 const LONG: usize = 2;
 /// Idle connections.
 const IDLE: usize = 100;
-/// The first port: each thread has its own, so that ends find each other.
+/// First port. Each thread has its own, so that its two ends match.
 const FIRST_PORT: u16 = 6000;
-/// Octets of a short connection, at most.
+/// Maximum number of octets of a short connection.
 const SHORT_LEN: usize = 60_000;
-/// Between two short ones of a thread.
+/// Pause between two short connections of a thread.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Octets that an idle connection says at once.
+/// Octets of one message on an idle connection.
 const WORDS: usize = 200;
-/// How long a long one lasts.
+/// Duration of a long connection.
 const LONG_LASTS: Duration = Duration::from_secs(40);
-/// What waits for longer has failed.
+/// Timeout of any operation.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Connections that are over stay in TIME-WAIT for so long at either end, so
-/// memory grows until then.
+/// Time after which memory is stable. Closed connections stay in TIME-WAIT at both ends, so memory
+/// grows until then.
 const WARM_UP: Duration = Duration::from_secs(180);
-/// Maximum growth of memory: as a fraction of itself, and in octets.
+/// Maximum growth of memory: as a fraction, and in octets.
 const GROWTH: (f64, u64) = (0.1, 8 << 20);
 
-/// What is wanted.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Soak {
-    /// How long.
+    /// Duration of the run.
     pub lasts: Duration,
-    /// Of octets, lengths and the path.
+    /// Seed of octets, lengths and path.
     pub seed: u64,
 }
 
-/// Where it stands.
+/// Progress of a run.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// Since the beginning.
+    /// Time since the start.
     pub at: Duration,
-    /// Connections opened.
+    /// Opened connections.
     pub opened: u64,
-    /// Connections that have ended as they should.
+    /// Correctly ended connections.
     pub ended: u64,
-    /// Octets compared.
+    /// Compared octets.
     pub compared: u64,
-    /// Connections of the engine now, and how many of them are in TIME-WAIT.
+    /// Current connections of the engine, and those of them in TIME-WAIT.
     pub connections: (u64, u64),
-    /// What the process holds.
+    /// System resources of the process.
     pub held: Held,
 }
 
-/// How it went.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Soaked {
-    /// At the end.
+    /// Progress at the end.
     pub progress: Progress,
-    /// Before anything was made.
+    /// System resources before the setup.
     pub before: Held,
-    /// After everything was given back.
+    /// System resources after the teardown.
     pub after: Held,
-    /// Memory after the warm-up, the middle of many looks.
+    /// Memory after the warm-up, as the median of many samples.
     pub warm: u64,
-    /// Memory at the end of the traffic, the same.
+    /// Memory at the end of the traffic, as the median of many samples.
     pub last: u64,
-    /// What the path did.
+    /// Counters of the path.
     pub path: Box<Snapshot>,
 }
 
 impl Soaked {
-    /// What is left behind or has grown.
+    /// Descriptions of leaks and memory growth.
     #[must_use]
     pub fn leaks(&self) -> Vec<String> {
         let mut leaks = Vec::new();
@@ -128,7 +127,7 @@ impl Soaked {
     }
 }
 
-/// Shared by all threads.
+/// State shared by all threads.
 struct State {
     began: Instant,
     is_over: AtomicBool,
@@ -139,10 +138,10 @@ struct State {
 }
 
 impl Soak {
-    /// Does it, and says every ten seconds where it stands.
+    /// Runs the traffic, and reports progress every ten seconds.
     ///
     /// # Errors
-    /// The first thing that did not hold, or what is missing to try it.
+    /// First failed check, or missing requirement.
     pub fn run(&self, mut on_progress: impl FnMut(&Progress)) -> Result<Soaked, Trouble> {
         let before = Held::now();
         let lab = Lab::new(&path(self.seed))?;
@@ -197,8 +196,7 @@ impl Soak {
     }
 }
 
-/// A path with everything on it, not too fast for a machine that has other things
-/// to do.
+/// Path with all impairments, slow enough for a busy machine.
 fn path(seed: u64) -> LabConfig {
     let chance = Probability::try_new;
     let hop = |name: &str| HopConfig {
@@ -228,7 +226,7 @@ fn path(seed: u64) -> LabConfig {
     }
 }
 
-/// Looks until it is over; memory after the warm-up and at the end.
+/// Samples memory until the end. Returns the medians after the warm-up and at the end.
 fn watch(
     lab: &Lab,
     state: &State,
@@ -283,7 +281,7 @@ impl State {
     }
 }
 
-/// Where a thread's connections are opened to.
+/// Listener that accepts the connections of a thread.
 enum Door {
     Engine(Listener, SocketAddr),
     Kernel(TcpListener, SocketAddr),
@@ -314,7 +312,7 @@ impl Worker<'_> {
         }
     }
 
-    /// One connection after the other.
+    /// Runs short connections in sequence.
     fn short(&self) -> Result<(), String> {
         let door = self.door(self.n, self.n & 1 == 0, self.n & 2 == 0)?;
         let mut seed = self.seed;
@@ -335,7 +333,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// One direction without a pause.
+    /// Runs long connections in one direction.
     fn long(&self) -> Result<(), String> {
         let from_engine = self.n.is_multiple_of(2);
         let door = self.door(self.n, from_engine, true)?;
@@ -372,7 +370,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Octets read to the end, each the one that was written.
+    /// Reads to the end and compares every octet. Returns their number.
     fn compare_long(&self, mut reader: &End, seed: u64) -> Result<u64, String> {
         let mut source = Source::new(seed);
         let (mut wanted, mut got) = (vec![0; BLOCK], vec![0; BLOCK]);
@@ -399,7 +397,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Connections that say something now and then; one is replaced each time.
+    /// Runs idle connections with a rare exchange, and replaces one each time.
     fn idle(&self) -> Result<(), String> {
         let doors = [
             self.door(self.n, true, false)?,
@@ -412,7 +410,7 @@ impl Worker<'_> {
             turn += 1;
             let place = turn * 37 % IDLE;
             self.say(&all[place], self.seed.wrapping_add(turn as u64))?;
-            // Reset or in order: there is nothing left to be read.
+            // After the reset or the close, no data is left to read.
             let [engine, kernel] = std::mem::replace(&mut all[place], open(turn)?);
             let (first, other) = if turn % 4 < 2 {
                 (engine, kernel)
@@ -432,7 +430,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Words both ways.
+    /// Exchanges a message in both directions.
     fn say(&self, ends: &[End; 2], seed: u64) -> Result<(), String> {
         for (from, to) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
             let words = Source::first(seed, WORDS);
@@ -470,7 +468,7 @@ impl Worker<'_> {
         door.map_err(|error| format!("listening: {error}"))
     }
 
-    /// The engine's end and the kernel's.
+    /// Opens a connection, and returns the ends of engine and kernel.
     fn open(&self, door: &Door, engine: &str, kernel: &str) -> Result<[End; 2], String> {
         let open = || -> io::Result<[End; 2]> {
             let ends = match door {
@@ -496,10 +494,10 @@ impl Worker<'_> {
     }
 }
 
-/// Octets that are made and compared at once.
+/// Octets generated and compared per step.
 const BLOCK: usize = 64 * 1024;
 
-/// Writes as long as it is wanted, and closes; how much that was.
+/// Writes blocks while `wants_more` holds, then closes. Returns the number of octets.
 fn write_while(writer: &End, seed: u64, wants_more: impl Fn() -> bool) -> io::Result<u64> {
     let mut source = Source::new(seed);
     let mut block = vec![0; BLOCK];

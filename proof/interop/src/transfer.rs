@@ -1,6 +1,7 @@
-//! A transfer between engine and kernel, both directions, and what must hold of
-//! it: what is read is what was written, SHA-256 at both ends, and each side
-//! learns how the other ended.
+//! Bidirectional transfer between engine and kernel, and its checks.
+//!
+//! The received octets must equal the sent octets, by SHA-256 at both ends. Each side must learn
+//! how the other ended.
 
 use std::io::{self, ErrorKind, Read};
 use std::net::SocketAddr;
@@ -19,34 +20,33 @@ use crate::lab::Lab;
 use crate::octets::{Source, digest, digest_of};
 
 const PORT: u16 = 5001;
-/// What waits for longer has failed: much longer than anything takes, for a
-/// machine that has much else to do.
+/// Timeout of any operation, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// Octets that the aborting end has read before.
+/// Octets that the aborting end reads before.
 const BEFORE_ABORT: usize = 2_000;
 
-/// What came of a transfer that did not fail.
+/// Result of a transfer that did not fail.
 #[derive(Debug)]
 pub enum Done {
-    /// All of it holds.
+    /// All checks passed.
     Passed {
-        /// How long it took.
+        /// Duration.
         took: Duration,
-        /// Octets that were compared.
+        /// Compared octets.
         compared: u64,
-        /// What the path did.
+        /// Counters of the path.
         path: Box<Snapshot>,
     },
-    /// The kernel lacks what is needed.
+    /// Skipped, as the kernel lacks a requirement.
     Skipped(String),
 }
 
-/// Why there is nothing to say, or what is wrong.
+/// Reason why a transfer failed or was not possible.
 #[derive(Debug)]
 pub enum Trouble {
-    /// There is no place to try it in.
+    /// Failed setup.
     Setup(SetupError),
-    /// Something does not hold.
+    /// Failed check.
     Failed(String),
 }
 
@@ -59,7 +59,7 @@ impl From<EmulatorError> for Trouble {
     }
 }
 
-/// Does it.
+/// Runs the transfer.
 ///
 /// # Errors
 /// [`Trouble`].
@@ -96,7 +96,7 @@ fn failed(what: &str, error: &io::Error) -> Trouble {
     Trouble::Failed(format!("{what}: {error}"))
 }
 
-/// The engine's end and the kernel's.
+/// Opens a connection, and returns the ends of engine and kernel.
 fn open(lab: &Lab, case: &Case) -> io::Result<[End; 2]> {
     let mut options = Options::default().with_congestion(case.engine_control)?;
     if let Some((receive, send)) = case.engine_buffers() {
@@ -122,7 +122,7 @@ fn open(lab: &Lab, case: &Case) -> io::Result<[End; 2]> {
     Ok(ends)
 }
 
-/// Octets compared, or what does not hold.
+/// Runs the transfer of a case. Returns the number of compared octets, or the failed check.
 pub(crate) fn exchange(case: &Case, ends: [End; 2]) -> Result<u64, String> {
     let octets = |side: usize| Source::first(2 * case.seed + side as u64, case.sizes[side]);
     let [ours, theirs] = [0, 1].map(octets);
@@ -159,7 +159,7 @@ pub(crate) fn exchange(case: &Case, ends: [End; 2]) -> Result<u64, String> {
     }
 }
 
-/// The sum, or everything that is wrong.
+/// Sum of both results, or all errors.
 fn both(done: [Result<u64, String>; 2]) -> Result<u64, String> {
     match done {
         [Ok(one), Ok(other)] => Ok(one + other),
@@ -168,18 +168,18 @@ fn both(done: [Result<u64, String>; 2]) -> Result<u64, String> {
     }
 }
 
-/// When a side writes and closes.
+/// Time at which a side writes and closes.
 #[derive(Clone, Copy)]
 pub(crate) enum When<'a> {
-    /// At once; closes when all is written.
+    /// Writes immediately, and closes afterwards.
     Written,
-    /// At once; closes together with the other.
+    /// Writes immediately, and closes together with the other side.
     Together(&'a Barrier),
-    /// After the other has closed.
+    /// Writes and closes after the other side has closed.
     Second,
 }
 
-/// What a side has to do.
+/// Task of one side.
 pub(crate) struct Side<'a> {
     pub(crate) end: &'a End,
     pub(crate) writes: &'a [u8],
@@ -188,7 +188,7 @@ pub(crate) struct Side<'a> {
 }
 
 impl Side<'_> {
-    /// Octets compared.
+    /// Runs both directions. Returns the number of compared octets.
     pub(crate) fn play(&self) -> Result<u64, String> {
         let name = self.end.name();
         let (tell, told) = channel();
@@ -205,7 +205,7 @@ impl Side<'_> {
 
     fn write(&self, told: &Receiver<()>) -> io::Result<()> {
         if let When::Second = self.when {
-            // Where reading failed it says so itself.
+            // A failed read reports its own error.
             let _ = told.recv();
         }
         let written = self.end.write_all_octets(self.writes);
@@ -235,8 +235,8 @@ impl Side<'_> {
     }
 }
 
-/// `first` writes its octets, reads a little and aborts; `other` writes indefinitely
-/// and must learn of it. Octets compared.
+/// Tests an abort. `first` writes its octets, reads a little and aborts; `other` writes until it
+/// learns of it. Returns the number of compared octets.
 fn abort(first: End, other: &End, octets: &[u8]) -> Result<u64, String> {
     let (name, aborts) = (other.name(), first.name());
     thread::scope(|scope| {
@@ -261,8 +261,8 @@ fn abort(first: End, other: &End, octets: &[u8]) -> Result<u64, String> {
         if !octets.starts_with(&read) {
             return Err(format!("{name} reads other octets before the reset"));
         }
-        // A kernel's socket tells one of its callers of the reset, and the other
-        // that it is over.
+        // A kernel socket reports the reset to one caller, and the end of the connection to the
+        // other.
         let [reads, writes] = [last, Some(writes.kind())];
         let is_reset = |kind| kind == Some(ErrorKind::ConnectionReset);
         let is_sound = (is_reset(reads) || reads.is_none())
@@ -276,7 +276,7 @@ fn abort(first: End, other: &End, octets: &[u8]) -> Result<u64, String> {
     })
 }
 
-/// What was read, and how it ended; nothing: as if all had been read.
+/// Reads until an error, and returns the octets and the error. `None` after a normal end.
 fn read_until_reset(mut end: &End) -> (Vec<u8>, Option<ErrorKind>) {
     let mut all = Vec::new();
     let last = end.read_to_end(&mut all).err();
@@ -295,8 +295,7 @@ mod tests {
         [End::Kernel(one), End::Kernel(listener.accept().unwrap().0)]
     }
 
-    /// What the second end says that expects `expects`, where the first writes
-    /// `writes`.
+    /// Result of the second end, which expects `expects`, if the first writes `writes`.
     fn judged(writes: &[u8], expects: &[u8]) -> Result<u64, String> {
         let [one, other] = pair();
         one.write_all_octets(writes).unwrap();

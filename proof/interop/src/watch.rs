@@ -1,25 +1,24 @@
-//! What this process holds of the system: memory, descriptors, threads,
-//! namespaces.
+//! System resources of this process: memory, descriptors, threads, namespaces.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// System resources that this process holds.
+/// System resources of this process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Held {
-    /// Octets of memory that are resident.
+    /// Resident memory in octets.
     pub memory: u64,
     /// Open descriptors.
     pub descriptors: usize,
     /// Threads.
     pub threads: usize,
-    /// Network namespaces that a descriptor or a thread keeps.
+    /// Network namespaces that a descriptor or thread keeps open.
     pub namespaces: usize,
 }
 
 impl Held {
-    /// As of now. What cannot be read counts as nothing.
+    /// Reads the current values. An unreadable value counts as zero.
     #[must_use]
     pub fn now() -> Self {
         let descriptors = links("/proc/self/fd");
@@ -42,10 +41,10 @@ impl Held {
     }
 }
 
-/// Octets of this process that are resident.
+/// Resident memory of this process in octets.
 #[must_use]
 pub fn memory() -> u64 {
-    // Pages of 4 KiB: the second number (`proc_pid_statm(5)`).
+    // The second number counts pages of 4 KiB (`proc_pid_statm(5)`).
     let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let resident = pages.split_whitespace().nth(1);
     resident
@@ -59,7 +58,7 @@ fn entries(folder: &str) -> Vec<PathBuf> {
     read.flatten().map(|entry| entry.path()).collect()
 }
 
-/// Targets of the links in a directory; the descriptor that reads it is gone.
+/// Targets of the links in a directory. The descriptor that reads it is already closed.
 fn links(folder: &str) -> Vec<PathBuf> {
     let paths = entries(folder);
     paths

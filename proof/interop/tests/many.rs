@@ -1,5 +1,7 @@
-//! Many connections at once. Without the privilege to make a namespace the tests
-//! say so and what to type, and prove nothing.
+//! Tests with many connections.
+//!
+//! Without the privilege to create a namespace, the tests print the required command and check
+//! nothing.
 
 use std::io::Write;
 use std::thread;
@@ -8,14 +10,14 @@ use std::time::Duration;
 use gigatcp_interop::{Sharing, Trouble, idle, share};
 use gigatcp_units::{Bytes, Duration as Span, Rate};
 
-/// What was measured, or loudly nothing.
+/// Returns the result, or prints a message if the privilege is missing.
 fn unless_missing<T>(done: Result<T, Trouble>) -> Option<T> {
     match done {
         Ok(done) => Some(done),
         Err(Trouble::Setup(error)) if error.is_missing_privilege() => {
             let name = thread::current().name().unwrap_or("test").to_string();
             let hint = error.hint().unwrap_or_default();
-            // Past the harness, which keeps what a passing test prints.
+            // Bypasses the test harness, which captures the output of passing tests.
             let text = format!("\n{name}: SKIPPED, NOTHING PROVEN: {error}\n  {hint}\n");
             let _ = std::io::stderr().write_all(text.as_bytes());
             None
@@ -30,8 +32,8 @@ fn an_idle_connection_costs_the_engine_less_than_32_kib() {
     let Some(idle) = unless_missing(idle(800)) else {
         return;
     };
-    // Other tests of this process share its memory: what one connection takes is
-    // for the benchmark to say.
+    // Other tests of this process share its memory. The benchmark measures the cost of one
+    // connection.
     assert!(idle.used < 32 * 1024, "{idle:?}");
 }
 
@@ -42,7 +44,7 @@ fn a_hundred_connections_over_one_path_share_it_and_none_starves() {
         flows: 100,
         rate: Rate::from_bps(60_000_000),
         round_trip: Span::from_millis(20),
-        // Ten packets of each.
+        // Ten packets per connection.
         queue: Bytes::new(1_500_000),
         warm_up: Duration::from_secs(2),
         window: Duration::from_secs(4),
@@ -54,7 +56,7 @@ fn a_hundred_connections_over_one_path_share_it_and_none_starves() {
     assert_eq!(shares.starved, 0, "{shares:?}");
     assert!(shares.jain > 0.7, "{shares:?}");
     assert!(shares.goodput > 30e6, "{shares:?}");
-    // The kernel's senders are its own business; that we receive all is ours.
+    // The fairness of the kernel's senders is not tested, only the engine's reception.
     let theirs = Sharing {
         engine_sends: false,
         window: Duration::from_secs(2),

@@ -1,6 +1,7 @@
-//! Random octets between the engine and the machine's kernel over an emulated
-//! path, in all circumstances that meet pairwise. Without the privilege to make
-//! a namespace the test says so and what to type, and proves nothing.
+//! Transfers of random octets between engine and kernel over an emulated path.
+//!
+//! The cases cover all pairs of choices. Without the privilege to create a namespace, the test
+//! prints the required command and checks nothing.
 
 use std::io::Write;
 use std::sync::Mutex;
@@ -9,15 +10,15 @@ use std::thread;
 
 use gigatcp_interop::{Case, Done, Trouble, covering, run};
 
-/// Cases at the same time: most of them wait most of the time.
+/// Number of concurrent cases, as most of them mostly wait.
 const AT_ONCE: usize = 4;
 
-/// Says it past the harness, which keeps what a passing test prints.
+/// Prints directly, past the harness, which captures the output of passing tests.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "\ntransfers: {text}");
 }
 
-/// What a case came to, as a line if there is anything to be said.
+/// Result of a case, as a line if there is a message.
 fn judge(row: usize, case: &Case) -> Result<Option<String>, String> {
     match run(case) {
         Ok(Done::Passed { .. }) => Ok(None),

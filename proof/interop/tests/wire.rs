@@ -1,6 +1,7 @@
-//! The engine on a wire with somebody on it who spoils packets, or is slow.
-//! Without the privilege to make a namespace the tests say so and what to type,
-//! and prove nothing.
+//! Tests of the engine on a wire that corrupts or delays packets.
+//!
+//! Without the privilege to create a namespace, the tests print the required command and check
+//! nothing.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener};
@@ -11,14 +12,14 @@ use gigatcp_interop::{Meddle, Relay, Source, Trouble, Way, digest, survive};
 use gigatcp_linux::{Namespace, SetupError};
 use gigatcp_live::{Options, Stack, TunConfig};
 
-/// What was made, or loudly nothing.
+/// Returns the value, or prints a message if the privilege is missing.
 fn unless_missing<T>(made: Result<T, SetupError>) -> Option<T> {
     match made {
         Ok(made) => Some(made),
         Err(error) if error.is_missing_privilege() => {
             let name = thread::current().name().unwrap_or("test").to_string();
             let hint = error.hint().unwrap_or_default();
-            // Past the harness, which keeps what a passing test prints.
+            // Bypasses the test harness, which captures the output of passing tests.
             let text = format!("\n{name}: SKIPPED, NOTHING PROVEN: {error}\n  {hint}\n");
             let _ = std::io::stderr().write_all(text.as_bytes());
             None
@@ -37,7 +38,7 @@ fn spoilt_packets_of_both_directions_disturb_no_connection_whose_checksums_tell(
                     survived.compared >= 4 && survived.victims > 0,
                     "{survived:?}"
                 );
-                // It did not only look as if something had been spoilt.
+                // Corruption must have actually occurred.
                 assert!(counters.device.harmed > 50, "{survived:?}");
                 assert!(survived.failed_victims > 0, "{survived:?}");
             }
@@ -51,7 +52,7 @@ fn spoilt_packets_of_both_directions_disturb_no_connection_whose_checksums_tell(
     }
 }
 
-/// Takes its time over what the engine sends.
+/// Packet filter that delays the packets of the engine.
 struct Slow;
 
 impl Meddle for Slow {

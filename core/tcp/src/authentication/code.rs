@@ -6,9 +6,8 @@
 //! code        = MAC(traffic key, SNE | pseudo-header | TCP header | text)
 //! ```
 //!
-//! In the header checksum and code are zero; where options are not covered the
-//! authentication option alone represents all of them (RFC 5925 section
-//! 5.1). Both algorithms give 96 bits.
+//! In the header, checksum and code are zero. If options are not covered, the authentication
+//! option alone represents them (RFC 5925 section 5.1). Both algorithms yield 96 bits.
 
 use core::net::IpAddr;
 
@@ -20,7 +19,7 @@ use sha1::Sha1;
 
 use super::{Algorithm, Direction};
 
-/// Octets of a code.
+/// Octets in a code.
 pub(crate) const LEN: usize = 12;
 
 const LABEL: &[u8] = b"TCP-AO";
@@ -28,8 +27,7 @@ const LABEL: &[u8] = b"TCP-AO";
 /// Octets of the longest traffic key.
 const LONGEST_KEY: usize = 20;
 
-/// A traffic key: what codes of one direction are made with. `Debug` does not
-/// show it.
+/// Traffic key, which produces the codes of one direction. `Debug` does not show it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TrafficKey {
     algorithm: Algorithm,
@@ -57,7 +55,7 @@ const fn key_len(algorithm: Algorithm) -> usize {
     }
 }
 
-/// A code in progress.
+/// Computation of a code in progress.
 #[expect(
     clippy::large_enum_variant,
     reason = "on the stack for one segment; a box would be an allocation for each"
@@ -68,7 +66,7 @@ enum Code {
 }
 
 impl Code {
-    /// A key of HMAC may have any length; one of AES is always 16 octets here.
+    /// Begins a code. An HMAC key may have any length; an AES key here has 16 octets.
     fn new(algorithm: Algorithm, key: &[u8]) -> Self {
         match algorithm {
             Algorithm::HmacSha1 => {
@@ -87,7 +85,7 @@ impl Code {
         }
     }
 
-    /// All octets of the code: 20 or 16.
+    /// Returns the untruncated code: 20 or 16 octets.
     fn finish(self) -> [u8; LONGEST_KEY] {
         let mut whole = [0; LONGEST_KEY];
         match self {
@@ -98,7 +96,7 @@ impl Code {
     }
 }
 
-/// RFC 5926 section 3.1.1.
+/// Derives a traffic key: RFC 5926 section 3.1.1.
 pub(super) fn derive(algorithm: Algorithm, secret: &[u8], direction: &Direction) -> TrafficKey {
     let mut code = match algorithm {
         Algorithm::HmacSha1 => Code::new(algorithm, secret),
@@ -119,8 +117,8 @@ pub(super) fn derive(algorithm: Algorithm, secret: &[u8], direction: &Direction)
     }
 }
 
-/// RFC 5926 section 3.1.1.2: a secret of other than 16 octets is condensed
-/// under the key zero, as in RFC 4615.
+/// Returns the AES key of a secret (RFC 5926 section 3.1.1.2). A secret that is not 16 octets long
+/// is condensed under the zero key, as in RFC 4615.
 fn aes_key(secret: &[u8]) -> [u8; 16] {
     if let Ok(key) = secret.try_into() {
         return key;
@@ -139,7 +137,8 @@ fn add_address(code: &mut Code, address: IpAddr) {
     }
 }
 
-/// RFC 5925 section 5.1; nothing for octets without an authentication option.
+/// Returns the code of an encoded segment; `None` without an authentication option. See RFC 5925
+/// section 5.1.
 pub(super) fn of_segment(
     key: &TrafficKey,
     sne: u32,
@@ -152,7 +151,7 @@ pub(super) fn of_segment(
     let mut code = Code::new(key.algorithm, key.as_slice());
     code.add(&sne.to_be_bytes());
     add_pseudo_header(&mut code, endpoints, segment.len());
-    // Checksum zero, urgent pointer behind it.
+    // The checksum counts as zero; the urgent pointer follows it.
     code.add(&segment[..16]);
     code.add(&[0; 2]);
     code.add(&segment[18..FIXED_HEADER_LEN]);
@@ -172,7 +171,7 @@ pub(super) fn of_segment(
     Some(first)
 }
 
-/// RFC 9293 section 3.1 for IPv4, RFC 8200 section 8.1 for IPv6.
+/// Adds the pseudo-header (RFC 9293 section 3.1 for IPv4, RFC 8200 section 8.1 for IPv6).
 fn add_pseudo_header(code: &mut Code, endpoints: &Endpoints, len: usize) {
     add_address(code, endpoints.src());
     add_address(code, endpoints.dst());

@@ -1,8 +1,7 @@
 //! The ACK field: RFC 9293 section 3.10.7.4 fifth; RFC 5681, 6675, 7323.
 //!
-//! One pass per acknowledgment: window update, SACK blocks, cumulative
-//! acknowledgment, round-trip sample, judgment of loss, congestion control,
-//! timers. Nothing here walks the window.
+//! One pass per acknowledgment: window update, SACK blocks, cumulative acknowledgment, RTT sample,
+//! loss detection, congestion control, timers. Nothing here iterates over the window.
 
 use core::ops::Range;
 
@@ -18,27 +17,27 @@ use crate::recovery::Judgment;
 use crate::scoreboard::Revealed;
 use crate::space::{Offset, Window};
 
-/// What one acknowledgment taught, next to what it revealed of the flight.
+/// Information from one acknowledgment, besides what it revealed about the flight.
 #[derive(Clone, Copy, Debug)]
 struct Learned {
-    /// `pipe` before it.
+    /// `pipe` before the acknowledgment.
     prior_in_flight: u64,
     rtt: Option<Duration>,
     rate: Option<RateSample>,
     /// Octets newly marked lost.
     lost: u64,
-    /// What is newly reported as marked by the network.
+    /// Newly reported as marked by the network.
     marked: Marked,
-    /// The window is at its minimum and congestion was notified: nothing that is
-    /// acknowledged opens it (RFC 3168 section 6.1.2).
+    /// The window is at its minimum and congestion was notified. Acknowledged data does not open
+    /// it (RFC 3168 section 6.1.2).
     held: bool,
-    /// Octets acknowledged that may open the window.
+    /// Acknowledged octets that may open the window.
     opening: u64,
 }
 
 impl<P: Payload> Connection<P> {
-    /// Processes the acknowledgment `ack` (as an offset). Returns whether the
-    /// rest of the segment is to be processed.
+    /// Processes the acknowledgment `ack`, a stream offset. Returns whether to process the rest of
+    /// the segment.
     pub(super) fn handle_ack(
         &mut self,
         now: Instant,
@@ -47,13 +46,13 @@ impl<P: Payload> Connection<P> {
         segment: &Segment<P>,
     ) -> bool {
         if ack > self.snd.nxt {
-            // Acknowledges what was never sent (RFC 9293 section 3.10.7.4
-            // fifth, RFC 5961 section 5.2).
+            // It acknowledges data never sent (RFC 9293 section 3.10.7.4 fifth, RFC 5961 section
+            // 5.2).
             self.challenge(now);
             return false;
         }
         if ack < self.snd.una {
-            // Older than what we know.
+            // Older than SND.UNA.
             if self.is_ack_impossible(ack) {
                 self.challenge(now);
                 return false;
@@ -69,7 +68,7 @@ impl<P: Payload> Connection<P> {
         let duplicate = self.is_duplicate_ack(Offset(ack), Window(wnd), segment);
         self.update_window(now, Offset(ack), Window(wnd), segment);
         if self.snd.una == self.snd.nxt {
-            // What was sent twice may still be reported as received twice.
+            // A retransmission may still be reported as received twice.
             let mut revealed = Revealed::default();
             self.take_sack_blocks(now, ack, segment, &mut revealed);
             if self.tlp.is_outstanding() {
@@ -82,9 +81,9 @@ impl<P: Payload> Connection<P> {
         true
     }
 
-    /// RFC 5681 section 2: (a) data is outstanding, (b) no data, (c) no SYN or
-    /// FIN, (d) nothing new is acknowledged, (e) the window is the same. And
-    /// the window is open: otherwise this answers a probe.
+    /// Whether an ACK is a duplicate by RFC 5681 section 2. The conditions: (a) data is
+    /// outstanding, (b) no data, (c) no SYN or FIN, (d) nothing new is acknowledged, (e) the
+    /// window is the same. Also, the window must be open: otherwise this answers a probe.
     fn is_duplicate_ack(
         &self,
         Offset(ack): Offset,
@@ -98,9 +97,9 @@ impl<P: Payload> Connection<P> {
             && wnd > 0
     }
 
-    /// SND.WND follows the newest segment (SND.WL1, SND.WL2). A retransmission
-    /// has an old SEG.SEQ but may bring a new SEG.ACK: then it is the newest
-    /// anyway, and SND.WND, which counts from SND.UNA, must follow.
+    /// Updates SND.WND from the newest segment (SND.WL1, SND.WL2). A retransmission with an old
+    /// SEG.SEQ and a new SEG.ACK also counts as the newest. SND.WND counts from SND.UNA and must
+    /// follow it.
     fn update_window(
         &mut self,
         now: Instant,
@@ -120,8 +119,7 @@ impl<P: Payload> Connection<P> {
         self.snd.wl1 = self.snd.wl1.max(seq);
         self.snd.wl2 = ack;
         self.snd.max_wnd = self.snd.max_wnd.max(wnd);
-        // The peer answers, so it is alive: probing may go on indefinitely
-        // (RFC 9293 MUST-37).
+        // The peer answers, so it is alive: probing may continue indefinitely (RFC 9293 MUST-37).
         if wnd == 0 {
             self.timers.timeouts_in_a_row = 0;
         } else if was_closed {
@@ -129,10 +127,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Others overtook this acknowledgment, so it acknowledges nothing and its
-    /// window is old. What it reports as SACKed or as received twice is news
-    /// even so: RFC 6675 section 5 takes any acknowledgment that brings SACK
-    /// information (Linux `tcp_ack`, `old_ack`).
+    /// Processes an acknowledgment that others overtook. It acknowledges nothing and its window is
+    /// old. Its SACK and D-SACK blocks may still be new: RFC 6675 section 5 accepts any
+    /// acknowledgment with SACK information (Linux `tcp_ack`, `old_ack`).
     fn learn_late(&mut self, now: Instant, received_at: Instant, ack: u64, segment: &Segment<P>) {
         if !self.handshake.sack || segment.options.sack.is_empty() {
             return;
@@ -144,7 +141,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Everything the acknowledgment says about data in flight.
+    /// Processes everything the acknowledgment reports about data in flight.
     fn learn(
         &mut self,
         now: Instant,
@@ -171,8 +168,8 @@ impl<P: Payload> Connection<P> {
             let bare = duplicate && segment.options.sack.is_empty();
             self.account_for_probe(now, ack, bare, &revealed);
         }
-        // RFC 6675 section 2: with SACK, a duplicate is what brings new SACK
-        // information, whatever else the segment carries.
+        // RFC 6675 section 2: with SACK, an ACK with new SACK information is a duplicate, whatever
+        // else the segment carries.
         let duplicate = if self.handshake.sack {
             revealed.sacked > 0
         } else {
@@ -187,7 +184,7 @@ impl<P: Payload> Connection<P> {
         }
         self.answer_judgment(now, &judgment, revealed.acked);
         let notice = if is_late {
-            // Its counts of marks are as old as its SEG.ACK (RFC 9768 appendix A.1).
+            // Its mark counts are as old as its SEG.ACK (RFC 9768 appendix A.1).
             Notice::default()
         } else {
             self.hear_ecn(now, segment, &revealed)
@@ -226,8 +223,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// What waited for SND.UNA to reach `ack`: the retransmission timer, the
-    /// octets kept for repair, a probe of the path's MTU, our FIN.
+    /// Updates everything that waited for SND.UNA to reach `ack`. That is the retransmission
+    /// timer, octets kept for retransmission, an MTU probe, our FIN.
     #[inline]
     fn let_go(&mut self, now: Instant, ack: u64, keeps_timer: bool, retransmitted: bool) {
         self.timers.timeouts_in_a_row = 0;
@@ -244,14 +241,14 @@ impl<P: Payload> Connection<P> {
         self.on_fin_acknowledged(now);
     }
 
-    /// What of the acknowledged octets may open the window: all of them (RFC
-    /// 3465 section 2.1), or those that were not known to have arrived before.
+    /// Returns the acknowledged octets that may open the window. These are all of them (RFC 3465
+    /// section 2.1), or only those not known to have arrived before.
     #[inline]
     fn opening_octets(&self, revealed: &Revealed, credit: u64) -> u64 {
         if !self.profile.congestion.growth_by_delivery || revealed.acked == 0 {
             return revealed.acked;
         }
-        // Without SACK each duplicate acknowledgment stood for a segment.
+        // Without SACK, each duplicate acknowledgment stood for a segment.
         let known = if self.handshake.sack {
             revealed.acked_after_sack
         } else {
@@ -265,8 +262,8 @@ impl<P: Payload> Connection<P> {
         self.snd.una = ack;
     }
 
-    /// SACK blocks (RFC 2018), the first of which may report a duplicate
-    /// (RFC 2883 section 4).
+    /// Processes the SACK blocks (RFC 2018). The first may report a duplicate (RFC 2883 section
+    /// 4).
     fn take_sack_blocks(
         &mut self,
         now: Instant,
@@ -303,12 +300,12 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The receiver got octets twice. When every retransmission of the
-    /// episode proves unnecessary, the reduction is taken back.
+    /// Processes a D-SACK. When every retransmission of the recovery episode proves spurious, the
+    /// reduction is undone.
     fn take_duplicate_report(&mut self, now: Instant, octets: Range<u64>, revealed: &mut Revealed) {
         self.counters.dsacks_received += 1;
         revealed.duplicate_end = Some(octets.end);
-        // More reports than retransmissions: the network duplicates.
+        // More reports than retransmissions: the network duplicates packets.
         if self.counters.dsacks_received <= self.counters.retransmitted_segments {
             let segments = (octets.end - octets.start).div_ceil(u64::from(self.smss));
             self.counters.spurious_retransmits += segments;
@@ -320,10 +317,9 @@ impl<P: Payload> Connection<P> {
         self.undo_reduction(now);
     }
 
-    /// A sample by the send time of what is acknowledged. When any of it was
-    /// sent twice the rest waited at the receiver until the hole was filled: then
-    /// by what is newly SACKed, which is reported as it comes, or by the timestamp
-    /// echo.
+    /// Takes an RTT sample from the send time of the acknowledged data. If any of it was
+    /// retransmitted, the rest waited at the receiver until the gap was filled. The sample then
+    /// comes from newly SACKed data, which is reported on arrival, or from the timestamp echo.
     fn measure_rtt(
         &mut self,
         now: Instant,
@@ -338,7 +334,7 @@ impl<P: Payload> Connection<P> {
             let newest = revealed
                 .newest_sent_at
                 .map(|sent_at| received_at.saturating_since(sent_at))?;
-            // It waited less than the oldest, which is the sample.
+            // It waited less than the oldest, from which the sample is taken.
             self.min_rtt.on_sample(now, newest);
             return Some(newest);
         }
@@ -390,12 +386,12 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// What a judgment means for the window; the acknowledgment that led to it
-    /// took `acked` octets off the flight.
+    /// Applies a loss-detection result to the window. The acknowledgment behind it removed `acked`
+    /// octets from the flight.
     pub(super) fn answer_judgment(&mut self, now: Instant, judgment: &Judgment, acked: u64) {
         self.tell_losses(now);
         if judgment.ended {
-            // The next stage begins with the window that is left.
+            // The next phase begins with the remaining window.
             self.validate_recovery_end(now);
             self.congestion.on_recovery_end(now);
             self.put_cwnd(now, CwndCause::ExitRecovery);
@@ -404,18 +400,17 @@ impl<P: Payload> Connection<P> {
             let flight_size = self.flight_size_at_congestion(acked, judgment.limited_transmit);
             self.reduce_window(now, kind, flight_size, self.board.pipe());
             if self.profile.timer.repair_restarts_timer {
-                // For the retransmission that follows. It may be held back by
-                // pacing and found spurious before it leaves: the timer must
-                // not wait for it.
+                // For the retransmission that follows. Pacing may delay it, and it may be found
+                // spurious before it leaves: the timer must not wait for it.
                 self.restart_retransmit_timer(now);
             }
         }
     }
 
     fn tell_congestion_control(&mut self, now: Instant, revealed: &Revealed, learned: &Learned) {
-        // What was sent before the round began, its last octet included, says
-        // nothing about the round: only what left in it ends it. By what is known to
-        // be delivered: behind a hole SND.UNA stands still for as long as it is late.
+        // A round ends only with data sent during it; data sent earlier, its last octet included,
+        // does not count. The measure is what is known to be delivered: behind a gap SND.UNA does
+        // not advance.
         let round_end = self.board.highest_delivered() > self.round_end;
         if round_end {
             self.round_end = self.snd.nxt;
@@ -464,7 +459,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// RFC 6298 section 5 (5.2) and (5.3).
+    /// Restarts or stops the retransmission timer: RFC 6298 section 5 (5.2) and (5.3).
     pub(super) fn restart_retransmit_timer(&mut self, now: Instant) {
         self.timers.retransmit_at = if self.snd.una == self.snd.nxt {
             Instant::FAR_FUTURE
@@ -473,7 +468,7 @@ impl<P: Payload> Connection<P> {
         };
     }
 
-    /// Our FIN is acknowledged when everything is.
+    /// Changes the state when our FIN is acknowledged, that is, when everything is.
     fn on_fin_acknowledged(&mut self, now: Instant) {
         if !self.closing.fin_sent || self.snd.una < self.snd.nxt {
             return;
@@ -486,19 +481,19 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Section 3.6.1: 2 MSL of silence.
+    /// Enters TIME-WAIT for 2 MSL (RFC 9293 section 3.6.1).
     pub(super) fn enter_time_wait(&mut self, now: Instant) {
         self.set_state(now, State::TimeWait);
         self.timers.time_wait_until = now + self.profile.closing.time_wait;
     }
 }
 
-/// An acknowledgment of less than two full segments may have waited.
+/// Whether the receiver may have delayed this ACK: it acknowledges at most one full segment.
 fn is_probably_delayed(revealed: &Revealed, smss: u32) -> bool {
     revealed.acked > 0 && revealed.acked <= u64::from(smss)
 }
 
-/// RFC 2883 section 4: the first block reports a duplicate when it lies at or
+/// Whether the first block reports a duplicate (RFC 2883 section 4). It does if it lies at or
 /// below the cumulative acknowledgment, or inside the second block.
 fn is_duplicate_report(first: (u64, u64), ack: u64, second: Option<(u64, u64)>) -> bool {
     let inside = |(left, right): (u64, u64)| left <= first.0 && first.1 <= right;

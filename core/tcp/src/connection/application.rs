@@ -1,4 +1,4 @@
-//! The calls of the user: RFC 9293 section 3.9.1.
+//! User calls: RFC 9293 section 3.9.1.
 
 use gigatcp_events::State;
 use gigatcp_units::Instant;
@@ -7,9 +7,9 @@ use gigatcp_wire::{Payload, PayloadOctets, SeqNumber};
 use super::{Connection, Failure, ReadError, Reset, WriteError};
 
 impl<P: Payload> Connection<P> {
-    /// SEND: takes as much of `payload` as the send buffer has space for and
-    /// returns how many octets that is. Writing is allowed from SYN-SENT on; data
-    /// waits for the handshake. What was not taken is the caller's to offer again.
+    /// SEND: writes as much of `payload` as fits into the send buffer. Returns the number of
+    /// octets written; the caller keeps the rest. Writing is allowed from SYN-SENT on; data waits
+    /// for the handshake.
     ///
     /// # Errors
     /// [`WriteError::Full`] if not one octet fits; the others if nothing
@@ -33,7 +33,7 @@ impl<P: Payload> Connection<P> {
         self.failure.map_or(WriteError::Closed, WriteError::Failed)
     }
 
-    /// Whether this side has not closed, and there is a connection.
+    /// Whether a connection exists and this side has not closed it.
     #[inline]
     pub(super) fn may_write(&self) -> bool {
         let is_open = matches!(
@@ -43,27 +43,27 @@ impl<P: Payload> Connection<P> {
         is_open && !self.closing.fin_wanted
     }
 
-    /// Octets the send buffer holds at most.
+    /// Capacity of the send buffer in octets.
     #[inline]
     pub fn send_capacity(&self) -> u64 {
         self.send_buffer.capacity()
     }
 
-    /// Octets written and not yet handed to the network.
+    /// Octets written and not yet sent.
     #[inline]
     pub fn unsent(&self) -> u64 {
         self.send_buffer.end().saturating_sub(self.snd.nxt.max(1))
     }
 
-    /// Nagle's algorithm from now on (RFC 9293 SHLD-7, MUST-17: an application
-    /// can switch it off).
+    /// Switches Nagle's algorithm on or off. RFC 9293 SHLD-7; MUST-17: an application can switch
+    /// it off.
     pub fn set_nagle(&mut self, on: bool) {
         self.profile.segments.nagle = on;
     }
 
-    /// Says whether the application has more to write than there was room.
-    /// [`Connection::write`] notes it itself; a driver says it that keeps octets back in front
-    /// of the connection. Decides between the send buffer and the application as the limit.
+    /// Sets whether the application has more to write than fits. [`Connection::write`] sets it
+    /// itself; a driver that keeps data back in front of the connection calls this. It decides
+    /// between the send buffer and the application as the limit.
     pub fn set_write_blocked(&mut self, blocked: bool) {
         self.limiting.write_blocked = blocked;
         if blocked {
@@ -71,9 +71,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// A writer waits if the send buffer is full: where packets count, until a third of it is
-    /// free. [`Connection::write`] and [`Connection::set_write_blocked`] call it; a driver
-    /// calls it that never offers more than [`Connection::send_space`].
+    /// Makes a writer wait if the send buffer is full. If packets count, it waits until a third of
+    /// the buffer is free. [`Connection::write`] and [`Connection::set_write_blocked`] call this;
+    /// so does a driver that never offers more than [`Connection::send_space`].
     pub fn wait_for_send_space(&mut self) {
         if self.send_space() == 0
             && let Some(memory) = &mut self.buffers.send_memory
@@ -82,10 +82,10 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// RECEIVE: up to `max` octets in order, in one piece that shares its memory.
-    /// `None` if there is nothing, whether or not the peer may send more:
-    /// [`Connection::is_finished_reading`] distinguishes the two. The window this
-    /// opens is advertised to the peer when it is worth a segment.
+    /// RECEIVE: returns up to `max` octets in order, in one piece that shares its memory. `None`
+    /// if nothing is readable, whether or not the peer may send more:
+    /// [`Connection::is_finished_reading`] distinguishes the two. The window this opens is
+    /// advertised once the increase is worth a segment.
     pub fn read(&mut self, now: Instant, max: usize) -> Option<P> {
         let max = if self.urgent.is_ahead() {
             self.up_to_mark(max)
@@ -99,7 +99,7 @@ impl<P: Payload> Connection<P> {
         piece
     }
 
-    /// The application has read `octets`: the window may have opened.
+    /// Updates the window after the application has read `octets`.
     #[inline]
     fn on_read(&mut self, now: Instant, octets: u64) {
         self.urgent.on_read(octets);
@@ -117,14 +117,14 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Returns what can be read, in its pieces, and leaves it (`MSG_PEEK`).
+    /// Returns the readable pieces without consuming them (`MSG_PEEK`).
     pub fn peek(&self) -> impl Iterator<Item = &P> {
         self.receive_buffer.ready()
     }
 
-    /// RECEIVE into the caller's memory: returns how many octets of `buffer` were
-    /// filled. `Ok(0)` is the end of the stream: the peer has closed, and everything
-    /// it sent was read (or `buffer` is empty).
+    /// RECEIVE into the caller's memory: returns the number of octets written to `buffer`. `Ok(0)`
+    /// is the end of the stream: the peer has closed, and everything it sent was read (or `buffer`
+    /// is empty).
     ///
     /// # Errors
     /// [`ReadError::Empty`] if nothing has arrived yet; [`ReadError::Failed`] after
@@ -146,7 +146,7 @@ impl<P: Payload> Connection<P> {
         self.end_of_stream().map(|()| 0)
     }
 
-    /// Whether the peer has closed, for a caller that found nothing to read.
+    /// Whether the peer has closed, for a caller that found no data.
     ///
     /// # Errors
     /// As [`Connection::read_into`].
@@ -158,14 +158,14 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// What packets occupied that have been read, free again.
+    /// Releases the memory of packets that have been read.
     #[inline]
     pub(super) fn release_read(&mut self) {
         let read = self.rcv.nxt.saturating_sub(self.receive_buffer.readable());
         self.window.on_read(read);
     }
 
-    /// Makes an acknowledgment due where the window has opened far enough.
+    /// Requests an acknowledgment if the window has opened far enough.
     #[inline]
     pub(super) fn demand_window_update(&mut self) {
         let now_open = self.rcv.told.saturating_sub(self.rcv.nxt);
@@ -177,21 +177,21 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Whether reading has made an acknowledgment due: a driver that does not
-    /// ask for segments after every read asks when this says so.
+    /// Whether reading has made an acknowledgment due. A driver that does not poll for segments
+    /// after every read polls when this is true.
     #[inline]
     pub fn is_window_update_due(&self) -> bool {
         self.ack.is_due()
     }
 
-    /// Octets that can be read.
+    /// Octets available for reading.
     #[inline]
     pub fn readable(&self) -> u64 {
         self.receive_buffer.readable()
     }
 
-    /// Octets received and not read, those beyond holes included: what memory
-    /// of the host the connection holds.
+    /// Octets received and not read, those beyond gaps included. This is the host memory the
+    /// connection occupies.
     pub fn received_and_held(&self) -> u64 {
         self.receive_buffer.readable() + self.receive_buffer.held()
     }
@@ -205,22 +205,20 @@ impl<P: Payload> Connection<P> {
         no_more && self.receive_buffer.readable() == 0
     }
 
-    /// The host is short of memory: what lies beyond a hole is given back, and
-    /// the peer has to retransmit it, though it may have been reported (RFC
-    /// 2018 section 8 allows it; FreeBSD `tcp_drain`, Linux
-    /// `tcp_prune_ofo_queue`). Returns the octets given back.
+    /// Discards data beyond gaps when the host is short of memory. The peer has to retransmit it,
+    /// though it may have been SACKed (RFC 2018 section 8 allows it; FreeBSD `tcp_drain`, Linux
+    /// `tcp_prune_ofo_queue`). Returns the octets discarded.
     pub fn renege(&mut self) -> u64 {
         self.receive_buffer.drop_held()
     }
 
-    /// What is written from now on leaves in other segments than what was
-    /// written before (Linux `MSG_EOR`).
+    /// Ends a record: no segment spans this point of the stream (Linux `MSG_EOR`).
     pub fn end_record(&mut self) {
         self.send_buffer.end_record();
     }
 
-    /// CLOSE: no more will be written; FIN follows what was. Reading goes on
-    /// until the peer closes too.
+    /// CLOSE: ends writing; a FIN follows the written data. Reading continues until the peer
+    /// closes too.
     pub fn close(&mut self, now: Instant) {
         if self.closing.fin_wanted {
             return;
@@ -242,9 +240,9 @@ impl<P: Payload> Connection<P> {
         self.limiting.write_blocked = false;
     }
 
-    /// ABORT because a segment that acknowledged `ack` brought data after the application
-    /// stopped reading (RFC 9293 section 3.6.1): the reset stands at `ack`, where a
-    /// peer that missed some of ours expects it (RFC 5961 section 3.2).
+    /// ABORT because data arrived after the application stopped reading (RFC 9293 section 3.6.1).
+    /// The segment acknowledged `ack`: the reset is sent there, where a peer that missed some of
+    /// our data expects it (RFC 5961 section 3.2).
     pub fn abort_answering(&mut self, now: Instant, ack: Option<SeqNumber>) {
         self.abort(now);
         if let (Some(reset), Some(seq)) = (&mut self.closing.reset_due, ack) {
@@ -252,8 +250,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// ABORT: the connection is gone at once; a RST informs the peer where
-    /// RFC 9293 section 3.10.5 says so.
+    /// ABORT: ends the connection immediately. A RST informs the peer in the states of RFC 9293
+    /// section 3.10.5.
     pub fn abort(&mut self, now: Instant) {
         let tell = matches!(
             self.state,

@@ -1,22 +1,19 @@
 //! The TCP Authentication Option of a connection: RFC 5925 sections 7.4 to 7.8.
 //!
-//! Every segment that leaves is signed, every one that arrives is checked
-//! before anything else looks at it; without a good code it is dropped and
-//! counted, whatever it is. So a reset is obeyed only from the peer: one from a
-//! host that has forgotten the connection, or never had it, cannot be signed
-//! (section 7.7), and an active open that is refused ends by its timeout.
+//! Every segment sent is signed. Every segment received is checked before anything else; without a
+//! good code it is dropped and counted. So only the peer can reset the connection. A host that has
+//! no state of the connection cannot sign a reset (section 7.7), so a refused active open ends by
+//! timeout.
 //!
-//! ICMP errors that would end a connection or shrink its segments are not heard
-//! either (section 7.8, see `icmp`).
+//! ICMP errors that would end a connection or shrink its segments are ignored too (section 7.8,
+//! see `icmp`).
 //!
-//! Keys change without a message of their own (section 7.5.2): the side that wants a new one
-//! names it
-//! in RNextKeyID; the other side uses it from then on, once it has it.
+//! Keys change without a message for it (section 7.5.2). The side that wants a new key names it in
+//! RNextKeyID; the other side uses it from then on, once it has that key.
 //!
-//! The sequence number extension (section 6.2) is what the engine's 64-bit
-//! positions have above their 32 bits. A code is one of a wire segment, so
-//! segmentation offload is off. Signing writes the segment to octets once more,
-//! into a buffer that is kept; options leave room for one SACK block next to
+//! The sequence number extension (section 6.2) is the upper half of the engine's 64-bit positions.
+//! A code covers one wire segment, so segmentation offload is off. Signing encodes the segment an
+//! additional time, into a reused buffer. Options have space for one SACK block next to
 //! timestamps, and for no Fast Open cookie.
 
 use alloc::boxed::Box;
@@ -30,13 +27,13 @@ use crate::authentication::{Direction, KeyError, Keys, MasterKey, TrafficKey, is
 use crate::four_tuple::FourTuple;
 use gigatcp_units::Instant;
 
-/// Octets of the option, next to each segment.
+/// Octets of the option in each segment.
 pub(super) const OPTION_LEN: u32 = 16;
 
-/// Octets of a code.
+/// Octets in a code.
 const CODE_LEN: usize = 12;
 
-/// The keys of a connection; `None`: its segments are not signed.
+/// Keys of a connection; `None` if its segments are not signed.
 pub(super) type OptionalAuthenticator<P> = Option<Box<Authenticator<P>>>;
 
 /// Keys of a connection whose segments are signed.
@@ -44,20 +41,18 @@ pub(super) type OptionalAuthenticator<P> = Option<Box<Authenticator<P>>>;
 pub(super) struct Authenticator<P> {
     keys: Keys<P>,
     tuple: FourTuple,
-    /// KeyID of the key we send by (`current_key`).
+    /// KeyID of the key we send with (`current_key`).
     current: u8,
-    /// KeyID under which we want to receive next (`rnext_key`).
+    /// KeyID we request from the peer (`rnext_key`).
     next: u8,
-    /// Traffic keys last used, each with what it was made from: one for
-    /// sending, one for receiving.
+    /// Last traffic key for each direction, with the key and direction it was derived from.
     sending: Option<(u8, Direction, TrafficKey)>,
     receiving: Option<(u8, Direction, TrafficKey)>,
     octets: Vec<u8>,
 }
 
 impl<P: Payload> Connection<P> {
-    /// Active open under the first key of `keys`, of the connection `tuple`
-    /// (whose ports `config` has too).
+    /// Opens actively with the first key of `keys`. `config` must have the ports of `tuple`.
     #[must_use]
     pub fn connect_authenticated(
         now: Instant,
@@ -70,8 +65,7 @@ impl<P: Payload> Connection<P> {
         connection
     }
 
-    /// Passive open by a SYN with a good code; `None` if `syn` has no SYN or no
-    /// good code.
+    /// Opens passively by a SYN with a good code. `None` if `syn` has no SYN or no good code.
     #[must_use]
     pub fn accept_authenticated(
         now: Instant,
@@ -116,7 +110,7 @@ impl<P: Payload> Connection<P> {
         state.keys.chain.add(key)
     }
 
-    /// Removes the key sent by `send_id`.
+    /// Removes the key whose send KeyID is `send_id`.
     ///
     /// # Errors
     /// [`KeyError::InUse`] for the current key and for the one named to the peer
@@ -127,13 +121,13 @@ impl<P: Payload> Connection<P> {
         if send_id == state.current || key.receive_id == state.next {
             return Err(KeyError::InUse);
         }
-        // Another key may get these identifiers.
+        // Another key may get these identifiers later.
         (state.sending, state.receiving) = (None, None);
         state.keys.chain.remove(send_id)
     }
 
-    /// Asks the peer, from the next segment on, to send by the key that it
-    /// knows as `receive_id`.
+    /// Requests that the peer send with the key of `receive_id`. The request goes out with the
+    /// next segment.
     ///
     /// # Errors
     /// [`KeyError::Unknown`].
@@ -144,8 +138,8 @@ impl<P: Payload> Connection<P> {
         Ok(())
     }
 
-    /// The identifiers of the key we send by and of the one we want to receive
-    /// by, if this connection is authenticated.
+    /// KeyIDs of the current send key and of the requested receive key. `None` if this connection
+    /// is not authenticated.
     #[must_use]
     pub fn keys_in_use(&self) -> Option<(u8, u8)> {
         self.authentication
@@ -153,8 +147,8 @@ impl<P: Payload> Connection<P> {
             .map(|state| (state.current, state.next))
     }
 
-    /// Signs a segment that is about to leave. Options that do not fit next to
-    /// the code stay behind.
+    /// Signs a segment that is about to leave. Options that do not fit next to the code are
+    /// removed.
     pub(super) fn signed(&mut self, mut segment: Segment<P>) -> Option<Segment<P>> {
         let first_syn = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
         let offset = self.snd.offset_of(segment.seq).unwrap_or(0);
@@ -182,8 +176,8 @@ impl<P: Payload> Connection<P> {
         Some(segment)
     }
 
-    /// Section 7.5.2: whether a segment that arrived has a good code. If so,
-    /// the key it asks for becomes the current one.
+    /// Whether a received segment has a good code (section 7.5.2). If so, the key it requests
+    /// becomes the current one.
     pub(super) fn is_authentic(&mut self, segment: &Segment<P>) -> bool {
         let Some(option) = segment.options.authentication() else {
             self.counters.authentication_missing += 1;
@@ -225,9 +219,8 @@ impl<P: Payload> Connection<P> {
         true
     }
 
-    /// The initial sequence numbers behind the key of a segment: the peer's,
-    /// and ours or zero. A first SYN knows only its own; a SYN-ACK brings the
-    /// peer's with it.
+    /// Initial sequence numbers for the key of a segment: the peer's, and ours or zero. A first
+    /// SYN has only its sender's number; a SYN-ACK also carries the peer's.
     fn numbers_behind(&self, segment: &Segment<P>) -> (SeqNumber, SeqNumber) {
         let is_syn = segment.flags.contains(Flags::SYN);
         if is_syn && !segment.flags.contains(Flags::ACK) {
@@ -241,13 +234,12 @@ impl<P: Payload> Connection<P> {
     }
 }
 
-/// SNE of RFC 5925 section 6.2: how often the 32 bits have gone around.
+/// SNE of RFC 5925 section 6.2: number of times the 32 bits have wrapped.
 fn extension(isn: SeqNumber, offset: u64) -> u32 {
     ((u64::from(isn.as_u32()) + offset) >> 32) as u32
 }
 
-/// The traffic key of `key` for `direction`: derived where the last one was
-/// another.
+/// Returns the traffic key of `key` for `direction`, deriving it if the last one differs.
 fn cached(
     last: &mut Option<(u8, Direction, TrafficKey)>,
     id: u8,

@@ -7,7 +7,7 @@ use super::{Config, Connection, Received};
 use crate::authentication::Keys;
 use crate::four_tuple::FourTuple;
 
-/// Octets of an option that no segment has.
+/// Octets of the authentication option: 0, no segment has it.
 pub(super) const OPTION_LEN: u32 = 0;
 
 /// Always `None`.

@@ -1,8 +1,9 @@
-//! Buffers that fit themselves to the path: see [`crate::receive_autotuning`]
-//! for the receiver; the sender keeps room for two congestion windows, one in
-//! flight and one for what the next round trip may add (Linux
-//! `tcp_sndbuf_expand`). A side that requested a size has that size and no
-//! other, as with `SO_RCVBUF` and `SO_SNDBUF`.
+//! Buffer autotuning.
+//!
+//! [`crate::receive_autotuning`] sizes the receive buffer. The send buffer holds two congestion
+//! windows: one in flight and one for what the next round trip may add (Linux
+//! `tcp_sndbuf_expand`). A buffer whose size was requested keeps exactly that size, as with
+//! `SO_RCVBUF` and `SO_SNDBUF`.
 
 use alloc::boxed::Box;
 
@@ -17,13 +18,13 @@ use crate::receive_autotuning::ReceiveAutotuning;
 use crate::space::{Offset, RightEdge};
 use crate::truesize::{self, SendMemory, SendQueue};
 
-/// Windows the send buffer has room for.
+/// Congestion windows that the send buffer holds.
 const WINDOWS_KEPT: u64 = 2;
 
-/// Segments of the minimum window it keeps memory for (Linux `TCP_INIT_CWND`).
+/// Minimum window in segments that the send buffer holds (Linux `TCP_INIT_CWND`).
 const LEAST_SEGMENTS: u64 = 10;
 
-/// Sizes that the application has requested.
+/// Buffer sizes that the application requested.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Requested {
     pub(super) send: Option<Bytes>,
@@ -37,7 +38,7 @@ impl Untouched for Requested {
     };
 }
 
-/// What a connection keeps for its buffers.
+/// Sizes and autotuning of a connection's buffers.
 #[derive(Debug)]
 pub(super) struct Buffers {
     /// Requested by the application.
@@ -45,12 +46,12 @@ pub(super) struct Buffers {
     /// Whether the send buffer follows the congestion window.
     tunes_send: bool,
     pub(super) receive: Option<ReceiveAutotuning>,
-    /// What the send queue occupies, where that counts.
+    /// Memory that the send queue occupies, if the profile counts it.
     pub(super) send_memory: Option<Box<SendMemory>>,
 }
 
 impl Buffers {
-    /// State for a connection with these requested sizes.
+    /// Returns the state of a connection with these requested sizes.
     pub(super) fn new(
         now: Instant,
         profile: &Profile,
@@ -83,10 +84,9 @@ impl Buffers {
 }
 
 impl<P: Payload> Connection<P> {
-    /// SMSS is known: what the route asks for counts now, and whole segments (BSD
-    /// `tcp_mss`). A side that fits itself to the path has no use for either. The
-    /// window scale was settled with the SYN, and what a SYN has offered stays
-    /// offered.
+    /// Applies route buffer sizes and rounds to whole segments, once SMSS is known (BSD
+    /// `tcp_mss`). Autotuned buffers are unaffected. The window scale was fixed by the SYN, and a
+    /// window advertised on the SYN stays advertised.
     pub(super) fn settle_buffers(&mut self) {
         let profile = &*self.profile;
         let most = profile.granted_buffer(Bytes::MAX).as_u64();
@@ -118,7 +118,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The handshake has measured the path, if its SYN was not lost.
+    /// Starts autotuning from the RTT of the handshake, measured unless its SYN was lost.
     pub(super) fn begin_autotuning(&mut self, now: Instant) {
         if let (Some(tuning), Some(rtt)) = (&mut self.buffers.receive, self.min_rtt.value()) {
             tuning.on_handshake(now, rtt);
@@ -126,7 +126,7 @@ impl<P: Payload> Connection<P> {
         self.expand_send_buffer(now);
     }
 
-    /// cwnd has moved: the send buffer follows, upwards.
+    /// Lets the send buffer follow a changed cwnd, upwards only.
     #[inline]
     pub(super) fn expand_send_buffer(&mut self, now: Instant) {
         if !self.buffers.tunes_send() {
@@ -147,7 +147,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// In-order data came: what it says about the round trip.
+    /// Takes a receiver-side RTT measurement from in-order data.
     #[inline]
     pub(super) fn measure_as_receiver(&mut self, now: Instant, segment: &Segment<P>) {
         let Some(tuning) = &mut self.buffers.receive else {
@@ -165,7 +165,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The application has read: the receive buffer may have to grow.
+    /// Grows the receive buffer after a read if required.
     #[inline]
     pub(super) fn adjust_receive_buffer(&mut self, now: Instant) {
         let Some(tuning) = &mut self.buffers.receive else {
@@ -179,8 +179,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The application has the connection: what waits beyond a gap enlarges the buffer where
-    /// it counts packets (Linux `tcp_data_queue_ofo`, not before `accept`).
+    /// Grows the buffer for data beyond a gap, if it counts packets. Call it once the application
+    /// has the connection (Linux `tcp_data_queue_ofo`, not before `accept`).
     pub fn grow_for_gap(&mut self, now: Instant) {
         let held = self.receive_buffer.held();
         if let Some(tuning) = &self.buffers.receive
@@ -201,9 +201,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Asks for a send buffer of that size (`SO_SNDBUF`): from now on it has
-    /// the size that is granted and does not follow the window. What has been
-    /// written already stays.
+    /// Requests a send buffer size (`SO_SNDBUF`). From now on the buffer has the granted size and
+    /// does not follow the window. Data already written stays.
     pub fn request_send_buffer(&mut self, requested: Bytes) {
         self.buffers.requested.send = Some(requested);
         self.buffers.tunes_send = false;
@@ -211,10 +210,9 @@ impl<P: Payload> Connection<P> {
         self.send_buffer.set_capacity(granted.as_u64());
     }
 
-    /// Asks for a receive buffer of that size (`SO_RCVBUF`): from now on it
-    /// has the size that is granted. The window scale was settled by the SYN
-    /// and bounds the window anyway; a window that was offered stays
-    /// offered unless the profile lets it shrink.
+    /// Requests a receive buffer size (`SO_RCVBUF`). From now on the buffer has the granted size.
+    /// The window scale was fixed by the SYN and still bounds the window. An advertised window
+    /// stays advertised unless the profile lets it shrink.
     pub fn request_receive_buffer(&mut self, requested: Bytes) {
         self.buffers.requested.receive = Some(requested);
         self.buffers.receive = None;
@@ -222,23 +220,23 @@ impl<P: Payload> Connection<P> {
         self.window.set_buffer(&self.profile, granted);
     }
 
-    /// Octets that wait in the send buffer, sent or not.
+    /// Octets in the send buffer, sent or not.
     #[inline]
     pub fn send_queue(&self) -> u64 {
         self.send_buffer.queued()
     }
 
-    /// Octets that wait in the receive buffer, in order or not.
+    /// Octets in the receive buffer, in order or not.
     #[inline]
     pub fn receive_queue(&self) -> u64 {
         self.receive_buffer.readable() + self.receive_buffer.held()
     }
 
-    /// Octets that may be written now: what the send buffer has room for, and
-    /// where `not_sent_lowat` is set, as long as less than that waits unsent
-    /// (Linux `TCP_NOTSENT_LOWAT`). Less than a segment is never all: it could
-    /// not leave while Nagle's algorithm waits for the rest. Where packets count, to the end
-    /// of one. 0 if the connection takes no more data.
+    /// Octets that may be written now: the free space of the send buffer. With `not_sent_lowat`
+    /// set, only while less than that is unsent (Linux `TCP_NOTSENT_LOWAT`). A remainder below one
+    /// segment is rounded up to a segment: less could not leave while Nagle's algorithm waits for
+    /// the rest. If packets count, the space ends with a packet. 0 if the connection accepts no
+    /// more data.
     #[inline]
     pub fn send_space(&self) -> u64 {
         if !self.may_write() {
@@ -254,7 +252,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// What `not_sent_lowat` leaves of `space` while `unsent` octets wait.
+    /// Returns the part of `space` that `not_sent_lowat` allows while `unsent` octets wait.
     #[inline]
     fn below_lowat(&self, space: u64, unsent: u64) -> u64 {
         let Some(lowat) = self.profile.buffers.not_sent_lowat else {
@@ -267,8 +265,8 @@ impl<P: Payload> Connection<P> {
         space.min(left.max(u64::from(self.smss)))
     }
 
-    /// Returns the space for up to `offered` octets, which are written next. Where packets
-    /// count, one is filled after the other until there is no room for another.
+    /// Returns the space for up to `offered` octets, which are written next. If packets count, one
+    /// is filled after the other until no other fits.
     #[inline]
     pub(super) fn take_send_space(&mut self, offered: u64) -> u64 {
         let Some(mut memory) = self.buffers.send_memory.take() else {
@@ -292,7 +290,7 @@ impl<P: Payload> Connection<P> {
         taken
     }
 
-    /// The send queue in terms of packets.
+    /// Returns the send queue in terms of packets.
     pub(super) fn send_queue_state(&self) -> SendQueue {
         let end = self.send_buffer.end();
         SendQueue {
@@ -304,12 +302,12 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Room at which an application that waits to write is woken: the low-water
-    /// mark of the profile, or a third of the send buffer, or half of
-    /// `not_sent_lowat`, as in Linux (`sk_stream_is_writeable`).
+    /// Free space at which an application waiting to write is woken. It is the profile's low-water
+    /// mark, or a third of the send buffer, or half of `not_sent_lowat`, as in Linux
+    /// (`sk_stream_is_writeable`).
     pub fn send_wake_space(&self) -> u64 {
         if self.buffers.send_memory.is_some() {
-            // A third of the buffer is requested before there is any room again.
+            // A third of the buffer must be free before there is any space again.
             return 1;
         }
         let capacity = self.send_buffer.capacity();
@@ -321,15 +319,15 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Whether more of the same call of the application follows what is written
-    /// next: until then less than a segment waits (BSD `PRUS_MORETOCOME`, Linux
-    /// `MSG_MORE`), unless it is half of the largest window.
+    /// Sets whether more of the same application call follows the next write. Until then less than
+    /// a segment waits (BSD `PRUS_MORETOCOME`, Linux `MSG_MORE`), unless it is half of the largest
+    /// window.
     #[inline]
     pub fn set_more_to_come(&mut self, more: bool) {
         self.limiting.more_to_come = more;
     }
 
-    /// Most octets the application took in a round trip so far.
+    /// Most octets the application read in a round trip so far.
     pub(super) fn receive_space(&self) -> Option<Bytes> {
         self.buffers
             .receive
@@ -337,7 +335,7 @@ impl<P: Payload> Connection<P> {
             .map(|tuning| Bytes::new(tuning.space()))
     }
 
-    /// The round-trip time as the receiver measures it for its buffer.
+    /// RTT as the receiver measures it for its buffer.
     pub(super) fn receiver_rtt(&self) -> Option<Duration> {
         self.buffers.receive.as_ref()?.rtt()
     }

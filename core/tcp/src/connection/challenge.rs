@@ -1,35 +1,29 @@
 //! Challenge ACKs and their rate: RFC 5961, RFC 9293 section 3.10.7.4.
 //!
-//! * A reset counts only at exactly RCV.NXT; elsewhere in the window it is
-//!   answered with a challenge ACK (section 3.2). Its two clauses leave
-//!   SEG.SEQ = RCV.NXT + RCV.WND in neither: here that is outside, as in the
-//!   table of RFC 9293 section 3.4, and dropped.
-//! * A SYN in a synchronized state is challenged, whatever its number
-//!   (section 4.2). In SYN-RECEIVED after a passive open, of which that section
-//!   does not speak, RFC 9293 section 3.10.7.4 returns to LISTEN and says
-//!   nothing: the peer has begun anew, and its SYN, repeated, is the first of
-//!   another connection. (Linux forgets too, and answers with a reset, as RFC
-//!   793 did.) Who guesses a number in the window can so end an open that an
-//!   acknowledgment has still to confirm, and the client's next segment is
-//!   reset. A Fast Open connection is not given up for it: its text was taken,
-//!   the application has it, and it is challenged as if synchronized.
-//! * An acknowledgment is acceptable from SND.UNA - MAX.SND.WND up to SND.NXT;
-//!   all else is challenged and its text dropped (section 5.2).
-//! * Challenges are limited (section 7), and so are the acknowledgments that
-//!   answer segments outside the window without data: an old segment that
-//!   bounces between two sides, or a flood, costs at most
-//!   `challenge_ack_limit` answers in `challenge_ack_interval` (Linux
-//!   `tcp_invalid_ratelimit`: one in 500 ms).
+//! * A reset counts only at exactly RCV.NXT; elsewhere in the window it is answered with a
+//!   challenge ACK (section 3.2). Its two clauses leave SEG.SEQ = RCV.NXT + RCV.WND in neither:
+//!   here that is outside, as in the table of RFC 9293 section 3.4, and dropped.
+//! * A SYN in a synchronized state is challenged, whatever its number (section 4.2). That section
+//!   does not cover SYN-RECEIVED after a passive open. There RFC 9293 section 3.10.7.4 returns to
+//!   LISTEN without an answer. The peer has restarted, and its repeated SYN opens another
+//!   connection. Linux also drops the connection, but answers with a reset, as RFC 793 did. An
+//!   attacker who guesses a number in the window can thus end a passive open that awaits its
+//!   acknowledgment. The client's next segment is then reset. A Fast Open connection is not
+//!   dropped, as the application has its data. It is challenged as if synchronized.
+//! * An acknowledgment is acceptable from SND.UNA - MAX.SND.WND up to SND.NXT; all else is
+//!   challenged and its text dropped (section 5.2).
+//! * Challenges are limited (section 7). So are acknowledgments of segments without data outside
+//!   the window. An old segment that bounces between two sides, or a flood, costs at most
+//!   `challenge_ack_limit` answers in `challenge_ack_interval` (Linux `tcp_invalid_ratelimit`: one
+//!   in 500 ms).
 //!
-//! The limit is counted per connection. One counter for the whole host, as
-//! section 7 also allows, tells an attacker on another connection whether his
-//! guess was right (CVE-2016-5696). Answers to segments with data or FIN are not
-//! limited: a sender that repeats them waits for exactly that answer, as in
-//! Linux.
+//! The limit is counted per connection. One counter for the whole host, as section 7 also allows,
+//! reveals to an attacker on another connection whether his guess was right (CVE-2016-5696).
+//! Answers to segments with data or FIN are not limited, as in Linux: a sender that repeats them
+//! waits for exactly that answer.
 //!
-//! Without the switch: RFC 793. Any reset or SYN inside the window ends the
-//! connection, and the acknowledgment number of a data segment may be as old
-//! as it likes.
+//! Without the switch: RFC 793. Any reset or SYN inside the window ends the connection, and the
+//! acknowledgment number of a data segment may be arbitrarily old.
 
 use gigatcp_events::State;
 use gigatcp_units::Instant;
@@ -38,7 +32,7 @@ use gigatcp_wire::{Flags, Payload, Segment};
 use super::{Connection, Failure, Reset};
 use crate::profile::Profile;
 
-/// How many unsolicited answers have left lately.
+/// Count of unsolicited answers in the current interval.
 #[derive(Clone, Default, Debug)]
 pub(super) struct ChallengeLimit {
     since: Instant,
@@ -46,7 +40,7 @@ pub(super) struct ChallengeLimit {
 }
 
 impl ChallengeLimit {
-    /// Whether one more may leave; if so, it counts.
+    /// Whether one more answer may leave; if so, counts it.
     fn admits(&mut self, now: Instant, profile: &Profile) -> bool {
         if profile.defense.challenge_ack_limit == 0 {
             return true;
@@ -62,7 +56,7 @@ impl ChallengeLimit {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Answers what may be an attack, within the limit.
+    /// Answers a possible attack, within the limit.
     pub(super) fn challenge(&mut self, now: Instant) {
         if self.challenges.make().admits(now, &self.profile) {
             self.counters.challenge_acks += 1;
@@ -72,8 +66,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Answers a segment outside the window (RFC 9293 section 3.10.7.4 first):
-    /// without limit if it has data or FIN.
+    /// Answers a segment outside the window (RFC 9293 section 3.10.7.4 first). The limit does not
+    /// apply if it has data or FIN.
     pub(super) fn answer_unacceptable(&mut self, now: Instant, segment: &Segment<P>) {
         let waits_for_it = segment.seq_len() > 0 && !segment.flags.contains(Flags::SYN);
         if waits_for_it || self.challenges.make().admits(now, &self.profile) {
@@ -83,7 +77,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// A SYN inside the window, in SYN-RECEIVED or a synchronized state.
+    /// Handles a SYN inside the window, in SYN-RECEIVED or a synchronized state.
     pub(super) fn handle_syn_in_window(&mut self, now: Instant, syn: &Segment<P>) {
         let returns_to_listen = self.state == State::SynReceived
             && !self.handshake.active_open
@@ -91,8 +85,8 @@ impl<P: Payload> Connection<P> {
         if self.profile.defense.challenge_ack && returns_to_listen {
             self.fail(now, Failure::Reset);
         } else if self.profile.defense.challenge_ack {
-            // RFC 5961 section 4.2: in every state; a true restart of the peer
-            // then answers with a reset that fits.
+            // RFC 5961 section 4.2: in every state. A peer that really restarted then answers with
+            // a matching reset.
             self.challenge(now);
         } else {
             // RFC 793 section 3.9 fourth.
@@ -101,8 +95,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Whether `ack`, which is older than SND.UNA, is so old that no segment of
-    /// this connection can say it (RFC 5961 section 5.2).
+    /// Whether `ack`, older than SND.UNA, is impossibly old (RFC 5961 section 5.2). No segment of
+    /// this connection can carry it.
     pub(super) fn is_ack_impossible(&self, ack: u64) -> bool {
         self.profile.defense.challenge_ack && self.snd.una - ack > self.snd.max_wnd
     }

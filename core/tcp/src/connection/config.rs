@@ -17,7 +17,7 @@ const ETHERNET_MTU: u16 = 1500;
 /// Octets of the TCP header without options.
 const TCP_HEADER_LEN: u16 = 20;
 
-/// Everything a connection needs to know before it starts.
+/// Configuration of a connection before it starts.
 ///
 /// ```
 /// use gigatcp_tcp::{Config, Profile, congestion};
@@ -38,13 +38,13 @@ pub struct Config {
     pub local_port: u16,
     /// The peer's port.
     pub remote_port: u16,
-    /// Initial send sequence number (RFC 9293 section 3.4.1: the driver must
-    /// make it unpredictable where that matters, RFC 6528).
+    /// Initial send sequence number. The driver must make it unpredictable where that matters (RFC
+    /// 9293 section 3.4.1, RFC 6528).
     pub iss: SeqNumber,
-    /// The version of IP underneath: decides the default MSS and the minimum MTU.
+    /// IP version below TCP: decides the default MSS and the minimum MTU.
     pub ip: IpVersion,
-    /// Largest segment we can receive, from the MTU (RFC 6691: MTU - 40 for
-    /// IPv4, MTU - 60 for IPv6); announced in the MSS option.
+    /// Largest segment we can receive, announced in the MSS option. It follows from the MTU (RFC
+    /// 6691: MTU - 40 for IPv4, MTU - 60 for IPv6).
     pub mss: u16,
     /// Congestion control.
     pub congestion: &'static congestion::Entry,
@@ -52,14 +52,14 @@ pub struct Config {
     pub initial_ssthresh: Option<u32>,
     /// Slow-start variant.
     pub slow_start: SlowStart,
-    /// Requested send buffer; `None`: the profile's own, which autotuning may
-    /// let grow. A requested size never changes by itself.
+    /// Requested send buffer; `None`: the profile's, which autotuning may let grow. A requested
+    /// size never changes by itself.
     pub send_buffer: Option<Bytes>,
     /// Requested receive buffer; `None`: as with the send buffer.
     pub receive_buffer: Option<Bytes>,
     /// Start of the timestamp clock (RFC 7323 section 5.4).
     pub timestamp_offset: u32,
-    /// Which events to keep.
+    /// Events to keep.
     pub events: EventMask,
 }
 
@@ -102,40 +102,40 @@ impl Config {
         }
     }
 
-    /// With that profile.
+    /// Sets the profile.
     #[must_use]
     pub fn with_profile(self, profile: impl Into<SharedProfile>) -> Self {
         let profile = profile.into();
         Self { profile, ..self }
     }
 
-    /// With that congestion control; [`congestion::find`] has them by name.
+    /// Sets the congestion control; [`congestion::find`] finds one by name.
     #[must_use]
     pub fn with_congestion(self, congestion: &'static congestion::Entry) -> Self {
         Self { congestion, ..self }
     }
 
-    /// With that initial send sequence number.
+    /// Sets the initial send sequence number.
     #[must_use]
     pub fn with_iss(self, iss: SeqNumber) -> Self {
         Self { iss, ..self }
     }
 
-    /// With the initial sequence number and timestamp offset that `isn` has for
-    /// `tuple` at `now`, and the ports of `tuple`.
+    /// Sets the ports of `tuple`, its initial sequence number and timestamp offset. `isn`
+    /// generates the latter two for `tuple` at `now`.
     #[must_use]
     pub fn with_identity(self, isn: &IsnGenerator, now: Instant, tuple: &FourTuple) -> Self {
         isn.identify(now, tuple, &self)
     }
 
-    /// With the largest segment that a packet of `mtu` octets holds (RFC 6691).
+    /// Sets the largest segment that a packet of `mtu` octets holds (RFC 6691).
     #[must_use]
     pub fn with_mtu(self, mtu: u16) -> Self {
         let mss = mss_of(mtu, self.ip);
         Self { mss, ..self }
     }
 
-    /// Over that version of IP, with the same MTU.
+    /// Sets the IP version, with the same MTU.
     #[must_use]
     pub fn with_ip(self, ip: IpVersion) -> Self {
         let headers = self.ip.header_len() as u16 + TCP_HEADER_LEN;
@@ -143,7 +143,7 @@ impl Config {
         Self { ip, mss, ..self }
     }
 
-    /// With a send buffer of that size.
+    /// Requests a send buffer size.
     #[must_use]
     pub fn with_send_buffer(self, octets: Bytes) -> Self {
         let send_buffer = Some(octets);
@@ -153,7 +153,7 @@ impl Config {
         }
     }
 
-    /// With a receive buffer of that size.
+    /// Requests a receive buffer size.
     #[must_use]
     pub fn with_receive_buffer(self, octets: Bytes) -> Self {
         let receive_buffer = Some(octets);
@@ -163,13 +163,13 @@ impl Config {
         }
     }
 
-    /// With that slow-start variant.
+    /// Sets the slow-start variant.
     #[must_use]
     pub fn with_slow_start(self, slow_start: SlowStart) -> Self {
         Self { slow_start, ..self }
     }
 
-    /// With that start value of ssthresh, in segments.
+    /// Sets the start value of ssthresh, in segments.
     #[must_use]
     pub fn with_initial_ssthresh(self, segments: u32) -> Self {
         let initial_ssthresh = Some(segments);
@@ -179,19 +179,19 @@ impl Config {
         }
     }
 
-    /// Keeping those events.
+    /// Sets the events to keep.
     #[must_use]
     pub fn with_events(self, events: EventMask) -> Self {
         Self { events, ..self }
     }
 
-    /// Send and receive buffer, as requested.
+    /// Send and receive buffer sizes, as requested.
     pub(super) const fn requested_buffers(&self) -> (Option<Bytes>, Option<Bytes>) {
         (self.send_buffer, self.receive_buffer)
     }
 }
 
-/// The version of IP of an address.
+/// IP version of an address.
 fn version_of(address: SocketAddr) -> IpVersion {
     if address.is_ipv4() {
         IpVersion::V4
@@ -200,7 +200,7 @@ fn version_of(address: SocketAddr) -> IpVersion {
     }
 }
 
-/// The largest segment in a packet of `mtu` octets.
+/// Largest segment in a packet of `mtu` octets.
 fn mss_of(mtu: u16, ip: IpVersion) -> u16 {
     mtu.saturating_sub(ip.header_len() as u16 + TCP_HEADER_LEN)
         .max(1)

@@ -1,7 +1,7 @@
 //! Counts of a connection.
 //!
-//! Counts of every segment stand in the connection; the others are on the heap from the
-//! first such event on.
+//! Counters of every segment are inline in the connection. The others are allocated with the first
+//! such event.
 
 use core::ops::{Deref, DerefMut};
 
@@ -15,24 +15,24 @@ pub struct Counters {
     pub data_segments_sent: u64,
     /// Wire segments retransmitted, all causes (`tcpi_total_retrans`).
     pub retransmitted_segments: u64,
-    /// Of these, in fast recovery.
+    /// Retransmitted segments in fast recovery.
     pub fast_retransmits: u64,
-    /// Of these, after a timeout.
+    /// Retransmitted segments after a timeout.
     pub timeout_retransmits: u64,
-    /// Of these, reported as duplicates by the receiver (D-SACK).
+    /// Retransmitted segments that the receiver reported as duplicates (D-SACK).
     pub spurious_retransmits: u64,
-    /// Retransmissions found lost by time.
+    /// Retransmissions found lost by time (RACK).
     pub lost_retransmissions: u64,
     /// Tail loss probes sent, new data or not.
     pub tail_probes: u64,
-    /// Losses that a tail loss probe repaired by itself.
+    /// Losses that a tail loss probe alone repaired.
     pub tail_probe_repairs: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Of these, found spurious by what came back or by timestamps.
+    /// Timeouts found spurious (F-RTO, Eifel).
     pub spurious_timeouts: u64,
-    /// Loss events: reductions of cwnd for loss, by fast recovery or the first timeout of
-    /// a series; one per window of data at most (RFC 5348 section 5.2 counts alike).
+    /// Loss events: reductions of cwnd for loss. By fast recovery or the first timeout of a
+    /// series; one per window of data at most, as in RFC 5348 section 5.2.
     pub loss_events: u64,
     /// Segments without data sent.
     pub acks_sent: u64,
@@ -40,11 +40,11 @@ pub struct Counters {
     pub duplicate_acks_received: u64,
     /// D-SACK blocks received.
     pub dsacks_received: u64,
-    /// Reductions of cwnd taken back.
+    /// Reductions of cwnd undone.
     pub undos: u64,
     /// Segments taken by header prediction.
     pub predicted: u64,
-    /// Segments received in all.
+    /// Segments received.
     pub segments_received: u64,
     /// Window probes sent.
     pub window_probes: u64,
@@ -54,9 +54,9 @@ pub struct Counters {
     pub urgent_marks: u64,
     /// Keep-alive probes sent.
     pub keepalive_probes: u64,
-    /// ICMP errors that were believed.
+    /// ICMP errors that were accepted.
     pub icmp_errors: u64,
-    /// ICMP errors that were not.
+    /// ICMP errors that were ignored.
     pub icmp_errors_ignored: u64,
     /// Segments that began or ended beyond the furthest window advertised.
     pub beyond_window: u64,
@@ -64,7 +64,7 @@ pub struct Counters {
     pub path_mtu_probes: u64,
     /// Probes of the path's MTU that were lost, alone.
     pub path_mtu_probes_lost: u64,
-    /// Segments dropped because they were not authenticated and had to be.
+    /// Segments dropped because they lacked the required authentication.
     pub authentication_missing: u64,
     /// Segments dropped because their KeyID belongs to no key.
     pub authentication_unknown_key: u64,
@@ -74,8 +74,7 @@ pub struct Counters {
     pub ecn_reductions: u64,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks: u64,
-    /// Answers to segments that fit nothing, held back by the rate limit
-    /// (RFC 5961 section 7).
+    /// Answers to unacceptable segments, suppressed by the rate limit (RFC 5961 section 7).
     pub challenge_acks_suppressed: u64,
 }
 
@@ -116,14 +115,14 @@ impl Untouched for Counters {
     };
 }
 
-/// The counters where they are counted.
+/// Counters of a connection while it runs.
 #[derive(Default, Debug)]
 pub(super) struct Tally {
     pub(super) data_segments_sent: u64,
     pub(super) acks_sent: u64,
     pub(super) predicted: u64,
     pub(super) segments_received: u64,
-    /// Those of what happens to few segments.
+    /// Counters of rare events.
     others: Lazy<Counters>,
 }
 
@@ -140,7 +139,7 @@ impl Tally {
         }
     }
 
-    /// Asserts that a part is no more than its whole.
+    /// Asserts that no part exceeds its whole.
     pub(super) fn assert_invariants(&self) {
         let others = &*self.others;
         debug_assert!(

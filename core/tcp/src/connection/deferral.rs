@@ -1,22 +1,19 @@
-//! Waiting for a larger super-segment, as Linux does where a device splits
-//! them (`tcp_tso_should_defer`, net/ipv4/tcp_output.c).
+//! TSO deferral: waiting for a larger super-segment, as in Linux (`tcp_tso_should_defer`,
+//! net/ipv4/tcp_output.c).
 //!
-//! Each acknowledgment opens the window by a segment or two. A sender that uses that
-//! at once hands the device many small super-segments, and pays for each; who
-//! waits for a part of the window hands over few. The price is the window:
-//! until the part is together, it lies idle. With a queue of about one
-//! round-trip product behind a path of a few milliseconds the kernel's flows
-//! lose a tenth to a fifth of their throughput by it (`experiments/duel`,
-//! series 05), so [`crate::Profile::MODERN`] does not wait; with the setting
-//! `tso_win_divisor` it does what the kernel does.
+//! Each acknowledgment opens the window by a segment or two. A sender that uses that immediately
+//! gives the device many small super-segments and pays for each. A sender that waits for a part of
+//! the window gives it few. The price: until that part is complete, the window lies idle. With a
+//! queue of about one BDP and an RTT of a few milliseconds, the kernel's flows lose 10 % to 20 %
+//! throughput (`experiments/duel`, series 05). So [`crate::Profile::MODERN`] does not wait; with
+//! the setting `tso_win_divisor` it defers as the kernel does.
 //!
-//! It never waits for nothing: only while something is in flight whose
-//! acknowledgment is due within half a round trip, and never in recovery.
+//! It waits only while an acknowledgment of data in flight is due within half an RTT, and never in
+//! recovery.
 //!
-//! As there, what waits to be sent lies in pieces of what a device takes, and
-//! the rest of a piece leaves as soon as it fits. Not as there: pieces are cut
-//! at multiples of that from the start of the stream, while the kernel's also
-//! end where an application paused.
+//! As in Linux, unsent data is divided into pieces of the size a device accepts. The rest of a
+//! piece leaves as soon as it fits. Unlike in Linux, pieces are cut at multiples of that size from
+//! the start of the stream; the kernel's also end where an application paused.
 
 use gigatcp_events::{Limit, Phase};
 use gigatcp_units::{Duration, Instant};
@@ -25,12 +22,11 @@ use gigatcp_wire::{MAX_SUPER_SEGMENT, Payload};
 use super::Connection;
 use crate::space::{Length, Usable};
 
-/// A sender that was idle for longer than this does not wait.
+/// Idle time of a sender after which it does not wait.
 const SILENCE: Duration = Duration::from_millis(1);
 
 impl<P: Payload> Connection<P> {
-    /// Some of `unsent` octets may leave now: whether they wait for more anyway.
-    /// Notes what they wait for.
+    /// Whether sendable data waits for a larger super-segment. Notes the limit it waits for.
     #[cold]
     #[inline(never)]
     pub(super) fn waits_for_more(
@@ -41,7 +37,7 @@ impl<P: Payload> Connection<P> {
     ) -> bool {
         let smss = u64::from(self.smss);
         if unsent <= smss || self.is_fin_due() || self.unsent_of_record() < unsent {
-            // A last segment is Nagle's business; nothing follows the others.
+            // Nagle's algorithm covers a last segment; nothing follows the other cases.
             return false;
         }
         let usable = allowance.min(window);
@@ -63,13 +59,12 @@ impl<P: Payload> Connection<P> {
         true
     }
 
-    /// Whether the part of cwnd that is not in flight only waits for a larger
-    /// super-segment.
+    /// Whether cwnd is unfilled only because of the wait for a larger super-segment.
     pub(super) fn waits_fill_the_window(&self) -> bool {
         self.profile.segments.tso_win_divisor > 0 && self.pacing.window_use.is_recent()
     }
 
-    /// Octets up to the end of the piece that SND.NXT lies in.
+    /// Octets up to the end of the piece that contains SND.NXT.
     fn rest_of_piece(&self) -> u64 {
         let smss = u64::from(self.smss);
         let piece = (MAX_SUPER_SEGMENT as u64 / smss).max(1) * smss;
@@ -77,8 +72,7 @@ impl<P: Payload> Connection<P> {
         piece - self.snd.nxt.saturating_sub(1) % piece
     }
 
-    /// Whether an acknowledgment that opens the window is likely to arrive
-    /// within half a round trip, and this is the same burst as before.
+    /// Whether an ACK is likely within half an RTT, in the same burst. It would open the window.
     fn is_acknowledgment_near(&self, now: Instant) -> bool {
         if matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss) {
             return false;

@@ -1,14 +1,11 @@
-//! Explicit congestion notification where it meets segments: RFC 3168 section
-//! 6.1, RFC 9768 section 3, RFC 8257 section 3.2.
+//! ECN fields of segments: RFC 3168 section 6.1, RFC 9768 section 3, RFC 8257 section 3.2.
 //!
-//! What is agreed, counted and believed is in [`crate::ecn`]; here segments are
-//! dressed and read. The quiet path asks one question, whether any ECN was
-//! agreed on.
+//! [`crate::ecn`] holds negotiation, counters and sanity checks; this file sets and reads the
+//! fields of segments. Without ECN a segment costs one comparison here.
 //!
-//! AccECN options ride on acknowledgments without data, and on data where a
-//! segment has room to spare: full segments are not made smaller for them. So
-//! where both sides send in bulk, octets are told on the acknowledgments in
-//! between, and the ACE field, which every segment has, tells the rest.
+//! AccECN options go on acknowledgments without data, and on data segments with enough space: full
+//! segments are not made smaller for them. If both sides send in bulk, the octet counters travel
+//! on the acknowledgments in between, and the ACE field of every segment carries the rest.
 
 use alloc::boxed::Box;
 
@@ -23,70 +20,66 @@ use crate::ecn::{
 use crate::scoreboard::Revealed;
 use crate::space::{Length, Offset};
 
-/// SACK blocks that an AccECN option must leave room for (RFC 9768 section
-/// 3.2.3.3).
+/// SACK blocks that take precedence over an AccECN option (RFC 9768 section 3.2.3.3).
 const SACK_BLOCKS_KEPT: usize = 2;
 
-/// Octets of the option that signs a segment (RFC 5925 section 2.2, RFC 5926: 96
-/// bits of code).
+/// Octets of the authentication option (RFC 5925 section 2.2, RFC 5926: 96 bits of code).
 const AUTHENTICATION_LEN: usize = 16;
 
-/// Octets that the longest AccECN option takes in a header.
+/// Octets of the longest AccECN option.
 pub(super) const OPTION_ROOM: u64 = 12;
 
-/// ECN on a connection, partly in the words of Linux's `tcp_info`.
+/// ECN state of a connection, partly in the terms of Linux's `tcp_info`.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct EcnInfo {
-    /// What both sides agreed on (`TCPI_OPT_ECN`).
+    /// Feedback that both sides agreed on (`TCPI_OPT_ECN`).
     pub feedback: EcnFeedback,
     /// Whether our new data leaves as ECT(0).
     pub sends_ect: bool,
-    /// Whether feedback is believed (`tcpi_accecn_fail_mode`).
+    /// Whether feedback is trusted (`tcpi_accecn_fail_mode`).
     pub heeds: bool,
-    /// Whether any packet came with ECT or CE (`TCPI_OPT_ECN_SEEN`).
+    /// Whether any packet arrived with ECT or CE (`TCPI_OPT_ECN_SEEN`).
     pub seen: bool,
-    /// Packets that came with CE (`tcpi_received_ce`).
+    /// Packets that arrived with CE (`tcpi_received_ce`).
     pub received_ce: u64,
-    /// Packets of ours reported as having arrived with CE
-    /// (`tcpi_delivered_ce`). With classic feedback all that an acknowledgment
-    /// with ECN-Echo covers, as in Linux.
+    /// Packets we sent that were reported with CE (`tcpi_delivered_ce`). With classic feedback:
+    /// all that an acknowledgment with ECN-Echo covers, as in Linux.
     pub delivered_ce: u64,
-    /// Octets that came with ECT(1), ECT(0), CE (`tcpi_received_e1_bytes`,
-    /// `_e0_bytes`, `_ce_bytes`); with accurate feedback.
+    /// Octets that arrived with ECT(1), ECT(0), CE, with accurate feedback. In Linux:
+    /// `tcpi_received_e1_bytes`, `_e0_bytes`, `_ce_bytes`.
     pub received_octets: [u64; 3],
-    /// Octets reported as having arrived so (`tcpi_delivered_e1_bytes`,
-    /// `_e0_bytes`, `_ce_bytes`); with accurate feedback and its options.
+    /// Octets reported as arrived with ECT(1), ECT(0), CE. Requires accurate feedback with its
+    /// options. In Linux: `tcpi_delivered_e1_bytes`, `_e0_bytes`, `_ce_bytes`.
     pub delivered_octets: [u64; 3],
-    /// Whether AccECN options come (`tcpi_accecn_opt_seen`).
+    /// Whether AccECN options arrive (`tcpi_accecn_opt_seen`).
     pub option_seen: OptionSeen,
     /// Whether AccECN options are sent.
     pub sends_options: bool,
 }
 
-/// What an acknowledgment says about congestion.
+/// Congestion report of an acknowledgment.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Notice {
     /// The window is to be reduced, unless it was for this window of data.
     pub(super) is_notified: bool,
-    /// What is newly reported as marked.
+    /// Newly reported as marked.
     pub(super) marked: Marked,
 }
 
-/// What was done about it.
+/// Reaction to a [`Notice`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NoticeAnswer {
-    /// Nothing: there was none, or this window of data was answered before.
+    /// None: there was no notice, or this window of data was already reduced.
     Nothing,
     /// The window was reduced.
     Reduced,
-    /// The window cannot be less: what is acknowledged opens it no more, and
-    /// new data waits.
+    /// The window is at its minimum. Acknowledged data does not open it, and new data waits.
     Held,
 }
 
 impl<P: Payload> Connection<P> {
-    /// What there is to know about ECN.
+    /// Returns the ECN state.
     pub(super) fn ecn_info(&self) -> EcnInfo {
         use crate::ecn::EcnCounters;
         let (received_ce, delivered_ce) = self.ecn.ce_packets();
@@ -110,7 +103,7 @@ impl<P: Payload> Connection<P> {
 
     // The handshake.
 
-    /// Puts on our SYN or SYN-ACK what it reports about ECN.
+    /// Sets the ECN fields of our SYN or SYN-ACK.
     pub(super) fn dress_syn(&mut self, syn: &mut Segment<P>) {
         if !self.handshake.syn_answers {
             syn.flags |= self.ecn.flags_of_syn(self.timers.timeouts_in_a_row);
@@ -120,7 +113,7 @@ impl<P: Payload> Connection<P> {
         syn.flags |= flags;
         if may_have_option {
             syn.options.accecn = self.ecn.accurate.receiver.option();
-            // Section 3.2.3.2.1: it may be omitted where there is no room.
+            // Section 3.2.3.2.1: it may be omitted for lack of space.
             if syn.options.wire_len() > self.option_room() {
                 syn.options.accecn = None;
             }
@@ -131,7 +124,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The peer's SYN or SYN-ACK, the first that counts.
+    /// Processes the peer's first valid SYN or SYN-ACK.
     pub(super) fn settle_ecn(&mut self, now: Instant, syn: &Segment<P>) {
         // The SYN-ACK reports a SYN, which is not counted (RFC 9768 section 3.2).
         let counted = u32::from(syn.flags.contains(Flags::ACK));
@@ -147,7 +140,7 @@ impl<P: Payload> Connection<P> {
                 .sender
                 .on_first_option(syn.options.accecn.as_ref());
             self.follow_option_room(now);
-            // Section 3.2.2.1: a pure acknowledgment tells how it arrived.
+            // Section 3.2.2.1: a pure acknowledgment reports how it arrived.
             self.ack.demand_alone();
         }
         if mark {
@@ -160,18 +153,18 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Our SYN or SYN-ACK met congestion: the window begins at one segment
-    /// (RFC 9768 section 3.2.2.2 asks for a response and leaves which; this is
-    /// that of draft-ietf-tcpm-generalized-ecn sections 3.2.1 and 3.2.2).
+    /// Sets the window to one segment after our SYN or SYN-ACK met congestion. RFC 9768 section
+    /// 3.2.2.2 requires a response and leaves it open; this is that of
+    /// draft-ietf-tcpm-generalized-ecn sections 3.2.1 and 3.2.2.
     fn begin_with_one_segment(&mut self, now: Instant) {
         let one_segment = Bytes::new(u64::from(self.smss));
         self.congestion.on_idle_restart(now, one_segment);
         self.put_cwnd(now, CwndCause::Initial);
     }
 
-    /// The peer's SYN once more, while our SYN-ACK is not acknowledged. Returns
-    /// whether the handshake may go on: RFC 9768 section 3.1.5 has a peer that
-    /// asks for two kinds of feedback reset.
+    /// Processes a repeated SYN before our SYN-ACK is acknowledged. Returns whether the handshake
+    /// may continue: RFC 9768 section 3.1.5 requires a reset if the peer requests two kinds of
+    /// feedback.
     pub(super) fn hear_syn_again(&mut self, now: Instant, syn: &Segment<P>) -> bool {
         let must_reset = self.ecn.on_syn_again(syn.flags, syn.ecn);
         if must_reset {
@@ -184,9 +177,8 @@ impl<P: Payload> Connection<P> {
         !must_reset
     }
 
-    /// The SYN-ACK once more, although we have acknowledged it: the pure
-    /// acknowledgment it gets tells how this one arrived (RFC 9768 section
-    /// 3.2.2.1).
+    /// Processes a repeated SYN-ACK after we acknowledged the first. The pure acknowledgment sent
+    /// in answer reports how this one arrived (RFC 9768 section 3.2.2.1).
     pub(super) fn hear_syn_ack_again(&mut self, syn_ack: &Segment<P>) {
         let is_one = syn_ack.flags.contains(Flags::SYN | Flags::ACK);
         if self.ecn.is_on() && is_one && self.handshake.active_open {
@@ -194,9 +186,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The segment that completes our passive open. A pure acknowledgment
-    /// without SACK says how our SYN-ACK arrived; anything else carries the
-    /// counter (RFC 9768 section 3.2.2.1).
+    /// Processes the segment that completes our passive open. A pure acknowledgment without SACK
+    /// reports how our SYN-ACK arrived; any other carries the counter (RFC 9768 section 3.2.2.1).
     pub(super) fn hear_handshake_ack(&mut self, now: Instant, segment: &Segment<P>) {
         if self.ecn.feedback() != EcnFeedback::Accurate {
             return;
@@ -217,7 +208,7 @@ impl<P: Payload> Connection<P> {
 
     // Receiving.
 
-    /// An acceptable segment that is about to be taken: its marks, and what routers said.
+    /// Reads ECN marks and router options of an acceptable segment.
     #[inline]
     pub(super) fn note_network(&mut self, now: Instant, segment: &Segment<P>) {
         if self.ecn.is_on() {
@@ -236,7 +227,7 @@ impl<P: Payload> Connection<P> {
             self.receive_accurately(segment, packets);
             return;
         }
-        // RFC 3168 section 6.1.3 speaks of data; acknowledgments cannot be ECT.
+        // RFC 3168 section 6.1.3 covers only data; acknowledgments cannot be ECT.
         if segment.payload.is_empty() {
             return;
         }
@@ -250,7 +241,7 @@ impl<P: Payload> Connection<P> {
     }
 
     fn receive_accurately(&mut self, segment: &Segment<P>, packets: u32) {
-        // A handshake's acknowledgment has no counter in it.
+        // The acknowledgment of the handshake has no counter in it.
         if !segment.flags.contains(Flags::SYN) {
             self.ecn.test_first(segment.flags);
         }
@@ -277,10 +268,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Data that was there before, wholly: our acknowledgments may not have
-    /// got through. What crossed the path counts, if it is not older than our
-    /// last acknowledgment (as Linux): beyond that an old duplicate is indistinguishable from a
-    /// repetition.
+    /// Counts a segment whose data had all arrived before: our acknowledgments may be lost. What
+    /// crossed the path counts unless it is older than our last acknowledgment (as in Linux): an
+    /// old duplicate is indistinguishable from a retransmission there.
     pub(super) fn note_repetition(&mut self, segment: &Segment<P>) {
         if self.ecn.feedback() != EcnFeedback::Accurate {
             return;
@@ -302,7 +292,7 @@ impl<P: Payload> Connection<P> {
 
     // Sending.
 
-    /// Whether segments are dressed at all.
+    /// Whether sent segments get any ECN or router fields.
     #[inline]
     pub(super) fn is_dressed(&self) -> bool {
         self.ecn.feedback() == EcnFeedback::Accurate
@@ -310,8 +300,8 @@ impl<P: Payload> Connection<P> {
             || self.quick_start.is_due()
     }
 
-    /// Adds to a segment other than a SYN: options for routers, the AccECN option, and
-    /// that its flags are a counter. `has_room` says whether there is room next to its payload.
+    /// Adds router options, the AccECN option and the ACE counter to a non-SYN segment. `has_room`
+    /// states whether the AccECN option fits next to its payload.
     pub(super) fn dress(&mut self, segment: &mut Segment<P>, has_room: bool) {
         if self.routers.is_on() || self.quick_start.is_due() {
             self.dress_for_routers(segment);
@@ -327,7 +317,7 @@ impl<P: Payload> Connection<P> {
         if self.ecn.accurate.receiver.is_always() {
             if self.ecn.makes_room() {
                 fit_always(segment, room, &self.ecn.accurate.receiver);
-                // Next to an option for routers there may be no room for it in a small MSS.
+                // In a small MSS it may not fit next to a router option.
                 if segment.options.router_request().is_some() && !self.fits(segment) {
                     segment.options.accecn = None;
                 }
@@ -340,16 +330,15 @@ impl<P: Payload> Connection<P> {
         self.ecn.accurate.receiver.on_sent(with_option);
     }
 
-    /// Whether options ride on every segment, or no longer do, decides how much
-    /// data a segment holds.
+    /// Adapts the segment size when options begin or stop appearing on every segment.
     fn follow_option_room(&mut self, now: Instant) {
         if self.ecn.accurate.receiver.is_always() {
             self.follow_segment_size(now);
         }
     }
 
-    /// AccECN options leave from now on as `option` says, whatever the profile
-    /// had (Linux heeds a changed `tcp_ecn_option` at once).
+    /// Sets when AccECN options are sent, overriding the profile. Linux also applies a changed
+    /// `tcp_ecn_option` immediately.
     pub fn set_ecn_option(&mut self, now: Instant, option: EcnOption) {
         self.ecn.accurate.receiver.set_option(option);
         if self.is_synchronized() {
@@ -357,7 +346,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Octets of options that may stand in a segment before it is signed.
+    /// Octets of options that a segment may have before it is signed.
     pub(super) fn option_room(&self) -> usize {
         let code = if self.authentication.is_some() {
             AUTHENTICATION_LEN
@@ -367,9 +356,9 @@ impl<P: Payload> Connection<P> {
         MAX_OPTIONS_LEN - code
     }
 
-    /// Whether a segment with `len` octets of data has room for an AccECN
-    /// option; with accurate feedback the first data is to have one (RFC 9768
-    /// section 3.2.3.2.1), and what is retransmitted is not (3.2.3.2.2).
+    /// Whether a segment with `len` octets of data has space for an AccECN option. With accurate
+    /// feedback the first data carries one (RFC 9768 section 3.2.3.2.1); retransmissions do not
+    /// (3.2.3.2.2).
     pub(super) fn has_room_for_accecn(
         &mut self,
         Offset(seq): Offset,
@@ -379,7 +368,7 @@ impl<P: Payload> Connection<P> {
         if self.ecn.feedback() != EcnFeedback::Accurate {
             return false;
         }
-        // A lone FIN has no data that could be in the way.
+        // A lone FIN carries no data.
         let has_room = (fresh || len == 0) && len + OPTION_ROOM <= u64::from(self.smss);
         if has_room && seq == 1 && fresh {
             self.ecn.accurate.receiver.repeat_option();
@@ -387,9 +376,9 @@ impl<P: Payload> Connection<P> {
         has_room
     }
 
-    // The sender's part.
+    // Sender side.
 
-    /// What an acceptable acknowledgment says about congestion.
+    /// Returns the congestion report of an acceptable acknowledgment.
     #[inline]
     pub(super) fn hear_ecn(
         &mut self,
@@ -404,7 +393,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// RFC 3168 section 6.1.2.
+    /// Classic feedback: RFC 3168 section 6.1.2.
     fn hear_echo(&mut self, segment: &Segment<P>, revealed: &Revealed) -> Notice {
         if !segment.flags.contains(Flags::ECE) || segment.flags.contains(Flags::SYN) {
             return Notice::default();
@@ -420,8 +409,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// RFC 9768 section 3.2.2.2: first whether another acknowledgment has
-    /// superseded this one (appendix A.1), by octets or else by timestamps.
+    /// Accurate feedback: RFC 9768 section 3.2.2.2. An acknowledgment that another superseded is
+    /// skipped (appendix A.1); octets show it, otherwise timestamps.
     fn hear_counters(&mut self, now: Instant, segment: &Segment<P>, revealed: &Revealed) -> Notice {
         let stamp = segment.options.timestamps.map(|stamps| stamps.val);
         let is_newer = self.ecn.is_newer(stamp);
@@ -444,7 +433,7 @@ impl<P: Payload> Connection<P> {
             smss: self.smss,
         });
         if self.ecn.makes_room() != made_room {
-            // The peer's first option came late: from now on ours ride too.
+            // The peer's first option came late: from now on we send them too.
             self.follow_segment_size(now);
         }
         let told = AckReport {
@@ -463,20 +452,19 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Whether the ACE field tells how our SYN-ACK arrived: on the segment that
-    /// completes our passive open, and on a pure acknowledgment without SACK that
-    /// acknowledges no more than the SYN-ACK and says what was said then. Our
-    /// SYN-ACK may have arrived again, and the client reports each (RFC 9768
-    /// section 3.2.2.1); section 3.2.2.2 lets a server look. If it was a counter
-    /// after all, the next acknowledgment says the same.
+    /// Whether the ACE field reports how our SYN-ACK arrived. It does on the segment that
+    /// completes our passive open. It also does on a pure acknowledgment without SACK that
+    /// acknowledges no more than the SYN-ACK and repeats that report. Our SYN-ACK may have arrived
+    /// again, and the client reports each (RFC 9768 section 3.2.2.1); section 3.2.2.2 lets a
+    /// server check. If it was a counter after all, the next acknowledgment repeats its value.
     fn is_handshake_ack(&self, segment: &Segment<P>) -> bool {
         let is_pure = segment.seq_len() == 0 && segment.options.sack.is_empty();
         let again = self.ecn.is_answer_again(segment.flags);
         self.ecn.is_handshake() || (self.snd.una <= 1 && is_pure && again)
     }
 
-    /// Packets in that number of octets: full ones, or one to a transmission.
-    /// Where some of them had been SACKed, and counted then, full ones.
+    /// Number of packets in `octets`: full ones, or one per transmission. If some had been SACKed,
+    /// and counted then, full ones.
     fn packets_of(&self, octets: u64, revealed: &Revealed) -> u32 {
         let full = octets.div_ceil(u64::from(self.smss));
         let full = u32::try_from(full).unwrap_or(u32::MAX);
@@ -487,9 +475,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The peer reports congestion: the window is reduced once for a window of
-    /// data (RFC 3168 section 6.1.2). At one segment there is nothing left to
-    /// reduce: then no new data leaves before one timeout has passed.
+    /// Reduces the window once per window of data after a congestion report. See RFC 3168 section
+    /// 6.1.2. A window of one segment cannot be reduced: then no new data leaves before one
+    /// timeout has passed.
     pub(super) fn answer_notice(
         &mut self,
         now: Instant,
@@ -519,7 +507,7 @@ impl<P: Payload> Connection<P> {
         NoticeAnswer::Reduced
     }
 
-    /// Whether new data waits because the window cannot shrink any more.
+    /// Whether new data waits because the window cannot shrink further.
     #[inline]
     pub(super) fn is_held(&self) -> bool {
         self.ecn.hold_until != Instant::FAR_FUTURE
@@ -531,9 +519,8 @@ fn newly_delivered(revealed: &Revealed) -> u64 {
     revealed.acked - revealed.acked_after_sack + revealed.sacked
 }
 
-/// Where options do not fit together, SACK keeps two blocks and yields the
-/// others; where that is not enough the AccECN option goes (RFC 9768 section
-/// 3.2.3.3).
+/// Fits the options into `room` octets. SACK keeps two blocks and yields the others; if that is
+/// not enough, the AccECN option is removed (RFC 9768 section 3.2.3.3).
 fn fit_options<P>(segment: &mut Segment<P>, room: usize) {
     let options = &mut segment.options;
     let whole = options.sack;
@@ -548,9 +535,9 @@ fn fit_options<P>(segment: &mut Segment<P>, room: usize) {
     }
 }
 
-/// Where every segment carries an option: all three counters if they fit, or
-/// those that are needed, or those with a SACK block less, down to two. Where
-/// even that does not fit, SACK goes before (as Linux).
+/// Fits the options if every segment carries an AccECN option. It has all three counters if they
+/// fit, or only those required, or those with fewer SACK blocks, down to two. If even that does
+/// not fit, SACK takes precedence (as in Linux).
 fn fit_always<P>(segment: &mut Segment<P>, room: usize, receiver: &EcnReceiver) {
     let options = &mut segment.options;
     let whole = options.sack;
@@ -572,8 +559,7 @@ fn fit_always<P>(segment: &mut Segment<P>, room: usize, receiver: &EcnReceiver) 
     }
 }
 
-/// Octets of the options that acknowledgments have, each kind beginning at a
-/// multiple of four as Linux lays them out.
+/// Octets of the options of an acknowledgment, each kind aligned to four as in Linux.
 fn aligned_len(options: &Options) -> usize {
     let stamps = if options.timestamps.is_some() { 12 } else { 0 };
     let blocks = match options.sack.len() {
@@ -581,6 +567,6 @@ fn aligned_len(options: &Options) -> usize {
         blocks => 4 + 8 * blocks,
     };
     let counters = options.accecn.map_or(0, |option| option.wire_len());
-    // What else there is makes the packed length the longer one.
+    // Any other option makes the packed length the longer one.
     (stamps + blocks + counters.next_multiple_of(4)).max(options.wire_len())
 }

@@ -1,17 +1,17 @@
-//! Why a connection ended, and why a call of the user did nothing.
+//! Reasons a connection ended or a user call failed.
 
 use core::fmt;
 
-/// Why a connection ended without being closed. Exhaustive: each has its `errno`.
+/// Reason a connection ended without being closed. Exhaustive: each has an `errno`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// The peer refused it: RST in answer to our SYN.
+    /// The peer refused the connection: RST in answer to our SYN.
     Refused,
-    /// The peer reset it.
+    /// The peer reset the connection.
     Reset,
     /// The peer stopped answering: R2 of RFC 9293 section 3.8.3.
     TimedOut,
-    /// We aborted it.
+    /// We aborted the connection.
     Aborted,
     /// A hard ICMP error came before it was established.
     Unreachable,
@@ -31,7 +31,7 @@ impl fmt::Display for Failure {
 
 impl core::error::Error for Failure {}
 
-/// Why nothing was written.
+/// Reason nothing was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -55,7 +55,7 @@ impl fmt::Display for WriteError {
 
 impl core::error::Error for WriteError {}
 
-/// Why nothing was read.
+/// Reason nothing was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ReadError {

@@ -1,19 +1,16 @@
 //! TCP Fast Open inside a connection: RFC 7413 sections 4.2 and 3.
 //!
-//! * Client: the first SYN carries a cookie (or asks for one) and, with a
-//!   cookie, as much of what is written as one segment holds. A SYN retransmitted
-//!   carries neither (section 4.2.1): a path that drops such SYNs costs one
-//!   timeout and no more. What the SYN-ACK does not acknowledge is retransmitted
-//!   at once.
-//! * Server: text on a SYN whose cookie was found good is readable at once, the
-//!   SYN-ACK acknowledges it, and data may leave before the handshake is
-//!   complete. FIN waits for that.
+//! * Client: the first SYN carries a cookie, or requests one. With a cookie it also carries
+//!   written data, up to one segment. A retransmitted SYN carries neither (section 4.2.1): a path
+//!   that drops such SYNs costs one timeout. Data that the SYN-ACK does not acknowledge is
+//!   retransmitted immediately.
+//! * Server: data in a SYN with a valid cookie is readable immediately. The SYN-ACK acknowledges
+//!   it, and data may leave before the handshake is complete. A FIN waits for the handshake.
 //!
-//! Who has which cookie is not decided here: see [`crate::fast_open`] for the
-//! client's cache and the server's key, and [`crate::listener`] for the limits.
-//! The text of a SYN may be delivered twice when the network doubles the SYN
-//! and the first connection is already over (section 2.1): only applications
-//! that bear it may ask for this.
+//! Cookies are managed elsewhere: see [`crate::fast_open`] for the client's cache and the server's
+//! key, and [`crate::listener`] for the limits. Data in a SYN may be delivered twice, if the
+//! network duplicates the SYN and the first connection is already over (section 2.1). Only
+//! applications that tolerate this may use Fast Open.
 
 use alloc::boxed::Box;
 
@@ -32,32 +29,31 @@ pub(super) type OptionalFastOpen = Option<Box<FastOpen>>;
 /// A Fast Open, as client or as server.
 #[derive(Default, Debug)]
 pub(super) struct FastOpen {
-    /// Goes out with our first SYN, or with our SYN-ACK.
+    /// Option of our first SYN, or of our SYN-ACK.
     option: Option<FastOpenCookie>,
-    /// Server: the cookie of the SYN was good.
+    /// Server: the cookie in the SYN was valid.
     accepted: bool,
-    /// Server: and there was text on it, which was taken.
+    /// Server: data in the SYN was accepted.
     text_taken: bool,
     /// Server: one of the limited number of Fast Open connections in progress.
     slot: Option<FastOpenSlot>,
-    /// Client: most octets of text on our SYN.
+    /// Client: maximum octets of data in our SYN.
     room: u32,
-    /// Client: what came of it.
+    /// Client: result of the fast open.
     outcome: FastOpenOutcome,
 }
 
 impl<P: Payload> Connection<P> {
-    /// Makes this active open a fast one: call it after
+    /// Makes this active open a fast one, if the profile has `fast_open_client`. Call it after
     /// [`Connection::connect`] and [`Connection::write`], before the first
-    /// [`Connection::poll_transmit`]. Without the switch `fast_open_client`
-    /// nothing changes; returns whether something did.
+    /// [`Connection::poll_transmit`]. Returns whether it took effect.
     pub fn offer_fast_open(&mut self, offer: &FastOpenOffer) -> bool {
         let may = self.profile.opening.fast_open_client
             && self.state == State::SynSent
             && self.snd.nxt == 0
             && self.authentication.is_none();
         if may {
-            // Who needs no cookie asks for none.
+            // A client that requires no cookie requests none.
             let asks = offer.cookie.is_request() && self.profile.opening.fast_open_without_cookie;
             self.fast_open = Some(Box::new(FastOpen {
                 option: (!asks).then_some(offer.cookie),
@@ -68,29 +64,28 @@ impl<P: Payload> Connection<P> {
         may
     }
 
-    /// What came of a fast open that was offered, for the cache of cookies; it
-    /// is complete once the connection is established or closed.
+    /// Result of an offered fast open, for the cookie cache. It is complete once the connection is
+    /// established or closed.
     #[must_use]
     pub fn fast_open_outcome(&self) -> Option<FastOpenOutcome> {
         self.fast_open.as_ref().map(|state| state.outcome)
     }
 
-    /// Whether text of a SYN was taken at once: of ours by the server, or of the
-    /// peer's by us (`TCPI_OPT_SYN_DATA`).
+    /// Whether the receiver accepted data in a SYN (`TCPI_OPT_SYN_DATA`), in either direction.
     pub fn has_taken_syn_text(&self) -> bool {
         let taken = |state: &FastOpen| state.text_taken || state.outcome.text_acked > 0;
         self.fast_open.as_deref().is_some_and(taken)
     }
 
-    /// Whether the SYN that opened this connection had a good cookie, with text
-    /// or without: what is written leaves before the handshake is complete.
+    /// Whether the SYN that opened this connection had a valid cookie, with or without data.
+    /// Written data may then leave before the handshake is complete.
     pub fn is_opened_fast(&self) -> bool {
         self.fast_open.as_ref().is_some_and(|state| state.accepted)
     }
 
-    /// Passive open by a SYN with a Fast Open option. `grant` goes out with the
-    /// SYN-ACK; with `take_text` the SYN's cookie was good, and its text is
-    /// taken at once. `None` if `syn` has no SYN.
+    /// Opens passively by a SYN with a Fast Open option. `grant` goes out with the SYN-ACK.
+    /// `take_text`: the SYN's cookie was valid, and its data is accepted immediately. `None` if
+    /// `syn` has no SYN.
     #[must_use]
     pub fn accept_fast_open(
         now: Instant,
@@ -111,15 +106,14 @@ impl<P: Payload> Connection<P> {
         Some(connection)
     }
 
-    /// The connection counts as one in progress until its handshake is complete
-    /// or it is gone (RFC 7413 section 5.1).
+    /// Counts the connection as pending until its handshake ends (RFC 7413 section 5.1).
     pub fn hold_fast_open_slot(&mut self, slot: FastOpenSlot) {
         if let Some(state) = &mut self.fast_open {
             state.slot = Some(slot);
         }
     }
 
-    /// The handshake is over, well or not.
+    /// Releases the slot at the end of the handshake, successful or not.
     pub(super) fn release_fast_open_slot(&mut self) {
         let by_reset = self.failure == Some(Failure::Reset);
         let Some(slot) = self.fast_open.as_mut().and_then(|state| state.slot.take()) else {
@@ -130,8 +124,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Section 4.2.2: the text is delivered before the handshake is complete.
-    /// A FIN behind it waits, as it always does.
+    /// Delivers data in SYN before the handshake is complete (section 4.2.2). A FIN behind it
+    /// waits, as always.
     fn take_text_of_syn(&mut self, now: Instant, syn: &Received<P>) {
         self.handshake.syn_text = None;
         let mut text = without_syn(syn.segment.clone());
@@ -144,7 +138,7 @@ impl<P: Payload> Connection<P> {
             self.receive_buffer.append(text.payload);
             self.put_received(now, 1, taken as u32, false, 0);
             self.rcv.nxt += taken;
-            // The SYN-ACK to come offers as much as its field holds.
+            // The following SYN-ACK advertises as much as its field holds.
             let edge = self
                 .window
                 .edge(Offset(self.rcv.nxt), RightEdge(0), Length(taken));
@@ -161,22 +155,22 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Whether data may leave although the handshake is not complete. A closed
-    /// window is not probed before it is.
+    /// Whether data may leave before the handshake is complete. A closed window is not probed
+    /// before then.
     pub(super) fn may_send_early(&self) -> bool {
         self.state == State::SynReceived && self.snd.wnd > 0 && self.is_opened_fast()
     }
 
-    /// The option of the SYN or SYN-ACK that is about to leave. A retransmitted SYN
-    /// requests nothing any more; a SYN-ACK repeats its grant.
+    /// Option of the SYN or SYN-ACK about to leave. A retransmitted SYN has none; a retransmitted
+    /// SYN-ACK repeats its grant.
     pub(super) fn fast_open_option(&self) -> Option<FastOpenCookie> {
         let option = self.fast_open.as_ref()?.option;
         let is_first_syn = self.snd.nxt == 0 && !self.handshake.syn_answers;
         option.filter(|_| is_first_syn || !self.handshake.active_open)
     }
 
-    /// Octets of text for our first SYN: only with a cookie, and no more than
-    /// fits next to `options`.
+    /// Octets of data for our first SYN. Only with a cookie, and no more than fits next to
+    /// `options`.
     pub(super) fn text_for_syn(&self, options: &Options) -> u64 {
         let Some(state) = &self.fast_open else {
             return 0;
@@ -192,7 +186,7 @@ impl<P: Payload> Connection<P> {
         self.unsent_of_record().min(room)
     }
 
-    /// The outcome of a fast open of ours that is not complete yet.
+    /// Result of our fast open while it is incomplete.
     pub(super) fn open_fast_open_outcome(&mut self) -> Option<&mut FastOpenOutcome> {
         let state = self
             .fast_open
@@ -201,7 +195,7 @@ impl<P: Payload> Connection<P> {
         Some(&mut state.outcome).filter(|outcome| !outcome.answered)
     }
 
-    /// `answer` acknowledges our SYN, and its text up to `ack`.
+    /// Notes that `answer` acknowledges our SYN, and its data up to `ack`.
     pub(super) fn note_fast_open_answer(&mut self, ack: u64, answer: &Segment<P>) {
         let Some(outcome) = self.open_fast_open_outcome() else {
             return;

@@ -1,4 +1,4 @@
-//! The feature `fast-open` is off: no SYN carries text for the application at once.
+//! Fast Open without the feature `fast-open`: data in SYN is never delivered early.
 
 use core::convert::Infallible;
 
@@ -17,7 +17,7 @@ impl<P: Payload> Connection<P> {
         false
     }
 
-    /// Whether text of a SYN was taken at once: never.
+    /// Whether data in a SYN was accepted early: never.
     pub const fn has_taken_syn_text(&self) -> bool {
         false
     }

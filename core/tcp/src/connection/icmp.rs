@@ -1,18 +1,16 @@
 //! ICMP errors: RFC 9293 section 3.9.2.2, RFC 5927, RFC 1191.
 //!
-//! * An error counts only if it quotes a segment that is in flight, SND.UNA =<
-//!   SEG.SEQ < SND.NXT (RFC 5927 section 4.1): an attacker must guess a place
-//!   in the window, as for a reset.
-//! * Soft errors never end a connection (MUST-56); the last is kept for the
-//!   application to ask for (SHLD-25).
-//! * Hard errors end a connection that is still opening (SHLD-26). Once it is
-//!   synchronized they are taken as soft (RFC 5927 section 5.2): the other
-//!   side has answered, so the port exists, and the timer finds out the rest.
+//! * An error counts only if it quotes a segment in flight, SND.UNA =< SEG.SEQ < SND.NXT (RFC 5927
+//!   section 4.1). An attacker must therefore guess a number in the window, as for a reset.
+//! * Soft errors never end a connection (MUST-56); the last one is kept for the application
+//!   (SHLD-25).
+//! * Hard errors end a connection that is still opening (SHLD-26). On a synchronized connection
+//!   they count as soft (RFC 5927 section 5.2). The peer has answered, so the port exists, and a
+//!   timeout detects everything else.
 //! * Source quench is ignored (MUST-55, RFC 6633).
 //! * "Too big" is the path's MTU, see `path_mtu`.
 //!
-//! Finding the connection by the quoted addresses and ports is the driver's
-//! work (MUST-54).
+//! The driver finds the connection by the quoted addresses and ports (MUST-54).
 
 use gigatcp_events::{Event, EventMask, State};
 use gigatcp_units::Instant;
@@ -21,13 +19,13 @@ use gigatcp_wire::{IcmpError, IcmpKind, Payload};
 use super::{Connection, Failure};
 
 impl<P: Payload> Connection<P> {
-    /// An ICMP error that quotes a segment of this connection arrived.
+    /// Processes an ICMP error that quotes a segment of this connection.
     pub fn handle_icmp(&mut self, now: Instant, error: IcmpError) {
         let quoted = self
             .snd
             .offset_of(error.seq)
             .filter(|seq| self.profile.defense.icmp_errors && self.is_in_flight(*seq))
-            // What ended while opening still has its SYN in flight.
+            // A connection that failed while opening still has its SYN in flight.
             .filter(|_| self.state != State::Closed);
         let opening = !self.is_synchronized();
         let believed = quoted.is_some_and(|seq| self.take_icmp(now, error.kind, seq));
@@ -46,17 +44,15 @@ impl<P: Payload> Connection<P> {
         self.outbox.put(EventMask::CHANGES, now, event);
     }
 
-    /// RFC 5927 section 4.1.
+    /// Whether `seq` is in flight (RFC 5927 section 4.1).
     fn is_in_flight(&self, seq: u64) -> bool {
         self.snd.una <= seq && seq < self.snd.nxt
     }
 
-    /// Acts on an error about the segment at `seq`; says whether it meant
-    /// anything.
+    /// Acts on an error about the segment at `seq`. Returns whether it had an effect.
     fn take_icmp(&mut self, now: Instant, kind: IcmpKind, seq: u64) -> bool {
-        // RFC 5925 section 7.8: ICMP errors are not signed, so those that would
-        // do harm are ignored where everything must be signed. Probes find
-        // the path's MTU anyway.
+        // RFC 5925 section 7.8: ICMP errors are not signed, so harmful ones are ignored on an
+        // authenticated connection. Probes find the path MTU anyway.
         let would_harm = kind.is_hard() || matches!(kind, IcmpKind::TooBig { .. });
         if self.authentication.is_some() && would_harm {
             return false;

@@ -1,12 +1,11 @@
-//! A moment's view of a connection: STATUS of RFC 9293 section 3.9.1.6, in the
-//! words of Linux's `tcp_info`.
+//! Snapshot of a connection: STATUS of RFC 9293 section 3.9.1.6, in the terms of Linux's
+//! `tcp_info`.
 //!
-//! Requested by samplers and scripts, never on the path of a segment: its cost
-//! is that of the retransmissions outstanding.
+//! Samplers and scripts request it; segment processing does not. Its cost grows with the number of
+//! outstanding retransmissions.
 //!
-//! Out of scope: counts of segments where the engine counts octets, and
-//! `tcpi_busy_time` (when nothing more is written, time is the application's
-//! though data is in flight).
+//! Out of scope: segment counts of what the engine counts in octets, and `tcpi_busy_time`. Without
+//! further writes, time counts as application-limited even with data in flight.
 
 use gigatcp_events::{Phase, State};
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -15,11 +14,11 @@ use gigatcp_wire::{IcmpKind, Payload};
 use super::{Connection, EcnInfo};
 use crate::congestion::RateSample;
 
-/// A moment's view of a connection, in the words of Linux's `tcp_info`.
+/// Snapshot of a connection, in the terms of Linux's `tcp_info`.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Info {
-    /// State.
+    /// State of RFC 9293 section 3.3.2.
     pub state: State,
     /// Recovery phase.
     pub phase: Phase,
@@ -27,49 +26,46 @@ pub struct Info {
     pub cwnd: Bytes,
     /// Slow-start threshold, [`Bytes::MAX`] while unset.
     pub ssthresh: Bytes,
-    /// Window the peer offers.
+    /// Window the peer advertises.
     pub snd_wnd: Bytes,
-    /// Window we offer.
+    /// Window we advertise.
     pub rcv_wnd: Bytes,
-    /// `FlightSize`.
+    /// `FlightSize` of RFC 5681.
     pub flight_size: Bytes,
-    /// `pipe`.
+    /// `pipe` of RFC 6675.
     pub pipe: Bytes,
-    /// Octets of the flight known or presumed to have arrived, beyond a hole
-    /// (`tcpi_sacked`).
+    /// Octets in flight known or presumed to have arrived, beyond a gap (`tcpi_sacked`).
     pub sacked: Bytes,
-    /// Octets of the flight found lost, retransmitted or not (`tcpi_lost`).
+    /// Octets in flight found lost, retransmitted or not (`tcpi_lost`).
     pub lost: Bytes,
-    /// Octets of the flight that were retransmitted (`tcpi_retrans`).
+    /// Octets in flight that were retransmitted (`tcpi_retrans`).
     pub retransmitted: Bytes,
-    /// Octets delivered in all, however they were acknowledged, the SYN among
-    /// them (`tcpi_delivered`).
+    /// Octets delivered, cumulatively or selectively acknowledged, the SYN included
+    /// (`tcpi_delivered`).
     pub delivered: Bytes,
-    /// Rate of delivery: the latest sample, except for those that the application
-    /// made lower (`tcpi_delivery_rate`).
+    /// Delivery rate: the latest sample, except those that the application lowered
+    /// (`tcpi_delivery_rate`).
     pub delivery_rate: Option<Rate>,
     /// Sender maximum segment size.
     pub smss: u32,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
-    /// Its mean deviation.
+    /// Mean deviation of the RTT.
     pub rttvar: Option<Duration>,
     /// Smallest round-trip time.
     pub min_rtt: Option<Duration>,
     /// Retransmission timeout.
     pub rto: Duration,
-    /// Timeouts, or window probes, in a row without an answer
-    /// (`tcpi_retransmits`, `tcpi_probes`).
+    /// Timeouts or window probes in a row without an answer (`tcpi_retransmits`, `tcpi_probes`).
     pub timeouts_in_a_row: u32,
-    /// How often the timer was doubled (`tcpi_backoff`).
+    /// Number of times the timer was doubled (`tcpi_backoff`).
     pub backoff: u32,
-    /// Whether segments arrived out of order (`RACK.reordering_seen`;
-    /// `tcpi_reord_seen`).
+    /// Whether segments arrived out of order (`RACK.reordering_seen`; `tcpi_reord_seen`).
     pub reordering_seen: bool,
-    /// How far that was seen to reach: from an octet that was sent once and came
-    /// late to the end of what was known to have arrived before it.
+    /// Largest reordering extent seen. It reaches from an octet that was sent once and came late
+    /// to the end of what had arrived before it.
     pub reordering_extent: Bytes,
-    /// How long a segment may be late before it is lost (`RACK.reo_wnd`).
+    /// Reordering window: lateness after which a segment is lost (`RACK.reo_wnd`).
     pub reo_wnd: Duration,
     /// SND.UNA as a stream offset.
     pub snd_una: u64,
@@ -77,33 +73,30 @@ pub struct Info {
     pub snd_nxt: u64,
     /// RCV.NXT as a stream offset.
     pub rcv_nxt: u64,
-    /// Window scale shift we apply to windows received, and they to ours.
+    /// Window scale shifts: ours for received windows, the peer's for those we send.
     pub window_scale: (u8, u8),
-    /// Send and receive buffer requested; `None`: neither, and then they may
-    /// grow.
+    /// Requested send and receive buffer; `None`: not requested, so it may grow.
     pub buffers_requested: (Option<Bytes>, Option<Bytes>),
-    /// Whether the send and the receive buffer fit themselves to the path.
+    /// Whether the send and the receive buffer are autotuned.
     pub autotuning: (bool, bool),
-    /// What our MSS option says (`tcpi_advmss`).
+    /// Value of our MSS option (`tcpi_advmss`).
     pub advertised_mss: u32,
-    /// Largest segment of the peer so far, where buffers count packets (`tcpi_rcv_mss`); else
-    /// what our MSS option says.
+    /// Largest segment received so far, if buffers count packets (`tcpi_rcv_mss`). Otherwise the
+    /// value of our MSS option.
     pub rcv_mss: u32,
-    /// Most octets that the application took in a round trip, where the receive
-    /// buffer fits itself to that (`tcpi_rcv_space`).
+    /// Maximum number of octets read per round trip, with receive autotuning (`tcpi_rcv_space`).
     pub receive_space: Option<Bytes>,
-    /// Round-trip time as the receiver measures it, where its buffer fits
-    /// itself to the path (`tcpi_rcv_rtt`).
+    /// RTT measured by the receiver, if its buffer is autotuned (`tcpi_rcv_rtt`).
     pub receiver_rtt: Option<Duration>,
-    /// Send buffer granted, or grown to.
+    /// Current send buffer, granted or autotuned.
     pub send_buffer: Bytes,
-    /// Receive buffer granted, or grown to.
+    /// Current receive buffer, granted or autotuned.
     pub receive_buffer: Bytes,
     /// Largest window the receive buffer backs.
     pub window_clamp: Bytes,
-    /// Rate at which segments are released, if they are paced.
+    /// Pacing rate, if segments are paced.
     pub pacing_rate: Option<Rate>,
-    /// Most octets released at once.
+    /// Maximum octets released in one burst.
     pub send_quantum: Bytes,
     /// Whether SACK is in use.
     pub sack: bool,
@@ -111,17 +104,16 @@ pub struct Info {
     pub scaling: bool,
     /// Whether timestamps are in use.
     pub timestamps: bool,
-    /// Largest packet the path is thought to take (`tcpi_pmtu`).
+    /// Path MTU estimate (`tcpi_pmtu`).
     pub path_mtu: u32,
-    /// The last ICMP error that did not end the connection, or that did (RFC
-    /// 9293 SHLD-25).
+    /// Last ICMP error, whether or not it ended the connection (RFC 9293 SHLD-25).
     pub soft_error: Option<IcmpKind>,
     /// Explicit congestion notification.
     pub ecn: EcnInfo,
 }
 
 impl<P: Payload> Connection<P> {
-    /// A moment's view.
+    /// Returns a snapshot.
     pub fn info(&self) -> Info {
         Info {
             state: self.state,
@@ -174,9 +166,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The sample of an acknowledgment says what the path carries, unless the
-    /// application had too little to send and it says less than the one before
-    /// (Linux `tcp_rate_gen`).
+    /// Records the delivery rate of an acknowledgment. A sample that the application limited
+    /// counts only if it is not lower than the one before (Linux `tcp_rate_gen`).
     #[inline]
     pub(super) fn note_delivery(&mut self, sample: &RateSample) {
         if !sample.is_reliable(self.min_rtt.value()) {
@@ -193,7 +184,7 @@ impl<P: Payload> Connection<P> {
     }
 }
 
-/// What was delivered, by the time that it took.
+/// Delivered octets divided by the time taken.
 fn rate_of((delivered, interval): (Bytes, Duration)) -> Rate {
     Rate::from_amount(delivered, interval)
 }

@@ -11,8 +11,8 @@ use gigatcp_wire::{Flags, Payload, Segment};
 use super::{Connection, Failure, Received, Reset};
 
 impl<P: Payload> Connection<P> {
-    /// A segment for this connection arrived; `now` is the moment of
-    /// processing, `received.at` that of arrival.
+    /// Processes a segment for this connection. `now` is the time of processing, `received.at`
+    /// that of arrival.
     pub fn handle_segment(&mut self, now: Instant, mut received: Received<P>) {
         self.counters.segments_received += received.segment.wire_segments() as u64;
         if self.authentication.is_some() && !self.is_authentic(&received.segment) {
@@ -33,10 +33,9 @@ impl<P: Payload> Connection<P> {
         self.assert_invariants();
     }
 
-    /// Header prediction (Van Jacobson 1990; RFC 1185 era code): in
-    /// ESTABLISHED, with nothing unusual in flags, options or recovery, a
-    /// segment is either the next data or a plain acknowledgment. Says whether
-    /// it was, and has been taken.
+    /// Header prediction (Van Jacobson 1990; RFC 1185 era code): returns whether it processed the
+    /// segment. In ESTABLISHED, with nothing unusual in flags, options or recovery, a segment is
+    /// either the next data or a plain acknowledgment.
     #[inline]
     fn predict(&mut self, now: Instant, received: &mut Received<P>) -> bool {
         let segment = &mut received.segment;
@@ -65,7 +64,7 @@ impl<P: Payload> Connection<P> {
         }
         let len = segment.payload.len() as u64;
         let wnd = u64::from(segment.wnd.0) << self.snd.shift;
-        // A window that was taken back is not predicted.
+        // Prediction requires a window that was not retracted.
         let fits = len <= self.rcv.told.saturating_sub(self.rcv.nxt)
             || (len <= self.rcv.wnd() && !self.window.may_shrink());
         if ack != self.snd.una
@@ -81,7 +80,7 @@ impl<P: Payload> Connection<P> {
         true
     }
 
-    /// Whether the timestamps option is as agreed, and not of the past.
+    /// Whether the timestamps option is as negotiated, and not old.
     #[inline]
     fn has_expected_timestamps(&self, now: Instant, segment: &Segment<P>) -> bool {
         match (&self.timestamps, segment.options.timestamps) {
@@ -98,7 +97,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The same where the offset of the segment is known.
+    /// Updates TS.Recent if the segment's offset is already known.
     #[inline]
     fn remember_timestamp_at(&mut self, now: Instant, seq: u64, segment: &Segment<P>) {
         if let (Some(clock), Some(stamps)) = (&mut self.timestamps, segment.options.timestamps) {
@@ -106,14 +105,14 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Section 3.10.7.1: anything but a reset is answered by one.
+    /// Answers anything but a reset with a reset (section 3.10.7.1).
     fn handle_in_closed(&mut self, segment: &Segment<P>) {
         if !segment.flags.contains(Flags::RST) {
             self.closing.reset_due = Some(Reset::answering(segment));
         }
     }
 
-    /// Section 3.10.7.4: SYN-RECEIVED and all synchronized states.
+    /// Handles a segment in SYN-RECEIVED or a synchronized state (section 3.10.7.4).
     fn handle_in_window(&mut self, now: Instant, received: &mut Received<P>) {
         let segment = &received.segment;
         let len = segment.seq_len();
@@ -160,7 +159,7 @@ impl<P: Payload> Connection<P> {
         if !self.handle_ack(now, received.at, ack, segment) {
             return;
         }
-        // Only now: what a forger could send must not change what is echoed.
+        // Only now: a forged segment must not change the echoed timestamp.
         self.remember_timestamp(now, segment);
         self.note_network(now, segment);
         self.take_user_timeout(&segment.options);
@@ -170,10 +169,10 @@ impl<P: Payload> Connection<P> {
         self.handle_text(now, seq, &mut received.segment);
     }
 
-    /// An acknowledgment without data from the very edge of our window: the
-    /// peer has filled it and we miss some of that. Section 3.4's table refuses
-    /// it; then two sides that both miss data would each refuse the other's
-    /// news and answer it, indefinitely. Every kernel takes it.
+    /// Whether this is an acknowledgment without data from exactly our window's right edge. The
+    /// peer has filled the window and we miss some of that. The table of section 3.4 refuses it:
+    /// then two sides that both miss data would refuse each other's acknowledgments and answer
+    /// them, indefinitely. Every kernel accepts it.
     fn is_ack_at_the_edge(&self, seq: u64, segment: &Segment<P>) -> bool {
         seq == self.rcv.edge
             && segment.seq_len() == 0
@@ -181,8 +180,8 @@ impl<P: Payload> Connection<P> {
             && !segment.flags.contains(Flags::RST)
     }
 
-    /// A FIN without data where our window ends: Linux takes it, so that a peer which sends
-    /// it into a closed window does not send it indefinitely.
+    /// Whether this is a FIN without data at our window's right edge. Linux accepts it, so that a
+    /// peer does not repeat a FIN into a closed window indefinitely.
     fn is_fin_at_the_edge(&self, seq: u64, segment: &Segment<P>) -> bool {
         self.window.counts_packets()
             && seq == self.rcv.nxt
@@ -190,8 +189,8 @@ impl<P: Payload> Connection<P> {
             && segment.flags.contains(Flags::FIN)
     }
 
-    /// A segment that PAWS calls old. A RST is exempt, and so is a segment of
-    /// a peer that stopped sending the option (tolerated, as kernels do).
+    /// Whether PAWS classifies a segment as old. A RST is exempt. So is a segment of a peer that
+    /// stopped sending the option, which kernels also tolerate.
     fn is_ghost(&self, now: Instant, segment: &Segment<P>) -> bool {
         match (&self.timestamps, segment.options.timestamps) {
             (Some(clock), Some(stamps)) => {
@@ -201,8 +200,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Not acceptable: answered with an ACK (MUST in 3.10.7.4) unless it is a
-    /// reset, and dropped.
+    /// Drops an unacceptable segment and acknowledges it, unless it is a reset (MUST in 3.10.7.4).
     fn refuse(&mut self, now: Instant, seq: u64, segment: &Segment<P>) {
         self.outbox.put(
             EventMask::SEGMENTS,
@@ -217,9 +215,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Outside the window. Three kinds need more than an ACK: what was received
-    /// before (D-SACK), valid acknowledgments while our window is closed (RFC
-    /// 9293 MUST-66), and the FIN again in TIME-WAIT.
+    /// Handles a segment outside the window. Three kinds require more than an ACK: data received
+    /// before (D-SACK), valid acknowledgments while the receive window is closed, and the FIN
+    /// again in TIME-WAIT. The second is RFC 9293 MUST-66.
     fn handle_unacceptable(&mut self, now: Instant, seq: u64, received: &Received<P>) {
         let segment = &received.segment;
         let len = segment.payload.len() as u64;
@@ -251,12 +249,11 @@ impl<P: Payload> Connection<P> {
         self.refuse(now, seq, &received.segment);
     }
 
-    /// The acknowledgment of a segment that is not acceptable otherwise: at
-    /// our closed window (RFC 9293 section 3.10.7.4), or new from just before
-    /// our window. A peer whose view of our window is exhausted acknowledges
-    /// from its edge, and may be wrong about what we took; where both sides
-    /// are, no acknowledgment would be acceptable any more. So do 4.4BSD and
-    /// Linux. Returns whether it told anything new.
+    /// Processes the acknowledgment of an otherwise unacceptable segment. It must be at our closed
+    /// window (RFC 9293 section 3.10.7.4), or be new and from just before our window. A peer that
+    /// has exhausted its view of our window acknowledges from its edge, and may be wrong about
+    /// what we accepted. If both sides are in this state, no acknowledgment would be acceptable
+    /// any more. 4.4BSD and Linux do this too. Returns whether SND.UNA advanced.
     fn take_valid_ack(&mut self, now: Instant, seq: u64, received: &Received<P>) -> bool {
         let segment = &received.segment;
         let una = self.snd.una;
@@ -275,7 +272,7 @@ impl<P: Payload> Connection<P> {
         self.snd.una > una
     }
 
-    /// RFC 5961 section 3.2, over RFC 9293 section 3.10.7.4 second.
+    /// Handles a reset: RFC 5961 section 3.2, over RFC 9293 section 3.10.7.4 second.
     fn handle_reset(&mut self, now: Instant, seq: u64) {
         if seq != self.rcv.nxt && self.profile.defense.challenge_ack {
             self.challenge(now);
@@ -289,7 +286,7 @@ impl<P: Payload> Connection<P> {
             _ => Failure::Reset,
         };
         match self.state {
-            // Everything was delivered and acknowledged: no failure.
+            // Everything was delivered and acknowledged: not a failure.
             State::Closing | State::LastAck | State::TimeWait => {
                 self.set_state(now, State::Closed);
             }
@@ -297,9 +294,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The peer's SYN once more while ours is not acknowledged: the peer has
-    /// not seen our SYN-ACK, and gets it again; or this is the SYN-ACK of a
-    /// simultaneous open, which completes it (RFC 9293 figure 7).
+    /// Handles a repeated SYN while ours is not acknowledged. The peer has not seen our SYN-ACK,
+    /// which is retransmitted. Or it is the SYN-ACK of a simultaneous open, which completes it
+    /// (RFC 9293 figure 7).
     fn handle_syn_again(&mut self, now: Instant, received: &Received<P>) {
         let segment = &received.segment;
         if segment.flags.contains(Flags::ACK) {
@@ -310,8 +307,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Section 3.10.7.4 fifth, SYN-RECEIVED: the acknowledgment of our SYN
-    /// opens the connection; anything else is answered with a reset.
+    /// Completes the open on the acknowledgment of our SYN (section 3.10.7.4 fifth, SYN-RECEIVED).
+    /// Anything else is answered with a reset.
     fn complete_open(
         &mut self,
         now: Instant,
@@ -326,7 +323,7 @@ impl<P: Payload> Connection<P> {
             });
             return false;
         };
-        // What lies beyond an active open's SYN left on it, when two SYNs crossed.
+        // An active open may have sent data in its SYN when two SYNs crossed.
         let ack = if self.handshake.active_open { ack } else { 1 };
         self.note_fast_open_answer(ack, segment);
         self.acknowledge_syn(now, received_at, ack);
@@ -350,14 +347,13 @@ impl<P: Payload> Connection<P> {
     }
 }
 
-/// A SYN that is no reset.
+/// Whether a segment has SYN and not RST.
 fn is_syn<P>(segment: &Segment<P>) -> bool {
     segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::RST)
 }
 
 impl Reset {
-    /// The reset that answers `segment` where no connection is (RFC 9293
-    /// section 3.10.7.1).
+    /// Returns the reset that answers `segment` in CLOSED (RFC 9293 section 3.10.7.1).
     pub(super) fn answering<P: Payload>(segment: &Segment<P>) -> Self {
         if segment.flags.contains(Flags::ACK) {
             Self {

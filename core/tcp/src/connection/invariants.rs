@@ -1,10 +1,10 @@
-//! Invariants of a connection between any two calls: asserted in debug builds, gone in release.
+//! Invariants of a connection between any two calls, asserted in debug builds only.
 //!
-//! Each structure asserts its own invariants where it changes. Here is what joins them: the
-//! sequence variables of RFC 9293 section 3.3.1 with the scoreboard and the buffers, states
-//! with what was sent and received, timers with what they wait for. All of it costs O(1) or
-//! a search per call. A peer cannot break any of it: what a segment may say is checked where
-//! it arrives.
+//! Each structure asserts its own invariants where it changes. This file relates them to each
+//! other. It compares the sequence variables of RFC 9293 section 3.3.1 with the scoreboard and the
+//! buffers. It also compares states with sent and received data, and timers with the events they
+//! wait for. Each check costs O(1) or a search per call. A peer cannot violate any of them:
+//! segments are validated on arrival.
 
 use gigatcp_events::{Phase, State};
 use gigatcp_units::Instant;
@@ -12,7 +12,7 @@ use gigatcp_wire::Payload;
 
 use super::Connection;
 
-/// Whether RFC 9293 allows a transition. Figure 5 has an arrow for it, or the text says so.
+/// Whether RFC 9293 allows a transition, in figure 5 or its text.
 pub(super) const fn may_follow(from: State, to: State) -> bool {
     use State::*;
     match (from, to) {
@@ -31,7 +31,7 @@ pub(super) const fn may_follow(from: State, to: State) -> bool {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Asserts everything that holds between two calls.
+    /// Asserts all invariants.
     pub(super) fn assert_invariants(&self) {
         if cfg!(debug_assertions) {
             self.assert_send_space();
@@ -43,7 +43,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// RFC 9293 figure 3, and the octets behind it.
+    /// Asserts RFC 9293 figure 3 and the send buffer's agreement with it.
     fn assert_send_space(&self) {
         let snd = &self.snd;
         debug_assert!(
@@ -115,7 +115,7 @@ impl<P: Payload> Connection<P> {
         );
     }
 
-    /// RFC 9293 figure 4, and the octets behind it.
+    /// Asserts RFC 9293 figure 4 and the receive buffer's agreement with it.
     fn assert_receive_space(&self) {
         let rcv = &self.rcv;
         debug_assert!(
@@ -155,7 +155,7 @@ impl<P: Payload> Connection<P> {
         );
     }
 
-    /// A state says what was sent and received (RFC 9293 section 3.3.2).
+    /// Asserts that sent and received data fit the state (RFC 9293 section 3.3.2).
     fn assert_state(&self) {
         let (snd, rcv, state) = (&self.snd, &self.rcv, self.state);
         debug_assert!(
@@ -200,7 +200,7 @@ impl<P: Payload> Connection<P> {
         );
     }
 
-    /// Phases and what runs in them.
+    /// Asserts that the recovery algorithms fit the phase.
     fn assert_recovery(&self) {
         let (snd, phase) = (&self.snd, self.recovery.phase());
         self.recovery.assert_invariants(snd.una..snd.nxt);
@@ -235,7 +235,7 @@ impl<P: Payload> Connection<P> {
         );
     }
 
-    /// Whatever is waited for has a timer, and nothing else has one.
+    /// Asserts that timers are set exactly for what is awaited.
     fn assert_timers(&self) {
         let is_set = |at: Instant| at != Instant::FAR_FUTURE;
         let in_flight = self.snd.una < self.snd.nxt;

@@ -1,18 +1,16 @@
-//! Whether a silent peer is still there: keep-alives, RFC 9293 section 3.8.4;
-//! and how long FIN-WAIT-2 waits for it.
+//! Keep-alives (RFC 9293 section 3.8.4) and the FIN-WAIT-2 timeout.
 //!
-//! Keep-alives are off unless requested, by profile or application (MUST-24,
-//! MUST-25). After `keepalive_time` (MUST-27, MUST-28: two hours) without any
-//! acceptable segment, and with nothing in flight or waiting (MUST-26), a probe
-//! leaves: no data, SEG.SEQ = SND.NXT - 1, which every TCP answers because it is
-//! outside its window. No single probe decides (MUST-29): only after
-//! `keepalive_probes` of them without answer, `keepalive_interval` apart, is
-//! the connection reset.
+//! Keep-alives are off unless requested, by profile or application (MUST-24, MUST-25). A probe
+//! leaves after `keepalive_time` (MUST-27, MUST-28: two hours) without any acceptable segment, and
+//! with nothing in flight or waiting (MUST-26). It has no data and SEG.SEQ = SND.NXT - 1, which
+//! every TCP answers because it is outside its window. No single probe decides (MUST-29): the
+//! connection is reset only after `keepalive_probes` of them, `keepalive_interval` apart, without
+//! an answer.
 //!
-//! `fin_wait_2_timeout` ends a connection whose peer has acknowledged our FIN
-//! and then says nothing: never by default, since a half-closed connection may
-//! be silent by right. Linux does it after 60 s (`tcp_fin_timeout`), for
-//! sockets without a reader; only the driver knows which those are.
+//! `fin_wait_2_timeout` ends a connection whose peer has acknowledged our FIN and then stays
+//! silent. Off by default, since a half-closed connection may legitimately be silent. Linux does
+//! it after 60 s (`tcp_fin_timeout`), for sockets without a reader; only the driver can identify
+//! those.
 
 use gigatcp_events::State;
 use gigatcp_units::{Duration, Instant};
@@ -20,11 +18,11 @@ use gigatcp_wire::Payload;
 
 use super::{Connection, Failure, Reset};
 
-/// Timers of silence.
+/// Timers that detect a silent peer.
 #[derive(Clone, Debug)]
 pub(super) struct Liveness {
     keepalive: bool,
-    /// When the last acceptable segment came.
+    /// Time of the last acceptable segment.
     heard_at: Instant,
     keepalive_at: Instant,
     /// Probes without answer.
@@ -32,7 +30,7 @@ pub(super) struct Liveness {
     /// A probe must leave.
     probe_due: bool,
     fin_wait_2_at: Instant,
-    /// The earlier of the two.
+    /// Earlier of the two deadlines.
     next: Instant,
 }
 
@@ -49,19 +47,19 @@ impl Liveness {
         }
     }
 
-    /// When something is due.
+    /// Time of the next timeout.
     #[inline]
     pub(super) fn deadline(&self) -> Instant {
         self.next
     }
 
-    /// An acceptable segment came.
+    /// Notes an acceptable segment.
     #[inline]
     pub(super) fn on_heard(&mut self, now: Instant) {
         self.heard_at = now;
     }
 
-    /// Whether the bare acknowledgment that leaves now is to be a probe.
+    /// Whether the bare acknowledgment about to leave is a probe; clears the request.
     pub(super) fn take_probe(&mut self) -> bool {
         core::mem::take(&mut self.probe_due)
     }
@@ -92,10 +90,9 @@ impl<P: Payload> Connection<P> {
         self.liveness.set(at, self.liveness.fin_wait_2_at);
     }
 
-    /// How keep-alives are sent from now on (RFC 9293 MUST-27): the first after
-    /// `time` of silence, counted from when the peer was heard last, then one
-    /// each `interval`, of which `probes`, two at least (MUST-29), may stay
-    /// without answer. An interval in progress ends as it began.
+    /// Sets the keep-alive times (RFC 9293 MUST-27). The first probe follows `time` of silence
+    /// since the last acceptable segment, then one each `interval`. `probes` of them, two at least
+    /// (MUST-29), may remain unanswered. An interval in progress keeps its length.
     pub fn set_keepalive_times(
         &mut self,
         now: Instant,
@@ -113,7 +110,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The connection came to a new state.
+    /// Sets or stops the timers for a new state.
     pub(super) fn watch_silence(&mut self, now: Instant) {
         match self.state {
             State::Closed | State::TimeWait => self.liveness.stop(),
@@ -129,7 +126,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// A timer of silence is due.
+    /// Handles a due silence timer.
     #[cold]
     pub(super) fn on_silence(&mut self, now: Instant) {
         if self.liveness.fin_wait_2_at <= now {
@@ -177,8 +174,9 @@ impl<P: Payload> Connection<P> {
         self.liveness.set(next, fin_wait_2_at);
     }
 
-    /// By the number of probes, or by the user timeout where there is one (as
-    /// Linux), but never by one probe alone (RFC 9293 MUST-29).
+    /// Whether the peer counts as dead: by probes without answer, or by the user timeout. One
+    /// probe alone never suffices (RFC 9293 MUST-29); the user timeout takes precedence, as in
+    /// Linux.
     fn is_taken_for_dead(&self, now: Instant) -> bool {
         let limit = self.user_timeout();
         if limit.is_zero() {

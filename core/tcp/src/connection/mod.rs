@@ -10,11 +10,10 @@
 //! * [`Connection::write`], [`Connection::read_into`], [`Connection::close`],
 //!   [`Connection::abort`] on behalf of the application,
 //!
-//! and afterwards [`Connection::poll_transmit`] until it gives nothing more,
-//! then looks at [`Connection::poll_timeout`]. Segments that wait together may
-//! all be handed in first: one acknowledgment then leaves for all of them (RFC
-//! 9293 MUST-59). Events wait in [`Connection::events`]. `now` never runs
-//! backwards.
+//! and afterwards [`Connection::poll_transmit`] until it returns `None`, then checks
+//! [`Connection::poll_timeout`]. Segments that arrived together may all be passed in first: one
+//! acknowledgment then leaves for all of them (RFC 9293 MUST-59). Events wait in
+//! [`Connection::events`]. `now` never decreases.
 //!
 //! # Where things are
 //!
@@ -24,27 +23,27 @@
 //! | `input` | 3.10.7: SEGMENT ARRIVES, header prediction |
 //! | `acknowledge` | 3.10.7.4 fifth: the ACK field |
 //! | `receive` | 3.10.7.4 seventh and eighth: text and FIN |
-//! | `output` | 3.7, 3.8: what may leave now, and what limits |
-//! | `segment` | 3.1: what leaves, with its window and options |
-//! | `reduction` | 3.8.2: congestion, told to the control and taken back |
+//! | `output` | 3.7, 3.8: what may be sent now, and what limits it |
+//! | `segment` | 3.1: building a segment, its window and options |
+//! | `reduction` | 3.8.2: congestion: reductions, and their undoing |
 //! | `syn_text` | 3.10.7.2, 3.10.7.3: text and FIN on a SYN |
 //! | `authenticate` | RFC 5925: every segment signed and checked |
-//! | `fast_open` | RFC 7413: text on a SYN, delivered at once |
-//! | `time_wait` | 3.6.1, RFC 6191, RFC 1337: when TIME-WAIT gives way |
+//! | `fast_open` | RFC 7413: data in SYN, delivered immediately |
+//! | `time_wait` | 3.6.1, RFC 6191, RFC 1337: when TIME-WAIT ends early |
 //! | `repair` | RFC 8985, 9937, 5682, 3522: which rule decides when |
 //! | `quick_start` | RFC 4782: a first window that routers approve |
 //! | `routers` | XCP, RCP: requests to routers, and their answers |
 //! | `validation` | RFC 7661 and RFC 5681 4.1: windows that were not in use |
-//! | `pacing`, `deferral` | when it may leave; whether it waits for more |
+//! | `pacing`, `deferral` | release times; waiting for larger super-segments |
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
-//! | `buffers` | 3.8.6.2: how large the buffers are |
-//! | `application` | 3.9: the calls of the user |
+//! | `buffers` | 3.8.6.2: buffer sizes |
+//! | `application` | 3.9: user calls |
 //! | `urgent` | 3.8.5, RFC 6093: urgent data |
-//! | `liveness`, `user_timeout` | 3.8.4, 3.9.1: keep-alives; when a peer is given up |
-//! | `icmp`, `path_mtu` | 3.9.2.2, 3.7.2: ICMP errors; the path's MTU |
-//! | `info` | 3.9.1.6: STATUS, a moment's view |
-//! | `config`, `error` | what a connection is told, why it or a call failed |
-//! | `counters` | what is counted |
+//! | `liveness`, `user_timeout` | 3.8.4, 3.9.1: keep-alives; when a connection is aborted |
+//! | `icmp`, `path_mtu` | 3.9.2.2, 3.7.2: ICMP errors; the path MTU |
+//! | `info` | 3.9.1.6: STATUS, a snapshot |
+//! | `config`, `error` | configuration; reasons of failure |
+//! | `counters` | counters |
 //! | `ecn` | RFC 3168, RFC 9768, RFC 8257: explicit congestion notification |
 //! | `challenge` | 3.10.7.4, RFC 5961: challenge ACKs and their rate |
 
@@ -119,10 +118,10 @@ pub use error::{Failure, ReadError, WriteError};
 pub use info::Info;
 pub use time_wait::Predecessor;
 
-/// A segment and the moment it reached the host.
+/// A segment with its arrival time.
 #[derive(Clone, Debug)]
 pub struct Received<P> {
-    /// When it arrived at the interface; round trips are measured by this.
+    /// Arrival time at the interface, from which RTTs are measured.
     pub at: Instant,
     /// The segment.
     pub segment: Segment<P>,
@@ -160,11 +159,11 @@ pub struct Connection<P> {
     profile: SharedProfile,
     local_port: u16,
     remote_port: u16,
-    /// What our MSS option says.
+    /// Value of our MSS option.
     rmss: u32,
     /// SMSS: payload octets per segment we send.
     smss: u32,
-    /// SMSS without options that interface and peer allow.
+    /// SMSS before options, as interface and peer allow.
     mss_limit: u32,
     path: PathMtu,
     soft_error: Option<IcmpKind>,
@@ -198,7 +197,7 @@ pub struct Connection<P> {
     min_rtt: MinRtt,
     ack: DelayedAck,
     window: ReceiveWindow,
-    /// In use on this connection (both sides offered it).
+    /// Timestamps, if both sides offered them.
     timestamps: Option<TimestampClock>,
     ecn: EcnState<P>,
     /// Duplicate to report in the next acknowledgment (RFC 2883).
@@ -206,16 +205,16 @@ pub struct Connection<P> {
 
     handshake: open::Handshake<P>,
     closing: Closing,
-    /// What there is to know about Fast Open, where it is used.
+    /// Fast Open state, if used.
     fast_open: fast_open::OptionalFastOpen,
-    /// Keys, where every segment is authenticated.
+    /// Keys, if segments are authenticated.
     authentication: authenticate::OptionalAuthenticator<P>,
     challenges: Lazy<challenge::ChallengeLimit>,
     pacing: pacing::Pacing,
-    /// What was delivered in what time, when that last said what the path carries.
+    /// Delivered octets and interval of the last accepted delivery-rate sample.
     delivery: Option<(Bytes, Duration)>,
-    /// SND.NXT when the current round trip began: an acknowledgment, selective or
-    /// not, of anything beyond it begins the next one.
+    /// SND.NXT at the start of the current round. An ACK, selective or not, of anything beyond it
+    /// begins the next round.
     round_end: u64,
     last_sent_at: Instant,
 
@@ -226,10 +225,10 @@ pub struct Connection<P> {
     counters: counters::Tally,
 }
 
-/// The end of both directions.
+/// Closing of both directions.
 #[derive(Clone, Copy, Default, Debug)]
 struct Closing {
-    /// The application has closed: FIN follows the last octet.
+    /// The application has closed: a FIN follows the last octet.
     fin_wanted: bool,
     fin_sent: bool,
     /// Offset of the peer's FIN, once seen.
@@ -246,8 +245,7 @@ struct Reset {
     ack: Option<SeqNumber>,
 }
 
-/// What our MSS option says: RFC 9293 MUST-67 bounds it by the largest segment
-/// that a packet can carry.
+/// Value of our MSS option. RFC 9293 MUST-67 bounds it by the largest segment a packet can carry.
 fn announced_mss(config: &Config) -> u32 {
     const LARGEST_LENGTH: u32 = 65_535;
     // The length field of IPv4 counts the IP header, that of IPv6 does not.
@@ -258,7 +256,7 @@ fn announced_mss(config: &Config) -> u32 {
     u32::from(config.mss).clamp(1, LARGEST_LENGTH - header - 20)
 }
 
-/// The timestamp clock, where there is one.
+/// Timestamp clock, if the profile has timestamps.
 fn timestamp_clock(profile: &Profile, offset: u32) -> Option<TimestampClock> {
     let clock = || {
         TimestampClock::new(profile.options.timestamp_tick, offset)
@@ -267,7 +265,7 @@ fn timestamp_clock(profile: &Profile, offset: u32) -> Option<TimestampClock> {
     profile.options.timestamps.then(clock)
 }
 
-/// The congestion control before the peer's MSS is known.
+/// Congestion control before the peer's MSS is known.
 fn first_control(config: &Config, rmss: u32) -> Box<dyn CongestionControl> {
     (config.congestion.build)(&congestion::Config {
         initial_ssthresh: config.initial_ssthresh,
@@ -276,14 +274,13 @@ fn first_control(config: &Config, rmss: u32) -> Box<dyn CongestionControl> {
     })
 }
 
-/// Nothing written yet, in a buffer as large as the profile grants.
+/// Empty send buffer of the granted size.
 fn first_send_buffer<P: Payload>(config: &Config) -> SendBuffer<P> {
     let granted = config.profile.send_buffer_for(config.send_buffer);
     SendBuffer::new(granted.as_u64())
 }
 
-/// Nothing received yet; the scale our window will be said in, if the peer
-/// agrees to scaling.
+/// Empty receive space, with the window scale to use if the peer agrees.
 fn first_receive_space(profile: &Profile, window: &ReceiveWindow) -> ReceiveSpace {
     let mut space = ReceiveSpace::new();
     if profile.options.window_scaling {
@@ -292,13 +289,13 @@ fn first_receive_space(profile: &Profile, window: &ReceiveWindow) -> ReceiveSpac
     space
 }
 
-/// RFC 7661, where windows are validated so.
+/// Window validation of RFC 7661, if the profile has it.
 fn first_validation(now: Instant, profile: &Profile) -> Option<Box<Validation>> {
     let validates = profile.congestion.cwnd_validation;
     validates.then(|| Box::new(Validation::new(now)))
 }
 
-/// The round-trip time before there is a sample.
+/// RTT estimator without a sample.
 fn first_estimate(profile: &Profile) -> RttEstimator {
     RttEstimator::new(
         profile.timer.rto_initial,
@@ -310,7 +307,7 @@ fn first_estimate(profile: &Profile) -> RttEstimator {
 }
 
 impl<P: Payload> Connection<P> {
-    /// A closed connection with everything prepared.
+    /// Returns a closed connection with all parts initialized.
     fn new(now: Instant, config: &Config) -> Self {
         let profile = &*config.profile;
         let rmss = announced_mss(config);
@@ -380,12 +377,12 @@ impl<P: Payload> Connection<P> {
         self.state
     }
 
-    /// Why the connection ended, if it failed.
+    /// Reason the connection ended, if it failed.
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
 
-    /// When the connection was established, if it was.
+    /// Time at which the connection was established, if it was.
     pub fn established_at(&self) -> Option<Instant> {
         self.established_at
     }
@@ -423,14 +420,14 @@ impl<P: Payload> Connection<P> {
         self.snd.una
     }
 
-    /// Events that wait to be taken.
+    /// Events not yet taken by the driver.
     #[inline]
     pub fn events(&mut self) -> &mut Outbox {
         &mut self.outbox
     }
 
-    /// When [`Connection::handle_timeout`] wants to be called;
-    /// [`Instant::FAR_FUTURE`] when nothing is due.
+    /// Time at which to call [`Connection::handle_timeout`]; [`Instant::FAR_FUTURE`] if nothing is
+    /// due.
     #[inline]
     pub fn poll_timeout(&self) -> Instant {
         self.timers
@@ -449,16 +446,14 @@ impl<P: Payload> Connection<P> {
         self.snd.flight_size().div_ceil(u64::from(self.smss.max(1)))
     }
 
-    /// The first link takes no more: the driver has stopped asking for
-    /// segments. Holds until [`Connection::poll_transmit`] finds another
-    /// reason.
+    /// Notes that the first link accepts no more: the driver has stopped polling for segments.
+    /// Holds until [`Connection::poll_transmit`] finds another limit.
     pub fn note_path_limit(&mut self, now: Instant) {
         self.set_limit(now, Limit::Path);
     }
 
-    /// What it means when nothing written is left to send: that the
-    /// application has no more ([`Limit::Application`], the default), or that
-    /// it waits for the host's processor ([`Limit::HostCpu`]).
+    /// Sets the limit to report when no written data is left to send. [`Limit::Application`] (the
+    /// default): the application has no more; [`Limit::HostCpu`]: it waits for the host's CPU.
     #[inline]
     pub fn set_idle_limit(&mut self, limit: Limit) {
         self.limiting.idle_limit = limit;
@@ -509,7 +504,7 @@ impl<P: Payload> Connection<P> {
         self.ecn.hold_until = Instant::FAR_FUTURE;
     }
 
-    /// The connection is gone.
+    /// Ends the connection with a failure.
     fn fail(&mut self, now: Instant, failure: Failure) {
         self.failure = Some(failure);
         self.set_state(now, State::Closed);

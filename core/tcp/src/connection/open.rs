@@ -1,8 +1,8 @@
-//! Opening: RFC 9293 section 3.5, and the options that count only then.
+//! Opening: RFC 9293 section 3.5, and options negotiated on the SYNs.
 //!
-//! Active open sends a SYN; passive open answers one; when two SYNs cross,
-//! both sides pass through SYN-RECEIVED (MUST-10). MSS, window scale,
-//! SACK-permitted and timestamps are settled by what both SYNs carry.
+//! Active open sends a SYN; passive open answers one; when two SYNs cross, both sides pass through
+//! SYN-RECEIVED (MUST-10). Both SYNs together decide MSS, window scale, SACK-permitted and
+//! timestamps.
 
 use alloc::boxed::Box;
 
@@ -15,25 +15,25 @@ use crate::congestion::{self, SlowStart};
 use crate::profile::{InitialWindow, Profile};
 use crate::space::{Length, Offset, RightEdge};
 
-/// The handshake: what must leave, and what both SYNs agreed on.
+/// Handshake state: SYNs due to leave, and options that both SYNs negotiated.
 #[derive(Clone, Debug)]
 pub(super) struct Handshake<P> {
-    /// The SYN (or SYN-ACK) must leave.
+    /// A SYN or SYN-ACK must leave.
     pub syn_due: bool,
-    /// Whether our SYN answers one (SYN-ACK).
+    /// Whether our SYN answers one, as a SYN-ACK.
     pub syn_answers: bool,
     /// Whether we opened actively (RFC 9293 MUST-11).
     pub active_open: bool,
-    /// Text and FIN of the peer's SYN, waiting for the handshake.
+    /// Data and FIN of the peer's SYN, waiting for the handshake.
     pub syn_text: Option<Box<Segment<P>>>,
-    /// SACK is used: both sides permit it (RFC 2018).
+    /// Whether SACK is in use: both sides permit it (RFC 2018).
     pub sack: bool,
-    /// Windows are scaled: both sides offered it (RFC 7323 section 2).
+    /// Whether windows are scaled: both sides offered it (RFC 7323 section 2).
     pub scaling: bool,
 }
 
 impl<P> Handshake<P> {
-    /// Nothing was sent yet; options are those that the profile offers.
+    /// Returns the initial state, with the options the profile offers.
     pub(super) const fn new(profile: &Profile) -> Self {
         Self {
             sack: profile.recovery.sack,
@@ -58,8 +58,8 @@ impl<P: Payload> Connection<P> {
         connection
     }
 
-    /// Passive open: answers `syn`, which reached a listener. The SYN-ACK
-    /// waits in [`Connection::poll_transmit`]. `None` if `syn` has no SYN.
+    /// Passive open: answers `syn`, a SYN that reached a listener. The SYN-ACK waits in
+    /// [`Connection::poll_transmit`]. `None` if `syn` has no SYN.
     #[must_use]
     pub fn accept(now: Instant, config: &Config, syn: &Received<P>) -> Option<Self> {
         let segment = &syn.segment;
@@ -72,7 +72,7 @@ impl<P: Payload> Connection<P> {
         Some(connection)
     }
 
-    /// The passive open by `syn`.
+    /// Opens passively by `syn`.
     pub(super) fn take_open(&mut self, now: Instant, syn: &Segment<P>) {
         self.state = State::Listen;
         self.take_syn(now, syn);
@@ -82,7 +82,7 @@ impl<P: Payload> Connection<P> {
         self.set_state(now, State::SynReceived);
     }
 
-    /// The peer's SYN: sequence numbers and options.
+    /// Takes sequence numbers and options from the peer's SYN.
     pub(super) fn take_syn(&mut self, now: Instant, syn: &Segment<P>) {
         self.rcv.irs = syn.seq;
         self.rcv.nxt = 1;
@@ -97,7 +97,7 @@ impl<P: Payload> Connection<P> {
         self.settle_ecn(now, syn);
     }
 
-    /// What our SYN, or the SYN-ACK to come, offers.
+    /// Advertises the first window, on our SYN or the following SYN-ACK.
     pub(super) fn offer_first_window(&mut self) {
         let edge = self.window.edge(Offset(1), RightEdge(0), Length(0));
         self.rcv.edge = edge.clamp(1, 1 + 65_535);
@@ -107,8 +107,7 @@ impl<P: Payload> Connection<P> {
 
     fn settle_options(&mut self, now: Instant, offered: &Options) {
         match offered.window_scale {
-            // More than 14 is an error of the peer; RFC 7323 section 2.3
-            // says to use 14.
+            // More than 14 is an error of the peer; RFC 7323 section 2.3 requires using 14.
             Some(shift) if self.handshake.scaling => self.snd.shift = shift.min(14),
             _ => {
                 self.handshake.scaling = false;
@@ -123,7 +122,7 @@ impl<P: Payload> Connection<P> {
             (Some(stamps), Some(clock)) => clock.start(now, stamps.val),
             (_, clock) => *clock = None,
         }
-        // A peer that asks for tiny segments asks for a million of them.
+        // A tiny MSS would make us send a flood of tiny segments.
         let default = self.path.ip().default_mss();
         let theirs = offered.mss.map_or(default, u32::from);
         self.mss_limit = theirs.max(self.profile.path_mtu.mss_min).min(self.rmss);
@@ -136,8 +135,8 @@ impl<P: Payload> Connection<P> {
         self.start_congestion_control(now);
     }
 
-    /// Returns the largest segment on the route that the host remembers, options
-    /// included. A search for the path's MTU that begins low is no such knowledge.
+    /// Returns the largest segment by the remembered route MTU, options included. The start value
+    /// of an MTU search does not count.
     fn mss_of_route(&self) -> u32 {
         match self.profile.path_mtu.route_mtu {
             0 => u32::MAX,
@@ -145,7 +144,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The window starts from the SMSS that both SYNs left.
+    /// Starts congestion control with the negotiated SMSS.
     pub(super) fn start_congestion_control(&mut self, now: Instant) {
         let config = congestion::Config {
             seed: seed_of(self.snd.on_wire(0), [self.local_port, self.remote_port]),
@@ -178,7 +177,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// SYN or SYN-ACK, first or again.
+    /// Returns a due SYN or SYN-ACK, first or retransmitted.
     #[cold]
     pub(super) fn poll_handshake(&mut self, now: Instant) -> Option<Segment<P>> {
         if !self.handshake.syn_due && self.may_send_early() {
@@ -251,7 +250,7 @@ impl<P: Payload> Connection<P> {
         syn
     }
 
-    /// RFC 9293 section 3.10.7.3: a segment arrives in SYN-SENT.
+    /// Handles a segment in SYN-SENT: RFC 9293 section 3.10.7.3.
     pub(super) fn handle_in_syn_sent(&mut self, now: Instant, received: &Received<P>) {
         let segment = &received.segment;
         let acks_syn = segment.flags.contains(Flags::ACK).then(|| {
@@ -281,7 +280,7 @@ impl<P: Payload> Connection<P> {
             self.note_fast_open_answer(ack, segment);
             self.acknowledge_syn(now, received.at, ack);
             self.set_state(now, State::Established);
-            // ACK at once; it may ride on data.
+            // ACK immediately; it may be piggybacked on data.
             if self.profile.opening.handshake_ack_alone {
                 self.ack.demand_alone();
             } else {
@@ -297,9 +296,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// After a lost SYN or SYN-ACK the initial window is one segment (RFC 5681
-    /// section 3.1); where it is that of RFC 6928, whose section 2 takes one
-    /// timeout for spurious, after two.
+    /// Reduces the initial window to one segment after a lost SYN or SYN-ACK. RFC 5681 section
+    /// 3.1. With the initial window of RFC 6928, only after two: its section 2 regards one timeout
+    /// as spurious.
     fn start_anew_after(&mut self, now: Instant, lost: u32) {
         let tolerated = u32::from(self.profile.congestion.initial_window == InitialWindow::Rfc6928);
         if lost > tolerated {
@@ -309,9 +308,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Our SYN is acknowledged, and of the text on it what lies before `ack`:
-    /// SND.UNA moves there. Text on a SYN of ours that is not acknowledged was
-    /// not taken and leaves again at once (RFC 7413 section 4.2.2).
+    /// Advances SND.UNA to `ack`, which covers our SYN and possibly data in it. Unacknowledged
+    /// data in our SYN was not accepted and is retransmitted immediately (RFC 7413 section 4.2.2).
     pub(super) fn acknowledge_syn(&mut self, now: Instant, received_at: Instant, ack: u64) {
         let mut revealed = crate::scoreboard::Revealed::default();
         self.board.on_ack(ack, &mut revealed);
@@ -338,14 +336,14 @@ impl<P: Payload> Connection<P> {
     }
 }
 
-/// The seed of what the congestion control draws: another for each connection of a
-/// run, and the same in each run of a plan.
+/// Seed of the congestion control's random numbers. It differs between connections of a run and is
+/// the same in each run of a plan.
 fn seed_of(iss: SeqNumber, [local_port, remote_port]: [u16; 2]) -> u64 {
     let ports = u64::from(local_port) << 16 | u64::from(remote_port);
     random::mix(u64::from(iss.as_u32()) << 32 | ports)
 }
 
-/// What a profile says of any congestion control, for segments of `smss` octets.
+/// Configuration of any congestion control by a profile, for segments of `smss` octets.
 pub(super) fn control_of(profile: &Profile, smss: u32) -> congestion::Config {
     congestion::Config {
         smss,

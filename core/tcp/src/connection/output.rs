@@ -1,9 +1,9 @@
-//! What may leave now: RFC 9293 sections 3.7.4, 3.8.6.2.1; RFC 5681; RFC 6675
-//! section 5 (C).
+//! Decides what may be sent now: RFC 9293 sections 3.7.4, 3.8.6.2.1; RFC 5681; RFC 6675 section 5
+//! (C).
 //!
-//! In this order: what is marked lost, new data within both windows, FIN,
-//! RFC 6675's rules 3 and 4, a window probe, a bare acknowledgment. Whenever
-//! nothing more may leave, exactly one [`Limit`] is the reason and is noted.
+//! The order: data marked lost, new data within both windows, FIN, RFC 6675's rules 3 and 4, a
+//! window probe, a bare acknowledgment. When nothing more may leave, exactly one [`Limit`] is
+//! noted as the reason.
 
 use core::ops::Range;
 
@@ -16,21 +16,21 @@ use super::path_mtu::Turn;
 use super::repair::EarlyTimer;
 use crate::space::{Length, Offset, Usable};
 
-/// What keeps data from leaving.
+/// Conditions that decide the current [`Limit`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limiting {
-    /// The application had more to write than there was room.
+    /// The application had more to write than fitted.
     pub write_blocked: bool,
-    /// What limits when nothing written is left to send.
+    /// Limit to report when no written data is left to send.
     pub idle_limit: Limit,
-    /// cwnd, not the window or the application, stopped the last output.
+    /// cwnd, not the receive window or the application, stopped the last output.
     pub cwnd_limited: bool,
-    /// More of the call whose data were written last follows.
+    /// More data of the last write call follows.
     pub more_to_come: bool,
 }
 
 impl Limiting {
-    /// Nothing was written yet.
+    /// Returns the state before any write.
     pub(super) const fn new() -> Self {
         Self {
             write_blocked: false,
@@ -42,8 +42,8 @@ impl Limiting {
 }
 
 impl<P: Payload> Connection<P> {
-    /// The next segment to put on the wire, if there is one. May be a
-    /// super-segment (see [`Segment::into_wire_segments`]).
+    /// Returns the next segment to send, if any. It may be a super-segment (see
+    /// [`Segment::into_wire_segments`]).
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment<P>> {
         self.assert_invariants();
@@ -64,7 +64,7 @@ impl<P: Payload> Connection<P> {
             return self.poll_ahead(now);
         }
         match self.state {
-            // The usual state before all others.
+            // The usual state first.
             State::Established if !self.ack.is_due_alone() => self.poll_open(now),
             State::Closed | State::Listen => None,
             State::SynSent | State::SynReceived => self.poll_handshake(now),
@@ -74,8 +74,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// What leaves before anything else: a reset, or an acknowledgment that was
-    /// built when its segment arrived.
+    /// Returns what precedes all else: a reset, or an acknowledgment built when its segment
+    /// arrived.
     #[cold]
     fn poll_ahead(&mut self, now: Instant) -> Option<Segment<P>> {
         match self.closing.reset_due.take() {
@@ -84,8 +84,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Data, else a window probe, else an acknowledgment. Tested in turn, and
-    /// not chained: each link of a chain would copy the segment.
+    /// Returns data, else a window probe, else an acknowledgment. Tested in turn and not chained:
+    /// each link of a chain would copy the segment.
     #[inline(always)]
     fn poll_open(&mut self, now: Instant) -> Option<Segment<P>> {
         let data = self.poll_data(now);
@@ -123,7 +123,7 @@ impl<P: Payload> Connection<P> {
         self.poll_new(now, unsent)
     }
 
-    /// Of `unsent` octets and the FIN, what the windows let out.
+    /// Returns a segment of `unsent` octets and the FIN, as the windows allow.
     #[inline(never)]
     fn poll_new(&mut self, now: Instant, unsent: u64) -> Option<Segment<P>> {
         if self.is_held() {
@@ -177,35 +177,35 @@ impl<P: Payload> Connection<P> {
         None
     }
 
-    /// The application has closed and FIN was not sent yet. In SYN-RECEIVED it
-    /// waits for the handshake.
+    /// Whether the application has closed and the FIN was not sent. In SYN-RECEIVED the FIN waits
+    /// for the handshake.
     #[inline]
     pub(super) fn is_fin_due(&self) -> bool {
         self.closing.fin_wanted && !self.closing.fin_sent && self.state != State::SynReceived
     }
 
-    /// Octets cwnd still allows, or PRR while the window is reduced.
+    /// Octets that cwnd allows, or PRR while the window is being reduced.
     #[inline]
     fn allowance(&self) -> u64 {
         if let Some(sndcnt) = self.prr.allowance() {
             return sndcnt;
         }
-        // Without limited transmit (RFC 3042) the first duplicate ACKs send
-        // nothing: what they say has left does not count yet.
+        // Without limited transmit (RFC 3042) the first duplicate ACKs release nothing: SACKed
+        // data still counts as in flight.
         let waits = !self.profile.recovery.limited_transmit;
         let in_use = if waits && self.recovery.is_disordered(self.board.sacked()) {
             self.snd.flight_size()
         } else {
             self.board.in_flight() + self.board.deflated()
         };
-        // Of a fast open the SYN-ACK may be in flight, and is no data.
+        // In a fast open the SYN-ACK may be in flight, which is not data.
         let in_use = in_use.saturating_sub(u64::from(self.snd.una == 0));
         self.congestion.cwnd().as_u64().saturating_sub(in_use)
     }
 
-    /// How many octets of new data may leave: as many as there are and the
-    /// windows let out, but less than a segment only when silly-window avoidance
-    /// and Nagle's algorithm (RFC 9293 section 3.8.6.2.1) allow it.
+    /// Octets of new data that may leave: as many as exist and the windows allow. Less than a
+    /// segment only if silly-window avoidance and Nagle's algorithm (RFC 9293 section 3.8.6.2.1)
+    /// allow it.
     #[inline]
     fn sendable(
         &self,
@@ -220,10 +220,10 @@ impl<P: Payload> Connection<P> {
         if most >= smss {
             return Some(most);
         }
-        // A SYN-ACK that is not acknowledged is no data (RFC 9293 section 3.7.4).
+        // An unacknowledged SYN-ACK is not data (RFC 9293 section 3.7.4).
         let idle = self.snd.nxt == self.snd.una.max(1);
         if unsent == 0 {
-            // FIN alone. It takes a sequence number, hence room in the window.
+            // A FIN alone. It requires a sequence number inside the window.
             return (window > 0).then_some(0);
         }
         if unsent <= usable {
@@ -242,18 +242,18 @@ impl<P: Payload> Connection<P> {
         if window >= smss || most == 0 {
             return None;
         }
-        // The window itself is smaller than a segment.
+        // The receive window itself is smaller than a segment.
         let may_be_small = idle || !self.profile.segments.nagle;
         let worth_it = may_be_small && 2 * most >= self.snd.max_wnd;
         (!self.profile.segments.silly_window_avoidance || worth_it).then_some(most)
     }
 
-    /// Whether that much leaves by the rule `half_window_leaves`.
+    /// Whether `octets` may leave by the rule `half_window_leaves`.
     fn is_half_window(&self, octets: u64) -> bool {
         self.profile.segments.half_window_leaves && 2 * octets >= self.snd.max_wnd
     }
 
-    /// Octets not sent yet of the record that comes next.
+    /// Unsent octets of the next record.
     #[inline]
     pub(super) fn unsent_of_record(&self) -> u64 {
         let unsent = self.unsent();
@@ -261,14 +261,14 @@ impl<P: Payload> Connection<P> {
         end.map_or(unsent, |end| unsent.min(end - self.snd.nxt))
     }
 
-    /// Where a segment of `octets` ends: with them or with the first one's record.
+    /// End of a segment of `octets`: their end or that of the first one's record.
     #[inline]
     pub(super) fn within_record(&self, octets: Range<u64>) -> u64 {
         let record_end = self.send_buffer.records().end_after(octets.start);
         record_end.map_or(octets.end, |record_end| octets.end.min(record_end))
     }
 
-    /// Notes the one reason why nothing leaves.
+    /// Notes the reason nothing leaves.
     fn note_blocked(
         &mut self,
         now: Instant,
@@ -276,7 +276,7 @@ impl<P: Payload> Connection<P> {
         Usable { allowance, window }: Usable,
     ) {
         if self.pacing.pacer.is_armed() {
-            // What recovery would repeat waits for its moment.
+            // Pacing delays a retransmission of recovery.
             return;
         }
         let smss = u64::from(self.smss);
@@ -305,7 +305,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// What leaves beyond cwnd leaves by limited transmit.
+    /// Reason of a new segment: data beyond cwnd leaves by limited transmit.
     #[inline]
     fn reason_for_new(&self, len: u64) -> SendReason {
         let beyond = self.recovery.phase() == Phase::Disorder
@@ -317,13 +317,13 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Sends `len` octets of new data from SND.NXT, with FIN if they are the
-    /// last and the window has room for it. A lone FIN may probe the window.
+    /// Sends `len` octets of new data from SND.NXT. A FIN is added if they are the last and it
+    /// fits the window. A lone FIN may probe the window.
     pub(super) fn send_new(&mut self, now: Instant, len: u64, reason: SendReason) -> Segment<P> {
         self.send_behind(now, Offset(self.snd.nxt), Length(len), reason)
     }
 
-    /// The same in one segment with what was sent before from `from` on.
+    /// Sends `len` new octets in one segment with data retransmitted from `from` on.
     pub(super) fn send_behind(
         &mut self,
         now: Instant,
@@ -359,18 +359,18 @@ impl<P: Payload> Connection<P> {
         }
         let header = self.depart(now, from..to, flags, reason);
         if self.timers.early_timer == EarlyTimer::Probe && reason != SendReason::TailProbe {
-            // RFC 8985 section 7.2: new data puts the probe off.
+            // RFC 8985 section 7.2: new data postpones the probe.
             self.set_early_timer(now, None, true);
         }
         self.data_segment(now, &header, to - from)
     }
 
-    /// What is marked lost, as far as cwnd allows.
+    /// Retransmits data marked lost, as far as cwnd allows.
     #[inline(never)]
     fn poll_retransmission(&mut self, now: Instant) -> Option<Segment<P>> {
         let mut lost = self.board.first_lost()?;
-        // RFC 9293 SHLD-15, SHLD-16: what lies beyond the right edge, because
-        // the peer took its window back, is not sent.
+        // RFC 9293 SHLD-15, SHLD-16: data beyond the right edge is not sent, after the peer
+        // retracted its window.
         if lost.end > self.snd.edge() {
             lost.end = self.snd.edge();
             if lost.is_empty() {
@@ -411,10 +411,8 @@ impl<P: Payload> Connection<P> {
         Some(self.resend(now, lost.start..lost.start + len, reason))
     }
 
-    /// Everything inside the window that is marked lost has been retransmitted,
-    /// and the rest waits for the window. Where it is closed, probes ask for it
-    /// (RFC 9293 MUST-35); where it is open, what is in flight inside it has the
-    /// retransmission timer.
+    /// Notes that only data outside the window is left to retransmit. A closed window is probed
+    /// (RFC 9293 MUST-35); in an open one, data in flight has the retransmission timer.
     fn note_closed_over_flight(&mut self, now: Instant) {
         if self.snd.wnd == 0 {
             self.arm_persist(now);
@@ -422,8 +420,8 @@ impl<P: Payload> Connection<P> {
         self.set_limit(now, Limit::ReceiveWindow);
     }
 
-    /// RFC 5682 section 2.1 step 2: new data in place of what is marked lost,
-    /// up to `may_send` octets whatever cwnd says.
+    /// Sends new data in place of data marked lost (RFC 5682 section 2.1 step 2). Up to `may_send`
+    /// octets, whatever cwnd allows.
     fn poll_forward(&mut self, now: Instant, may_send: u64) -> Option<Segment<P>> {
         let window = self.snd.edge().saturating_sub(self.snd.nxt);
         let len = self.unsent_of_record().min(window).min(may_send);
@@ -436,7 +434,7 @@ impl<P: Payload> Connection<P> {
         Some(self.send_new(now, len, SendReason::New))
     }
 
-    /// Retransmits octets.
+    /// Retransmits a range of octets.
     pub(super) fn resend(
         &mut self,
         now: Instant,
@@ -476,14 +474,14 @@ impl<P: Payload> Connection<P> {
         self.handshake.sack && self.recovery.phase() == Phase::Recovery
     }
 
-    /// Nothing is lost, and nothing new can leave: what RFC 6675 `NextSeg` may
-    /// still send in recovery (rules 3 and 4).
+    /// Retransmits by rules 3 and 4 of RFC 6675 `NextSeg` in recovery. Called when nothing is lost
+    /// and nothing new can leave.
     fn poll_unsacked(&mut self, now: Instant) -> Option<Segment<P>> {
         let smss = u64::from(self.smss);
         if self.allowance() < smss {
             return None;
         }
-        // With RACK what may only be late is not sent (rule 3 would).
+        // With RACK, possibly late data is not sent (rule 3 would).
         if !self.profile.recovery.rack
             && let Some(range) = self.board.first_unsacked_candidate()
         {
@@ -514,7 +512,7 @@ impl<P: Payload> Connection<P> {
         None
     }
 
-    /// Nothing is lost and nothing new waits.
+    /// Handles the case of no lost and no new data.
     #[inline(always)]
     fn poll_beyond_data(&mut self, now: Instant) -> Option<Segment<P>> {
         if self.may_send_unsacked()
@@ -541,7 +539,7 @@ impl<P: Payload> Connection<P> {
         None
     }
 
-    /// An acknowledgment alone, if one is due.
+    /// Returns a bare acknowledgment, if one is due.
     #[inline]
     pub(super) fn poll_ack(&mut self, now: Instant) -> Option<Segment<P>> {
         self.ack.is_due().then(|| self.bare_ack(now))

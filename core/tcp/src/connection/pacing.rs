@@ -1,8 +1,7 @@
-//! Pacing where segments leave: see [`crate::pacing`].
+//! Pacing of sent segments: see [`crate::pacing`].
 //!
-//! New data and retransmissions wait for their moment alike. Acknowledgments,
-//! window probes, a lone FIN and the first window do not; the first window does
-//! where the control has a rate of its own.
+//! New data and retransmissions are paced. Acknowledgments, window probes and a lone FIN are not.
+//! The first window is paced only if the control has its own rate.
 
 use gigatcp_events::Limit;
 use gigatcp_units::{Bytes, Instant, Rate};
@@ -11,18 +10,18 @@ use gigatcp_wire::{MAX_SUPER_SEGMENT, Payload};
 use super::Connection;
 use crate::pacing::{Pace, Pacer};
 
-/// What a connection keeps for pacing.
+/// Pacing state of a connection.
 #[derive(Debug)]
 pub(super) struct Pacing {
     pub(super) pacer: Pacer,
     pub(super) window_use: WindowUse,
-    /// Octets of the first window that have yet to leave. This number, new or retransmitted,
-    /// is paced only by a control that has a rate of its own.
+    /// Octets of the first window not yet sent. This number of octets, new or retransmitted, is
+    /// paced only by a control with its own rate.
     pub(super) first_window_left: u64,
 }
 
 impl Pacing {
-    /// Nothing sent yet.
+    /// Returns the state before anything was sent.
     pub(super) fn new() -> Self {
         Self {
             pacer: Pacer::new(),
@@ -32,25 +31,24 @@ impl Pacing {
     }
 }
 
-/// Whether cwnd was filled in this round trip and in the one before, and how
-/// far.
+/// Whether cwnd was filled in this or the previous round, and its use.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct WindowUse {
     filled: bool,
     filled_before: bool,
-    /// Most that was in flight in this round, as acknowledgments found it.
+    /// Maximum in flight in this round, sampled at acknowledgments.
     most: u64,
 }
 
 impl WindowUse {
-    /// cwnd, not the window or the application, stopped the output.
+    /// Notes that cwnd, not the receive window or the application, stopped the output.
     #[inline]
     pub(super) fn on_filled(&mut self) {
         self.filled = true;
     }
 
-    /// Most that was in flight in the round that the acknowledgment at hand is
-    /// of, `before` it included; it begins another one if it ends that.
+    /// Maximum in flight in the round of the current acknowledgment, `before` included. If the
+    /// acknowledgment ends that round, it begins another.
     #[inline]
     pub(super) fn most_in_flight(&mut self, before: u64, ends_round: bool) -> u64 {
         let most = self.most.max(before);
@@ -58,13 +56,13 @@ impl WindowUse {
         most
     }
 
-    /// A round trip is over.
+    /// Notes the end of a round.
     #[inline]
     pub(super) fn on_round_end(&mut self) {
         self.filled_before = core::mem::take(&mut self.filled);
     }
 
-    /// Whether cwnd was filled not longer than a round trip ago.
+    /// Whether cwnd was filled at most one round ago.
     #[inline]
     pub(super) fn is_recent(self) -> bool {
         self.filled || self.filled_before
@@ -72,8 +70,8 @@ impl WindowUse {
 }
 
 impl<P: Payload> Connection<P> {
-    /// The rate to send at now; absent where segments leave as they may: the
-    /// switch is off, or there is neither a rate nor a round-trip time.
+    /// Current pacing rate. `None` if segments are not paced: the switch is off, or there is
+    /// neither a rate nor an RTT.
     #[inline]
     pub(super) fn pace(&self) -> Option<Pace> {
         if !self.profile.pacing.enabled {
@@ -94,11 +92,11 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// As Linux paces a control that has no rate (`tcp_update_pacing_rate`).
+    /// Returns Linux's pacing rate of a control without a rate (`tcp_update_pacing_rate`).
     #[inline]
     fn pace_of_window(&self) -> Option<Pace> {
         let cwnd = self.congestion.cwnd().as_u64();
-        // Approaching ssthresh counts as avoidance: slow down in time.
+        // Approaching ssthresh counts as avoidance, to slow down in time.
         let opens_fast = cwnd < self.congestion.ssthresh().as_u64() / 2;
         let percent = if opens_fast {
             self.profile.pacing.pacing_ss_ratio
@@ -106,16 +104,15 @@ impl<P: Payload> Connection<P> {
             self.profile.pacing.pacing_ca_ratio
         };
         let window = cwnd.max(self.snd.flight_size());
-        // Where acknowledgments are lost for long, their echoes report RTTs
-        // longer than any timeout: a retransmission must not wait for
-        // its moment until the timer requires the next.
+        // If acknowledgments are lost for long, their echoes report RTTs longer than any timeout.
+        // A retransmission must not be delayed until the timer requires the next.
         let longest = self.profile.timer.rto_max.max(self.profile.timer.rto_min);
         let srtt = self.rtt.measured_srtt()?.min(longest);
         Pace::from_window(window, srtt, percent)
     }
 
-    /// Something could leave now: whether it has to wait for its moment. Notes
-    /// when that is, and pacing as the limit until then.
+    /// Whether pacing delays a segment that could leave now. Notes its release time, and pacing as
+    /// the limit until then.
     #[inline]
     pub(super) fn is_held_by_pacing(&mut self, now: Instant) -> bool {
         if !self.pacing.pacer.holds(now) {
@@ -125,11 +122,10 @@ impl<P: Payload> Connection<P> {
         true
     }
 
-    /// A window that is spread over its round trip is in use, although it is
-    /// not full at each moment: in slow start when at least half of it is in
-    /// flight, otherwise when it was full within the last round trip (Linux
-    /// `tcp_is_cwnd_limited`). A pacing rate that keeps it emptier than that
-    /// does not let it grow (RFC 7661).
+    /// Notes pacing as the limit, and whether cwnd is in use. A paced window is in use although it
+    /// is not always full. In slow start: if at least half of it is in flight. Otherwise: if it
+    /// was full within the last round trip (Linux `tcp_is_cwnd_limited`). A pacing rate that keeps
+    /// it emptier than that does not let it grow (RFC 7661).
     fn note_paced(&mut self, now: Instant) {
         let is_used = if self.congestion.is_in_slow_start() {
             2 * self.board.pipe() >= self.congestion.cwnd().as_u64()
@@ -140,8 +136,8 @@ impl<P: Payload> Connection<P> {
         self.set_limit(now, Limit::Pacing);
     }
 
-    /// Octets of one release of at most `most` (at least a segment): whole
-    /// segments, no more than the network device takes or the quantum allows.
+    /// Octets of one release of at most `most` and at least a segment. They are whole segments,
+    /// within the device's limit and the quantum.
     #[inline]
     pub(super) fn release_size(&self, most: u64) -> u64 {
         let smss = u64::from(self.smss);
@@ -152,9 +148,9 @@ impl<P: Payload> Connection<P> {
         let at_most = match self.pace() {
             // The first window leaves in one burst.
             Some(_) if self.is_in_first_burst() => self.pacing.first_window_left,
-            // Two segments may leave at once at any rate.
+            // Two segments may leave together at any rate.
             Some(pace) if most > 2 * smss => self.quantum_at(pace),
-            // Linux sizes them so whether it paces or not.
+            // Linux sizes super-segments this way, paced or not.
             None if self.profile.segments.tso_win_divisor > 0 => {
                 let pace = self.pace_of_window();
                 pace.map_or(device, |pace| self.quantum_at(pace))
@@ -164,7 +160,8 @@ impl<P: Payload> Connection<P> {
         (most.min(at_most).min(device) / smss).max(1) * smss
     }
 
-    /// What leaves first leaves unpaced, unless the control has a rate.
+    /// Whether the next segment belongs to the unpaced first window. A control with a rate has
+    /// none.
     #[inline]
     fn is_in_first_burst(&self) -> bool {
         self.pacing.first_window_left > 0 && self.congestion.pacing_rate().is_none()
@@ -178,9 +175,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// `len` octets leave: the next have to wait for as long as these take,
-    /// unless all of it belongs to the first window. What of that is lost is
-    /// retransmitted at the pace of everything (Linux counts what has left, too).
+    /// Notes the release of `len` octets. The next wait for as long as these take, unless all
+    /// belong to the first window. Lost data of that window is retransmitted at the general rate,
+    /// because it counts as sent (as in Linux).
     #[inline]
     pub(super) fn on_released(&mut self, now: Instant, len: u64) {
         if len <= self.pacing.first_window_left && (len == 0 || self.is_in_first_burst()) {
@@ -193,19 +190,19 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// From now on no more than `most` leaves, so that whatever leaves is paced
-    /// (`SO_MAX_PACING_RATE` of Linux); absent: the bound is lifted.
+    /// Bounds the rate of all that is sent, which is then paced (`SO_MAX_PACING_RATE` of Linux).
+    /// `None` removes the bound.
     pub fn set_max_pacing_rate(&mut self, most: Option<Rate>) {
         self.profile.pacing.enabled |= most.is_some();
         self.profile.pacing.max_pacing_rate = most;
     }
 
-    /// The rate at which segments are released, if they are paced.
+    /// Pacing rate, if segments are paced.
     pub(super) fn pacing_rate(&self) -> Option<Rate> {
         self.pace().map(Pace::rate)
     }
 
-    /// Most octets that leave at once.
+    /// Maximum octets that leave in one burst.
     pub(super) fn send_quantum(&self) -> Bytes {
         let device = MAX_SUPER_SEGMENT as u64;
         let quantum = self.pace().map_or(device, |pace| self.quantum_at(pace));

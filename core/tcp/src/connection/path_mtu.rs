@@ -1,15 +1,13 @@
-//! Following the path's MTU: RFC 1191, 8201, 4821, 8899; RFC 9293 section 3.7.2.
+//! Following the path MTU: RFC 1191, 8201, 4821, 8899; RFC 9293 section 3.7.2.
 //!
-//! SMSS follows the estimate of `crate::path_mtu`. When it falls, what is in
-//! flight and too big leaves again at once in smaller segments: the scoreboard
-//! knows octets, not segments, so nothing has to be cut. That is no congestion:
-//! cwnd keeps its octets (RFC 8201 section 5.4, Linux `tcp_simple_retransmit`).
-//! Nor is the loss of a probe, as long as nothing else was lost with it (RFC
-//! 4821 section 7.5).
+//! SMSS follows the estimate of `crate::path_mtu`. When it falls, too large segments in flight are
+//! retransmitted immediately in smaller ones. The scoreboard holds octets, not segments, so
+//! nothing has to be split. This is not congestion: cwnd keeps its octets (RFC 8201 section 5.4,
+//! Linux `tcp_simple_retransmit`). Nor is the loss of a probe, as long as nothing else was lost
+//! with it (RFC 4821 section 7.5).
 //!
-//! A probe leaves only when enough data follows it for its loss to be seen at
-//! once, and everything is quiet. Until cwnd has room for it new data waits,
-//! for less than a round trip.
+//! A probe leaves only outside recovery and if enough data follows it for immediate loss
+//! detection. Until cwnd has space for it new data waits, for less than a round trip.
 
 use gigatcp_events::{CwndCause, Event, EventMask, LossVerdict, PathMtuCause, SendReason};
 use gigatcp_units::{Bytes, Instant};
@@ -22,16 +20,15 @@ use crate::congestion::{CongestionKind, WindowBounds};
 use crate::recovery::Judgment;
 use crate::space::{Length, Usable};
 
-/// Most octets of options in a header.
+/// Maximum octets of options in a header.
 const MOST_OPTIONS: u32 = 40;
 
-/// Octets of the timestamps option in every segment, padded (RFC 7323
-/// appendix A).
+/// Octets of the padded timestamps option in every segment (RFC 7323 appendix A).
 const TIMESTAMPS_LEN: u32 = 12;
 
-/// What the search for the path's MTU wants before new data leaves.
+/// Effect of the path MTU search on new data.
 pub(super) enum Turn<P> {
-    /// Nothing.
+    /// New data may leave.
     Go,
     /// Nothing new may leave until cwnd has room for a probe.
     Wait,
@@ -40,16 +37,16 @@ pub(super) enum Turn<P> {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Octets of data and options that packets of `mtu` octets carry.
+    /// Octets of data and options in packets of `mtu` octets.
     pub(super) fn mss_of(&self, mtu: u32) -> u32 {
         let least = self.profile.path_mtu.mss_min;
         let mss = mtu.saturating_sub(self.path.headers()).max(least);
         mss.min(self.mss_limit)
     }
 
-    /// SMSS for packets of `mtu` octets: RFC 9293 MUST-16, with the options of
-    /// every data segment counted (RFC 6691); never less than `mss_min` leaves
-    /// room for, and a whole number of `smss_multiple` where it reaches one.
+    /// SMSS for packets of `mtu` octets. By RFC 9293 MUST-16, less the options of every data
+    /// segment (RFC 6691). Never less than `mss_min` leaves space for, and a multiple of
+    /// `smss_multiple` if it reaches one.
     pub(super) fn smss_of(&self, mtu: u32) -> u32 {
         let mss = self.mss_of(mtu);
         let stamps = u32::from(self.timestamps.is_some()) * TIMESTAMPS_LEN;
@@ -62,8 +59,7 @@ impl<P: Payload> Connection<P> {
         self.profile.whole_buffers(smss)
     }
 
-    /// What options data segments carry has changed: SMSS and the congestion
-    /// control follow.
+    /// Updates SMSS and congestion control after the options of data segments changed.
     #[cold]
     pub(super) fn follow_segment_size(&mut self, now: Instant) {
         let smss = self.smss_of(self.path.current());
@@ -74,7 +70,7 @@ impl<P: Payload> Connection<P> {
         let is_fresh = self.snd.nxt <= 1 && self.congestion.cwnd() == initial.bytes(self.smss);
         self.smss = smss;
         if is_fresh {
-            // Nothing has left: the initial window is one of these segments.
+            // Nothing has left: the initial window counts segments of the new size.
             self.start_congestion_control(now);
             return;
         }
@@ -82,7 +78,7 @@ impl<P: Payload> Connection<P> {
         self.put_cwnd(now, CwndCause::PathMtu);
     }
 
-    /// The estimate changed: SMSS and the congestion control follow.
+    /// Updates SMSS and congestion control after the MTU estimate changed.
     fn follow_path_mtu(&mut self, now: Instant, cause: PathMtuCause) {
         let mtu = self.path.current();
         let smss = self.smss_of(mtu);
@@ -91,15 +87,15 @@ impl<P: Payload> Connection<P> {
         self.follow_segment_size(now);
     }
 
-    /// A router dropped the segment at `seq` as too big for `told` octets.
-    /// Returns whether that is believed. A SYN with data is obeyed like any other
-    /// segment (RFC 1191 section 3) and leaves again without the data.
+    /// Processes "packet too big" with MTU `told` for the segment at `seq`. Returns whether it is
+    /// accepted. A SYN with data is treated like any other segment (RFC 1191 section 3) and
+    /// retransmitted without the data.
     pub(super) fn handle_too_big(&mut self, now: Instant, seq: u64, told: u32) -> bool {
         if !self.profile.path_mtu.pmtud {
             return false;
         }
         let is_syn = seq == 0;
-        // RFC 5927 section 7.1: what was never larger cannot have been too
+        // RFC 5927 section 7.1: a segment never larger than the reported MTU cannot have been too
         // large.
         let options = if is_syn { MOST_OPTIONS } else { TIMESTAMPS_LEN };
         let headers = u64::from(self.path.headers() + options);
@@ -124,7 +120,7 @@ impl<P: Payload> Connection<P> {
         true
     }
 
-    /// Everything in flight from `seq` on leaves again, without congestion.
+    /// Retransmits everything in flight from `seq` on, without congestion.
     fn resegment(&mut self, now: Instant, seq: u64) {
         let from = self.recovery.phase();
         let octets = self.board.mark_lost_from(seq);
@@ -141,8 +137,8 @@ impl<P: Payload> Connection<P> {
         self.timers.retransmit_at = now + self.rtt.rto();
     }
 
-    /// There may be something to try: an old estimate to raise, or a probe to
-    /// send before `unsent` octets of new data.
+    /// Raises an old estimate, or sends a probe, if due. The probe precedes `unsent` octets of new
+    /// data.
     pub(super) fn poll_path_mtu(
         &mut self,
         now: Instant,
@@ -161,8 +157,8 @@ impl<P: Payload> Connection<P> {
         };
         let len = u64::from(self.smss_of(mtu));
         let smss = u64::from(self.smss);
-        // Behind the probe enough segments that its loss is found by SACK or
-        // duplicate acknowledgments, and not by the timer.
+        // Enough segments behind the probe that SACK or duplicate acknowledgments reveal its loss,
+        // not the timer.
         let needed = len + (u64::from(self.profile.recovery.dup_thresh) + 1) * smss;
         let cwnd = self.congestion.cwnd().as_u64();
         if len <= smss || unsent.min(window).min(cwnd) < needed {
@@ -187,8 +183,8 @@ impl<P: Payload> Connection<P> {
         let mut segment = self.send(now, octets, Flags::ACK, SendReason::PathMtuProbe);
         segment.segment_size = len as u16;
         if self.routers.room() > 0 || self.quick_start.has_room() {
-            // Room for an option that this segment does not have: it must not be smaller
-            // than what its arrival proves.
+            // Keeps the packet size without an option that this segment lacks: it must not be
+            // smaller than what its arrival proves.
             let packet = self.path.headers() + segment.options.wire_len() as u32 + len as u32;
             let unused = mtu.saturating_sub(packet);
             segment.options.add_padding(unused as usize);
@@ -196,7 +192,7 @@ impl<P: Payload> Connection<P> {
         segment
     }
 
-    /// RFC 1191 section 6.3, as soon as cwnd is large enough for the larger
+    /// Raises an old estimate (RFC 1191 section 6.3). It waits until cwnd holds two of the larger
     /// segments.
     fn age_path_mtu(&mut self, now: Instant) {
         let smss = u64::from(self.smss_of(self.path.aged()));
@@ -206,8 +202,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// SND.UNA has passed the end of the probe. If any of it was retransmitted,
-    /// it is unknown which transmission arrived.
+    /// Processes the acknowledgment of the probe's end. If any of it was retransmitted, it is
+    /// unknown which transmission arrived.
     pub(super) fn on_probe_covered(&mut self, now: Instant, retransmitted: bool) {
         if retransmitted {
             self.path.forget_probe();
@@ -216,8 +212,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// A loss was found. If it is the probe, and only the probe, then it
-    /// was too big, and that is not congestion.
+    /// Removes the congestion from a loss of the probe alone: it was too big.
     #[cold]
     pub(super) fn excuse_probe(&mut self, now: Instant, judgment: Judgment) -> Judgment {
         let Some(probe) = self.path.probe() else {
@@ -246,8 +241,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The loss window is one full-sized segment (RFC 5681 section 3.1), of what
-    /// is full-sized now.
+    /// Sets cwnd to the loss window, one segment of the new size. See RFC 5681 section 3.1.
     fn lower_loss_window(&mut self, now: Instant) {
         let bounds = WindowBounds {
             cwnd_at_most: Bytes::new(u64::from(self.smss)),
@@ -258,9 +252,8 @@ impl<P: Payload> Connection<P> {
         self.put_cwnd(now, CwndCause::PathMtu);
     }
 
-    /// The retransmission timer ran out: the probe is lost with the rest, and
-    /// large segments that vanish again and again fall into a black hole (RFC
-    /// 4821 section 7.7, RFC 8899 section 4.3).
+    /// Processes a retransmission timeout. The probe is lost with the rest. Repeated losses of
+    /// large segments indicate a black hole (RFC 4821 section 7.7, RFC 8899 section 4.3).
     pub(super) fn on_timeout_of_path(&mut self, now: Instant) {
         if self.path.probe_start() == Some(self.snd.una) {
             self.counters.path_mtu_probes_lost += 1;
@@ -278,7 +271,7 @@ impl<P: Payload> Connection<P> {
         if !self.profile.path_mtu.plpmtud || !again_and_again {
             return;
         }
-        // Only what would be cut by it can be helped by it.
+        // A smaller size helps only segments larger than it.
         let vanished = u64::from(self.smss).min(self.snd.flight_size());
         let helps = |mtu: &u32| u64::from(self.smss_of(*mtu)) < vanished;
         if let Some(mtu) = self.path.falls(&self.profile).find(helps) {

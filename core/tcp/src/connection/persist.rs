@@ -1,11 +1,10 @@
 //! Closed and small windows: RFC 9293 sections 3.8.6.1 (zero-window probes) and
 //! 3.8.6.2.1 (the override timer of silly-window avoidance).
 //!
-//! A probe is one octet of new data, or FIN. A peer whose window is closed drops
-//! it, so it stays in flight until the window opens; then it leaves once more,
-//! in one segment with what waits behind it. Linux probes with an octet that was
-//! acknowledged long ago and has nothing in flight meanwhile: its probe never
-//! advances the stream, ours does where the peer takes it.
+//! A probe is one octet of new data, or FIN. A peer whose window is closed drops it, so it stays
+//! in flight until the window opens. Then it is retransmitted in one segment with the data behind
+//! it. Linux probes with an octet acknowledged long ago and has nothing in flight. Its probe never
+//! advances the stream; the engine's probe does if the peer accepts it.
 
 use core::ops::Range;
 
@@ -17,16 +16,13 @@ use super::Connection;
 use super::segment::Header;
 use crate::space::{Length, Offset};
 
-/// How long a sender that avoids silly windows waits before it uses a small
-/// one after all (RFC 9293 SHLD-28).
+/// Range of the wait before a small window is used anyway (RFC 9293 SHLD-28).
 const OVERRIDE_TIMEOUT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 impl<P: Payload> Connection<P> {
-    /// Something waits to be sent, nothing is in flight that an
-    /// acknowledgment could come for, and the window does not let it out:
-    /// keep a timer so that a lost window update cannot stop us indefinitely
-    /// (RFC 9293 MUST-36). Where the window is open but small, this is the
-    /// override timer of section 3.8.6.2.1, 0.1 to 1 second (SHLD-28).
+    /// Sets a timer if the window blocks waiting data, with nothing in flight. A lost window
+    /// update then cannot stop the connection indefinitely (RFC 9293 MUST-36). If the window is
+    /// open but small, this is the override timer of section 3.8.6.2.1, 0.1 to 1 second (SHLD-28).
     pub(super) fn arm_persist(&mut self, now: Instant) {
         if self.timers.persist_at != Instant::FAR_FUTURE || self.timers.probe_due {
             return;
@@ -43,8 +39,8 @@ impl<P: Payload> Connection<P> {
         self.timers.persist_at = self.within_patience(now, now + wait);
     }
 
-    /// A probe is due, unless there is nothing left to ask for. A peer that
-    /// answers none is given up like one that acknowledges nothing (R2).
+    /// Makes a probe due, unless nothing waits. A peer that answers no probe counts as one that
+    /// acknowledges nothing (R2): the connection is aborted.
     pub(super) fn on_persist_timeout(&mut self, now: Instant) {
         let waiting = self.unsent() > 0 || self.is_fin_due();
         if self.snd.una == self.snd.nxt && !waiting {
@@ -64,15 +60,15 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The window lets data out: there is nothing to probe for.
+    /// Stops probing, because the window allows output.
     pub(super) fn stop_persist(&mut self) {
         self.timers.persist_at = Instant::FAR_FUTURE;
         self.timers.persist_backoff = 0;
         self.timers.probe_due = false;
     }
 
-    /// The window opened: the probing ends. A probe that found the window
-    /// closed was dropped, so what is in flight is presumed lost.
+    /// Ends probing after the window opened. A closed window dropped the probe, so data in flight
+    /// is presumed lost.
     pub(super) fn leave_persist(&mut self, now: Instant, ack: u64) {
         let probed = self.timers.persist_backoff > 0;
         self.stop_persist();
@@ -85,9 +81,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The persist timer fired. RFC 9293 section 3.8.6.1: one octet (or the
-    /// FIN) into the closed window, new if nothing is in flight. Where the
-    /// window is open but small, section 3.8.6.2.1 (4): what little fits.
+    /// Returns the segment for an expired persist timer. Into a closed window: one octet or the
+    /// FIN, new if nothing is in flight (RFC 9293 section 3.8.6.1). Into a small window: what fits
+    /// (section 3.8.6.2.1 (4)).
     #[cold]
     pub(super) fn poll_probe(&mut self, now: Instant) -> Option<Segment<P>> {
         if !core::mem::take(&mut self.timers.probe_due) {
@@ -104,8 +100,8 @@ impl<P: Payload> Connection<P> {
         self.counters.window_probes += 1;
         self.arm_persist(now);
         if self.profile.segments.bare_window_probes {
-            // An acknowledgment from just before the window makes the peer say
-            // how wide it is (Linux `tcp_xmit_probe_skb`).
+            // An acknowledgment from just before the window makes the peer report its window
+            // (Linux `tcp_xmit_probe_skb`).
             let header = Header {
                 seq: self.snd.una - 1,
                 flags: Flags::ACK | self.ecn.flags_of_ack(),
@@ -130,8 +126,8 @@ impl<P: Payload> Connection<P> {
         Some(self.send(now, una..data_end, flags, SendReason::WindowProbe))
     }
 
-    /// All that is in flight is what probed a window that has opened since: less
-    /// than a segment, lost although loss detection has not marked it.
+    /// Whether all data in flight is a probe whose window has since opened. It is less than a
+    /// segment, lost although loss detection has not marked it.
     pub(super) fn is_lone_probe(&self, lost: &Range<u64>) -> bool {
         *lost == (self.snd.una..self.snd.nxt)
             && lost.end - lost.start < u64::from(self.smss)
@@ -139,10 +135,8 @@ impl<P: Payload> Connection<P> {
             && !self.closing.fin_sent
     }
 
-    /// `lost` leaves again in one segment with as much of what waits behind it
-    /// as there is room for, so that a window that opens is answered with whole
-    /// segments (RFC 9293 section 3.8.6.2.1) and not with the octet that probed
-    /// it.
+    /// Retransmits `lost` in one segment with as much waiting data as fits. An opened window is
+    /// then used with whole segments (RFC 9293 section 3.8.6.2.1) instead of the probe's octet.
     pub(super) fn resend_with_more(
         &mut self,
         now: Instant,

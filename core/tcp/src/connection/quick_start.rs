@@ -1,29 +1,29 @@
 //! Quick-Start: a first window as large as the routers of the path approve.
 //!
 //! RFC 4782 section 4. The first segment of data carries a request for 40 kbit/s · 2^N (key
-//! `quick_start`), which routers lower or leave untouched; its ACK returns it. With an
-//! approved rate R, RTT T, segments of MSS and headers of H bytes:
+//! `quick_start`), which routers lower or leave unchanged; its ACK returns it. With an approved
+//! rate R, RTT T, segments of MSS and headers of H bytes:
 //!
 //! ```text
 //! window = R·T/(MSS + H) segments                                       (1)
 //! ```
 //!
-//! * It leaves paced at R, within one round trip. If it is no more than cwnd already is,
-//!   nothing changes.
-//! * Beyond it the window opens by limited slow start (RFC 3742), which section 4.8 demands.
+//! * The window leaves paced at R, within one round trip. If it does not exceed cwnd, nothing
+//!   changes.
+//! * Beyond it the window opens by limited slow start (RFC 3742), as section 4.8 requires.
 //! * The first ACK of that data cuts cwnd to what was sent of it (section 4.4).
-//! * Loss or a mark in that data leaves the usual first window (section 4.6).
-//! * A request is not approved if the nonce that returns is not the one that left, or if not
-//!   every router lowered the TTL of the request (section 3.2).
+//! * Loss or a mark in that data reduces cwnd to the usual first window (section 4.6).
+//! * A request is not approved if the returned nonce differs from the sent one. Nor is it if not
+//!   every router lowered its TTL (section 3.2).
 //!
-//! Why not on the SYN: the window that a SYN-ACK advertises is not scaled (RFC 7323 section
-//! 2.2), so an active opener could use 64 kB of the approved rate. The request in the middle
-//! of a connection costs one round trip and has no such bound.
+//! The SYN carries no request. The window in a SYN-ACK is not scaled (RFC 7323 section 2.2), so an
+//! active opener could use only 64 kB in the first RTT. A request in the middle of a connection
+//! costs one round trip and has no such bound.
 //!
-//! The request is an IP option on the wire; here it is one of TCP (`gigatcp_wire`), so only
-//! simulated routers read it, and SMSS leaves room for it until the first ACKs. The nonce is
-//! compared as a whole: receivers that lie about the rate are out of scope, and so are
-//! requests after idle, ACK congestion control (section 4.7) and reports of the approved rate.
+//! The request is an IP option on the wire; here it is one of TCP (`gigatcp_wire`). So only
+//! simulated routers read it, and SMSS leaves space for it until the first ACKs. The nonce is
+//! compared as a whole. Out of scope: receivers that lie about the rate, requests after idle, ACK
+//! congestion control (section 4.7) and reports of the approved rate.
 
 use alloc::boxed::Box;
 
@@ -34,7 +34,7 @@ use super::Connection;
 use crate::congestion::SlowStart;
 use crate::profile::Profile;
 
-/// TTL of IP and of the request as they leave.
+/// Initial TTL of IP and of the request.
 const TTL: u8 = 64;
 
 /// `max_ssthresh` of limited slow start in segments (RFC 3742 section 2).
@@ -43,29 +43,29 @@ const MAX_SSTHRESH: u32 = 100;
 /// Progress of a Quick-Start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum QuickStart {
-    /// None, or it is over.
+    /// None, or over.
     Off,
     /// The first segment of data is to carry the request.
     Due,
-    /// It has left.
+    /// The request has left.
     Asked {
         nonce: u32,
-        /// Whether it is acknowledged: the reply comes with that ACK.
+        /// Whether the request is acknowledged: the reply comes with that ACK.
         is_acked: bool,
     },
-    /// Data beyond this offset leaves at the approved rate.
+    /// Data beyond this offset is sent at the approved rate.
     Sending(Box<Approved>),
-    /// Data up to this offset left so and is not acknowledged.
+    /// Data up to this offset was sent at the approved rate and is not acknowledged.
     Sent(u64),
 }
 
 /// A rate that all routers approved.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Approved {
-    /// Where the data begins that leaves at it.
+    /// Start of the data sent at the approved rate.
     from: u64,
     window: Bytes,
-    /// The profile's pacing, which returns afterwards.
+    /// The profile's pacing, restored afterwards.
     pacing: (bool, Option<Rate>),
 }
 
@@ -84,14 +84,14 @@ impl QuickStart {
         matches!(self, Self::Due)
     }
 
-    /// Returns whether segments of data leave room for the request.
+    /// Returns whether data segments reserve space for the request.
     pub(super) const fn has_room(&self) -> bool {
         matches!(self, Self::Due | Self::Asked { .. })
     }
 }
 
 impl<P: Payload> Connection<P> {
-    /// The request of the first segment of data.
+    /// Returns the request for the first segment of data.
     pub(super) fn ask_quick_start(&mut self) -> RouterRequest {
         // 30 bits (section 3.1).
         let nonce = self.snd.on_wire(0).as_u32() & !3;
@@ -111,7 +111,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The response came: begins if all routers approved.
+    /// Processes the reply: begins if all routers approved.
     pub(super) fn begin_quick_start(&mut self, now: Instant, reply: RouterReply) {
         let RouterReply::QuickStart {
             code,
@@ -165,7 +165,7 @@ impl<P: Payload> Connection<P> {
         Bytes::new(segments.saturating_mul(u64::from(self.smss)))
     }
 
-    /// Returns the window to begin with in place of the profile's.
+    /// Returns the window to begin with instead of the profile's.
     pub(super) fn first_window(&self) -> Option<Bytes> {
         match &self.quick_start {
             QuickStart::Sending(approved) => Some(approved.window),
@@ -173,7 +173,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// SND.UNA has advanced while a Quick-Start is in progress.
+    /// Advances a Quick-Start after SND.UNA has advanced.
     #[cold]
     pub(super) fn follow_quick_start(&mut self, now: Instant) {
         match &mut self.quick_start {
@@ -198,7 +198,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The window was reduced: for data of a Quick-Start to the usual first one at most.
+    /// Ends a Quick-Start on a reduction; its data leaves at most the usual first window.
     #[cold]
     pub(super) fn give_up_quick_start(&mut self, now: Instant) {
         let before = core::mem::replace(&mut self.quick_start, QuickStart::Off);

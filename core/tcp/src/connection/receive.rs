@@ -11,17 +11,16 @@ use super::Connection;
 use crate::delayed_ack::{Data, ack_every};
 use crate::space::{Length, Offset, Window};
 
-/// Octets of the receive buffer for each piece that may wait beyond a hole: a
-/// piece of its own costs about a hundred octets of bookkeeping, so all of it
-/// together stays below half of the buffer.
+/// Receive-buffer octets per separate piece beyond a gap. A separate piece costs about a hundred
+/// octets of bookkeeping, so all of it stays below half of the buffer.
 const OCTETS_PER_PIECE: u64 = 256;
 
-/// Pieces that may wait however small the buffer is.
+/// Number of pieces allowed however small the buffer is.
 const LEAST_PIECES: u64 = 64;
 
 impl<P: Payload> Connection<P> {
-    /// The fast path: `segment` is the next data, wholly inside the window,
-    /// and nothing is held beyond a hole.
+    /// Fast path: takes the next data. `segment` lies wholly inside the window, and nothing is
+    /// held beyond a gap.
     #[inline]
     pub(super) fn take_expected_data(&mut self, now: Instant, segment: &mut Segment<P>) {
         let len = segment.payload.len() as u64;
@@ -36,15 +35,15 @@ impl<P: Payload> Connection<P> {
         self.put_received(now, seq, len as u32, false, 0);
     }
 
-    /// Text, then FIN, of an acceptable segment that starts at `seq`. The text
-    /// is taken out of it.
+    /// Processes data, then FIN, of an acceptable segment that starts at `seq`. The data is moved
+    /// out of it.
     pub(super) fn handle_text(&mut self, now: Instant, seq: u64, segment: &mut Segment<P>) {
         let may_receive = matches!(
             self.state,
             State::Established | State::FinWait1 | State::FinWait2
         );
         if !may_receive {
-            // After the peer's FIN nothing more can come.
+            // No data follows the peer's FIN.
             if segment.seq_len() > 0 {
                 self.ack.demand();
             }
@@ -77,8 +76,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Where octets end that are taken: at the right edge that was offered; of
-    /// a window that was taken back, only what there is room for.
+    /// End of acceptable data: the advertised right edge. In a retracted window, only what fits.
     fn last_acceptable(&self) -> u64 {
         let (nxt, edge) = (self.rcv.nxt, self.rcv.edge);
         if self.window.counts_packets() {
@@ -92,11 +90,11 @@ impl<P: Payload> Connection<P> {
         edge.min(nxt + room).max(self.rcv.told).max(nxt)
     }
 
-    /// Where packets count: one is kept whole or dropped. It is kept up to the furthest window
-    /// that was advertised, or beyond it where nothing waits to be read (Linux
-    /// `tcp_sequence`), as long as the buffer is not exceeded already. The next octet in order
-    /// is always taken where nothing waits to be read: what lies beyond a gap could otherwise
-    /// hold the gap open forever (Linux `tcp_prune_queue` discards it instead).
+    /// Whether a packet is kept whole or dropped, if packets count. It is kept up to the furthest
+    /// window advertised, or beyond it if nothing is readable (Linux `tcp_sequence`), unless the
+    /// buffer is already exceeded. The next octet in order is always accepted if nothing is
+    /// readable. Otherwise data beyond a gap could keep the gap open indefinitely (Linux
+    /// `tcp_prune_queue` discards that data instead).
     fn keeps_whole(&mut self, Range { start, end }: Range<u64>, segment: &Segment<P>) -> bool {
         let is_empty = segment.payload.is_empty();
         let fits = end <= self.rcv.edge.max(self.rcv.nxt) || self.receive_buffer.readable() == 0;
@@ -108,7 +106,7 @@ impl<P: Payload> Connection<P> {
         is_empty || (fits && (self.window.has_room() || fills_gap))
     }
 
-    /// What an arrival that ends at `end` occupies counts until it is read.
+    /// Counts the memory of an arrival that ends at `end`, until it is read.
     #[inline]
     fn charge(&mut self, end: u64, segment: &Segment<P>) {
         let len = segment.payload.len() as u64;
@@ -143,8 +141,8 @@ impl<P: Payload> Connection<P> {
         if in_order {
             self.count_for_ack(now, len, per_segment);
         } else {
-            // RFC 5681 section 4.2: beyond a hole, filling one, or again. It
-            // is a duplicate ACK only if it carries no data (section 2).
+            // RFC 5681 section 4.2: data beyond a gap, filling one, or duplicate. It is a
+            // duplicate ACK only if it carries no data (section 2).
             self.ack.demand_alone();
         }
         self.rcv.nxt += arrival.advanced;
@@ -157,7 +155,7 @@ impl<P: Payload> Connection<P> {
         self.count_for_ack(now, len, segment_octets(segment));
     }
 
-    /// In-order data: the window may grow, an acknowledgment may be due.
+    /// Processes in-order data: the window may grow, an acknowledgment may become due.
     #[inline]
     fn count_for_ack(&mut self, now: Instant, len: u64, per_segment: u64) {
         let unread = self.receive_buffer.readable();
@@ -178,7 +176,7 @@ impl<P: Payload> Connection<P> {
         self.ack.on_data(now, &self.profile, &data);
     }
 
-    /// Segments per acknowledgment now.
+    /// Current number of segments per acknowledgment.
     pub(super) fn ack_every(&self, now: Instant) -> u32 {
         let age = now.saturating_since(self.established_at.unwrap_or(now));
         ack_every(&self.profile, age)
@@ -203,7 +201,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The next acknowledgment reports `range` as received twice (RFC 2883).
+    /// Reports `range` as received twice in the next acknowledgment (RFC 2883).
     pub(super) fn note_duplicate(&mut self, range: Range<u64>) {
         if self.handshake.sack && self.profile.recovery.dsack && !range.is_empty() {
             self.dsack = Some(Box::new(range));
@@ -211,14 +209,13 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The peer has said all it will.
+    /// Processes the FIN when it is next in order.
     fn handle_fin(&mut self, now: Instant) {
         self.rcv.nxt += 1;
-        // FIN needs no room in the buffer, so it is taken even where the
-        // window ends.
+        // A FIN occupies no buffer, so it is accepted even at the window's end.
         self.rcv.edge = self.rcv.edge.max(self.rcv.nxt);
         self.closing.peer_fin = None;
-        // RFC 2018 section 3: there is nothing left to select.
+        // RFC 2018 section 3: no data is left to select.
         self.dsack = None;
         let waits = self.profile.closing.delayed_fin_ack && self.rcv.last_wnd > 0;
         if waits && self.state == State::Established && !self.ack.is_due() {

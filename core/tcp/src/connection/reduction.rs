@@ -1,7 +1,7 @@
-//! Telling the congestion control that there was congestion.
+//! Reporting congestion to the congestion control.
 //!
-//! Whatever finds it (acknowledgments, the timer, an explicit notification)
-//! comes here, so that the control, the events and the phase always agree.
+//! All detection (acknowledgments, the timer, an explicit notification) is reported here, so that
+//! the control, the events and the phase always agree.
 
 use gigatcp_events::{CwndCause, Phase};
 use gigatcp_units::{Bytes, Instant};
@@ -12,10 +12,9 @@ use crate::congestion::{Congestion, CongestionKind, Lost};
 use crate::scoreboard::Revealed;
 
 impl<P: Payload> Connection<P> {
-    /// The network said that it is congested (RFC 3168 section 6.1.2): the
-    /// window is reduced once per window of data and nothing is repaired.
-    /// `revealed` is what the acknowledgment that brought it revealed. Returns
-    /// whether the window was reduced now.
+    /// Enters CWR on a congestion notification (RFC 3168 section 6.1.2). The window is reduced
+    /// once per window of data and nothing is retransmitted. `revealed` belongs to the
+    /// acknowledgment with the notification. Returns whether the window was reduced now.
     pub(super) fn enter_cwr(&mut self, now: Instant, revealed: &Revealed) -> bool {
         let from = self.recovery.phase();
         if !self.recovery.enter_cwr(self.snd.nxt) {
@@ -27,24 +26,20 @@ impl<P: Payload> Connection<P> {
         true
     }
 
-    /// `FlightSize` when congestion is found, by an acknowledgment that has just
-    /// taken `acked` octets off the flight. They were in the network when it was
-    /// congested, and an acknowledgment of everything must not leave the minimum
-    /// window: they count, as far as cwnd reaches, beyond which lies only what
-    /// had been SACKed long before. What limited transmit sent does not (RFC
-    /// 5681 section 3.2 step 2).
+    /// `FlightSize` when an acknowledgment that removed `acked` octets from the flight reveals
+    /// congestion. These octets were in the network when it was congested, and an acknowledgment
+    /// of everything must not leave the minimum window. So they count, up to cwnd: beyond cwnd
+    /// lies only data SACKed long before. Data sent by limited transmit does not count (RFC 5681
+    /// section 3.2 step 2).
     ///
-    /// It counts SACKed octets, which matters little at the third duplicate.
-    /// RACK waits longer, and new data goes on leaving for what is SACKed
-    /// meanwhile: up to three windows may be unacknowledged that were never in
-    /// the network together. More than cwnd was not, so with RACK that bounds
-    /// it; Linux takes cwnd itself. The same holds for a timeout that comes
-    /// while a loss is repaired.
+    /// SACKed octets count, which matters little at the third duplicate. RACK waits longer, and
+    /// new data replaces SACKed data meanwhile: up to three windows may be unacknowledged that
+    /// were never in the network together. At most cwnd was, so with RACK cwnd is the bound; Linux
+    /// uses cwnd itself. The same holds for a timeout during recovery.
     ///
-    /// What of cwnd only waits for a larger super-segment counts as in flight:
-    /// it is this sender's own doing, not a window that is not in use, and
-    /// without it the window would be halved from less than it had proved to
-    /// carry.
+    /// The part of cwnd that waits for a larger super-segment counts as in flight. The sender
+    /// chose to wait; the window is not unused. Without it the window would be halved from less
+    /// than it had proved to carry.
     pub(super) fn flight_size_at_congestion(&self, acked: u64, limited_transmit: u64) -> u64 {
         let cwnd = self.congestion.cwnd().as_u64();
         let left = self.snd.flight_size().saturating_sub(limited_transmit);
@@ -58,8 +53,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The control answers congestion of `kind`; `flight_size` and `pipe` in
-    /// octets, as the control is to see them.
+    /// Reduces the window for congestion of `kind`. `flight_size` and `pipe`, in octets, are
+    /// passed to the control.
     pub(super) fn reduce_window(
         &mut self,
         now: Instant,
@@ -80,7 +75,7 @@ impl<P: Payload> Connection<P> {
             "{kind:?} raises cwnd from {before} to {}",
             self.congestion.cwnd()
         );
-        // Timeouts in a row leave ssthresh, whose segments may have been smaller.
+        // Repeated timeouts keep ssthresh, whose segments may have been smaller.
         debug_assert!(
             kind == CongestionKind::Timeout || self.congestion.ssthresh() >= Bytes::new(2 * smss),
             "{kind:?} leaves ssthresh {} (RFC 5681 equation 4)",
@@ -104,8 +99,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The control learns of what was marked lost and of what each part had seen
-    /// when it left.
+    /// Reports each newly lost part to the control, with the delivery state when it left.
     #[inline]
     pub(super) fn tell_losses(&mut self, now: Instant) {
         if self.board.has_newly_lost() {
@@ -135,17 +129,16 @@ impl<P: Payload> Connection<P> {
         });
     }
 
-    /// A reduction proved unnecessary: the window returns, and with it the
-    /// phase.
+    /// Undoes a reduction that proved unnecessary: restores the window and the phase.
     pub(super) fn undo_reduction(&mut self, now: Instant) {
         let from = self.recovery.phase();
         self.counters.undos += 1;
         if from == Phase::Loss || self.profile.recovery.rack {
-            // The timer was wrong about all of it; RACK decides about the rest anew.
+            // The timeout was spurious for all of it; RACK decides about the rest again.
             self.board.forget_losses();
         }
         if from != Phase::Loss {
-            // Late, not lost: whatever overtook it was early.
+            // The segment was late, not lost: what overtook it shows reordering.
             self.rack.note_reordering();
         }
         self.prr.end();

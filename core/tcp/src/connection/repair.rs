@@ -1,14 +1,12 @@
-//! Loss recovery and the connection: who is asked when, and what follows.
+//! Order of the loss-recovery algorithms for one acknowledgment or timer.
 //!
-//! `recovery` decides, `rack` and `tlp` know about time, `prr` says how much
-//! leaves, `frto` and `eifel` whether any of it was needed; here is the order in
-//! which one acknowledgment, or one timer, passes them. With nothing
-//! suspicious an acknowledgment costs one test in [`Connection::judge`].
+//! `recovery` detects loss, `rack` and `tlp` do so by time, `prr` decides how much leaves, `frto`
+//! and `eifel` detect spurious recovery. This file calls them in order. Without signs of loss an
+//! acknowledgment costs one test in [`Connection::judge`].
 //!
-//! RFC 8985 section 8 has one timer in three roles. Here the retransmission
-//! timer runs by itself, and a second one, earlier by construction, is either
-//! the reordering timer or the loss probe's: the first wins, since a probe is
-//! sent only while nothing is out of order (section 7.2).
+//! RFC 8985 section 8 has one timer in three roles. Here the retransmission timer is separate. A
+//! second, always earlier one is either the reordering timer or the loss probe's. The former takes
+//! precedence, since a probe is sent only while nothing is out of order (section 7.2).
 
 use gigatcp_events::{CwndCause, Event, EventMask, LossVerdict, Phase, SendReason};
 use gigatcp_units::{Duration, Instant};
@@ -23,17 +21,17 @@ use crate::recovery::{AckFacts, Judgment};
 use crate::scoreboard::Revealed;
 use crate::tlp::{self, Probe, ProbeAck};
 
-/// The timer that is earlier than the retransmission timer.
+/// Current role of the timer that is earlier than the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum EarlyTimer {
-    /// The loss probe's.
+    /// Loss probe timer.
     Probe,
-    /// The reordering timer.
+    /// Reordering timer.
     Reordering,
 }
 
 impl<P: Payload> Connection<P> {
-    /// Decides on what an acknowledgment revealed.
+    /// Detects losses from what an acknowledgment revealed.
     pub(super) fn judge(
         &mut self,
         now: Instant,
@@ -45,7 +43,7 @@ impl<P: Payload> Connection<P> {
         if self.profile.recovery.rack && self.handshake.sack {
             self.tell_rack(received_at, revealed, segment);
         }
-        // The common case: nothing suspicious before, nothing suspicious now.
+        // The common case: no sign of loss, before or now.
         if self.recovery.is_quiet()
             && !duplicate
             && revealed.sacked == 0
@@ -75,7 +73,7 @@ impl<P: Payload> Connection<P> {
         judgment
     }
 
-    /// Events, counts and questions that follow from a judgment.
+    /// Updates events, counters and state after loss detection.
     fn after_judgment(&mut self, now: Instant, from: Phase, judgment: &Judgment) {
         if judgment.lost_again > 0 {
             self.counters.lost_retransmissions += self.segments_of(judgment.lost_again);
@@ -121,7 +119,7 @@ impl<P: Payload> Connection<P> {
         self.timestamps.as_ref()?.left_by(received_at, echo)
     }
 
-    /// Decides by time: RFC 8985 section 6.2 steps 4 and 5.
+    /// Returns the losses found by time: RFC 8985 section 6.2 steps 4 and 5.
     fn overdue(&mut self, now: Instant) -> Option<crate::scoreboard::Overdue> {
         if !(self.profile.recovery.rack && self.handshake.sack) {
             return None;
@@ -130,7 +128,7 @@ impl<P: Payload> Connection<P> {
         self.rack.overdue(now)
     }
 
-    /// RFC 8985 section 6.2 step 4.
+    /// Updates the reordering window: RFC 8985 section 6.2 step 4.
     fn update_reo_wnd(&mut self) {
         let many = self.profile.recovery.dup_thresh;
         let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
@@ -141,7 +139,7 @@ impl<P: Payload> Connection<P> {
             .update_reo_wnd(urgent, self.min_rtt.value(), self.rtt.srtt());
     }
 
-    /// The reordering timer expired: RFC 8985 section 6.2 step 5.
+    /// Handles the reordering timer: RFC 8985 section 6.2 step 5.
     fn on_reordering_timeout(&mut self, now: Instant) {
         let from = self.recovery.phase();
         let facts = AckFacts {
@@ -166,8 +164,8 @@ impl<P: Payload> Connection<P> {
         self.set_early_timer(now, judgment.look_again, false);
     }
 
-    /// Marks what a retransmission timeout says is lost: all of it, or with
-    /// RACK what cannot be on its way any more (RFC 8985 section 6.3).
+    /// Marks the losses of a retransmission timeout. All data is lost, or with RACK only data that
+    /// cannot still be in flight (RFC 8985 section 6.3).
     pub(super) fn mark_lost_on_timeout(&mut self, now: Instant) -> (u64, u64) {
         if self.profile.recovery.rack && self.handshake.sack {
             self.update_reo_wnd();
@@ -178,10 +176,10 @@ impl<P: Payload> Connection<P> {
         self.board.mark_all_lost()
     }
 
-    // The timer before the timer.
+    // The timer before the retransmission timer.
 
-    /// Sets the reordering timer, or that of the loss probe. The probe's runs
-    /// anew when something moved (`restart`).
+    /// Sets the reordering timer, or that of the loss probe. With `restart`, after progress, a
+    /// running probe timer starts anew.
     pub(super) fn set_early_timer(
         &mut self,
         now: Instant,
@@ -217,8 +215,8 @@ impl<P: Payload> Connection<P> {
             EarlyTimer::Reordering => self.on_reordering_timeout(now),
             EarlyTimer::Probe if self.may_probe_tail() => {
                 self.tlp.on_timeout();
-                // RFC 8985 section 7.3: after the probe the retransmission
-                // timer alone, with its whole time.
+                // RFC 8985 section 7.3: after the probe, the retransmission timer runs alone, for
+                // its full time.
                 self.timers.retransmit_at = now + self.rtt.rto();
             }
             EarlyTimer::Probe => {}
@@ -227,8 +225,8 @@ impl<P: Payload> Connection<P> {
 
     // The tail loss probe.
 
-    /// RFC 8985 section 7.2: with SACK, outside recovery, nothing out of order,
-    /// something in flight and a window that is open.
+    /// Whether a tail loss probe may be sent (RFC 8985 section 7.2). Conditions: SACK, outside
+    /// recovery, nothing out of order, data in flight and an open window.
     #[inline]
     fn may_probe_tail(&self) -> bool {
         self.profile.recovery.tlp
@@ -241,8 +239,8 @@ impl<P: Payload> Connection<P> {
             && self.timers.retransmit_at != Instant::FAR_FUTURE
     }
 
-    /// RFC 8985 section 7.3: new data if it can be, whatever cwnd says, else
-    /// the last segment once more.
+    /// Sends a tail loss probe (RFC 8985 section 7.3). It is new data if possible, whatever cwnd
+    /// allows, else the last segment again.
     pub(super) fn poll_tail_probe(&mut self, now: Instant) -> Segment<P> {
         let smss = u64::from(self.smss);
         let flight_size = self.snd.flight_size();
@@ -267,8 +265,8 @@ impl<P: Payload> Connection<P> {
         segment
     }
 
-    /// RFC 8985 section 7.4: whether the probe repaired a loss silently,
-    /// which the congestion control then has to answer.
+    /// Detects a loss that the probe itself repaired (RFC 8985 section 7.4). The congestion
+    /// control then has to react to it.
     pub(super) fn account_for_probe(
         &mut self,
         now: Instant,
@@ -301,25 +299,25 @@ impl<P: Payload> Connection<P> {
         self.put_cwnd(now, CwndCause::ExitRecovery);
     }
 
-    // Was it needed?
+    // Spurious retransmissions.
 
-    /// A retransmission from `start` on leaves.
+    /// Notes that a retransmission from `start` on leaves.
     pub(super) fn note_retransmission(&mut self, now: Instant, start: u64) {
         if self.profile.recovery.eifel
             && let Some(clock) = &self.timestamps
         {
             self.eifel.on_retransmit(clock.val(now));
         }
-        // The retransmission timer is that of the first segment outstanding.
-        // Where time can find its repair lost as well, the repair has the whole
-        // of it, as in Linux; RFC 6298 (5.1) leaves a running timer alone.
+        // The retransmission timer is that of the first outstanding segment. If RACK can also
+        // detect the loss of its retransmission, that gets the timer's full time, as in Linux; RFC
+        // 6298 (5.1) does not restart a running timer.
         if self.profile.recovery.rack && self.handshake.sack && start == self.snd.una {
             self.timers.retransmit_at = now + self.rtt.rto();
         }
     }
 
-    /// RFC 3522: an acceptable acknowledgment after a retransmission, until one
-    /// answers a retransmission or everything is taken back.
+    /// Applies RFC 3522 to an acceptable acknowledgment after a retransmission. Ends when one
+    /// answers a retransmission or the reduction is undone.
     fn ask_eifel(&mut self, now: Instant, received_at: Instant, segment: &Segment<P>) {
         if !self.eifel.is_waiting() {
             return;
@@ -328,9 +326,8 @@ impl<P: Payload> Connection<P> {
             return;
         };
         let original_came = self.eifel.on_acceptable_ack(stamps.ecr);
-        // In fast recovery the first hole may have been late and others real:
-        // only if all of them were late, the recovery was for nothing. A timeout
-        // was wrong by the first.
+        // In fast recovery the first gap may have been late and others real: the recovery was
+        // spurious only if all were late. For a timeout, the first suffices.
         let only_one = !self.board.has_lost() && !self.board.has_retransmissions();
         if original_came && (only_one || self.recovery.phase() == Phase::Loss) {
             let clock = self.timestamps.as_ref();
@@ -339,7 +336,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// RFC 5682: what comes back after a timeout.
+    /// Applies RFC 5682 to an acknowledgment after a timeout.
     fn ask_frto(
         &mut self,
         now: Instant,
@@ -370,9 +367,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Recovery began for nothing: everything returns; and where the timer was
-    /// wrong it becomes more careful (RFC 4015), by the round trip `rtt` that it
-    /// should have waited for.
+    /// Undoes a spurious recovery completely. After a spurious timeout the RTO also becomes more
+    /// conservative (RFC 4015), by the RTT `rtt` that it should have waited for.
     fn answer_spurious(&mut self, now: Instant, rtt: Option<Duration>) {
         if self.recovery.phase() == Phase::Loss {
             self.counters.spurious_timeouts += 1;
@@ -383,11 +379,11 @@ impl<P: Payload> Connection<P> {
         self.undo_reduction(now);
     }
 
-    // How much leaves meanwhile.
+    // Output during a reduction.
 
-    /// PRR begins: `acked` octets have just left the flight, `known` were known
-    /// to be delivered before this acknowledgment. With nothing in flight no
-    /// acknowledgment would come to release anything: then cwnd decides.
+    /// Begins PRR. `acked` octets have just left the flight; `known` were known to be delivered
+    /// before this acknowledgment. With nothing in flight no acknowledgment would release
+    /// anything: then cwnd decides.
     pub(super) fn begin_reduction(&mut self, acked: u64, known: u64) {
         self.prr.end();
         if let Some(rule) = self.profile.recovery.prr
@@ -398,7 +394,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// PRR answers an acknowledgment that delivered `octets`.
+    /// Updates PRR on an acknowledgment that delivered `delivered` octets.
     pub(super) fn release_in_reduction(
         &mut self,
         delivered: u64,
@@ -415,8 +411,8 @@ impl<P: Payload> Connection<P> {
         self.prr.on_ack(&ack, self.smss);
     }
 
-    /// Follows the reduction through an acknowledgment, with which it `begins`
-    /// perhaps; `credit` is what duplicates without SACK stood for before it.
+    /// Follows the reduction through an acknowledgment, which may begin it (`begins`). `credit` is
+    /// the octets that duplicates without SACK stood for before it.
     pub(super) fn follow_reduction(
         &mut self,
         revealed: &Revealed,
@@ -429,8 +425,8 @@ impl<P: Payload> Connection<P> {
             self.prr.end();
             return;
         }
-        // Without SACK a duplicate stands for a segment; what it stood for is
-        // not delivered once more when it is acknowledged.
+        // Without SACK a duplicate stands for a segment. Those octets do not count as delivered
+        // again when acknowledged.
         let delivered = revealed.delivered() + self.board.duplicate_credit();
         let delivered = delivered.saturating_sub(credit);
         if begins {

@@ -1,10 +1,10 @@
-//! Requests to the routers of the path, and their answers: XCP, RCP.
+//! Requests to routers of the path, and their replies: XCP, RCP.
 //!
-//! A congestion control that asks routers has its request on every segment of data, for
-//! which SMSS leaves room. The receiver returns what routers answered on its next segment
-//! with room for it, feedback added up until then. Requests that no router answered are not
-//! replied to, so a sender without such routers hears nothing and its control goes on as it
-//! does without them. A peer that does not know the options ignores them (RFC 9293 MUST-6).
+//! A congestion control that uses routers puts a request on every segment of data; SMSS leaves
+//! space for it. The receiver returns the routers' reply on its next segment with enough space,
+//! feedback summed until then. Requests that no router answered get no reply: without such routers
+//! the sender's control continues without them. A peer that does not support the options ignores
+//! them (RFC 9293 MUST-6).
 
 use alloc::boxed::Box;
 
@@ -15,14 +15,14 @@ use gigatcp_wire::{Payload, RouterReply, RouterRequest, Segment};
 use super::Connection;
 use crate::congestion::CongestionControl;
 
-/// State of a connection that asks routers or returns what they say.
+/// State of a connection that sends router requests or returns replies.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Routers {
-    /// Whether data carries requests.
+    /// Whether our data carries requests.
     asks: bool,
-    /// Whether the peer's data does as well, so that ours carries replies.
+    /// Whether the peer's data carries requests, so that ours carries replies.
     replies: bool,
-    /// What is to be returned.
+    /// Reply to return.
     reply: Option<Box<RouterReply>>,
 }
 
@@ -36,13 +36,13 @@ impl Routers {
         }
     }
 
-    /// Returns whether the next segment may carry an option of these.
+    /// Returns whether the next segment may carry one of these options.
     #[inline]
     pub(super) const fn is_on(&self) -> bool {
         self.asks || self.reply.is_some()
     }
 
-    /// Returns the bytes that full segments leave free.
+    /// Returns the bytes reserved in full segments.
     pub(super) const fn room(&self) -> u32 {
         let request = self.asks as usize * RouterRequest::OPTION_LEN;
         let reply = self.replies as usize * RouterReply::MAX_OPTION_LEN;
@@ -51,7 +51,7 @@ impl Routers {
 }
 
 impl<P: Payload> Connection<P> {
-    /// An acceptable segment with options that few have.
+    /// Processes the router options of an acceptable segment.
     #[cold]
     pub(super) fn hear_routers(&mut self, now: Instant, segment: &Segment<P>) {
         let request = segment.options.router_request();
@@ -73,7 +73,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Whether options and data of a segment have room in it: a small MSS leaves too little.
+    /// Whether options and data fit into the segment; with a small MSS they may not.
     pub(super) fn fits(&self, segment: &Segment<P>) -> bool {
         let options = segment.options.wire_len();
         let len = segment.payload.len().min(self.smss as usize);
@@ -81,7 +81,7 @@ impl<P: Payload> Connection<P> {
         options <= self.option_room() && (len == 0 || options + len <= mss)
     }
 
-    /// Puts request and reply on a segment, as far as they have room.
+    /// Adds request and reply to a segment, if they fit.
     #[inline(never)]
     pub(super) fn dress_for_routers(&mut self, segment: &mut Segment<P>) {
         let len = segment.payload.len();

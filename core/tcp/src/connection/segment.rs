@@ -1,9 +1,8 @@
-//! Segments as they leave, once `output` has decided that they do: RFC 9293
-//! section 3.1; RFC 7323; RFC 2018; RFC 2883.
+//! Building of segments that `output` has decided to send: RFC 9293 section 3.1; RFC 7323; RFC
+//! 2018; RFC 2883.
 //!
-//! Header, window, options, and the bookkeeping of what is sent. What few
-//! connections have (an authentication code, AccECN, an urgent mark) is put on
-//! afterwards, by the files that know about it.
+//! Header, window, options, and the bookkeeping of sent data. Rare parts (an authentication code,
+//! AccECN, an urgent mark) are added afterwards by their own files.
 
 use core::ops::Range;
 
@@ -15,7 +14,7 @@ use super::{Connection, Reset};
 use crate::congestion::Sent;
 use crate::space::{Length, Offset, RightEdge};
 
-/// What is decided about a segment before it is built.
+/// Fields of a segment decided before it is built.
 pub(super) struct Header {
     /// Offset of the first octet.
     pub(super) seq: u64,
@@ -64,7 +63,7 @@ impl<P: Payload> Connection<P> {
         self.data_segment(now, &header, len)
     }
 
-    /// The bookkeeping of a segment with data (or FIN).
+    /// Does the bookkeeping of a segment with data (or FIN).
     pub(super) fn depart(
         &mut self,
         now: Instant,
@@ -77,7 +76,7 @@ impl<P: Payload> Connection<P> {
         let flags = flags | self.ecn.flags_of_data(fresh);
         let segments = match reason {
             SendReason::PathMtuProbe => 1,
-            // The usual case without a division.
+            // The usual case, without a division.
             _ if len <= u64::from(self.smss) => u64::from(len > 0),
             _ => len.div_ceil(u64::from(self.smss)),
         };
@@ -91,7 +90,7 @@ impl<P: Payload> Connection<P> {
             app_limited: self.board.is_app_limited(),
         });
         self.on_released(now, len);
-        // RFC 6298 section 5 (5.1). While probing, the persist timer rules.
+        // RFC 6298 section 5 (5.1). During probing, the persist timer applies.
         if self.timers.retransmit_at == Instant::FAR_FUTURE && reason != SendReason::WindowProbe {
             self.timers.retransmit_at = now + self.rtt.rto();
         }
@@ -107,7 +106,7 @@ impl<P: Payload> Connection<P> {
         }
         let ect = (fresh && self.ecn.sends_ect()) || self.ecn.sends_ect_everywhere();
         if !ect && self.ecn.sends_ect() {
-            // A FIN takes the number behind its data.
+            // A FIN occupies the sequence number after its data.
             self.ecn.on_plain_data(range.end + 1);
         }
         Header {
@@ -134,8 +133,8 @@ impl<P: Payload> Connection<P> {
         self.segment(now, header, payload)
     }
 
-    /// A segment of the open connection. What few have is put on afterwards, so
-    /// that all others are built where they are wanted, without a copy.
+    /// Builds a segment of the open connection. Rare parts are added afterwards, so that all other
+    /// segments are built in place, without a copy.
     #[inline(always)]
     pub(super) fn segment(&mut self, now: Instant, header: &Header, payload: P) -> Segment<P> {
         let has_mark = self.urgent.snd_up() > header.seq;
@@ -150,14 +149,14 @@ impl<P: Payload> Connection<P> {
         segment
     }
 
-    /// Header fields, options, and the acknowledgment it carries.
+    /// Builds header fields, options, and the acknowledgment.
     #[inline(never)]
     fn plain_segment(&mut self, now: Instant, header: &Header, payload: P) -> Segment<P> {
         let sack = if payload.is_empty() {
             self.sack_blocks()
         } else {
-            // Data segments carry no SACK blocks: they would not fit next to
-            // a full segment. The bare ACK that follows does.
+            // Data segments carry no SACK blocks: they would not fit next to a full segment. The
+            // bare ACK that follows carries them.
             SackBlocks::default()
         };
         let wnd = self.advertise();
@@ -192,8 +191,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Moves the right edge as far as the buffer allows and gives the window
-    /// field.
+    /// Advances the right edge as far as the buffer allows. Returns the window field.
     fn advertise(&mut self) -> WireWindow {
         let wnd = self.window_on_wire();
         self.rcv.told = self.rcv.nxt + wnd;
@@ -203,11 +201,10 @@ impl<P: Payload> Connection<P> {
         WireWindow((wnd >> self.rcv.shift) as u16)
     }
 
-    /// The window to offer now, in octets: whole units of the scale. It is
-    /// rounded up rather than shrunk or scaled away to nothing, but never more
-    /// than one unit beyond the buffer: rounding up indefinitely would never close
-    /// the window. Where it has to be rounded down, what was offered before is
-    /// still accepted (RFC 7323 section 2.4).
+    /// Returns the window to advertise now, in octets: whole units of the scale. It is rounded up
+    /// rather than shrunk or scaled down to zero. It never exceeds the buffer by more than one
+    /// unit, as the window could not close otherwise. If it has to be rounded down, what was
+    /// advertised before is still accepted (RFC 7323 section 2.4).
     pub(super) fn window_on_wire(&self) -> u64 {
         let unread = self.receive_buffer.readable();
         let nxt = self.rcv.nxt;
@@ -227,14 +224,14 @@ impl<P: Payload> Connection<P> {
         units.min(65_535) << shift
     }
 
-    /// The blocks to report: a duplicate first (RFC 2883), then what is held,
-    /// most recent first; three next to timestamps, else four.
+    /// Returns the SACK blocks to report. A duplicate comes first (RFC 2883), then held ranges,
+    /// most recent first. There are three next to timestamps, else four.
     fn sack_blocks(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         if !self.handshake.sack || (self.dsack.is_none() && self.receive_buffer.is_contiguous()) {
             return blocks;
         }
-        // Of 40 octets timestamps take 12, an authentication code 16.
+        // Of 40 octets, timestamps occupy 12, an authentication code 16.
         let room = match (self.timestamps.is_some(), self.authentication.is_some()) {
             (false, false) => 4,
             (true, false) => 3,
@@ -277,11 +274,10 @@ impl<P: Payload> Connection<P> {
             seq: reset.seq,
             ack: reset.ack.unwrap_or_default(),
             flags,
-            // The window says nothing any more; an acknowledgment has one.
+            // The window is meaningless; a reset with an acknowledgment has one.
             wnd: WireWindow(reset.ack.map_or(0, |_| self.window_of_reset())),
             options: Options {
-                // RFC 7323 section 3.2: a reset should carry them too, where
-                // they were agreed on.
+                // RFC 7323 section 3.2: a reset should carry them too, if they were negotiated.
                 timestamps: reset.ack.and(self.timestamps.as_ref()).and_then(|clock| {
                     let agreed = clock.has_begun();
                     agreed.then(|| clock.stamp(now))

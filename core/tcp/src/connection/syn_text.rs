@@ -1,14 +1,12 @@
-//! Text and FIN on a SYN: RFC 9293 sections 3.4, 3.10.7.2 and 3.10.7.3.
+//! Data and FIN on a SYN: RFC 9293 sections 3.4, 3.10.7.2 and 3.10.7.3.
 //!
-//! What stands on a SYN next to it waits, unacknowledged, until the connection
-//! is established; what stands on a SYN-ACK is taken at once, for with it the
-//! connection is. No data is read before the three-way handshake has shown
-//! that the peer is where it says: to be faster takes Fast Open
-//! (`connection/fast_open.rs`). Without the switch `syn_text` it is dropped, as
-//! most kernels do, and the peer retransmits it: one round trip later or more.
+//! Data and FIN in a SYN wait, unacknowledged, until the connection is established. In a SYN-ACK
+//! they are accepted immediately, since it establishes the connection. No data is delivered before
+//! the three-way handshake has verified the peer's address; Fast Open (`connection/fast_open.rs`)
+//! is the faster way. Without the switch `syn_text` the data is dropped, as most kernels do, and
+//! the peer retransmits it: at least one round trip later.
 //!
-//! No more is kept than one segment, and of that no more than the window of the
-//! SYN-ACK offers.
+//! At most one segment is kept, and of it no more than the window of the SYN-ACK.
 
 use alloc::boxed::Box;
 
@@ -18,24 +16,24 @@ use gigatcp_wire::{Flags, Payload, Segment};
 use super::Connection;
 
 impl<P: Payload> Connection<P> {
-    /// Keeps text and FIN of the peer's `syn` for later.
+    /// Keeps data and FIN of the peer's `syn` for later.
     pub(super) fn keep_syn_text(&mut self, syn: &Segment<P>) {
         if self.profile.opening.syn_text && has_text(syn) {
             self.handshake.syn_text = Some(Box::new(without_syn(syn.clone())));
         }
     }
 
-    /// The connection is established: what waited is processed now.
+    /// Processes the kept data and FIN once the connection is established.
     pub(super) fn take_syn_text(&mut self, now: Instant) {
         if let Some(mut text) = self.handshake.syn_text.take() {
-            // Behind what Fast Open took already.
+            // Follows what Fast Open already delivered.
             let seq = self.rcv.nxt;
             self.handle_text(now, seq, &mut text);
         }
     }
 
-    /// Text and FIN of the SYN-ACK that has just established the connection
-    /// (section 3.10.7.3: processing goes on at the sixth step).
+    /// Processes data and FIN of the SYN-ACK that has just established the connection. Section
+    /// 3.10.7.3 continues at the sixth step.
     pub(super) fn take_syn_ack_text(&mut self, now: Instant, syn_ack: &Segment<P>) {
         if self.profile.opening.syn_text && has_text(syn_ack) {
             self.handle_text(now, 1, &mut without_syn(syn_ack.clone()));
@@ -43,12 +41,12 @@ impl<P: Payload> Connection<P> {
     }
 }
 
-/// Whether a SYN carries more than itself.
+/// Whether a SYN carries data or FIN.
 fn has_text<P: Payload>(syn: &Segment<P>) -> bool {
     !syn.payload.is_empty() || syn.flags.contains(Flags::FIN)
 }
 
-/// The same segment as if its SYN had come before.
+/// Returns the segment without SYN, as if its SYN had arrived before.
 pub(super) fn without_syn<P>(syn: Segment<P>) -> Segment<P> {
     Segment {
         seq: syn.seq + 1,

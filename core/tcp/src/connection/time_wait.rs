@@ -1,15 +1,14 @@
-//! TIME-WAIT: what may end it early (RFC 6191, RFC 9293 MAY-2) and what must
-//! not (RFC 1337).
+//! TIME-WAIT: events that may end it early (RFC 6191, RFC 9293 MAY-2) and that must not (RFC
+//! 1337).
 //!
-//! A SYN for the same pair of sockets may open a new incarnation when it cannot
-//! be an old duplicate of the old one: its timestamp is newer, or its sequence number
-//! lies beyond everything the old one received. The old connection does not
-//! turn into the new one: it stays in TIME-WAIT next to it, and the driver drops
-//! it when the new one is established. So it is still there when the SYN proves
-//! to have been an old duplicate (MAY-2 b).
+//! A SYN for the same pair of sockets may open a new incarnation unless it could be an old
+//! duplicate. Its timestamp must be newer, or its sequence number beyond everything the old
+//! incarnation received. The old connection stays in TIME-WAIT next to the new one, and the driver
+//! drops it when the new one is established. So it still exists if the SYN proves to be an old
+//! duplicate (MAY-2 b).
 //!
-//! With the switch `time_wait_ignores_reset` a reset does not end TIME-WAIT:
-//! RFC 1337 section 3, fix F1, against RFC 9293 section 3.10.7.4, which lets it.
+//! With the switch `time_wait_ignores_reset` a reset does not end TIME-WAIT: RFC 1337 section 3,
+//! fix F1. RFC 9293 section 3.10.7.4 would let it.
 
 use gigatcp_events::State;
 use gigatcp_units::{Duration, Instant};
@@ -17,25 +16,24 @@ use gigatcp_wire::{Flags, Payload, Segment, SeqNumber};
 
 use super::{Config, Connection};
 
-/// How far beyond the old incarnation the new one starts where its own number
-/// would not be beyond it: more than any window without scaling (as Linux
-/// does).
+/// Distance of the new incarnation's sequence number from the old one's SND.NXT. Used if the new
+/// number is not beyond it; larger than any window without scaling (as in Linux).
 const STRIDE: u32 = 65_535 + 2;
 
-/// An active open may follow one whose peer was last heard this long ago: the
-/// coarsest timestamp clock has then moved (RFC 7323 section 5.4: 1 s).
+/// Silence of the peer after which an active open may follow. The coarsest timestamp clock has
+/// then advanced (RFC 7323 section 5.4: 1 s).
 const CLOCK_HAS_MOVED: Duration = Duration::from_secs(1);
 
-/// What a connection in TIME-WAIT leaves to the next of the same sockets.
+/// State that a connection in TIME-WAIT leaves to the next on the same sockets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Predecessor {
-    /// SND.NXT of the old incarnation: what it never sent.
+    /// SND.NXT of the old incarnation: first number it never sent.
     pub snd_nxt: SeqNumber,
 }
 
 impl Predecessor {
-    /// `config` with an initial sequence number beyond what the old
-    /// incarnation used (RFC 9293 MAY-2 a).
+    /// Returns `config` with an initial sequence number beyond the old incarnation's (RFC 9293
+    /// MAY-2 a).
     #[must_use]
     pub fn followed_by(&self, config: &Config) -> Config {
         let is_beyond = config.iss.distance_from(self.snd_nxt) > 0;
@@ -52,9 +50,8 @@ impl Predecessor {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Whether `segment`, which reached this connection, may open a new one
-    /// between the same sockets. The driver asks before it hands the segment
-    /// over, if an application listens there.
+    /// Returns the old state if `segment` may open a new connection on these sockets. The driver
+    /// calls this before it passes the segment in, if an application listens there.
     #[must_use]
     pub fn gives_way_to(&self, segment: &Segment<P>) -> Option<Predecessor> {
         let is_syn = is_plain_syn(segment);
@@ -65,9 +62,9 @@ impl<P: Payload> Connection<P> {
         gives_way.then(|| self.predecessor())
     }
 
-    /// Whether a new *active* open between the same sockets need not wait: the
-    /// peer, which may still be in TIME-WAIT itself, will see a newer timestamp
-    /// (RFC 6191 section 2; Linux `tcp_tw_reuse`).
+    /// Returns the old state if a new *active* open on these sockets need not wait. The peer may
+    /// still be in TIME-WAIT itself, but will see a newer timestamp (RFC 6191 section 2; Linux
+    /// `tcp_tw_reuse`).
     #[must_use]
     pub fn gives_way_to_reconnect(&self, now: Instant) -> Option<Predecessor> {
         let clock = self.timestamps.as_ref()?;
@@ -83,11 +80,11 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// RFC 6191 section 2, both lists of conditions in one.
+    /// Whether a SYN is newer than this connection (both lists of RFC 6191 section 2).
     fn is_later_than_this(&self, syn: &Segment<P>) -> bool {
         let has_later_number = syn.seq.distance_from(self.rcv.on_wire(self.rcv.nxt)) >= 0;
-        // Timestamps are enabled for the new incarnation when both sides want
-        // them, and were for the old one when they were agreed.
+        // The new incarnation has timestamps if both sides want them; the old one had them if both
+        // agreed.
         let offered = syn
             .options
             .timestamps
@@ -98,16 +95,15 @@ impl<P: Payload> Connection<P> {
                 core::cmp::Ordering::Equal => has_later_number,
                 core::cmp::Ordering::Less => false,
             },
-            // The peer has a timestamp clock now and had none: not an old duplicate.
+            // The peer now has a timestamp clock and had none: not an old duplicate.
             (None, Some(_)) => true,
             (_, None) => has_later_number,
         }
     }
 
-    /// A SYN in TIME-WAIT that opens nothing. RFC 6191 section 2 drops one that
-    /// is not newer, with no answer; one that is newer and found no listener
-    /// is challenged like any other (RFC 5961 section 4). Returns
-    /// whether that was all.
+    /// Whether a segment in TIME-WAIT is a SYN to drop without an answer. RFC 6191 section 2 drops
+    /// one that is not newer. A newer one that found no listener is challenged like any other (RFC
+    /// 5961 section 4).
     pub(super) fn ignores_in_time_wait(&self, segment: &Segment<P>) -> bool {
         self.profile.closing.time_wait_reuse
             && is_plain_syn(segment)
@@ -115,7 +111,7 @@ impl<P: Payload> Connection<P> {
     }
 }
 
-/// A SYN that asks to open, nothing else.
+/// Whether a segment is a SYN without ACK and RST.
 fn is_plain_syn<P>(segment: &Segment<P>) -> bool {
     segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK | Flags::RST)
 }

@@ -1,5 +1,5 @@
-//! Timers: RFC 9293 sections 3.8.1 (retransmission) and 3.6.1 (TIME-WAIT);
-//! RFC 6298 section 5. Zero windows have theirs in `connection/persist.rs`.
+//! Timers: RFC 9293 sections 3.8.1 (retransmission) and 3.6.1 (TIME-WAIT); RFC 6298 section 5. The
+//! persist timer is in `connection/persist.rs`.
 
 use gigatcp_events::{Event, EventMask, Phase, State};
 use gigatcp_units::Instant;
@@ -8,25 +8,25 @@ use gigatcp_wire::Payload;
 use super::repair::EarlyTimer;
 use super::{Connection, Failure, Reset};
 
-/// When timers of the connection itself expire; mechanisms keep their own.
+/// Expiry times of the connection's timers; some mechanisms keep their own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timers {
     pub retransmit_at: Instant,
-    /// When the reordering timer or the loss probe's expires, and which it is.
+    /// Expiry of the reordering timer or the loss probe's.
     pub early_at: Instant,
     pub early_timer: EarlyTimer,
     /// Timeouts since the last progress.
     pub timeouts_in_a_row: u32,
     pub persist_at: Instant,
-    /// Probes of a zero window in a row, up to what `tcpi_backoff` holds.
+    /// Zero-window probes in a row, up to the capacity of `tcpi_backoff`.
     pub persist_backoff: u8,
-    /// The persist timer fired: one probe may leave.
+    /// The persist timer expired: one probe may leave.
     pub probe_due: bool,
     pub time_wait_until: Instant,
 }
 
 impl Timers {
-    /// None runs.
+    /// Returns the state with no timer running.
     pub(super) const fn new() -> Self {
         Self {
             retransmit_at: Instant::FAR_FUTURE,
@@ -42,8 +42,7 @@ impl Timers {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Lets every timer that is due take effect. Calling it early does
-    /// nothing.
+    /// Handles all due timers. Calling it early has no effect.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.ack.handle_timeout(now);
         if self.ecn.hold_until <= now {
@@ -68,15 +67,15 @@ impl<P: Payload> Connection<P> {
         self.assert_invariants();
     }
 
-    /// RFC 6298 section 5 (5.4) to (5.7).
+    /// Handles a retransmission timeout: RFC 6298 section 5 (5.4) to (5.7).
     fn on_retransmit_timeout(&mut self, now: Instant) {
         self.timers.retransmit_at = Instant::FAR_FUTURE;
         if self.snd.una == self.snd.nxt {
             return;
         }
         if self.snd.wnd == 0 && self.is_synchronized() {
-            // The peer took its window back over what is in flight. That is
-            // no loss: it is asked by probes (RFC 9293 SHLD-17, MUST-35).
+            // The peer retracted its window behind data in flight. That is not a loss: the window
+            // is probed (RFC 9293 SHLD-17, MUST-35).
             self.on_persist_timeout(now);
             return;
         }
@@ -126,8 +125,8 @@ impl<P: Payload> Connection<P> {
         self.prr.end();
         self.tlp.cancel();
         self.timers.early_at = Instant::FAR_FUTURE;
-        // RFC 5682 section 2.1 step 1: neither for a repeated timeout, nor
-        // where a repair was in flight already.
+        // RFC 5682 section 2.1 step 1: neither for a repeated timeout, nor with a retransmission
+        // already in flight.
         if self.profile.recovery.frto && !again && !matches!(from, Phase::Recovery | Phase::Loss) {
             self.frto.begin(self.snd.nxt);
         } else {
@@ -145,8 +144,8 @@ impl<P: Payload> Connection<P> {
         self.put_phase(now, from);
     }
 
-    /// The connection is aborted. Where the profile says so the peer is sent a reset
-    /// at SND.MAX, which it takes only if its window reaches that far.
+    /// Aborts the connection. If the profile requires it, a reset is sent at SND.MAX, which the
+    /// peer accepts only if its window reaches that far.
     pub(super) fn give_up(&mut self, now: Instant) {
         if self.profile.timer.reset_on_giving_up && self.is_synchronized() {
             self.closing.reset_due = Some(Reset {

@@ -1,23 +1,21 @@
 //! Urgent data: RFC 9293 section 3.8.5, RFC 6093.
 //!
-//! A mark in the stream, nothing else: the urgent pointer says where the urgent
-//! data ends, as the octet after it (MUST-62). The sender says so on every
-//! segment from before the mark until that is acknowledged (MUST-30, MUST-31:
-//! of any length: what is further than 65535 octets away is announced as far as
-//! the pointer goes), and also into a closed window. The receiver keeps the
-//! furthest mark, tells the application at once (MUST-32) and how far it is
-//! (MUST-33); a read ends at the mark, so that it can be found.
+//! Urgent data is only a mark in the stream: the urgent pointer is the octet after the urgent data
+//! (MUST-62). The sender sets it on every segment from before the mark until that is acknowledged,
+//! even into a closed window. Urgent data has any length (MUST-30, MUST-31). A mark more than
+//! 65535 octets away is announced as far as the pointer reaches. The receiver keeps the furthest
+//! mark, reports it to the application immediately (MUST-32) together with its distance (MUST-33).
+//! A read ends at the mark, so that it can be found.
 //!
-//! Urgent octets stay in line (`urgent_inline`, RFC 6093 section 5 SHOULD).
-//! Without that, the last octet before the mark is no part of the stream, as in
-//! 4.2BSD's sockets: [`Connection::read_urgent`] gives it as soon as it is there,
-//! however much before it was not read. A read that comes by first takes it
-//! aside, where it is kept until the next one. There means in order: an urgent
-//! octet beyond a gap waits until the gap is filled. One that was not
-//! requested before the peer set its mark further on stays in line (as in Linux).
+//! Urgent octets stay in line (`urgent_inline`, RFC 6093 section 5 SHOULD). Otherwise the last
+//! octet before the mark is not part of the stream, as in 4.2BSD's sockets.
+//! [`Connection::read_urgent`] returns it as soon as it is available, however much before it is
+//! unread. A read that reaches it first sets it aside for the next call. Available means in order:
+//! an urgent octet beyond a gap waits until the gap is filled. One not requested before the peer
+//! moves its mark further stays in line (as in Linux).
 //!
-//! Firewalls clear the pointer (RFC 6093 section 3.4), and new applications are
-//! not to use it (MUST-30 is about the old ones).
+//! Firewalls clear the pointer (RFC 6093 section 3.4), and new applications should not use it
+//! (MUST-30 is for old ones).
 
 use gigatcp_events::{Event, EventMask, State};
 use gigatcp_units::Instant;
@@ -26,25 +24,25 @@ use gigatcp_wire::{Flags, Payload, Segment};
 use super::{Connection, WriteError};
 use crate::lazy::Lazy;
 
-/// Marks of both directions.
+/// Urgent marks of both directions.
 #[derive(Clone, Debug)]
 pub(super) struct Urgent<P> {
-    /// Offset of the next octet the application reads; an octet taken out ahead
-    /// of it counts as read, so that what is left up to the mark is right.
+    /// Offset of the next octet the application reads. An octet removed ahead of it counts as
+    /// read, so that the distance to the mark is right.
     read_to: u64,
     marks: Lazy<Marks<P>>,
 }
 
-/// Where urgent data ends.
+/// Ends of urgent data.
 #[derive(Clone, Default, Debug)]
 struct Marks<P> {
     /// SND.UP: offset after the last urgent octet written.
     snd_up: u64,
-    /// RCV.UP: the furthest mark the peer has told.
+    /// RCV.UP: furthest mark the peer has set.
     rcv_up: u64,
-    /// The last octet before the mark was taken out of the stream already.
+    /// The last octet before the mark was already removed from the stream.
     is_taken: bool,
-    /// The urgent octet taken out of line and not yet requested.
+    /// Urgent octet removed from the stream and not yet requested.
     aside: Option<P>,
 }
 
@@ -72,13 +70,13 @@ impl<P: Payload> Urgent<P> {
         self.marks.touched().is_some_and(|marks| marks.is_taken)
     }
 
-    /// The application has read `octets`.
+    /// Notes that the application has read `octets`.
     #[inline]
     pub(super) fn on_read(&mut self, octets: u64) {
         self.read_to += octets;
     }
 
-    /// Whether a mark lies ahead of what was read.
+    /// Whether a mark lies ahead of the read position.
     #[inline]
     pub(super) fn is_ahead(&self) -> bool {
         self.rcv_up() > self.read_to
@@ -86,8 +84,7 @@ impl<P: Payload> Urgent<P> {
 }
 
 impl<P: Payload> Connection<P> {
-    /// SEND with the URGENT flag: as [`Connection::write`], and what is taken
-    /// ends with the mark.
+    /// SEND with the URGENT flag: [`Connection::write`] with the mark at the end of the data.
     ///
     /// # Errors
     /// As [`Connection::write`].
@@ -95,7 +92,7 @@ impl<P: Payload> Connection<P> {
         let accepted = self.write(payload)?;
         if accepted > 0 {
             self.urgent.marks.make().snd_up = self.send_buffer.end();
-            // A closed window keeps the data, not the news of it.
+            // A closed window holds the data back, but not its announcement.
             if self.is_synchronized() && self.snd.edge() <= self.snd.nxt {
                 self.ack.demand_alone();
             }
@@ -103,28 +100,28 @@ impl<P: Payload> Connection<P> {
         Ok(accepted)
     }
 
-    /// Octets yet to be read up to the mark; absent when none lies ahead.
+    /// Octets left to read before the mark; `None` if none lies ahead.
     pub fn urgent_ahead(&self) -> Option<u64> {
         self.urgent
             .is_ahead()
             .then(|| self.urgent.rcv_up() - self.urgent.read_to)
     }
 
-    /// Whether urgent octets stay in line from now on (`SO_OOBINLINE`).
+    /// Sets whether urgent octets stay in line (`SO_OOBINLINE`).
     pub fn set_urgent_inline(&mut self, on: bool) {
         self.profile.segments.urgent_inline = on;
     }
 
-    /// Whether the last octet read was the last one before the mark; out of
-    /// line, the last before the urgent octet.
+    /// Whether the last octet read was the last one before the mark. Out of line: the last before
+    /// the urgent octet.
     pub fn is_at_urgent_mark(&self) -> bool {
         let urgent = &self.urgent;
         let next_is_apart = self.is_apart() && urgent.rcv_up() == urgent.read_to + 1;
         urgent.rcv_up() > 1 && (urgent.rcv_up() == urgent.read_to || next_is_apart)
     }
 
-    /// Whether the last octet before the mark has arrived and was neither read
-    /// nor taken out (`POLLPRI`).
+    /// Whether the last octet before the mark is available (`POLLPRI`). It has arrived and was
+    /// neither read nor removed.
     pub fn has_urgent_octet(&self) -> bool {
         let urgent = &self.urgent;
         let is_readable = urgent.is_ahead()
@@ -134,8 +131,7 @@ impl<P: Payload> Connection<P> {
         is_readable || marks.is_some_and(|marks| marks.aside.is_some())
     }
 
-    /// The urgent octet, where it does not stay in line, once it has arrived;
-    /// each once.
+    /// Returns the arrived urgent octet, each one once. Only if it does not stay in line.
     pub fn read_urgent(&mut self) -> Option<P> {
         let marks = self.urgent.marks.touched_mut();
         let kept = marks.and_then(|marks| marks.aside.take());
@@ -153,19 +149,18 @@ impl<P: Payload> Connection<P> {
         Some(octet)
     }
 
-    /// Whether the last octet before a mark ahead has still to be taken out of
-    /// the stream.
+    /// Whether the last octet before a mark ahead must still be removed from the stream.
     fn is_apart(&self) -> bool {
         !self.profile.segments.urgent_inline && self.urgent.is_ahead() && !self.urgent.is_taken()
     }
 
-    /// Whether urgent data waits for its acknowledgment.
+    /// Whether urgent data is unacknowledged.
     #[inline]
     pub(super) fn is_urgent(&self) -> bool {
         self.urgent.snd_up() > self.snd.una
     }
 
-    /// Puts the pointer into a segment that starts at `seq`, before the mark.
+    /// Sets the urgent pointer in a segment that starts at `seq`, before the mark.
     #[cold]
     pub(super) fn point_at_mark(&self, seq: u64, segment: &mut Segment<P>) {
         let distance = self.urgent.snd_up() - seq;
@@ -173,7 +168,7 @@ impl<P: Payload> Connection<P> {
         segment.flags |= Flags::URG;
     }
 
-    /// RFC 9293 section 3.10.7.4 sixth: a segment at `seq` has URG set.
+    /// Processes URG of a segment at `seq`: RFC 9293 section 3.10.7.4 sixth.
     pub(super) fn handle_urgent(&mut self, now: Instant, seq: u64, segment: &Segment<P>) {
         let receiving = matches!(
             self.state,
@@ -190,8 +185,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// How many of `max` octets a read may take while a mark lies ahead; takes
-    /// the urgent octet aside where it does not stay in line.
+    /// Returns the octets of `max` that a read may return while a mark lies ahead. Sets the urgent
+    /// octet aside if it does not stay in line.
     pub(super) fn up_to_mark(&mut self, max: usize) -> usize {
         let ahead = self.urgent.rcv_up() - self.urgent.read_to;
         if !self.is_apart() {

@@ -1,21 +1,19 @@
-//! When the peer is given up: R2 of RFC 9293 section 3.8.3, and the user
+//! Abort of a connection whose peer does not answer: R2 of RFC 9293 section 3.8.3, and the user
 //! timeout of RFC 9293 section 3.9.1 and RFC 5482.
 //!
-//! Without a user timeout, R2 is a number of retransmissions (`retries`). With
-//! one it is the time since the peer last acknowledged anything while data was
-//! waiting, as in Linux: however often that was retransmitted. It is marked lost when
-//! the retransmission or persist timer runs out, so it never is less than one
-//! timeout (RFC 5482 section 3.1 asks that its lower limit be no less).
+//! Without a user timeout, R2 is a number of retransmissions (`retries`). A user timeout is the
+//! time since the peer's last acknowledgment while data was waiting, as in Linux, whatever the
+//! number of retransmissions. It is checked when the retransmission or persist timer expires, so
+//! it is never less than one timeout. RFC 5482 section 3.1 requires this minimum.
 //!
-//! With `user_timeout_option` both sides tell theirs, on the SYN and on the
-//! first bare acknowledgment after it (section 3), and again when it changes;
-//! and each adopts (section 3.1)
+//! With `user_timeout_option` each side announces its timeout, on the SYN and on the first bare
+//! acknowledgment after it (section 3), and again when it changes. Each adopts (section 3.1)
 //!
 //! > min(U_LIMIT, max(ADV_UTO, REMOTE_UTO, L_LIMIT))
 //!
 //! unless the application has set its own, which is CHANGEABLE = false there.
 //!
-//! A SYN has its own R2, `syn_retries` (MUST-23).
+//! A SYN has a separate R2, `syn_retries` (MUST-23).
 
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Options, Payload, UserTimeout};
@@ -25,18 +23,18 @@ use crate::profile::Profile;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// What this side knows about user timeouts.
+/// State of the user timeout (RFC 5482 section 3).
 #[derive(Clone, Debug)]
 pub(super) struct UserTimeoutState {
-    /// USER_TIMEOUT; zero is none.
+    /// USER_TIMEOUT; zero if none.
     limit: Duration,
-    /// ADV_UTO; zero is none.
+    /// ADV_UTO; zero if none.
     ours: Duration,
     /// CHANGEABLE.
     changeable: bool,
-    /// ENABLED, and there is something to tell.
+    /// ENABLED, with an announcement pending.
     tell: bool,
-    /// When the peer last made progress, while it makes none.
+    /// Time of the peer's last progress, during a series of timeouts.
     since: Instant,
 }
 
@@ -51,7 +49,7 @@ impl UserTimeoutState {
         }
     }
 
-    /// Whether there is something to tell.
+    /// Whether an announcement is pending.
     #[inline]
     pub(super) fn tells(&self) -> bool {
         self.tell
@@ -59,8 +57,8 @@ impl UserTimeoutState {
 }
 
 impl<P: Payload> Connection<P> {
-    /// The application's own user timeout; zero is none. It is sent to the peer
-    /// where the option is in use, and the peer's is not adopted any more.
+    /// Sets the application's user timeout; zero if none. It is announced to the peer if the
+    /// option is in use, and the peer's is no longer adopted.
     pub fn set_user_timeout(&mut self, limit: Duration) {
         self.patience.limit = limit;
         self.patience.ours = limit;
@@ -71,27 +69,26 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The user timeout in force; zero is none.
+    /// User timeout in force; zero if none.
     pub fn user_timeout(&self) -> Duration {
         self.patience.limit
     }
 
-    /// Adds our user timeout to the options of a SYN, if there is room.
+    /// Adds our user timeout to the options of a SYN, if it fits.
     pub(super) fn tell_user_timeout_on_syn(&self, options: &mut Options) {
         if self.patience.tell {
             self.put_user_timeout(options);
         }
     }
 
-    /// Adds it to those of a bare acknowledgment, once, where there is
-    /// something to tell.
+    /// Adds a pending announcement to a bare acknowledgment, once.
     pub(super) fn tell_user_timeout(&mut self, options: &mut Options) {
         if self.patience.tell {
             self.patience.tell = !self.put_user_timeout(options);
         }
     }
 
-    /// Says whether there was room.
+    /// Adds our user timeout to `options`. Returns whether it fitted.
     fn put_user_timeout(&self, options: &mut Options) -> bool {
         let seconds = self.patience.ours.as_nanos().div_ceil(NANOS_PER_SECOND);
         options.set_user_timeout(Some(UserTimeout::from_seconds(seconds)));
@@ -102,7 +99,7 @@ impl<P: Payload> Connection<P> {
         fits
     }
 
-    /// The peer tells its user timeout: RFC 5482 section 3.1.
+    /// Processes the peer's user timeout: RFC 5482 section 3.1.
     pub(super) fn take_user_timeout(&mut self, options: &Options) {
         let Some(theirs) = options.user_timeout() else {
             return;
@@ -116,8 +113,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// A timer ran out after `waited` without progress: whether the peer is to
-    /// be given up. `timeouts_in_a_row` counts this one already.
+    /// Whether to abort after a timer expired with `waited` without progress. `timeouts_in_a_row`
+    /// already counts this one.
     pub(super) fn is_patience_over(&mut self, now: Instant, waited: Duration) -> bool {
         if self.timers.timeouts_in_a_row == 1 {
             self.patience.since =
@@ -130,8 +127,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// A timer for `at` runs out no later than patience does (Linux
-    /// `tcp_clamp_rto_to_user_timeout`).
+    /// Bounds a timer for `at` by the user timeout (Linux `tcp_clamp_rto_to_user_timeout`).
     pub(super) fn within_patience(&self, now: Instant, at: Instant) -> Instant {
         if self.patience.limit.is_zero() || self.timers.timeouts_in_a_row == 0 {
             return at;

@@ -1,8 +1,8 @@
-//! Congestion window validation (RFC 7661) and what is the default for it: the
-//! restart after idle time (RFC 5681 section 4.1).
+//! Congestion window validation (RFC 7661) and its default alternative: the restart after idle
+//! time (RFC 5681 section 4.1).
 //!
-//! The state is `congestion/validation.rs`; here is when it is asked. With the
-//! switch off an ACK pays one test.
+//! The state is in `congestion/validation.rs`; this file calls it. With the switch off an ACK
+//! costs one test.
 
 use gigatcp_events::{CwndCause, Phase};
 use gigatcp_units::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::Connection;
 use crate::congestion::{CongestionKind, WindowBounds};
 
 impl<P: Payload> Connection<P> {
-    /// An ACK: whether the window may grow though it was not full.
+    /// Processes an ACK. Returns whether the window may grow though it was not full.
     pub(super) fn validate_window(&mut self, now: Instant) -> bool {
         let srtt = self.srtt_or_zero();
         let Some(validation) = &mut self.validation else {
@@ -27,13 +27,13 @@ impl<P: Payload> Connection<P> {
         valid
     }
 
-    /// Before sending: was there silence that says something?
+    /// Applies the restart after idle time before sending.
     pub(super) fn restart_after_idle(&mut self, now: Instant) {
         if self.snd.flight_size() > 0 || self.snd.nxt <= 1 {
             return;
         }
         self.congestion.on_transmit_start(now, self.last_sent_at);
-        // To wait for the moment that pacing sets is no silence.
+        // Waiting for pacing does not count as idle.
         let busy_until = self.last_sent_at.max(self.pacing.pacer.next());
         if now.saturating_since(busy_until) <= self.rtt.rto() {
             return;
@@ -53,9 +53,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Five minutes without validation, perhaps several times (RFC 7661
-    /// section 4.4.3). From a window of 2^62 octets to the initial one it is
-    /// at most 48 halvings; what is left over of longer silences is nothing.
+    /// Reduces a window not validated for five minutes (RFC 7661 section 4.4.3). Each five minutes
+    /// halve it once more. From a window of 2^62 octets to the initial one it takes at most 48
+    /// halvings, so longer silences add nothing.
     fn expire_window(&mut self, now: Instant) {
         let initial = self.profile.congestion.initial_window.bytes(self.smss);
         for _ in 0..48 {
@@ -68,9 +68,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// There is congestion with `flight_size` octets in flight: what the
-    /// control is to take for the flight, and what is left in any case (RFC
-    /// 7661 section 4.4.1).
+    /// Returns the flight size for a reduction, and the window bounds afterwards. See RFC 7661
+    /// section 4.4.1.
     pub(super) fn validate_reduction(
         &mut self,
         now: Instant,
@@ -91,7 +90,7 @@ impl<P: Payload> Connection<P> {
             .map_or((flight_size, None), |(used, bounds)| (used, Some(bounds)))
     }
 
-    /// Recovery is over.
+    /// Applies the bounds at the end of recovery.
     pub(super) fn validate_recovery_end(&mut self, now: Instant) {
         let sent_again = self.octets_sent_again();
         let validation = self.validation.as_mut();
@@ -105,7 +104,7 @@ impl<P: Payload> Connection<P> {
         self.put_cwnd(now, CwndCause::Unvalidated);
     }
 
-    /// R of RFC 7661 section 4.4.1 is the difference of two of these.
+    /// Retransmitted octets; R of RFC 7661 section 4.4.1 is the difference of two values.
     fn octets_sent_again(&self) -> u64 {
         self.counters
             .retransmitted_segments

@@ -1,8 +1,8 @@
-//! Acknowledgments: what they take off the scoreboard, and what they reveal.
+//! Acknowledgments: their effect on the scoreboard, and the information they reveal.
 //!
-//! `Update` of RFC 6675 section 4. A cumulative acknowledgment pops the front
-//! of the queue of first transmissions; a SACK block is put into the set of what
-//! is SACKed. Both are at most as much work as what they newly cover.
+//! `Update` of RFC 6675 section 4. A cumulative acknowledgment pops the front of the queue of
+//! first transmissions; a SACK block is added to the SACKed set. The cost of both is bounded by
+//! the newly covered data.
 
 use alloc::collections::VecDeque;
 use core::ops::Range;
@@ -10,7 +10,7 @@ use core::ops::Range;
 use super::{Revealed, Scoreboard};
 
 impl Scoreboard {
-    /// An acknowledgment begins to be read.
+    /// Begins an acknowledgment.
     #[inline]
     pub fn begin_ack(&self) -> Revealed {
         Revealed {
@@ -19,7 +19,7 @@ impl Scoreboard {
         }
     }
 
-    /// The cumulative acknowledgment moved to `una`.
+    /// Processes a cumulative acknowledgment up to `una`.
     pub fn on_ack(&mut self, una: u64, revealed: &mut Revealed) {
         debug_assert!(
             self.una <= una && una <= self.nxt,
@@ -51,7 +51,7 @@ impl Scoreboard {
             }
             let covered = front.start..front.end.min(una);
             let again = karn && self.marks.retransmitted.intersects(covered.clone());
-            // What was SACKed arrived, and was counted, long ago.
+            // SACKed data had arrived, and was counted, before.
             let known = any_sacked && self.marks.sacked.intersects(covered);
             let sent = *front;
             if sent.end <= una {
@@ -89,7 +89,7 @@ impl Scoreboard {
         self.assert_invariants();
     }
 
-    /// Nothing is in flight: what is known of it, and its memory, are given back.
+    /// Releases marks and memory when nothing is in flight.
     fn rest(&mut self) {
         self.flight = VecDeque::new();
         if !self.has_newly_lost() {
@@ -97,8 +97,8 @@ impl Scoreboard {
         }
     }
 
-    /// The usual acknowledgment: everything below `una` was sent once, and nothing is known
-    /// about it. The newest of it was sent last.
+    /// Processes the usual acknowledgment: everything below `una` was sent once and is unmarked.
+    /// Its highest part was sent last.
     #[inline]
     fn on_plain_ack(&mut self, una: u64, revealed: &mut Revealed) {
         revealed.note_original(self.una);
@@ -128,8 +128,8 @@ impl Scoreboard {
         self.assert_invariants();
     }
 
-    /// The lowest octet of `within` that is neither SACKed nor was retransmitted.
-    /// What is walked here is forgotten by the same acknowledgment.
+    /// Lowest octet of `within` that is neither SACKed nor was retransmitted. The same
+    /// acknowledgment removes what this iterates over.
     fn first_original(&self, within: Range<u64>) -> Option<u64> {
         self.marks
             .sacked
@@ -138,7 +138,7 @@ impl Scoreboard {
             .map(|clean| clean.start)
     }
 
-    /// The receiver holds the octets of `block`.
+    /// Processes a SACK block: the receiver holds its octets.
     pub fn on_sack(&mut self, block: Range<u64>, revealed: &mut Revealed) {
         debug_assert!(
             self.una <= block.start && block.end <= self.nxt,
@@ -163,7 +163,7 @@ impl Scoreboard {
         }
     }
 
-    /// No octet of `news` was SACKed before.
+    /// Processes octets none of which was SACKed before.
     fn on_newly_sacked(&mut self, news: Range<u64>, revealed: &mut Revealed) {
         revealed.sacked += news.end - news.start;
         self.marks.lost.remove(news.clone());
@@ -179,7 +179,7 @@ impl Scoreboard {
                 revealed.oldest_sacked_sent_at = Some(oldest.min(sent_at));
             }
         }
-        // The newest first transmission inside tells the rate.
+        // The newest first transmission inside gives the rate sample.
         let after = self.flight.partition_point(|sent| sent.start < news.end);
         if let Some(sent) = after.checked_sub(1).map(|i| self.flight[i])
             && !self

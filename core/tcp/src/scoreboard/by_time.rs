@@ -1,15 +1,13 @@
-//! Judgment by time: RFC 8985 sections 6.2 step 5 and 6.3, on ranges.
+//! Loss detection by time: RFC 8985 sections 6.2 step 5 and 6.3, on ranges.
 //!
-//! A segment is lost when another that left later was delivered and the time
-//! it may be late is over. First transmissions lie in their queue in order of
-//! time, so all that are lost lie below one edge, found by bisection; below it
-//! whatever is not SACKed and was not retransmitted is marked, once.
-//! Retransmissions have their own log in order of time. Nothing walks the
-//! window: a transmission is passed by the edge once, a departure leaves its
-//! log once.
+//! A segment is lost when another sent later was delivered and its permitted lateness has passed.
+//! First transmissions are queued in time order, so all lost ones are below one edge, found by
+//! bisection. Below it, data neither SACKed nor retransmitted is marked, once. Retransmissions
+//! have a separate log in time order. Nothing iterates over the window: the edge passes a
+//! transmission once, and a retransmission leaves its log once.
 //!
-//! Within a super-segment, which leaves as one, the sequence number decides,
-//! so a hole inside one is found as well.
+//! Within a super-segment, which leaves as one, the sequence number decides, so a gap inside one
+//! is also found.
 
 use core::cmp::Ordering;
 
@@ -18,28 +16,28 @@ use gigatcp_units::{Duration, Instant};
 use super::{Marks, Scoreboard, Transmission};
 use crate::retransmissions::Departure;
 
-/// What decides whether a departure is lost.
+/// Criterion that decides whether a transmission is lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Overdue {
-    /// Now.
+    /// Current time.
     pub now: Instant,
-    /// `RACK.segment`: the latest departure delivered.
+    /// `RACK.segment`: latest delivered transmission.
     pub delivered: Departure,
-    /// `RACK.rtt + RACK.reo_wnd`: how long after leaving it is lost.
+    /// `RACK.rtt + RACK.reo_wnd`: time after sending at which it is lost.
     pub after: Duration,
 }
 
-/// What was found lost by time.
+/// Result of loss detection by time.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct OverdueFound {
-    /// First offset newly marked, and octets marked in all.
+    /// First offset newly marked, and total octets marked.
     pub lost: Option<(u64, u64)>,
-    /// Of these, octets whose retransmission was lost.
+    /// Octets marked whose retransmission was lost.
     pub resent: u64,
-    /// Number of the latest departure among those retransmissions.
+    /// Number of the latest transmission among those retransmissions.
     pub resent_latest: Option<u64>,
-    /// When what left before the latest delivery and is not overdue yet will
-    /// be: the reordering timer.
+    /// Expiry of the reordering timer. Then data sent before the latest delivery and not yet
+    /// overdue becomes overdue.
     pub look_again: Option<Instant>,
 }
 
@@ -48,9 +46,8 @@ impl Overdue {
         sent_at + self.after <= self.now
     }
 
-    /// Up to which offset a retransmission is lost again: all of what left
-    /// before the departure delivered, and of that one what lies before the
-    /// part delivered.
+    /// Offset up to which a retransmission is lost again. All of an earlier transmission than the
+    /// delivered one; of that one itself, the part before the delivered part.
     fn lost_until(&self, departure: Departure) -> u64 {
         match departure.number.cmp(&self.delivered.number) {
             _ if !self.is_old(departure.sent_at) => 0,
@@ -60,12 +57,12 @@ impl Overdue {
         }
     }
 
-    /// Whether some of a first transmission left before what was delivered.
+    /// Whether some of a first transmission left before the delivered part.
     fn begins_before(&self, sent: &Transmission) -> bool {
         (sent.number, sent.start) < (self.delivered.number, self.delivered.end)
     }
 
-    /// How far `sent`, which begins before it, lies before what was delivered.
+    /// End of the part of `sent`, which begins before it, that precedes the delivered part.
     fn end_before(&self, sent: &Transmission) -> u64 {
         if sent.number == self.delivered.number {
             sent.end.min(self.delivered.end)
@@ -76,7 +73,7 @@ impl Overdue {
 }
 
 impl Scoreboard {
-    /// Marks what is overdue: RFC 8985 section 6.2 step 5.
+    /// Marks overdue data: RFC 8985 section 6.2 step 5.
     pub fn mark_lost_by_time(&mut self, overdue: &Overdue) -> OverdueFound {
         let mut found = OverdueFound::default();
         let judged = self.lost_edge.max(self.una);
@@ -97,7 +94,7 @@ impl Scoreboard {
         found
     }
 
-    /// Marks retransmissions that are overdue: lost again.
+    /// Marks overdue retransmissions: lost again.
     fn mark_lost_again(&mut self, overdue: &Overdue, found: &mut OverdueFound) {
         if !self.has_retransmissions() {
             return;
@@ -114,7 +111,7 @@ impl Scoreboard {
             |departure| overdue.lost_until(departure),
             |part, number| {
                 let start = part.start;
-                // A verdict was reached on the original before it, which is lost as well.
+                // The original was declared lost before.
                 twice.remove(part.clone());
                 newly_lost.extend(lost.gaps(part.clone()));
                 let octets = lost.insert(part);
@@ -130,16 +127,16 @@ impl Scoreboard {
         found.lost = found.lost.filter(|(_, octets)| *octets > 0);
     }
 
-    /// The latest moment at which something that left before what was
-    /// delivered becomes overdue (step 5 waits for the last of them).
+    /// Latest time at which data sent before the delivered transmission becomes overdue. Step 5
+    /// waits for the last of it.
     fn next_overdue(&self, overdue: &Overdue) -> Option<Instant> {
         let first = self.latest_waiting(overdue);
         let again = self.marks.retransmitted.latest_before(overdue.delivered);
         first.max(again).map(|sent_at| sent_at + overdue.after)
     }
 
-    /// When the latest first transmission left that is neither delivered nor
-    /// analyzed, and left before what was delivered.
+    /// Send time of the latest first transmission before the delivered one. Only those neither
+    /// delivered nor decided count.
     fn latest_waiting(&self, overdue: &Overdue) -> Option<Instant> {
         let before = self
             .flight
@@ -155,12 +152,12 @@ impl Scoreboard {
         Some(self.flight.get(at.checked_sub(1)?)?.state.sent_at)
     }
 
-    /// A retransmission timeout as RFC 8985 section 6.3 has it: lost are the
-    /// first outstanding segment, of at most `smss` octets, and what left so
-    /// long ago that it is overdue whatever was delivered. The rest may still
-    /// arrive. Returns the first offset and the octets marked in all.
+    /// Marks the losses of a retransmission timeout by RFC 8985 section 6.3. Lost are the first
+    /// outstanding segment, of at most `smss` octets, and all data old enough to be overdue
+    /// whatever was delivered. The rest may still arrive. Returns the first offset and the total
+    /// octets marked.
     ///
-    /// SACK information is kept or not as after any timeout.
+    /// SACK information is kept or dropped as after any timeout.
     pub fn mark_lost_on_timeout(&mut self, now: Instant, after: Duration, smss: u32) -> (u64, u64) {
         self.drop_reneged();
         let judged = self.lost_edge.max(self.una);

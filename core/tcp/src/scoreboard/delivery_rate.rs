@@ -1,50 +1,48 @@
-//! Delivery rate samples, as draft-ietf-ccwg-bbr, "Delivery Rate Samples", has them.
+//! Delivery rate samples by draft-ietf-ccwg-bbr, "Delivery Rate Samples".
 //!
-//! Each transmission, first or not, keeps what the sender had seen when it left
-//! ([`SendState`]). When it is delivered, the difference to what the sender has
-//! seen by then is what the network carried, and lost, meanwhile. Of all that an
-//! acknowledgment delivers, the latest to leave makes the sample. A
-//! retransmission makes one like any other: whether the original arrived instead
-//! matters to a round-trip time (Karn), but hardly to what was delivered since.
+//! Each transmission, first or not, stores the sender's state when it left ([`SendState`]). When
+//! it is delivered, the difference to the current state is what the network delivered, and lost,
+//! meanwhile. Of all data an acknowledgment delivers, the latest sent makes the sample. A
+//! retransmission makes one like any other: whether the original arrived instead matters to an RTT
+//! (Karn), but hardly to the amount delivered since.
 //!
-//! Cost: 40 octets for each transmission in flight next to its place and time.
-//! Loads of 2^32 octets in flight or more are noted as one octet less.
+//! Cost: 40 octets per transmission in flight next to its position and time. 2^32 or more octets
+//! in flight are recorded as 2^32 - 1.
 
 use gigatcp_units::{Bytes, Instant};
 
 use super::{Revealed, Scoreboard};
 use crate::congestion::RateSample;
 
-/// What the sender had seen when something left: the draft's `P.*`.
+/// State of the sender when a transmission left: the draft's `P.*`.
 #[derive(Clone, Copy, Debug)]
 pub struct SendState {
-    /// When it left: `P.send_time`.
+    /// Send time: `P.send_time`.
     pub sent_at: Instant,
     /// Octets delivered by then: `P.delivered`.
     pub delivered: u64,
-    /// When the last of them was: `P.delivered_time`.
+    /// Time of the last delivery by then: `P.delivered_time`.
     pub delivered_at: Instant,
     /// Start of the send interval: `P.first_send_time`.
     pub first_sent_at: Instant,
     /// Octets marked lost by then: `P.lost`.
     pub lost: u64,
-    /// Octets in flight, itself included: `P.tx_in_flight`.
+    /// Octets in flight, this transmission included: `P.tx_in_flight`.
     pub in_flight: u32,
     /// Whether the application was the limit: `P.is_app_limited`.
     pub app_limited: bool,
 }
 
 impl Scoreboard {
-    /// What is in flight, what was sent twice included.
+    /// Octets in flight, those in the network twice counted twice.
     #[inline]
     pub fn in_flight(&self) -> u64 {
         self.pipe() + self.twice()
     }
 
-    /// What something sees that leaves at `now`; with it `in_flight` octets are
-    /// in flight. Where it `is_first`, with nothing else in flight, the clocks
-    /// start anew: idle time is no interval in which anything could have been sent
-    /// or delivered.
+    /// Returns the sender's state for a transmission at `now`. With it `in_flight` octets are in
+    /// flight. If it `is_first`, with nothing else in flight, the clocks restart: in idle time
+    /// nothing could have been sent or delivered.
     #[inline]
     pub(super) fn send_state(&mut self, now: Instant, in_flight: u64, is_first: bool) -> SendState {
         debug_assert!(
@@ -68,21 +66,21 @@ impl Scoreboard {
         }
     }
 
-    /// Whether what leaves now does not show what the network could carry.
+    /// Whether a transmission now cannot show the network's capacity.
     #[inline]
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until > 0
     }
 
-    /// The sender ran out of data: what is in flight now does not show what
-    /// the network could carry.
+    /// Notes that the sender ran out of data. Data now in flight does not show the network's
+    /// capacity.
     #[inline]
     pub fn note_app_limited(&mut self) {
         self.app_limited_until = (self.delivered + self.pipe()).max(1);
     }
 
-    /// Ends the bookkeeping of one acknowledgment: counts deliveries and samples
-    /// the rate over the flight of the latest transmission that was delivered.
+    /// Ends the bookkeeping of one acknowledgment. Counts deliveries and samples the rate over the
+    /// flight of the latest transmission delivered.
     pub fn finish_ack(&mut self, now: Instant, revealed: &Revealed) -> Option<RateSample> {
         let delivered = revealed.delivered();
         if delivered > 0 {

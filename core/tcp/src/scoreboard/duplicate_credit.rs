@@ -1,9 +1,8 @@
-//! Duplicate acknowledgments without SACK: each stands for one segment that left
-//! the network.
+//! Duplicate acknowledgments without SACK: each stands for one segment that left the network.
 //!
-//! RFC 5681 section 3.2 inflates the window by one SMSS for each, RFC 6582 section
-//! 3.2 deflates it at a partial acknowledgment. Here it is `pipe` that gets
-//! smaller and larger, with the same segments sent at the same ACKs.
+//! RFC 5681 section 3.2 inflates the window by one SMSS for each; RFC 6582 section 3.2 deflates it
+//! at a partial acknowledgment. Here `pipe` shrinks and grows instead, with the same segments sent
+//! at the same ACKs.
 
 use super::Scoreboard;
 
@@ -14,7 +13,7 @@ impl Scoreboard {
         self.duplicate_credit
     }
 
-    /// A duplicate acknowledgment without SACK: one more segment has left.
+    /// Processes a duplicate acknowledgment without SACK: one more segment has left.
     pub fn on_duplicate_ack(&mut self, smss: u32) {
         let at_most = (self.nxt - self.una).saturating_sub(u64::from(smss));
         self.duplicate_credit = (self.duplicate_credit + u64::from(smss)).min(at_most);
@@ -26,11 +25,10 @@ impl Scoreboard {
         );
     }
 
-    /// A partial acknowledgment without SACK (RFC 6582 section 3.2 step 3): the
-    /// window is deflated by what it covers and one SMSS is given back, if it
-    /// covers as much. Seen from `pipe`, the duplicates that stood for what is
-    /// covered are taken back, all but the one that stands for the repair of the
-    /// hole; where they were lost, or the hole was smaller, the rest is
+    /// Processes a partial acknowledgment without SACK (RFC 6582 section 3.2 step 3). The window
+    /// is deflated by what it covers, and inflated by one SMSS if it covers as much. In terms of
+    /// `pipe`: the duplicates that stood for covered data are cancelled, except the one for the
+    /// retransmission of the gap. If they were lost, or the gap was smaller, the rest is
     /// [`Scoreboard::deflated`].
     pub fn settle_duplicate_credit(&mut self, acked: u64, smss: u32) {
         let smss = u64::from(smss);
@@ -43,14 +41,14 @@ impl Scoreboard {
         }
     }
 
-    /// Octets that may not leave although `pipe` leaves room: how far NewReno's
-    /// window lies below what cwnd says.
+    /// Octets that may not leave although `pipe` allows it. NewReno's window is that far below
+    /// cwnd.
     #[inline]
     pub fn deflated(&self) -> u64 {
         self.deflated
     }
 
-    /// Forgets what duplicate ACKs said.
+    /// Clears the credit of duplicate ACKs.
     pub fn clear_duplicate_credit(&mut self) {
         self.duplicate_credit = 0;
         self.deflated = 0;

@@ -1,31 +1,31 @@
-//! What is lost: by SACK (`IsLost` of RFC 6675 section 4), by duplicate
-//! acknowledgments, by a timeout, by a path that is too narrow.
+//! Loss by SACK (`IsLost` of RFC 6675 section 4), by duplicate acknowledgments, by a timeout, by
+//! the path MTU.
 //!
-//! What is lost by SACK lies below one edge, and what lies below it is marked
-//! once; the others mark what they name. Judgment by time (RACK) is `by_time`.
+//! Loss by SACK lies below one edge, and data below it is marked once; the others mark specific
+//! ranges. Detection by time (RACK) is in `by_time`.
 
 use core::ops::Range;
 
 use super::{Scoreboard, SendState};
 
-/// A part of a transmission that was marked lost.
+/// Part of a transmission that was marked lost.
 #[derive(Clone, Copy, Debug)]
 pub struct LostPart {
     /// Stream offset of its first octet.
     pub from: u64,
-    /// How many octets.
+    /// Number of octets.
     pub octets: u64,
-    /// Octets marked lost in all, these included.
+    /// Total octets marked lost, these included.
     pub lost_so_far: u64,
-    /// What the sender had seen when it left.
+    /// State of the sender when it left.
     pub state: SendState,
-    /// Whether it was sent before.
+    /// Whether the lost transmission was a retransmission.
     pub is_retransmission: bool,
 }
 
 impl Scoreboard {
-    /// `IsLost` of RFC 6675 section 4 for everything at once: marks what is
-    /// newly lost and returns its range and how many octets of it are marked.
+    /// Applies `IsLost` of RFC 6675 section 4 to all data. Marks newly lost data and returns its
+    /// first offset and the number of octets marked.
     pub fn mark_lost_by_sack(&mut self, dup_thresh: u32, smss: u32) -> Option<(u64, u64)> {
         let edge = self.sack_loss_edge(dup_thresh, smss)?;
         let from = self.lost_edge.max(self.una);
@@ -37,9 +37,9 @@ impl Scoreboard {
         self.mark_gaps_lost(from..edge)
     }
 
-    /// The highest offset below which everything not SACKed is lost: the
-    /// start of the lowest of the topmost SACKed ranges that together are
-    /// `DupThresh` ranges, or more than (`DupThresh` - 1) * SMSS octets.
+    /// Highest offset below which everything not SACKed is lost. It is the start of the lowest of
+    /// the topmost SACKed ranges that together are `DupThresh` ranges, or more than (`DupThresh` -
+    /// 1) * SMSS octets.
     fn sack_loss_edge(&self, dup_thresh: u32, smss: u32) -> Option<u64> {
         let enough = u64::from(dup_thresh.saturating_sub(1)) * u64::from(smss);
         let mut octets = 0;
@@ -52,7 +52,7 @@ impl Scoreboard {
         None
     }
 
-    /// Marks `range` lost; says how many octets of it were not.
+    /// Marks `range` lost. Returns the number of octets newly marked.
     pub(super) fn mark(&mut self, range: Range<u64>) -> u64 {
         let marks = self.marks.make();
         marks.newly_lost.extend(marks.lost.gaps(range.clone()));
@@ -61,16 +61,16 @@ impl Scoreboard {
         marked
     }
 
-    /// Whether anything was marked lost that [`Self::take_newly_lost`] did not give.
+    /// Whether marked losses await [`Self::take_newly_lost`].
     #[inline]
     pub fn has_newly_lost(&self) -> bool {
         let marks = self.marks.touched();
         marks.is_some_and(|marks| !marks.newly_lost.is_empty())
     }
 
-    /// Gives what was marked lost since the last time, each part of a transmission
-    /// with what the sender had seen when it left, and the octets marked lost in
-    /// all, the part included. Costs a search for each.
+    /// Reports each transmission part marked lost since the last call. Each comes with the
+    /// sender's state when it left and the total octets marked lost, the part included. Costs a
+    /// search for each.
     pub fn take_newly_lost(&mut self, mut give: impl FnMut(&LostPart)) {
         let Some(marks) = self.marks.touched_mut() else {
             return;
@@ -104,7 +104,7 @@ impl Scoreboard {
         self.marks.newly_lost = ranges;
     }
 
-    /// What was marked lost since the last time was none, as is known by now.
+    /// Cancels the losses marked since the last report.
     pub fn forgive_newly_lost(&mut self) {
         let Some(marks) = self.marks.touched_mut() else {
             return;
@@ -114,8 +114,8 @@ impl Scoreboard {
         marks.newly_lost.clear();
     }
 
-    /// The latest transmission of the octet `at`: where it ends, what the sender
-    /// had seen, and whether it was a retransmission.
+    /// Returns the latest transmission of the octet `at`. Its end, state, and whether it was a
+    /// retransmission.
     fn transmission_of(&self, at: u64) -> Option<(u64, SendState, bool)> {
         if let Some((end, state)) = self.marks.retransmitted.standing_at(at) {
             return Some((end, state, true));
@@ -126,8 +126,8 @@ impl Scoreboard {
         Some((once.end, sent.state, false))
     }
 
-    /// Marks lost what is not SACKed in `within` and not retransmitted yet;
-    /// returns the first offset and the number of octets marked.
+    /// Marks lost what is neither SACKed nor retransmitted in `within`. Returns the first offset
+    /// and the number of octets marked.
     pub(super) fn mark_gaps_lost(&mut self, within: Range<u64>) -> Option<(u64, u64)> {
         let mut from = within.start;
         let mut first = None;
@@ -145,8 +145,8 @@ impl Scoreboard {
         first.map(|first| (first, marked)).filter(|(_, n)| *n > 0)
     }
 
-    /// Marks the first outstanding segment lost (third duplicate ACK, partial
-    /// acknowledgment), even if it was retransmitted before.
+    /// Marks the first outstanding segment lost, even if it was retransmitted before. Called for
+    /// the third duplicate ACK and a partial acknowledgment.
     pub fn mark_first_lost(&mut self, smss: u32) -> Option<(u64, u64)> {
         let at_most = self.nxt.min(self.una + u64::from(smss));
         let head = self.marks.sacked.first_gap(self.una..at_most)?;
@@ -157,10 +157,9 @@ impl Scoreboard {
         (marked > 0).then_some((start, marked))
     }
 
-    /// A retransmission timeout: everything not SACKed is lost, also what was
-    /// retransmitted. SACK information is kept (RFC 6675 section 5.1) unless
-    /// the receiver has shown that it dropped SACKed octets: then SND.UNA
-    /// itself is SACKed (RFC 2018 section 8).
+    /// Marks everything not SACKed lost on a timeout, retransmitted data included. SACK
+    /// information is kept (RFC 6675 section 5.1) unless the receiver reneged: then SND.UNA itself
+    /// is SACKed (RFC 2018 section 8).
     pub fn mark_all_lost(&mut self) -> (u64, u64) {
         self.drop_reneged();
         self.marks.twice.clear();
@@ -182,15 +181,15 @@ impl Scoreboard {
         (self.una, self.marks.lost.total())
     }
 
-    /// What is in flight was not taken, or so it is presumed, for another reason
-    /// than the network's: it leaves again, and no loss is reported.
+    /// Marks all data in flight for retransmission without a loss. The receiver presumably did not
+    /// accept it, for a reason other than the network.
     pub fn mark_all_not_taken(&mut self) {
         self.mark_all_lost();
         self.forgive_newly_lost();
     }
 
-    /// RFC 2018 section 8: a receiver that has SND.UNA SACKed and does not
-    /// acknowledge it threw it away, and nothing it SACKed is believed.
+    /// Drops SACK information if the receiver reneged (RFC 2018 section 8). It did if SND.UNA is
+    /// SACKed and not acknowledged.
     pub(super) fn drop_reneged(&mut self) {
         let first = self.marks.sacked.first();
         if first.is_some_and(|first| first.start == self.una) {
@@ -199,14 +198,14 @@ impl Scoreboard {
         self.clear_duplicate_credit();
     }
 
-    /// What was sent from `from` on did not fit the path: everything there that
-    /// is not SACKed is lost, also what was retransmitted. Returns how many
-    /// octets that is; no rate sample counts them, since no network lost them.
+    /// Marks data from `from` on that was too big for the path. Everything there that is not
+    /// SACKed is lost, retransmitted data included. Returns the octets marked; no rate sample
+    /// counts them, since the network did not lose them.
     pub fn mark_lost_from(&mut self, from: u64) -> u64 {
         self.mark_lost_within(from..self.nxt)
     }
 
-    /// The same for the octets of `range`.
+    /// Marks octets of `range` that were too big. Returns the octets marked.
     pub fn mark_lost_within(&mut self, range: Range<u64>) -> u64 {
         let mut from = range.start.max(self.una);
         let end = range.end.min(self.nxt);
@@ -223,8 +222,7 @@ impl Scoreboard {
         marked
     }
 
-    /// The timeout that marked everything lost was wrong: nothing is, until
-    /// SACKs say so anew.
+    /// Clears all losses after a spurious timeout, until SACKs show new ones.
     pub fn forget_losses(&mut self) {
         self.marks.lost.clear();
         self.lost_edge = self.una;
@@ -250,7 +248,7 @@ mod tests {
         assert_eq!(board.first_lost(), Some(0..40));
     }
 
-    /// Octets, octets lost since it left, in flight then, and whether again.
+    /// Octets, octets lost since it left, in flight then, and whether it was a retransmission.
     fn newly_lost(board: &mut Scoreboard) -> Vec<(u64, u64, u32, bool)> {
         let mut all = vec![];
         board.take_newly_lost(|part| {
@@ -283,8 +281,8 @@ mod tests {
         );
         board.on_retransmit(Instant::ZERO, 0..20);
         board.on_transmit(Instant::ZERO, 70);
-        // The timer: what left again or for the first time is lost, and what
-        // was lost already is no news.
+        // The timer: data is lost whether retransmitted or not; data already lost is not reported
+        // again.
         board.mark_all_lost();
         assert_eq!(
             newly_lost(&mut board),

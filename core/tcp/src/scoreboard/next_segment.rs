@@ -1,21 +1,20 @@
-//! What to retransmit: `NextSeg` of RFC 6675 section 4, by its rules.
+//! Choice of data to retransmit: `NextSeg` of RFC 6675 section 4, by its rules.
 //!
-//! Rule 1 is the lowest of what is lost; rule 2, new data, is not the
-//! scoreboard's; rules 3 and 4 look among what is in flight and not lost. None
-//! walks the window.
+//! Rule 1 selects the lowest lost data. Rule 2, new data, is not on the scoreboard. Rules 3 and 4
+//! select from data in flight and not lost. None iterates over the window.
 
 use core::ops::Range;
 
 use super::Scoreboard;
 
 impl Scoreboard {
-    /// `NextSeg` rule 1: the lowest octets marked lost and not retransmitted since.
+    /// `NextSeg` rule 1: lowest octets marked lost and not retransmitted since.
     #[inline]
     pub fn first_lost(&self) -> Option<Range<u64>> {
         self.marks.lost.first()
     }
 
-    /// Whether anything waits for retransmission.
+    /// Whether any data waits for retransmission.
     #[inline]
     pub fn has_lost(&self) -> bool {
         self.marks
@@ -23,9 +22,9 @@ impl Scoreboard {
             .is_some_and(|marks| !marks.lost.is_empty())
     }
 
-    /// `NextSeg` rule 3 of RFC 6675: the lowest octets not SACKed, not yet
-    /// retransmitted, below the highest SACKed octet. Above the edge of what
-    /// is lost lie at most `DupThresh` SACKed ranges, hence as few gaps.
+    /// Lowest unSACKed octets below the highest SACKed one, not yet retransmitted. This is
+    /// `NextSeg` rule 3 of RFC 6675. Above the loss edge are at most `DupThresh` SACKed ranges,
+    /// hence as few gaps.
     pub fn first_unsacked_candidate(&self) -> Option<Range<u64>> {
         let highest = self.marks.sacked.last()?.start;
         let from = self.lost_edge.max(self.una);
@@ -38,13 +37,11 @@ impl Scoreboard {
             .find_map(|gap| self.marks.retransmitted.first_gap(gap))
     }
 
-    /// The highest outstanding octets not SACKed, at most one SMSS: what the
-    /// rescue retransmission sends (`NextSeg` rule 4), wherever they lie.
-    /// SACKed ranges do not touch, so two of them decide.
+    /// Highest outstanding unSACKed octets for the rescue retransmission, at most one SMSS. This
+    /// is `NextSeg` rule 4. SACKed ranges do not touch, so two of them decide.
     ///
-    /// Not what was retransmitted already, which the letter of the rule would
-    /// send once more: its repair is on its way, and where that is lost too it
-    /// is for RFC 8985 or the timer to say.
+    /// Data already retransmitted is excluded, though the rule literally includes it. Its
+    /// retransmission is in flight, and RFC 8985 or the timer detects its loss.
     pub fn last_unsacked(&self, smss: u32) -> Option<Range<u64>> {
         let mut end = self.nxt;
         let mut from = self.una;
@@ -63,8 +60,8 @@ impl Scoreboard {
         (start < end && !self.marks.retransmitted.intersects(start..end)).then_some(start..end)
     }
 
-    /// Octets of the one hand-over to the network that had `seq` in it; absent
-    /// once that was retransmitted, in whatever size.
+    /// Octets of the one transmission that contained `seq`. `None` once that was retransmitted, in
+    /// whatever size.
     pub fn sent_at_once(&self, seq: u64) -> Option<u64> {
         let after = self.flight.partition_point(|sent| sent.start <= seq);
         let sent = self.flight.get(after.checked_sub(1)?)?;

@@ -1,63 +1,62 @@
-//! What one acknowledgment revealed.
+//! New information from one acknowledgment.
 //!
-//! [`Scoreboard::begin_ack`](super::Scoreboard::begin_ack) makes one,
-//! `on_ack` and `on_sack` fill it, and what follows reads it: RTT samples
-//! (Karn), the delivery rate, RACK, Eifel and F-RTO, congestion control.
+//! [`Scoreboard::begin_ack`](super::Scoreboard::begin_ack) creates it, `on_ack` and `on_sack` fill
+//! it. Readers are RTT samples (Karn), the delivery rate, RACK, Eifel and F-RTO, and congestion
+//! control.
 
 use gigatcp_units::Instant;
 
 use super::{SendState, Transmission};
 use crate::retransmissions::{Delivered, Departure};
 
-/// What one acknowledgment revealed.
+/// New information from one acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Revealed {
     /// Octets newly acknowledged cumulatively.
     pub acked: u64,
-    /// Of these, octets that had been SACKed before.
+    /// Octets newly acknowledged that had been SACKed before.
     pub acked_after_sack: u64,
     /// Octets newly SACKed.
     pub sacked: u64,
-    /// First transmissions wholly acknowledged.
+    /// First transmissions fully acknowledged.
     pub transmissions: u32,
-    /// When the oldest octet now acknowledged, never retransmitted and not
-    /// SACKed before, was sent.
+    /// Send time of the oldest octet now acknowledged, never retransmitted and not SACKed before.
     pub oldest_sent_at: Option<Instant>,
-    /// The same for the newest.
+    /// Send time of the newest such octet.
     pub newest_sent_at: Option<Instant>,
-    /// When the oldest octet now SACKed that was never retransmitted was sent.
+    /// Send time of the oldest octet now SACKed that was never retransmitted.
     pub oldest_sacked_sent_at: Option<Instant>,
     /// Whether any octet now acknowledged had been retransmitted.
     pub retransmitted: bool,
-    /// The latest departure among retransmissions now delivered.
+    /// Latest transmission among retransmissions now delivered.
     pub(super) newest_resent: Option<Delivered>,
-    /// The lowest octet now delivered (either way) that was sent only once.
+    /// Lowest octet now delivered, cumulatively or selectively, that was sent only once.
     pub lowest_original: Option<u64>,
-    /// Where everything known to be delivered ended before this
-    /// acknowledgment: `RACK.fack` of RFC 8985.
+    /// End of everything known to be delivered before this acknowledgment. `RACK.fack` of RFC
+    /// 8985.
     pub fack: u64,
-    /// End of the duplicate it reports (RFC 2883), if it does.
+    /// End of the reported duplicate (RFC 2883), if any.
     pub duplicate_end: Option<u64>,
-    /// It reports as a duplicate what we retransmitted, tail probes apart.
+    /// Whether it reports our retransmission, tail probes excluded, as a duplicate.
     pub repeated_in_vain: bool,
-    /// The latest departure among first transmissions now delivered.
+    /// Latest among first transmissions now delivered.
     pub(super) newest_original: Option<Delivered>,
 }
 
 impl Revealed {
-    /// The latest departure among first transmissions now delivered.
+    /// Latest among first transmissions now delivered.
     #[inline]
     pub fn newest_original(&self) -> Option<Departure> {
         self.newest_original.as_ref().map(Delivered::departure)
     }
 
-    /// The latest departure among retransmissions now delivered.
+    /// Latest among retransmissions now delivered.
     #[inline]
     pub fn newest_resent(&self) -> Option<Departure> {
         self.newest_resent.as_ref().map(Delivered::departure)
     }
 
-    /// The latest of all that is now delivered, and whether it was sent before.
+    /// Latest transmission now delivered, and whether it was a retransmission.
     #[inline]
     pub(super) fn newest(&self) -> Option<(&SendState, bool)> {
         match (&self.newest_original, &self.newest_resent) {
@@ -69,20 +68,19 @@ impl Revealed {
         }
     }
 
-    /// Octets delivered, either way, that were not known to be.
+    /// Octets newly known to be delivered, cumulatively or selectively.
     #[inline]
     pub fn delivered(&self) -> u64 {
         self.acked - self.acked_after_sack + self.sacked
     }
 
-    /// An octet sent only once was delivered.
+    /// Notes that an octet sent only once was delivered.
     pub(super) fn note_original(&mut self, offset: u64) {
         let lowest = self.lowest_original.unwrap_or(offset);
         self.lowest_original = Some(lowest.min(offset));
     }
 
-    /// Keeps the more recently sent of two transmissions, of which this one is
-    /// delivered up to `end`.
+    /// Notes the delivery of a first transmission up to `end`. Keeps the more recently sent.
     pub(super) fn note_delivery(&mut self, sent: &Transmission, end: u64) {
         let newest = self.newest_original.as_ref();
         if newest.is_none_or(|newest| (newest.number, newest.end) < (sent.number, end)) {
@@ -94,7 +92,7 @@ impl Revealed {
         }
     }
 
-    /// The same for retransmissions, the latest of which is given.
+    /// Notes the delivery of a retransmission. Keeps the more recently sent.
     pub(super) fn note_resent(&mut self, resent: Option<Delivered>) {
         if let Some(resent) = resent
             && self

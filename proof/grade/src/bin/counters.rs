@@ -1,7 +1,10 @@
-//! Grades the explanation from counters: `counters DIR [--show] [--of NAME]`; fits its weights:
-//! `counters --fit KERNELS TESTS [--write]`; grades kept runs of `tester`: `counters --tests TESTS`.
+//! Grades the explanation from counters, and fits its weights.
 //!
-//! KERNELS has labeled captures (`cargo xtask grade --make`), TESTS kept runs of `tester`.
+//! * `counters DIR [--show] [--of NAME]`: grades the explanation.
+//! * `counters --fit KERNELS TESTS [--write]`: fits its weights.
+//! * `counters --tests TESTS`: grades stored runs of `tester`.
+//!
+//! KERNELS has labeled captures (`cargo xtask grade --make`), TESTS stored runs of `tester`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -83,7 +86,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Views of an example, and what each counts.
+/// Views of an example, with the weight of each.
 const VIEWS: [(Known, f64); 4] = [
     (Known::Both, 1.0),
     (Known::Sender, 0.7),
@@ -91,7 +94,7 @@ const VIEWS: [(Known, f64); 4] = [
     (Known::Report, 0.4),
 ];
 
-/// What the tester says of kept runs today, by what is known of them.
+/// Grades today's diagnosis of stored `tester` runs, by view.
 fn graded_tests(all: &[Kept]) -> String {
     let mut text = String::new();
     for (known, _) in VIEWS {
@@ -126,7 +129,7 @@ fn graded_tests(all: &[Kept]) -> String {
 /// Folds of the cross-validation.
 const FOLDS: u64 = 4;
 
-/// Where the weights stand.
+/// File of the weights.
 const PLACE: &str = "core/why/src/counters/weights.rs";
 
 fn examples(kernels: &Path, tests: &Path) -> std::io::Result<Vec<(Known, Example)>> {

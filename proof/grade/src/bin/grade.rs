@@ -1,23 +1,22 @@
-//! Grades diagnoses, and fits the weights that they rest on.
+//! Grades diagnoses, and fits their weights.
 //!
 //! Usage:
 //!
-//! * `grade [--seeds N] [--first SEED] [--fat | --shared | --elements] [--cause ID] [--show]`: simulated
-//!   worlds.
+//! * `grade [--seeds N] [--first SEED] [--fat | --shared | --elements] [--cause ID] [--show]`:
+//!   simulated worlds.
 //! * `grade --kernels DIR [--show]`: captures of kernels that `kernels make` wrote.
 //! * `grade --counterfactual [--seeds N]`: whether lifting the stated cause helps, in worlds.
-//! * `grade --metamorphic [--seeds N] [--kernels DIR]`: whether answers stay when captures
-//!   are changed in ways that mean nothing.
+//! * `grade --metamorphic [--seeds N] [--kernels DIR]`: whether answers stay the same under
+//!   changes of captures that should not matter.
 //! * `grade --two [--seeds N] [--kernels DIR]`: connections with two causes.
-//! * `grade --next [--seeds N]`: what limits next once the first limit is lifted, in worlds.
-//! * `grade --fit [--seeds N] [--kernels DIR] [--continue STRENGTH] --write DIR`: fits weights
-//!   to worlds with seeds below 1,000,000 and to the captures in DIR, and writes them to a
-//!   directory (`core/why/src/weights`). With `--continue` the weights in use stand for the
-//!   connections that they were fitted to, and a distance from them costs STRENGTH times its
-//!   square: DIR then needs only captures of seeds that they have not seen. The calibration
-//!   stays.
+//! * `grade --next [--seeds N]`: the next limit once the first limit is lifted, in worlds.
+//! * `grade --fit [--seeds N] [--kernels DIR] [--continue STRENGTH] --write DIR`: fits weights to
+//!   worlds with seeds below 1,000,000 and to the captures in DIR. It writes the weights to a
+//!   directory (`core/why/src/weights`). With `--continue` the current weights represent the
+//!   connections they were fitted to, and a distance from them costs STRENGTH times its square.
+//!   DIR then requires only captures with new seeds. The calibration stays.
 //!
-//! Worlds with seeds below 1,000,000 are for fitting; grade with others.
+//! Worlds with seeds below 1,000,000 are for fitting; grade with other seeds.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -43,7 +42,7 @@ use gigatcp_why::CAUSES as ALL;
 use gigatcp_why::weights::calibrations;
 use rayon::prelude::*;
 
-/// Where seeds for grading begin.
+/// First seed for grading.
 const FIRST_HELD: u64 = 1_000_000;
 
 enum Mode {
@@ -65,7 +64,7 @@ struct Request {
     mode: Mode,
     shows: bool,
     write: Option<PathBuf>,
-    /// What a distance from the weights in use costs, where a fit continues from them.
+    /// Cost of a distance from the current weights, if a fit continues from them.
     continues: Option<f64>,
 }
 
@@ -151,7 +150,7 @@ fn run(request: &Request) -> Result<(), String> {
     }
 }
 
-/// The requested worlds.
+/// Returns the requested worlds.
 fn jobs(request: &Request, seeds: Range<u64>) -> Result<Vec<(&'static str, u64)>, String> {
     let causes = CAUSES.iter().filter(|id| {
         let only = request.cause.as_deref();
@@ -169,7 +168,7 @@ fn jobs(request: &Request, seeds: Range<u64>) -> Result<Vec<(&'static str, u64)>
     Ok(jobs)
 }
 
-/// What worlds of these seeds show.
+/// Runs the worlds of these seeds. Returns the results at each capture point.
 fn worlds(request: &Request, seeds: Range<u64>, paths: Paths) -> Result<Vec<Observed>, String> {
     let jobs = jobs(request, seeds)?;
     let all = jobs.par_iter().map(|(id, seed)| of_world(id, *seed, paths));
@@ -177,7 +176,7 @@ fn worlds(request: &Request, seeds: Range<u64>, paths: Paths) -> Result<Vec<Obse
     Ok(all?.into_iter().flatten().collect())
 }
 
-/// What the worlds of these seeds show, which `of` runs.
+/// Runs `of` for each seed. Returns the results at each capture point.
 fn each_seed(
     seeds: Range<u64>,
     of: fn(u64) -> Result<Vec<Observed>, String>,
@@ -186,8 +185,7 @@ fn each_seed(
     Ok(all?.into_iter().flatten().collect())
 }
 
-/// Cases of kernels; those whose counters do not prove their label are left out, and
-/// counted.
+/// Returns the kernel cases whose counters prove their label. Counts the others.
 fn cases(directories: &[PathBuf]) -> Result<Vec<CaseDir>, String> {
     let mut proven = Vec::new();
     for directory in directories {
@@ -205,7 +203,7 @@ fn cases(directories: &[PathBuf]) -> Result<Vec<CaseDir>, String> {
     Ok(proven)
 }
 
-/// What captures of kernels show.
+/// Returns the results of kernel captures.
 fn observed(cases: &[CaseDir]) -> Vec<Observed> {
     let (observed, failed) = of_cases(cases);
     for error in failed {
@@ -217,7 +215,7 @@ fn observed(cases: &[CaseDir]) -> Vec<Observed> {
 /// Prints whether lifting the stated cause helps.
 fn lifted(request: &Request) -> Result<(), String> {
     let jobs = jobs(request, request.seeds())?.into_iter();
-    // A fault of the capture limits nothing.
+    // A capture fault limits nothing.
     let jobs: Vec<_> = jobs.filter(|(id, _)| *id != "capture-artifact").collect();
     let graded = jobs.par_iter().map(|(id, seed)| {
         let world = world(id, *seed, request.paths);
@@ -228,7 +226,7 @@ fn lifted(request: &Request) -> Result<(), String> {
             return Ok((None, String::new()));
         };
         let verdict = match holds(&counterfactual(&world)?, &one.said, cost) {
-            // A fault that is noted is stated, too.
+            // A fault that is noted counts as stated.
             Verdict::OtherBetter { cause, .. } if one.notes.contains(&cause) => Verdict::Holds,
             other => other,
         };
@@ -258,7 +256,7 @@ fn lifted(request: &Request) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints whether answers stay when captures are changed in ways that mean nothing.
+/// Prints whether answers stay the same under changes of captures that should not matter.
 fn metamorphic(request: &Request) -> Result<(), String> {
     let of_case = |case: &CaseDir| -> Result<Stability, String> {
         let mut all = Stability::default();
@@ -296,7 +294,7 @@ fn metamorphic(request: &Request) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints how connections with two causes are answered.
+/// Prints the answers for connections with two causes.
 fn two(request: &Request) -> Result<(), String> {
     let observed = if request.kernels.is_empty() {
         each_seed(request.seeds(), of_two_causes)?
@@ -318,7 +316,7 @@ fn two(request: &Request) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints how often the next limit is named, and correct.
+/// Prints how often the next limit is named, and how often correctly.
 fn next(request: &Request) -> Result<(), String> {
     let mut score = NextScore::default();
     for one in each_seed(request.seeds(), of_next_limit)? {
@@ -331,7 +329,7 @@ fn next(request: &Request) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints how many transfers of kernels a twin repeats.
+/// Prints how many kernel transfers a twin repeats.
 fn kernel_fits(request: &Request) -> Result<(), String> {
     let mut cases = cases(&request.kernels)?;
     if let Some(cause) = &request.cause {
@@ -349,7 +347,7 @@ fn kernel_fits(request: &Request) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints how often a prediction is right, and its interval.
+/// Prints how often a prediction and its interval are correct.
 fn whatif(request: &Request) -> Result<(), String> {
     if !request.kernels.is_empty() {
         return kernel_fits(request);
@@ -379,7 +377,7 @@ fn whatif(request: &Request) -> Result<(), String> {
 fn print(observed: &[Observed], shows: bool) {
     for (place, name) in PLACES.into_iter().enumerate() {
         let mut matrix = Matrix::new(name);
-        // Two causes at once are another question (`--two`).
+        // Two simultaneous causes are graded separately (`--two`).
         let asked = observed.iter().filter(|one| one.second.is_none());
         for one in asked.filter(|one| one.place == place) {
             matrix.add(one);
@@ -408,7 +406,7 @@ fn print(observed: &[Observed], shows: bool) {
     }
 }
 
-/// Fits both tables: of what is seen near the sender, and away from it.
+/// Fits both tables: for capture points near the sender and away from it.
 fn fit_all(request: &Request) -> Result<(), String> {
     let cases = cases(&request.kernels)?;
     let mut all = observed(&cases);
@@ -446,7 +444,7 @@ fn fit_all(request: &Request) -> Result<(), String> {
         eprintln!("windows unknown:");
         report(&cut, false);
         if let Some(directory) = &request.write {
-            // What is in use rests on more connections than those that a fit continues with.
+            // The current calibration rests on more connections than a continued fit has.
             let [whole, cut] = match request.continues {
                 Some(_) => calibrations(is_away),
                 None => [calibration(&whole), calibration(&cut)],
@@ -458,13 +456,13 @@ fn fit_all(request: &Request) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether it is known when each of its causes held.
+/// Whether the time of each of its causes is known.
 fn is_timed(one: &Observed) -> bool {
     let example = one.example.as_ref();
     example.is_some_and(|example| example.phases.len() == 2)
 }
 
-/// How the fit does on what it was not fitted to: a look at the model, not a grade.
+/// Prints the fit's result on held-out connections, as a check of the model.
 fn report(answers: &[&Answer], shows: bool) {
     let mut wrong: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     for one in answers.iter().filter(|one| !one.is_right) {

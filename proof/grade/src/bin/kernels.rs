@@ -1,7 +1,10 @@
 //! Makes labeled captures of the running kernel's TCP.
 //!
-//! `kernels make --out DIR --seeds A..B [--family F] [--jobs N] [--gigatcp FILE]`, `kernels list`.
-//! `kernels relabel DIR` checks the counters of a corpus again. The other commands are the programs of a case.
+//! * `kernels make --out DIR --seeds A..B [--family F] [--jobs N] [--gigatcp FILE]`: makes them.
+//! * `kernels list`: lists the families.
+//! * `kernels relabel DIR`: checks the counters of a corpus again.
+//!
+//! The other commands are the programs of a case.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -15,14 +18,14 @@ use gigatcp_grade::kernels::families::{self, Family};
 use gigatcp_grade::kernels::run::{self, Tools};
 use gigatcp_grade::kernels::{apps, emulated, forward, group, labeling, process, tools};
 
-/// A request for `make`.
+/// Options of `make`.
 struct Make {
     out: PathBuf,
     seeds: [u64; 2],
     family: Option<String>,
     jobs: usize,
     gigatcp: Option<PathBuf>,
-    /// Makes cases again whose label does not bind.
+    /// Repeats cases whose label does not bind.
     again: bool,
 }
 
@@ -165,7 +168,7 @@ fn work(
     }
 }
 
-/// Makes one case; returns what to print.
+/// Makes one case. Returns the text to print.
 fn one(family: &Family, seed: u64, make: &Make, name: &str, programs: &Tools) -> String {
     let out = &make.out;
     let at = out.join(name);

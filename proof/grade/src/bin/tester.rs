@@ -1,4 +1,6 @@
-//! Grades `gigatcp test`: `tester --seeds A..B [--peer gigatcp|iperf3] [--of FAMILY] [--out DIR] [--gigatcp FILE]`.
+//! Grades `gigatcp test`.
+//!
+//! `tester --seeds A..B [--peer gigatcp|iperf3] [--of FAMILY] [--out DIR] [--gigatcp FILE]`
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
-//! The applications at both ends of a connection, each a process of its own.
+//! Applications at both ends of a connection, each in a separate process.
 //!
-//! Started as `kernels app SPEC`; prints what it did as JSON when it ends.
+//! Started as `kernels app SPEC`; prints its result as JSON when it ends.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::draw::Draw;
 
-/// Blocked calls return this often to look at the time.
+/// Interval at which blocked calls return to check the time.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Options of a socket; 0 leaves the kernel's choice.
+/// Socket options; 0 keeps the kernel's default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Socket {
@@ -31,25 +31,26 @@ pub struct Socket {
     pub maxseg: u32,
 }
 
-/// How an application writes or reads for a while.
+/// Pattern of writing or reading for a while.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stage {
-    /// Duration; 0 is without an end.
+    /// Duration; 0 for unlimited.
     pub seconds: f64,
-    /// Bytes in total; 0 is without an end.
+    /// Total bytes; 0 for unlimited.
     pub bytes: u64,
     /// Bytes per call.
     pub chunk: usize,
-    /// Time from one call to the next; 0 is as fast as possible.
+    /// Time from one call to the next; 0 for as fast as possible.
     pub every_us: f64,
-    /// Seconds of work, then of pause; 0 and 0 is without pauses.
+    /// Seconds of activity, then of pause; 0 and 0 for no pauses.
     pub on_off_s: [f64; 2],
     /// Iterations of computation per KiB.
     pub work: u64,
-    /// New `SO_SNDBUF` at its begin; 0 keeps.
+    /// New `SO_SNDBUF` at the start of the stage; 0 keeps the old one.
     pub sndbuf: u32,
-    /// New `SO_MAX_PACING_RATE` in bytes per second at its begin; 0 keeps.
+    /// New `SO_MAX_PACING_RATE` in bytes per second; 0 keeps the old one. It is set at the start
+    /// of the stage.
     pub pacing: u64,
 }
 
@@ -62,7 +63,7 @@ pub enum App {
         to: String,
         /// Options.
         socket: Socket,
-        /// What it does, in order.
+        /// Stages, in order.
         stages: Vec<Stage>,
     },
     /// Accepts and reads.
@@ -71,7 +72,7 @@ pub enum App {
         port: u16,
         /// Options.
         socket: Socket,
-        /// What it does, in order; the last one stays.
+        /// Stages, in order; the last one does not end.
         stages: Vec<Stage>,
     },
     /// Accepts and answers requests.
@@ -93,25 +94,25 @@ pub enum App {
         to: String,
         /// Options.
         socket: Socket,
-        /// Bytes of a request; written as two pieces where the second is not 0.
+        /// Bytes of a request; written as two pieces if the second is not 0.
         request: [usize; 2],
         /// Bytes of a response.
         response: usize,
         /// Mean time before each request.
         think_us: f64,
-        /// The time before a request varies, as between keystrokes.
+        /// Whether the time before a request varies, as between keystrokes.
         varies: bool,
         /// Duration.
         seconds: f64,
     },
-    /// A small HTTP server: `GET /N` gives N bytes.
+    /// A small HTTP server: `GET /N` returns N bytes.
     Http {
         /// Port.
         port: u16,
         /// Options.
         socket: Socket,
     },
-    /// Computes without end.
+    /// Computes until killed.
     Hog,
     /// Sends UDP datagrams at a rate.
     Flood {
@@ -126,7 +127,7 @@ pub enum App {
     },
 }
 
-/// What an application did.
+/// Result of an application.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Done {
@@ -136,7 +137,7 @@ pub struct Done {
     pub exchanges: u64,
     /// Time from the connection's establishment to the end.
     pub elapsed_s: f64,
-    /// Time spent waiting on purpose.
+    /// Time spent in intended pauses.
     pub waited_s: f64,
     /// Time that a writer was blocked.
     pub blocked_s: f64,
@@ -178,7 +179,7 @@ fn pace(fd: RawFd, rate: u64) -> io::Result<()> {
     )
 }
 
-/// Makes a TCP socket with its options set before it is used.
+/// Returns a TCP socket with its options set before use.
 fn socket(options: &Socket) -> io::Result<TcpListener> {
     // SAFETY: plain integers; the descriptor is new.
     let listener = unsafe {
@@ -248,7 +249,7 @@ fn listen(port: u16, options: &Socket) -> io::Result<TcpListener> {
     Ok(raw)
 }
 
-/// Computes for that number of iterations.
+/// Computes for `iterations` iterations.
 fn compute(iterations: u64) {
     let mut value = iterations | 1;
     for _ in 0..iterations {
@@ -266,7 +267,7 @@ fn is_look(error: &io::Error) -> bool {
     )
 }
 
-/// Keeps the pace of a stage.
+/// Timing of a stage.
 struct Pace {
     began: Instant,
     next: Instant,
@@ -291,7 +292,7 @@ impl Pace {
         }
     }
 
-    /// Waits after a call, as the stage says; computes what it costs.
+    /// Waits after a call as the stage requires, and performs its computation.
     fn after(&mut self, stage: &Stage, stage_began: Instant, bytes: usize) {
         if stage.work > 0 {
             compute(stage.work * bytes as u64 / 1024);
@@ -299,7 +300,7 @@ impl Pace {
         if stage.every_us > 0.0 {
             let share = bytes as f64 / stage.chunk.max(1) as f64;
             self.next += Duration::from_secs_f64(stage.every_us * share / 1e6);
-            // What was missed is not made up for.
+            // Missed calls are not made up for.
             let now = Instant::now();
             if self.next + Duration::from_millis(200) < now {
                 self.next = now;
@@ -365,7 +366,7 @@ fn write(to: &str, options: &Socket, stages: &[Stage]) -> io::Result<Done> {
     Ok(pace.end())
 }
 
-/// Ends our direction and waits for the other end to do so.
+/// Shuts down our direction and waits for the other end to do so.
 fn finish(mut stream: &TcpStream, patience: Duration) {
     let until = Instant::now() + patience;
     if stream.shutdown(Shutdown::Write).is_err() || stream.set_read_timeout(Some(LOOK)).is_err() {
@@ -404,7 +405,7 @@ fn read(port: u16, options: &Socket, stages: &[Stage]) -> io::Result<Done> {
     Ok(pace.end())
 }
 
-/// Reads exactly `bytes` bytes; false at the end of the stream.
+/// Reads exactly `bytes` bytes; `false` at the end of the stream.
 fn take(stream: &mut TcpStream, bytes: usize, buffer: &mut [u8]) -> io::Result<bool> {
     let mut left = bytes;
     while left > 0 {
@@ -448,7 +449,7 @@ fn serve(
     Ok(pace.end())
 }
 
-/// What a client requests.
+/// Parameters of a client.
 struct Requests {
     request: [usize; 2],
     response: usize,
@@ -529,7 +530,7 @@ fn flood(to: &str, rate_bps: f64, seconds: f64, on_off_s: [f64; 2]) -> io::Resul
     let began = Instant::now();
     let datagram = [0; 1200];
     while !is_over(&stage, began, 0) {
-        // A full queue of our own is no reason to end.
+        // A full local queue is no reason to end.
         let _ = socket.send(&datagram);
         pace.done.bytes += datagram.len() as u64;
         pace.after(&stage, began, datagram.len());
@@ -537,10 +538,10 @@ fn flood(to: &str, rate_bps: f64, seconds: f64, on_off_s: [f64; 2]) -> io::Resul
     Ok(pace.end())
 }
 
-/// Runs the application that `spec` describes, to its end.
+/// Runs the application `app` to its end.
 ///
 /// # Errors
-/// What the kernel says.
+/// System call errors.
 pub fn run(app: &App) -> io::Result<Done> {
     match app {
         App::Write { to, socket, stages } => write(to, socket, stages),

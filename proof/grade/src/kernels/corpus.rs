@@ -1,4 +1,4 @@
-//! A directory of labeled captures, as a grader reads it.
+//! Directory of labeled captures, for graders.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::label::Label;
 
-/// Where a capture was taken.
+/// Capture point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// On the sending host.
@@ -15,11 +15,11 @@ pub enum Place {
     Receiver,
     /// On the path.
     Middle,
-    /// By `gigatcp emulate`, at the sending host's end.
+    /// By `gigatcp emulate`, on the sending host's side.
     Emulate,
 }
 
-/// Names of the files, without the ending of the compression.
+/// File names without the compression suffix.
 const FILES: [(Place, &str); 4] = [
     (Place::Sender, "sender.pcap"),
     (Place::Receiver, "receiver.pcap"),
@@ -28,7 +28,7 @@ const FILES: [(Place, &str); 4] = [
 ];
 
 impl Place {
-    /// Returns the name of its file.
+    /// Returns the file name of this capture point.
     #[must_use]
     pub fn file(self) -> &'static str {
         let found = FILES.iter().find(|(place, _)| *place == self);
@@ -36,23 +36,23 @@ impl Place {
     }
 }
 
-/// A case in its directory.
+/// Case in its directory.
 #[derive(Clone, Debug)]
 pub struct CaseDir {
-    /// Its directory.
+    /// Directory of the case.
     pub at: PathBuf,
-    /// What is known of it.
+    /// Label of the case.
     pub label: Label,
-    /// Its captures, compressed (`.zst`) or not.
+    /// Captures, compressed (`.zst`) or not.
     pub captures: Vec<(Place, PathBuf)>,
 }
 
-/// A directory of cases.
+/// Directory of cases.
 #[derive(Clone, Copy, Debug)]
 pub struct Corpus;
 
 impl Corpus {
-    /// Reads the labels of all cases in a directory, in order of their names.
+    /// Reads the labels of all cases in a directory, sorted by name.
     ///
     /// # Errors
     /// If the directory or a label cannot be read.

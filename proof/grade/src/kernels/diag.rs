@@ -1,6 +1,6 @@
 //! `tcp_info` of all connections of a network namespace, over `sock_diag`.
 //!
-//! Works for connections of any program, as `ss -ti` does.
+//! Works for connections of any program, like `ss -ti`.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -13,24 +13,24 @@ const NETLINK_HEADER: usize = 16;
 const REQUEST: usize = NETLINK_HEADER + 56;
 const MESSAGE: usize = 72;
 
-/// TCP states in which connections carry data: all but `LISTEN` and `SYN_*`, `TIME_WAIT`.
+/// TCP states in which connections carry data: all except `LISTEN`, `SYN_*` and `TIME_WAIT`.
 const STATES: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
 
-/// A connection at one moment.
+/// State of a connection at one moment.
 #[derive(Clone, Debug)]
 pub struct Connection {
     /// Ports: local, remote.
     pub ports: [u16; 2],
-    /// Bytes that arrived and were not read.
+    /// Bytes received and not read.
     pub unread: u32,
     /// Bytes written and not acknowledged.
     pub unacknowledged: u32,
-    /// `tcp_info`.
+    /// Fields of `tcp_info`.
     pub words: Vec<(&'static str, i64)>,
 }
 
 impl Connection {
-    /// Returns a word of `tcp_info`, 0 if the kernel lacks it.
+    /// Returns a field of `tcp_info`; 0 if the kernel lacks it.
     #[must_use]
     pub fn word(&self, name: &str) -> i64 {
         let found = self.words.iter().find(|(word, _)| *word == name);
@@ -38,15 +38,15 @@ impl Connection {
     }
 }
 
-/// A netlink socket of the calling thread's namespace.
+/// Netlink socket of the calling thread's namespace.
 #[derive(Debug)]
 pub struct Diag(OwnedFd);
 
 impl Diag {
-    /// Opens one.
+    /// Opens a socket.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// System call errors.
     pub fn open() -> io::Result<Self> {
         let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
         // SAFETY: plain integers; the descriptor is new.
@@ -63,7 +63,7 @@ impl Diag {
     /// Lists the connections over IPv4 and IPv6.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// System call errors.
     pub fn connections(&self) -> io::Result<Vec<Connection>> {
         let mut found = Vec::new();
         for family in [libc::AF_INET, libc::AF_INET6] {
@@ -91,7 +91,7 @@ impl Diag {
         Ok(())
     }
 
-    /// Reads one datagram; false when the list has ended.
+    /// Reads one datagram; `false` at the end of the list.
     fn answer(&self, found: &mut Vec<Connection>) -> io::Result<bool> {
         let mut buffer = vec![0_u8; 65_536];
         // SAFETY: pointer and length are those of `buffer`.

@@ -1,11 +1,11 @@
 //! Random parameters, identical for a seed on every machine.
 
-/// A random stream (`SplitMix64`).
+/// Random stream (`SplitMix64`).
 #[derive(Clone, Debug)]
 pub struct Draw(u64);
 
 impl Draw {
-    /// A stream of its own for each seed.
+    /// Returns the stream of this seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
@@ -39,10 +39,10 @@ impl Draw {
         self.unit() < probability
     }
 
-    /// Draws one of these, each with the same probability.
+    /// Draws one element, each with the same probability.
     ///
     /// # Panics
-    /// If there is none to pick.
+    /// If `all` is empty.
     pub fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[(self.next() % all.len() as u64) as usize]
     }

@@ -1,7 +1,6 @@
 //! `gigatcp emulate` as the path of a case.
 //!
-//! Its two ends are held open by programs that do nothing; the case's own programs enter the
-//! namespaces of those.
+//! Programs that do nothing hold its two ends open; the case's programs enter their namespaces.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +20,7 @@ const LINK_OVERHEAD: u64 = 38;
 #[derive(Debug)]
 pub struct Emulated {
     running: Running,
-    /// Processes inside: client, server.
+    /// Processes that hold the namespaces: client, server.
     pub idle: [u32; 2],
     json: PathBuf,
 }
@@ -46,7 +45,7 @@ fn holders(token: &str) -> [Option<u32>; 2] {
 }
 
 impl Emulated {
-    /// Starts the emulator; its capture is written into `at`.
+    /// Starts the emulator, which writes its capture into `at`.
     ///
     /// # Errors
     /// If it does not start.
@@ -89,7 +88,7 @@ impl Emulated {
         Err("gigatcp emulate did not start".into())
     }
 
-    /// Ends it and returns its counters as they were written.
+    /// Ends the emulator and returns its counters as written.
     #[must_use]
     pub fn finish(mut self) -> Option<Value> {
         // SAFETY: plain integers.
@@ -162,7 +161,7 @@ pub fn counters(value: &Value, rate_bps: f64) -> PathCounters {
     }
 }
 
-/// Holds a namespace open until it is killed, listening on `port` unless that is 0.
+/// Holds a namespace open until killed, listening on `port` unless that is 0.
 ///
 /// # Errors
 /// If the port cannot be listened on.

@@ -1,4 +1,4 @@
-//! What the counters of a case say, over the whole connection or a part of it.
+//! Counters of a case, over the whole connection or a part of it.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct TcFacts {
     pub bytes: u64,
     /// Packets dropped.
     pub drops: u64,
-    /// Times it was over its limit.
+    /// Number of times it exceeded its limit.
     pub overlimits: u64,
     /// Largest backlog seen.
     pub max_backlog: u64,
@@ -26,61 +26,61 @@ pub struct TcFacts {
 /// Counters of one process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessFacts {
-    /// `sender`, `receiver` and what it is.
+    /// Name: `sender`, `receiver` or the program.
     pub name: String,
     /// CPU time used.
     pub cpu_s: f64,
-    /// Time that it ran.
+    /// Run time.
     pub elapsed_s: f64,
-    /// Share of one CPU that it was allowed; 1 without a quota.
+    /// Allowed share of one CPU; 1 without a quota.
     pub allowed: f64,
-    /// Share of the quota's periods in which it was used up.
+    /// Share of the quota's periods in which the quota was exhausted.
     pub throttled: f64,
 }
 
-/// What a capture holds and lacks.
+/// Packet counts of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CaptureFacts {
     /// Packets captured.
     pub packets: u64,
-    /// Packets that `tcpdump` reports as dropped.
+    /// Packets dropped, as `tcpdump` reports.
     pub dropped: u64,
-    /// Packets removed on purpose afterward.
+    /// Packets deliberately removed afterward.
     pub removed: u64,
 }
 
 /// All counters of a case.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Facts {
-    /// The forwarder's.
+    /// Counters of the forwarder.
     pub path: Option<PathCounters>,
-    /// What `emulate --json` wrote.
+    /// Output of `emulate --json`.
     pub emulate: Option<serde_json::Value>,
-    /// Of the sender's connection.
+    /// Counters of the sender's connection.
     pub sender: Series,
-    /// Of the receiver's connection.
+    /// Counters of the receiver's connection.
     pub receiver: Series,
-    /// What the applications report, by host.
+    /// Results of the applications, by host.
     pub done: BTreeMap<String, Done>,
-    /// Of the processes.
+    /// Counters of the processes.
     pub processes: Vec<ProcessFacts>,
-    /// Of the shaper.
+    /// Counters of the shaper.
     pub tc: Option<TcFacts>,
-    /// Of the receiving interface: packets dropped because its ring was full.
+    /// Packets that the receiving interface dropped because its ring was full.
     pub ring_drops: u64,
-    /// Share of the processors' time that a hypervisor took.
+    /// Share of CPU time that a hypervisor took (steal).
     #[serde(default)]
     pub steal: f64,
-    /// Of the captures, by place.
+    /// Counters of the captures, by capture point.
     pub captures: BTreeMap<String, CaptureFacts>,
 }
 
-/// A part of a connection, in us since its first data.
+/// Part of a connection, in us since its first data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
-    /// Begin.
+    /// Start of the span.
     pub from: i64,
-    /// End.
+    /// End of the span.
     pub to: i64,
 }
 
@@ -93,7 +93,7 @@ impl Span {
 }
 
 impl Facts {
-    /// Returns the time from the first data to the last progress or outstanding data.
+    /// Returns the span from the first data to the last progress or outstanding data.
     #[must_use]
     pub fn whole(&self) -> Span {
         let acked = self.sender.column("tcpi_bytes_acked");
@@ -112,7 +112,7 @@ impl Facts {
         }
     }
 
-    /// Returns by how much a counter of the sender's grew.
+    /// Returns the increase of a sender counter.
     #[must_use]
     pub fn grown(&self, name: &str, span: Span) -> f64 {
         let at = self.sender.column(name);
@@ -136,7 +136,7 @@ impl Facts {
         self.grown("tcpi_bytes_acked", span) * 8.0 / span.seconds()
     }
 
-    /// Returns the share of samples in the span for which a condition on a column holds.
+    /// Returns the share of samples in the span whose column meets a condition.
     #[must_use]
     pub fn samples(
         &self,
@@ -177,7 +177,7 @@ impl Facts {
         Some(busy as f64 / length)
     }
 
-    /// Returns the share of samples in the span in which the receive window is nearly full.
+    /// Returns the share of span samples with a nearly full receive window.
     #[must_use]
     pub fn full_window(&self, span: Span) -> f64 {
         let names = ["tcpi_unacked", "tcpi_snd_mss", "tcpi_snd_wnd"];

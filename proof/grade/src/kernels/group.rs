@@ -1,4 +1,4 @@
-//! A control group with a quota of CPU time (`cpu` controller, version 1 or 2).
+//! Control group with a CPU time quota (`cpu` controller, version 1 or 2).
 
 use std::fs;
 use std::io;
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 const PREFIX: &str = "gigatcp-kernels-";
 
-/// A control group that is removed with this value.
+/// Control group that is removed when dropped.
 #[derive(Debug)]
 pub struct Group {
     at: PathBuf,
 }
 
-/// What the group's counters say.
+/// Throttling counters of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Throttled {
     /// Periods in which it ran.
     pub periods: f64,
-    /// Periods in which it used up its quota.
+    /// Periods in which it exhausted its quota.
     pub throttled: f64,
 }
 
@@ -46,10 +46,10 @@ pub fn sweep() {
 }
 
 impl Group {
-    /// Makes a group whose members have `share` of one CPU in each period.
+    /// Creates a group whose members have `share` of one CPU in each period.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// System call errors.
     pub fn new(name: &str, share: f64, period_us: u32) -> io::Result<Self> {
         let (root, is_first) = root();
         let at = root.join(format!("{PREFIX}{}-{name}", std::process::id()));
@@ -59,7 +59,7 @@ impl Group {
         if is_first {
             fs::write(group.at.join("cpu.cfs_period_us"), period_us.to_string())?;
             fs::write(group.at.join("cpu.cfs_quota_us"), quota.to_string())?;
-            // The quota alone is to limit it, not the machine's other programs.
+            // Only the quota should limit it, not the machine's other programs.
             fs::write(group.at.join("cpu.shares"), "262144")?;
         } else {
             fs::write(root.join("cgroup.subtree_control"), "+cpu")?;
@@ -78,12 +78,12 @@ impl Group {
     /// Moves a process into the group.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// System call errors.
     pub fn admit(&self, process: u32) -> io::Result<()> {
         fs::write(self.at.join("cgroup.procs"), process.to_string())
     }
 
-    /// Returns its counters.
+    /// Returns its throttling counters.
     #[must_use]
     pub fn throttled(&self) -> Throttled {
         let text = fs::read_to_string(self.at.join("cpu.stat")).unwrap_or_default();

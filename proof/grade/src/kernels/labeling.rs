@@ -1,4 +1,4 @@
-//! Labels of cases: whether the counters prove the cause, and what they say besides.
+//! Labels of cases: whether the counters prove the cause, and other values from them.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::label::{Label, Parameters};
 use super::spec::{Net, Spec};
 use super::taps;
 
-/// What disturbed a case so that its counters prove nothing.
+/// Returns the disturbance that invalidates the counters of a case, if any.
 fn disturbed(facts: &Facts, spec: &Spec) -> Option<String> {
     let missed: u64 = facts.captures.values().map(|one| one.dropped).sum();
     if missed > 0 {
@@ -34,7 +34,7 @@ fn disturbed(facts: &Facts, spec: &Spec) -> Option<String> {
         .then(|| "no samples".to_owned())
 }
 
-/// Returns why the label counts, or why it does not.
+/// Returns the reason the label counts, or why it does not.
 fn checked(spec: &Spec, facts: &Facts) -> Result<String, String> {
     match disturbed(facts, spec) {
         Some(why) => Err(format!("disturbed: {why}")),
@@ -44,7 +44,7 @@ fn checked(spec: &Spec, facts: &Facts) -> Result<String, String> {
 
 /// Checks the counters of a label again, after the conditions have changed.
 ///
-/// Returns false if the case's parameters have changed as well: then it has to be made again.
+/// Returns `false` if the case's parameters have changed too: then the case must be repeated.
 ///
 /// # Errors
 /// If the label cannot be written.
@@ -77,7 +77,7 @@ fn write(label: &Label, at: &Path) -> Result<(), String> {
     fs::write(at.join("label.json"), text).map_err(|error| error.to_string())
 }
 
-/// Writes the label of a case that has just run.
+/// Writes the label of a completed case.
 pub(super) fn label(spec: &Spec, mut facts: Facts, at: &Path) -> Result<Label, String> {
     alter_captures(spec, &mut facts, at)?;
     let span = facts.whole();
@@ -124,7 +124,7 @@ pub(super) fn label(spec: &Spec, mut facts: Facts, at: &Path) -> Result<Label, S
         && label.shares.len() == 2
         && first < 0.5
     {
-        // The larger share is the dominant one.
+        // The cause with the larger share becomes the primary one.
         label.shares.swap(0, 1);
         label.cause = label.shares[0].0.clone();
         label.second = Some(label.shares[1].0.clone());
@@ -133,7 +133,7 @@ pub(super) fn label(spec: &Spec, mut facts: Facts, at: &Path) -> Result<Label, S
     Ok(label)
 }
 
-/// Returns the graded connection's losses on the path: from the sender, toward it.
+/// Returns the graded connection's losses on the path: from the sender, towards it.
 fn lost_packets(spec: &Spec, facts: &Facts) -> [u64; 2] {
     let Some(path) = &facts.path else {
         return [0; 2];
@@ -146,7 +146,7 @@ fn lost_packets(spec: &Spec, facts: &Facts) -> [u64; 2] {
         }
     };
     let ports = facts.sender.ports;
-    // What a shaper of the sending host drops has not been on the path.
+    // Packets dropped by the sending host's shaper never reached the path.
     let is_far = spec.tc.as_ref().is_some_and(|tc| !tc.on_sender);
     let shaped = facts.tc.as_ref().map_or(0, |tc| tc.drops);
     [
@@ -166,7 +166,7 @@ fn addresses(spec: &Spec, ports: [u16; 2]) -> [String; 2] {
     ]
 }
 
-/// Compresses the captures, after removing packets where the case asks for that.
+/// Compresses the captures, after removing packets if the case requires it.
 fn alter_captures(spec: &Spec, facts: &mut Facts, at: &Path) -> Result<(), String> {
     for (number, place) in [
         Place::Sender,
@@ -194,7 +194,7 @@ fn alter_captures(spec: &Spec, facts: &mut Facts, at: &Path) -> Result<(), Strin
     Ok(())
 }
 
-/// Shares of the time of both causes, where a case has two in sequence.
+/// Returns the time shares of two successive causes; empty if the case has one.
 fn shares(spec: &Spec, span: Span) -> Vec<(String, f64)> {
     let (super::proof::Proof::Split(at, ..), Some(second)) = (&spec.proof, spec.second) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Processes of a case: in a namespace, with a priority, ended with us.
+//! Processes of a case: in a namespace, with a priority, ended with this process.
 
 use std::ffi::CString;
 use std::io::{self, Read};
@@ -18,7 +18,7 @@ extern "C" fn on_signal(_: libc::c_int) {
     INTERRUPTED.store(true, Ordering::Relaxed);
 }
 
-/// Makes SIGINT and SIGTERM end the run in order.
+/// Makes SIGINT and SIGTERM end the run cleanly.
 pub fn catch_signals() {
     let handler = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
     for signal in [libc::SIGINT, libc::SIGTERM] {
@@ -27,20 +27,20 @@ pub fn catch_signals() {
     }
 }
 
-/// True after Ctrl-C.
+/// Whether Ctrl-C was pressed.
 #[must_use]
 pub fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// Kernel threads that process packets, at a real-time priority until this value ends.
+/// Raises the kernel threads that process packets to real-time priority until dropped.
 ///
-/// On a busy machine they wait for tens of milliseconds otherwise, and the path with them.
+/// On a busy machine they otherwise wait for tens of milliseconds, and the path with them.
 #[derive(Debug)]
 pub struct PromptSoftirqs(Vec<libc::pid_t>);
 
 impl PromptSoftirqs {
-    /// Raises them; without the privilege nothing changes.
+    /// Raises the threads; without the privilege it has no effect.
     #[must_use]
     pub fn new() -> Self {
         let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -51,7 +51,7 @@ impl PromptSoftirqs {
         });
         let threads: Vec<libc::pid_t> = threads.collect();
         schedule(&threads, libc::SCHED_FIFO, 40);
-        // Nice values count within a session only, where the kernel groups by session.
+        // If the kernel groups by session, nice values count only within a session.
         let _ = std::fs::write("/proc/self/autogroup", "-20");
         Self(threads)
     }
@@ -79,29 +79,29 @@ fn schedule(threads: &[libc::pid_t], policy: libc::c_int, priority: libc::c_int)
     }
 }
 
-/// How a process is started.
+/// Start parameters of a process.
 #[derive(Clone, Debug, Default)]
 pub struct Start {
-    /// Its nice value.
+    /// Nice value.
     pub nice: i32,
-    /// File that it writes `0` into to join a control group.
+    /// File into which it writes `0` to join a control group.
     pub group: Option<String>,
-    /// The only CPU that it may use.
+    /// Only CPU it may use.
     pub processor: Option<usize>,
 }
 
-/// Starts `command` in the network namespace behind `namespace`.
+/// Starts `command` in the network namespace of descriptor `namespace`.
 ///
 /// # Errors
-/// What the kernel says.
+/// System call errors.
 pub fn spawn(command: &mut Command, namespace: RawFd, start: &Start) -> io::Result<Child> {
     spawn_reading(command, namespace, start, Stdio::null())
 }
 
-/// Starts `command` likewise, with `stdin` as its standard input.
+/// Starts `command` in the network namespace, with `stdin` as its standard input.
 ///
 /// # Errors
-/// What the kernel says.
+/// System call errors.
 pub fn spawn_reading(
     command: &mut Command,
     namespace: RawFd,
@@ -141,7 +141,7 @@ pub fn spawn_reading(
 /// Runs a command line in a namespace to its end.
 ///
 /// # Errors
-/// With the command's own words, if it fails.
+/// The command's error output, if it fails.
 pub fn run(namespace: RawFd, line: &str) -> Result<(), String> {
     let mut words = line.split_whitespace();
     let mut command = Command::new(words.next().unwrap_or("true"));
@@ -159,7 +159,7 @@ pub fn run(namespace: RawFd, line: &str) -> Result<(), String> {
     Err(format!("{line}: {said}"))
 }
 
-/// Returns what a command prints in a namespace.
+/// Runs a command in a namespace. Returns its output.
 ///
 /// # Errors
 /// If it cannot be started.
@@ -174,23 +174,23 @@ pub fn read(namespace: RawFd, line: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// A process that ends when this value does.
+/// Process that is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Running {
     /// The process.
     pub child: Child,
-    /// What it is called.
+    /// Name of the process.
     pub name: String,
 }
 
 impl Running {
-    /// Sends it a signal.
+    /// Sends a signal to the process.
     pub fn signal(&self, signal: libc::c_int) {
         // SAFETY: plain integers; the child has not been waited for.
         unsafe { libc::kill(self.child.id().cast_signed(), signal) };
     }
 
-    /// Waits until it ends; false if it does not in time.
+    /// Waits for its end; `false` after `patience`.
     pub fn wait(&mut self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
         loop {
@@ -204,7 +204,7 @@ impl Running {
         }
     }
 
-    /// Returns what it printed, after its end.
+    /// Returns its output, after its end.
     pub fn printed(&mut self) -> String {
         let mut text = String::new();
         if let Some(out) = &mut self.child.stdout {
@@ -213,7 +213,7 @@ impl Running {
         text
     }
 
-    /// Returns the CPU time that it has used, in seconds; 0 once it has been waited for.
+    /// Returns the CPU time used, in seconds; 0 once it has been waited for.
     #[must_use]
     pub fn cpu_s(&self) -> f64 {
         let path = format!("/proc/{}/stat", self.child.id());
@@ -238,7 +238,7 @@ impl Drop for Running {
     }
 }
 
-/// Returns the descriptor of anything that has one.
+/// Returns the raw descriptor of a value.
 pub fn raw(descriptor: &impl AsRawFd) -> RawFd {
     descriptor.as_raw_fd()
 }

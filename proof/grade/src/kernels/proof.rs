@@ -2,72 +2,72 @@
 
 use super::facts::{Facts, Span};
 
-/// A link used by more than this share is full.
+/// Utilization above which a link is saturated.
 const FULL: f64 = 0.9;
 
-/// A link used by less than this share is not what limits.
+/// Utilization below which a link is not the limit.
 const SPARE: f64 = 0.87;
 
-/// What the counters have to show.
+/// Condition on counters that proves a cause.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Proof {
-    /// The link is full, with this connection.
+    /// The link is saturated, by this connection.
     Full,
     /// A shaper sends at its rate (bits per second) and has a backlog.
     Shaped(f64),
-    /// A counter of `tcp_info` has this share of the time.
+    /// A `tcp_info` counter covers at least this share of the time.
     Word(&'static str, f64),
-    /// The receive window is full in this share of samples, whatever paces within it.
+    /// The receive window is full in this share of samples, with any pacing within it.
     WindowFull(f64),
     /// The writer is blocked, and neither cwnd nor the receive window is full.
     Blocked,
-    /// A policer drops, and what passes is near its rate (bits per second).
+    /// A policer drops, and goodput is near its rate (bits per second).
     Policed(f64),
     /// Packets are lost for one of these reasons, and the link has spare capacity.
     Lost(&'static [&'static str]),
     /// The sending rate is near this one (payload bits per second).
     Paced(f64),
-    /// The application offers this (payload bits per second), and all of it is carried.
+    /// The application offers this rate (payload bits per second), and all of it is carried.
     Offered(f64),
-    /// A process uses up the CPU time that it may have.
+    /// A process exhausts its allowed CPU time.
     Busy(&'static str),
-    /// The receiver's packet processing uses up its quota; the flag asks for full rings.
+    /// The receiver's packet processing exhausts its quota; the flag requires ring drops.
     Softirq(bool),
-    /// Data waits unread at the receiver and the window is the limit.
+    /// Unread data waits at the receiver and the window is the limit.
     Unread,
-    /// Nothing limits but cwnd, and nothing is lost.
+    /// Only cwnd limits, and nothing is lost.
     Growing,
     /// Packets are marked and none dropped.
     Marked,
     /// Packets are reordered and none dropped.
     Reordered,
-    /// Nothing passes for this share of the time.
+    /// Nothing is delivered for this share of the time.
     Stopped(f64),
-    /// Retransmission timers take most of the time.
+    /// Retransmission timeouts cover most of the time.
     Timers,
     /// ACKs are lost and data is not.
     AcksLost,
-    /// ACKs wait longer than the path takes.
+    /// ACKs wait longer than the path's delay.
     AcksWait(f64),
-    /// The application waits on purpose most of the time.
+    /// The application pauses deliberately most of the time.
     Waits(&'static str),
-    /// Round trips (seconds) take most of the time.
+    /// Round trips (seconds) cover most of the time.
     RoundTrips(f64),
-    /// Exchanges take a delayed ACK more than their round trip (seconds).
+    /// Each exchange lasts a delayed ACK longer than its round trip (seconds).
     Stalls(f64),
-    /// Full-sized packets vanish and nothing else happens.
+    /// Full-sized packets are silently dropped and nothing else is.
     Hole,
-    /// Segments stay below this size, and the link or the packet rate is used up.
+    /// Segments stay below this size, and the link or the packet rate is saturated.
     Small(f64),
-    /// Others have most of a full link.
+    /// Cross traffic has most of a saturated link.
     Crossed,
-    /// All of these.
+    /// Both conditions.
     Both(Box<Proof>, Box<Proof>),
-    /// One proof until this second, another one afterward.
+    /// One condition until this second, another one afterward.
     Split(f64, Box<Proof>, Box<Proof>),
 }
 
-/// Accepts if `holds`; `what` is said either way.
+/// Returns `what` as success if `holds`, else as error.
 fn need(holds: bool, what: String) -> Result<String, String> {
     if holds { Ok(what) } else { Err(what) }
 }
@@ -138,7 +138,7 @@ fn lost(facts: &Facts, span: Span, reasons: &[&str]) -> Result<String, String> {
     let mut others = all - wanted;
     let limited = facts.share("tcpi_rwnd_limited", span) + facts.share("tcpi_sndbuf_limited", span);
     if !reasons.contains(&"queue") && facts.drops("queue") == others {
-        // The overflow that ends slow start is forgotten later.
+        // The overflow that ends slow start does not count.
         let from = span.from + (span.to - span.from) / 4;
         others = facts.overflows_in(Span { from, ..span });
     }
@@ -340,10 +340,10 @@ fn stopped(facts: &Facts, span: Span, share: f64) -> Result<String, String> {
 }
 
 impl Proof {
-    /// Returns how late deliveries of the path may be without putting the label in doubt.
+    /// Returns the lateness of path deliveries that the label tolerates.
     ///
-    /// A full link, a paced application or a slow host stay what they are; where round trips
-    /// or windows decide, lateness is part of the round trip.
+    /// A saturated link, a paced application or a slow host are unaffected by lateness. If round
+    /// trips or windows decide, lateness is part of the RTT.
     #[must_use]
     pub fn tolerates_us(&self, rtt_s: f64) -> f64 {
         match self {
@@ -365,10 +365,10 @@ impl Proof {
         }
     }
 
-    /// Returns why the label counts, or why it does not.
+    /// Returns the reason the label counts, or why it does not.
     ///
     /// # Errors
-    /// With the reason why it does not.
+    /// The reason it does not count.
     pub fn check(&self, facts: &Facts, span: Span) -> Result<String, String> {
         match self {
             Self::Full => full(facts, span),
@@ -504,7 +504,7 @@ fn reordered(facts: &Facts, span: Span) -> Result<String, String> {
         return Err("no counters of the path".into());
     };
     let all: u64 = path.forward.dropped.values().sum();
-    // The overflow that ends slow start is forgotten later.
+    // The overflow that ends slow start does not count.
     let from = span.from + (span.to - span.from) / 4;
     let dropped = if facts.drops("queue") == all {
         facts.overflows_in(Span { from, ..span })
@@ -545,7 +545,7 @@ mod tests {
     use super::super::sample::{COLUMNS, Series};
     use super::*;
 
-    /// A transfer of 1 s over a link that was busy for `busy` of each slot.
+    /// Returns a transfer of 1 s over a link, busy for `busy` per slot.
     fn facts(busy: f64, rwnd_limited_us: i64) -> Facts {
         let mut columns = vec!["us".to_owned()];
         columns.extend(COLUMNS.iter().map(|name| (*name).to_owned()));

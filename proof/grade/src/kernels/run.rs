@@ -24,12 +24,12 @@ use super::spec::{Cpu, Host, Net, Program, Role, Spec, Task};
 use super::taps::{BLOCK, Tap};
 use super::topology::{ROUTER, Topology};
 
-/// Programs and files that running needs.
+/// Programs for running cases.
 #[derive(Clone, Debug)]
 pub struct Tools {
     /// The `gigatcp` command.
     pub gigatcp: PathBuf,
-    /// This program.
+    /// Path of this program.
     pub own: PathBuf,
 }
 
@@ -85,10 +85,10 @@ impl Forwarder {
     }
 }
 
-/// A shaper at one moment: monotonic time, bytes waiting, bytes sent.
+/// State of a shaper: monotonic time, bytes waiting, bytes sent.
 type Backlog = (u64, i64, i64);
 
-/// A thread that watches a shaper.
+/// Thread that samples a shaper.
 struct TcWatch {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<(TcFacts, Vec<Backlog>)>,
@@ -124,7 +124,7 @@ impl TcWatch {
     }
 }
 
-/// A program of a case while it runs.
+/// Running program of a case.
 struct Started {
     task: Task,
     running: Running,
@@ -134,7 +134,7 @@ struct Started {
     elapsed_s: f64,
 }
 
-/// A case while it runs.
+/// Running case.
 struct Run<'a> {
     spec: &'a Spec,
     tools: &'a Tools,
@@ -223,7 +223,7 @@ impl Run<'_> {
         Err(format!("nothing listens on port {port}"))
     }
 
-    /// Lets the receiver's packet processing run in a thread with a quota.
+    /// Runs the receiver's packet processing in a thread with a quota.
     fn throttle_napi(&mut self) -> Result<(), String> {
         let Some((share, period_us)) = self.spec.napi_quota else {
             return Ok(());
@@ -242,7 +242,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Waits for the main program, and reads CPU times until then.
+    /// Waits for the main program, sampling CPU times until then.
     fn watch(&mut self) {
         let until = Instant::now() + Duration::from_secs_f64(self.spec.seconds + 6.0);
         loop {
@@ -263,7 +263,7 @@ impl Run<'_> {
         }
     }
 
-    /// Ends the programs and reads what they say.
+    /// Ends the programs and reads their results.
     fn reap(&mut self, facts: &mut Facts) {
         for program in &mut self.programs {
             let name = program.running.name.clone();
@@ -302,7 +302,7 @@ impl Run<'_> {
         }
     }
 
-    /// Packets that the receiving interface's ring dropped.
+    /// Packets dropped by the receiving interface's ring.
     fn ring_drops(&self) -> u64 {
         let line = format!("ip -s -j link show dev {}", ROUTER[1]);
         let router = self.topology.namespace(Host::Router);
@@ -332,7 +332,7 @@ impl Run<'_> {
     }
 }
 
-/// Returns the threads that poll interfaces.
+/// Returns the NAPI threads.
 fn napi_threads() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
@@ -344,10 +344,10 @@ fn napi_threads() -> Vec<u32> {
         .collect()
 }
 
-/// Runs a case; its files are written into `at`, which must not exist.
+/// Runs a case. Its files are written into `at`, which must not exist.
 ///
 /// # Errors
-/// What could not be made or started.
+/// If a part of the case could not be created or started.
 pub fn run(spec: &Spec, tools: &Tools, at: &Path) -> Result<Label, String> {
     fs::create_dir_all(at).map_err(|error| format!("{}: {error}", at.display()))?;
     let topology = Topology::new(spec, &tools.gigatcp, at)?;
@@ -374,7 +374,7 @@ pub fn run(spec: &Spec, tools: &Tools, at: &Path) -> Result<Label, String> {
     Ok(label)
 }
 
-/// Processor time since the start of the machine: all of it, and what a hypervisor took.
+/// CPU time since boot: total and steal.
 fn processor_times() -> [u64; 2] {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
     let line = text.lines().next().unwrap_or_default();
@@ -388,7 +388,7 @@ fn stolen(before: [u64; 2], after: [u64; 2]) -> f64 {
     stolen as f64 / all.max(1) as f64
 }
 
-/// Starts everything, waits, and stops it; what is measured goes into `facts`.
+/// Starts everything, waits, and stops it; measurements go into `facts`.
 fn observe(run: &mut Run<'_>, facts: &mut Facts) -> Result<[Vec<Moment>; 2], String> {
     let spec = run.spec;
     let router = run.topology.namespace(Host::Router);
@@ -463,7 +463,7 @@ fn keep_shaper(facts: &mut Facts, samples: &[Backlog], origin: Option<u64>) {
     }
 }
 
-/// Returns when the sender's largest connection was first seen.
+/// Returns the time at which the sender's largest connection was first seen.
 fn origin(moments: &[Moment]) -> Option<u64> {
     let ports = sample::largest(moments, "tcpi_bytes_sent")?;
     let mut all = moments.iter();

@@ -1,4 +1,4 @@
-//! Samples of `tcp_info` of both ends while a case runs.
+//! Samples of `tcp_info` at both ends while a case runs.
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ impl Series {
         self.rows.last().map_or(0, |row| row[at])
     }
 
-    /// Removes rows of a closed connection, whose counters the kernel has given up.
+    /// Removes rows of a closed connection, whose counters the kernel has released.
     pub fn clean(&mut self) {
         let sent = self.column("tcpi_bytes_sent");
         let received = self.column("tcpi_bytes_received");
@@ -83,7 +83,7 @@ impl Series {
         });
     }
 
-    /// Keeps every n-th row so that samples are about 100 ms apart; the last one stays.
+    /// Thins rows to about 100 ms apart; the last one stays.
     pub fn thin(&mut self) {
         let mut kept: Vec<Vec<i64>> = Vec::new();
         let last = self.rows.last().cloned();
@@ -102,17 +102,17 @@ impl Series {
     }
 }
 
-/// All connections of a host at one moment of the monotonic clock.
+/// All connections of a host at one monotonic time.
 pub type Moment = (u64, Vec<Connection>);
 
-/// A thread that samples a host.
+/// Thread that samples a host.
 #[derive(Debug)]
 pub struct Sampler {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Vec<Moment>>>,
 }
 
-/// Returns the monotonic clock.
+/// Returns the monotonic time.
 #[must_use]
 pub fn now_ns() -> u64 {
     let mut time = libc::timespec {
@@ -124,7 +124,7 @@ pub fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Moves the calling thread into a namespace and gives it priority.
+/// Moves the calling thread into a namespace and raises its priority.
 fn enter(namespace: RawFd) -> bool {
     // SAFETY: plain integers; only the calling thread is moved.
     unsafe {
@@ -134,7 +134,7 @@ fn enter(namespace: RawFd) -> bool {
 }
 
 impl Sampler {
-    /// Starts to sample the host behind `namespace`, once per `every`.
+    /// Starts sampling the host of `namespace`, once per `every`.
     #[must_use]
     pub fn start(namespace: RawFd, every: Duration) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
@@ -161,7 +161,7 @@ impl Sampler {
         }
     }
 
-    /// Ends and returns what was sampled.
+    /// Ends sampling and returns the samples.
     pub fn finish(mut self) -> Vec<Moment> {
         self.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take();

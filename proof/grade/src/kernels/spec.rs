@@ -1,4 +1,4 @@
-//! What one case consists of: path, hosts, applications, and the proof that its cause binds.
+//! Description of a case: path, hosts, applications, and the proof that its cause binds.
 
 use super::apps::App;
 use super::forward::config::PathConfig;
@@ -20,11 +20,11 @@ pub enum Host {
     Sender,
     /// Receives the data.
     Receiver,
-    /// Stands between them.
+    /// Router between them.
     Router,
 }
 
-/// What is between the hosts.
+/// Path between the hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Net {
     /// The forwarder of this crate.
@@ -38,24 +38,24 @@ pub enum Net {
 /// Offloads of the hosts' interfaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offloads {
-    /// Super-segments leave the sender.
+    /// Whether the sender uses segmentation offload.
     pub tso: bool,
-    /// The receiver merges segments.
+    /// Whether the receiver merges segments.
     pub gro: bool,
-    /// The receiver waits this long for more to merge.
+    /// Time the receiver waits for more segments to merge.
     pub gro_flush_us: u32,
 }
 
-/// A program that runs.
+/// Program of a case.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Program {
-    /// One of ours.
+    /// Application of this crate.
     App(App),
-    /// One of the system's, with its arguments.
+    /// System program with arguments.
     System(Vec<String>),
 }
 
-/// When a program starts and whether the case ends with it.
+/// Role of a program: start order, and whether the case ends with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Listens on this port, started first.
@@ -66,19 +66,19 @@ pub enum Role {
     Main,
 }
 
-/// What keeps a program from the CPU.
+/// CPU allocation of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cpu {
-    /// Runs before others.
+    /// Runs with preference.
     Preferred,
-    /// A share of one CPU per period, by the `cpu` controller.
+    /// Share of one CPU per period, by the `cpu` controller.
     Quota {
         /// Share.
         share: f64,
         /// Period.
         period_us: u32,
     },
-    /// On one CPU together with a hog, at this nice value.
+    /// Shares one CPU with a hog, at this nice value.
     Shared {
         /// The nice value.
         nice: i32,
@@ -90,20 +90,20 @@ pub enum Cpu {
 /// A program of a case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
-    /// Where it runs.
+    /// Host it runs on.
     pub host: Host,
     /// Its role.
     pub role: Role,
-    /// What it is.
+    /// Program.
     pub program: Program,
-    /// Its CPU.
+    /// CPU allocation.
     pub cpu: Cpu,
 }
 
 /// A queueing discipline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tc {
-    /// On the sender's interface, else on the router's toward the receiver.
+    /// Whether it is on the sender's interface; otherwise on the router's, towards the receiver.
     pub on_sender: bool,
     /// Commands after `tc`, with `DEV` for the interface.
     pub commands: Vec<String>,
@@ -118,35 +118,35 @@ pub struct Spec {
     pub seed: u64,
     /// Cause, one of the ids of `why`.
     pub cause: &'static str,
-    /// Other answers that are right as well.
+    /// Other correct answers.
     pub acceptable: Vec<&'static str>,
     /// Second cause, for cases with two.
     pub second: Option<&'static str>,
-    /// What the analysis is expected to note besides.
+    /// Notes that the analysis should add.
     pub notes: Vec<&'static str>,
     /// Path.
     pub net: Net,
     /// Rate of the bottleneck without the cause, as Ethernet frames.
     pub rate_bps: f64,
-    /// Rate of the path without the cause, where that is more than the bottleneck's; else 0.
+    /// Path rate without the cause, if it exceeds the bottleneck's; else 0.
     pub spare_bps: f64,
-    /// Round-trip time without queues.
+    /// RTT without queues.
     pub rtt_s: f64,
     /// MTU of all interfaces.
     pub mtu: u32,
-    /// Bytes of payload of a full segment.
+    /// Payload bytes of a full segment.
     pub mss: f64,
     /// Congestion control.
     pub control: &'static str,
-    /// Program that sends.
+    /// Sending program.
     pub tool: &'static str,
     /// Offloads.
     pub offloads: Offloads,
-    /// Settings of both hosts.
+    /// Sysctls of both hosts.
     pub sysctls: Vec<(String, String)>,
-    /// Attributes of the sender's route, as `initcwnd 4`.
+    /// Attributes of the sender's route, such as `initcwnd 4`.
     pub route: String,
-    /// Slow-start threshold that the connection begins with, in segments; 0 is unlimited.
+    /// Initial ssthresh of the connection, in segments; 0 for unlimited.
     pub first_threshold: u32,
     /// Shaper.
     pub tc: Option<Tc>,
@@ -156,13 +156,13 @@ pub struct Spec {
     pub tasks: Vec<Task>,
     /// Expected duration.
     pub seconds: f64,
-    /// The middle capture is behind the path.
+    /// Whether the mid-path capture is behind the path.
     pub middle_behind: bool,
     /// Probability that a capture lacks a packet.
     pub capture_loss: f64,
-    /// Rate that the application offers; 0 if it offers all it can.
+    /// Offered rate of the application; 0 if unlimited.
     pub offered_bps: f64,
-    /// What has to hold.
+    /// Condition that proves the cause.
     pub proof: Proof,
 }
 
@@ -173,7 +173,7 @@ impl Spec {
         self.payload_bps(self.rate_bps.max(self.spare_bps))
     }
 
-    /// Returns the payload that a link of this rate carries per second.
+    /// Returns the payload rate of a link of this rate.
     #[must_use]
     pub fn payload_bps(&self, rate_bps: f64) -> f64 {
         let header = match self.net {

@@ -1,4 +1,4 @@
-//! Captures of a case, by `tcpdump`, and what is done to them afterward.
+//! Captures of a case by `tcpdump`, and their processing afterward.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,8 +12,8 @@ use super::draw::Draw;
 use super::facts::CaptureFacts;
 use super::process::{Running, Start, spawn};
 
-/// How long the kernel keeps packets in a block before `tcpdump` sees them (libpcap's
-/// timeout of 1 s): of a capture that is ended sooner, the end is missing.
+/// Maximum delay of captured packets in the kernel before `tcpdump` sees them. libpcap's timeout
+/// is 1 s. A capture ended sooner lacks its end.
 pub const BLOCK: Duration = Duration::from_millis(1100);
 
 /// A running `tcpdump`.
@@ -25,7 +25,7 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Starts to capture on an interface, into `at`; waits until it does.
+    /// Starts capturing on an interface, into `at`, and waits until it does.
     ///
     /// # Errors
     /// If `tcpdump` does not start.
@@ -69,7 +69,7 @@ impl Tap {
         Err(format!("tcpdump: {}", line.trim()))
     }
 
-    /// Ends the capture and returns what it holds.
+    /// Ends the capture and returns its packet counts.
     pub fn finish(mut self) -> (Place, CaptureFacts) {
         self.running.signal(libc::SIGINT);
         let mut facts = CaptureFacts::default();
@@ -89,7 +89,7 @@ impl Tap {
     }
 }
 
-/// Removes packets of a capture in the classic format at random; returns how many.
+/// Removes random packets of a classic pcap file. Returns the number removed.
 ///
 /// # Errors
 /// If the file cannot be read or written.
@@ -102,7 +102,7 @@ pub fn thin(path: &Path, probability: f64, seed: u64) -> std::io::Result<u64> {
         let length = u32::from_ne_bytes([header[8], header[9], header[10], header[11]]) as usize;
         let end = (at + 16 + length).min(bytes.len());
         number += 1;
-        // The handshake stays: a capture that begins late is another matter.
+        // The handshake stays: a capture that begins late is a separate case.
         if number > 10 && draw.chance(probability) {
             removed += 1;
         } else {

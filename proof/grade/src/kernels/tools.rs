@@ -1,12 +1,12 @@
-//! Programs of the system that cases need; installed where that is possible.
+//! System programs of cases, installed if possible.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Longest time to spend on installing one package.
+/// Timeout for installing one package, in seconds.
 const PATIENCE: &str = "240";
 
-/// A program and the package that brings it.
+/// Programs with their packages.
 const WANTED: [(&str, &str); 10] = [
     ("tcpdump", "tcpdump"),
     ("iperf3", "iperf3"),
@@ -40,10 +40,10 @@ fn apt_get(words: &[&str]) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Installs what is missing.
+/// Installs missing programs.
 ///
 /// # Errors
-/// Names the packages that cannot be installed.
+/// The packages that cannot be installed.
 pub fn install() -> Result<(), String> {
     let mut missing = Vec::new();
     for (program, package) in WANTED {
@@ -65,7 +65,7 @@ pub fn install() -> Result<(), String> {
     ))
 }
 
-/// Finds the `gigatcp` command: as named, or next to this program.
+/// Finds the `gigatcp` command: as given, or next to this program.
 ///
 /// # Errors
 /// If there is none.
@@ -84,10 +84,10 @@ pub fn gigatcp(named: Option<&Path>) -> Result<PathBuf, String> {
 
 const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 
-/// Allows the congestion controls of the cases in namespaces.
+/// Allows the cases' congestion controls in namespaces.
 ///
-/// The kernel lets only the initial namespace choose a control that it does not list here.
-/// The list is extended, never shortened.
+/// Only the initial namespace may choose a control that the kernel does not list here. The list is
+/// extended, never shortened.
 ///
 /// # Errors
 /// If the kernel refuses.

@@ -13,10 +13,10 @@ use super::spec::{Host, Net, Offloads, RECEIVER, SENDER, Spec};
 const SENDER_MAC: &str = "02:00:00:00:01:01";
 const RECEIVER_MAC: &str = "02:00:00:00:02:01";
 
-/// Interfaces of the router: toward the sender, toward the receiver.
+/// Interfaces of the router: towards the sender, towards the receiver.
 pub const ROUTER: [&str; 2] = ["r0", "r1"];
 
-/// A namespace: ours, or one that another process holds open.
+/// A namespace: created here, or held open by another process.
 #[derive(Debug)]
 enum Room {
     Own(Namespace),
@@ -32,23 +32,23 @@ impl Room {
     }
 }
 
-/// The hosts of a case.
+/// Hosts of a case.
 #[derive(Debug)]
 pub struct Topology {
     rooms: Vec<(Host, Room)>,
     /// Addresses of sender and receiver.
     pub addresses: [String; 2],
-    /// Names of their interfaces.
+    /// Interfaces of sender and receiver.
     pub interfaces: [String; 2],
     /// The emulator, if it is the path.
     pub emulated: Option<Emulated>,
 }
 
 impl Topology {
-    /// Builds what `spec` asks for; files of the emulator go into `at`.
+    /// Builds the topology of `spec`; files of the emulator go into `at`.
     ///
     /// # Errors
-    /// What could not be made.
+    /// If a part could not be created.
     pub fn new(spec: &Spec, gigatcp: &Path, at: &Path) -> Result<Self, String> {
         let topology = match &spec.net {
             Net::Emulate(arguments) => Self::emulated(gigatcp, arguments, at)?,
@@ -58,7 +58,7 @@ impl Topology {
         Ok(topology)
     }
 
-    /// Returns the descriptor of a host's namespace; the sender's for a router that is not there.
+    /// Returns the descriptor of a host's namespace; the sender's if there is no router.
     #[must_use]
     pub fn namespace(&self, host: Host) -> RawFd {
         let found = self.rooms.iter().find(|(one, _)| *one == host);
@@ -175,7 +175,7 @@ impl Topology {
         if offloads.gro {
             let namespace = self.namespace(Host::Receiver);
             run(namespace, "ethtool -K eth0 gro on")?;
-            // A veth device merges only what comes from a peer that cannot send super-segments.
+            // A veth device merges segments only from a peer that cannot send super-segments.
             let router = self.namespace(Host::Router);
             run(router, &format!("ethtool -K {} tso off", ROUTER[1]))?;
             if offloads.gro_flush_us > 0 {
@@ -189,7 +189,7 @@ impl Topology {
         Ok(())
     }
 
-    /// Writes attributes of the receiver's interface, below a `sysfs` of its namespace.
+    /// Writes attributes of the receiver's interface, by a `sysfs` mount of its namespace.
     ///
     /// # Errors
     /// If one cannot be written.
@@ -213,7 +213,7 @@ impl Topology {
         }
     }
 
-    /// Lets connections to the receiver begin with this slow-start threshold.
+    /// Sets the initial ssthresh of connections to the receiver.
     fn threshold(&self, segments: u32) -> Result<(), String> {
         let [from, to] = [&self.addresses[0], &self.addresses[1]].map(|text| text.parse());
         let (Ok(from), Ok(to)) = (from, to) else {
@@ -227,7 +227,7 @@ impl Topology {
         done.map_err(|error| format!("first threshold: {error}"))
     }
 
-    /// Settings, routes and shapers.
+    /// Applies sysctls, routes and shapers.
     fn settle(&self, spec: &Spec) -> Result<(), String> {
         for host in [Host::Sender, Host::Receiver] {
             let namespace = self.namespace(host);

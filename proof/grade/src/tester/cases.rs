@@ -1,17 +1,17 @@
-//! Tests whose number and cause are known before they run.
+//! Tests with a rate and cause known before they run.
 //!
-//! One function a cause: it draws a path and a setting that binds well below the path.
-//! What it assumes of the outcome is a range of the rate, checked after the run.
+//! One function per cause: it draws a path and a setting that binds well below the path's rate.
+//! The label assumes a range of the measured rate, which is checked after the run.
 
 use crate::kernels::draw::Draw;
 
-/// Payload of a segment with timestamps.
+/// Payload of a segment with timestamps, in octets.
 const MSS: f64 = 1448.0;
 
 /// Octets of a full segment on the emulated link, which adds 38.
 const WIRE: f64 = 1538.0;
 
-/// What one end does before its program starts.
+/// Preparation of one end before its program starts.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// Shell commands.
@@ -25,15 +25,15 @@ pub struct Place {
 pub struct Case {
     /// Name of its function.
     pub family: &'static str,
-    /// The right cause.
+    /// Correct cause.
     pub cause: &'static str,
-    /// Causes that are right as well.
+    /// Other correct causes.
     pub acceptable: Vec<&'static str>,
-    /// Rate of the path in bit/s, without headers: what a full path delivers.
+    /// Payload rate of the saturated path in bit/s, without headers.
     pub payload_bps: f64,
-    /// Round-trip time without queues, in seconds.
+    /// RTT without queues, in seconds.
     pub rtt_s: f64,
-    /// Share of `payload_bps` that the outcome must lie in for the label to hold.
+    /// Range of the measured rate, as shares of `payload_bps`, in which the label holds.
     pub share: [f64; 2],
     /// Arguments of `gigatcp emulate`.
     pub path: Vec<String>,
@@ -47,14 +47,14 @@ pub struct Case {
     pub is_reverse: bool,
 }
 
-/// A case in the making, with its random stream.
+/// Case under construction, with its random stream.
 struct Draft {
     case: Case,
     draw: Draw,
     rate_bps: f64,
 }
 
-/// Name, cause, ranges of rate (Mbit/s) and RTT (ms), and what makes the cause.
+/// Name, cause, ranges of rate (Mbit/s) and RTT (ms), and constructor.
 type Family = (&'static str, &'static str, [[f64; 2]; 2], fn(&mut Draft));
 
 const USUAL: [[f64; 2]; 2] = [[30.0, 200.0], [5.0, 60.0]];
@@ -123,7 +123,7 @@ const FAMILIES: &[Family] = &[
     ),
 ];
 
-/// All cases of a seed.
+/// Returns all cases of a seed.
 #[must_use]
 pub fn of_seed(seed: u64) -> Vec<Case> {
     let numbered = FAMILIES.iter().zip(0_u64..);
@@ -195,7 +195,7 @@ impl Draft {
         self.path(format!("--sysctl=net.ipv4.{setting}"));
     }
 
-    /// Probability of a loss that keeps Reno's window at this share of the path's.
+    /// Returns the loss probability for a Reno window between `low` and `high` of the BDP.
     fn probability(&mut self, low: f64, high: f64) -> f64 {
         let window = self.draw.between(low, high) * self.bdp() / MSS;
         (1.5 / (window * window)).clamp(1e-4, 0.02)
@@ -214,13 +214,13 @@ fn full_bbr(draft: &mut Draft) {
 }
 
 fn receive_buffer(draft: &mut Draft) {
-    // Half of the buffer is window.
+    // Half of the buffer counts as window.
     let window = draft.bdp() * draft.draw.between(0.2, 0.6);
     let buffer = 2.0 * window;
     draft.sysctl(&format!("tcp_rmem=4096 {buffer:.0} {buffer:.0}"));
 }
 
-/// A window that is full, and more than the path needs.
+/// Sets a receive window that is full, but larger than the path requires.
 fn wide_window(draft: &mut Draft) {
     let buffer = 2.0 * draft.bdp().max(30_000.0) * draft.draw.between(1.5, 2.5);
     draft.sysctl(&format!("tcp_rmem=4096 {buffer:.0} {buffer:.0}"));
@@ -235,7 +235,7 @@ fn wide_buffer(draft: &mut Draft) {
     draft.case.share = [0.85, 1.01];
 }
 
-/// A share of losses with which Reno would reach several times the rate.
+/// Returns a loss probability at which Reno would reach several times the rate.
 fn rare(draft: &mut Draft) -> f64 {
     let window = draft.draw.between(3.0, 10.0) * draft.bdp() / MSS;
     (1.5 / (window * window)).clamp(1e-6, 1e-3)
@@ -388,7 +388,7 @@ fn tbf(draft: &mut Draft) {
 }
 
 fn slow_acks(draft: &mut Draft) {
-    // An ACK for two segments has 66 octets and the link's 38.
+    // An ACK of two segments has 66 octets plus the link's 38.
     let needed = draft.rate_bps / (2.0 * MSS * 8.0) * (66.0 - 14.0 + 38.0) * 8.0;
     let rate = needed * draft.draw.between(0.05, 0.25);
     let option = if draft.case.is_reverse {

@@ -1,4 +1,4 @@
-//! Graded runs as they were kept: the readings of both ends, and what is right.
+//! Stored graded runs: the readings of both ends, and the correct answer.
 
 use std::fs;
 use std::path::Path;
@@ -10,22 +10,22 @@ use serde::{Deserialize, Serialize};
 use super::cases::Case;
 use super::verdict::BEHIND_THE_WINDOW;
 
-/// What is right for a run.
+/// Correct answer for a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Label {
     /// Family of the case.
     pub family: String,
-    /// Its seed.
+    /// Seed of the case.
     pub seed: u64,
-    /// The right cause.
+    /// Correct cause.
     pub cause: String,
-    /// Others that are right as well.
+    /// Other correct causes.
     pub acceptable: Vec<String>,
-    /// Whether the outcome is what the label rests on.
+    /// Whether the measured rate is in the range that the label requires.
     pub is_binding: bool,
 }
 
-/// What of a run is known.
+/// Part of a run's readings that is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Known {
     /// Both ends.
@@ -34,20 +34,20 @@ pub enum Known {
     Sender,
     /// The receiver.
     Receiver,
-    /// What iperf3's JSON has of a sender, once a second.
+    /// Readings in iperf3's JSON of a sender, once per second.
     Report,
 }
 
-/// A kept run.
+/// Stored run.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// What is right.
+    /// Correct answer.
     pub label: Label,
     /// Readings of both ends.
     pub readings: Readings,
 }
 
-/// Keeps the label of a run with its readings.
+/// Stores the label of a run next to its readings.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -63,7 +63,7 @@ pub fn keep(at: &Path, case: &Case, seed: u64, is_binding: bool) -> std::io::Res
     fs::write(at.join("label.json"), text)
 }
 
-/// Reads all runs of a directory whose label holds, in order of their names.
+/// Reads all runs of a directory whose label holds, sorted by name.
 ///
 /// # Errors
 /// If the directory cannot be read.
@@ -84,7 +84,7 @@ pub fn read(directory: &Path) -> std::io::Result<Vec<Kept>> {
 }
 
 impl Kept {
-    /// The account that rests on a part of what was read; `None` if it is empty.
+    /// Returns the counters from the known readings; `None` if they are empty.
     #[must_use]
     pub fn account(&self, known: Known) -> Option<CounterAccount> {
         let (id, role) = *self.readings.streams.first()?;
@@ -94,7 +94,7 @@ impl Kept {
             Known::Both => {}
             Known::Sender | Known::Report if is_sender => readings.peer = None,
             Known::Receiver if !is_sender => readings.peer = None,
-            // The explanation is of the client: it takes the place of the peer.
+            // The diagnosis is made at the client, so the peer's readings take that role.
             _ => {
                 readings.own = readings.peer.take()?;
                 let other = if is_sender {
@@ -112,7 +112,7 @@ impl Kept {
         tester::account_of(&readings, id, role)
     }
 
-    /// The right causes for what is known: the first, and others.
+    /// Returns the correct causes for the known readings: the first, and others.
     #[must_use]
     pub fn right(&self, known: Known) -> (&str, Vec<&str>) {
         let label = &self.label;
@@ -127,7 +127,7 @@ impl Kept {
     }
 }
 
-/// Readings as iperf3's JSON has them.
+/// Returns the counters that iperf3's JSON contains.
 fn report(readings: &Readings, id: u64) -> CounterAccount {
     let mut account = CounterAccount::default();
     let own = readings.own.streams.iter().find(|(one, _)| *one == id);

@@ -1,11 +1,11 @@
-//! Grades `gigatcp test`: its number against a capture, its cause against what was set.
+//! Grades `gigatcp test`: its rate against a capture, its cause against the injected one.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `cases.rs` | what is set, and what must follow |
+//! | `cases.rs` | injected settings, and the required outcome |
 //! | `run.rs` | a test between two namespaces, with tcpdump at the server |
-//! | `verdict.rs` | what was said, and whether it is right |
-//! | `kept.rs` | graded runs as they were kept, for a fit |
+//! | `verdict.rs` | the answer, and whether it is correct |
+//! | `kept.rs` | stored graded runs, for a fit |
 
 pub mod cases;
 pub mod kept;

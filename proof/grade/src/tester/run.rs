@@ -10,7 +10,7 @@ use super::cases::{Case, Place};
 use super::verdict::Capture;
 use crate::kernels::group::Group;
 
-/// Who answers the test.
+/// Program at the other end of the test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Peer {
     /// `gigatcp server`: readings of both ends.
@@ -19,21 +19,21 @@ pub enum Peer {
     Iperf3,
 }
 
-/// What a run left.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// `gigatcp test --format json`.
+    /// Output of `gigatcp test --format json`.
     pub result: Value,
-    /// What tcpdump saw at the server.
+    /// Capture of tcpdump at the server.
     pub capture: Capture,
-    /// Share of the periods in which the quota of an end was used up; 1 where there is none.
+    /// Share of periods in which an end exhausted its quota; 1 without a quota.
     pub throttled: f64,
 }
 
 /// Runs one case; its files are written into `at`.
 ///
 /// # Errors
-/// Names what did not run, with what it printed.
+/// The part that did not run, with its output.
 pub fn run(case: &Case, peer: Peer, gigatcp: &Path, at: &Path) -> Result<Run, String> {
     let said = |error: std::io::Error| error.to_string();
     fs::create_dir_all(at).map_err(said)?;
@@ -98,7 +98,7 @@ fn group(place: &Place, name: &str) -> Result<Option<Group>, String> {
         .map_err(|error| format!("control group: {error}"))
 }
 
-/// Commands by which a shell enters the group.
+/// Returns the shell commands that join the group.
 fn enter(group: &Option<Group>) -> String {
     match group {
         Some(group) => format!("echo $$ > {}\n", group.door()),

@@ -1,4 +1,4 @@
-//! What a test said, and whether it is right.
+//! Result of a test, and whether it is correct.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,13 +11,13 @@ use super::run::{Peer, Run};
 /// Octets that a stream sends before its data: iperf3's cookie.
 const COOKIE: u64 = 37;
 
-/// A CPU quota is the limit if it is used up in this share of its periods.
+/// Minimum share of exhausted periods in which a CPU quota is the limit.
 const MOSTLY: f64 = 0.7;
 
-/// Causes that the sender alone cannot tell from the receive window.
+/// Causes that the sender alone cannot distinguish from the receive window.
 pub(crate) const BEHIND_THE_WINDOW: [&str; 2] = ["slow-reader", "receiver-cpu-limited"];
 
-/// Cumulative acknowledgments of the data stream, as tcpdump saw them.
+/// Cumulative acknowledgments of the data stream, from tcpdump.
 #[derive(Clone, Debug, Default)]
 pub struct Capture {
     /// Time since the first data, in seconds, and octets acknowledged by then.
@@ -25,7 +25,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Reads a capture with tshark: none of our own code counts.
+    /// Reads a capture with tshark, without any code of this project.
     ///
     /// # Errors
     /// If tshark does not run.
@@ -85,7 +85,7 @@ impl Capture {
         Ok(Self { acked })
     }
 
-    /// Octets acknowledged within a time.
+    /// Octets acknowledged within `seconds`.
     #[must_use]
     pub fn by(&self, seconds: f64) -> u64 {
         let place = self.acked.partition_point(|(at, _)| *at <= seconds);
@@ -93,20 +93,20 @@ impl Capture {
     }
 }
 
-/// A graded run.
+/// Result of grading one run.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// Received rate in bit/s, as stated.
     pub stated_bps: f64,
-    /// The same by the capture.
+    /// Received rate in bit/s, from the capture.
     pub captured_bps: f64,
-    /// The primary cause; `None` if there is none.
+    /// Stated primary cause; `None` if there is none.
     pub said: Option<String>,
-    /// Its confidence.
+    /// Confidence of the stated cause.
     pub confidence: f64,
-    /// Whether the cause is right.
+    /// Whether the stated cause is correct.
     pub is_right: bool,
-    /// Whether the outcome is what the label rests on.
+    /// Whether the measured rate is in the range that the label requires.
     pub is_binding: bool,
 }
 
@@ -117,7 +117,7 @@ pub fn grade(case: &Case, peer: Peer, run: &Run) -> Verdict {
     let received = &result["received"][0];
     let seconds = received["seconds"].as_f64().unwrap_or(0.0).max(1e-3);
     let stated_bps = received["bps"].as_f64().unwrap_or(0.0);
-    // The server's capture sees the ACKs of a receiver elsewhere a round trip later.
+    // The server's capture sees the ACKs of a remote receiver a round trip later.
     let later = if case.is_reverse { case.rtt_s } else { 0.0 };
     let captured_bps = run.capture.by(seconds + later) as f64 * 8.0 / seconds;
     let explanation = &result["explanations"][0];
@@ -155,7 +155,7 @@ fn confidence(explanation: &Value, said: Option<&str>) -> f64 {
         .unwrap_or(0.0)
 }
 
-/// One line of the protocol of a grading.
+/// Formats one graded run as a line.
 #[must_use]
 pub fn line(case: &Case, seed: u64, verdict: &Verdict) -> String {
     let mark = match (verdict.is_binding, verdict.is_right) {
@@ -176,12 +176,12 @@ pub fn line(case: &Case, seed: u64, verdict: &Verdict) -> String {
     )
 }
 
-/// By how many percent the stated rate differs from the captured.
+/// Deviation of the stated rate from the captured one, in percent.
 fn deviation(verdict: &Verdict) -> f64 {
     (verdict.stated_bps / verdict.captured_bps.max(1.0) - 1.0) * 100.0
 }
 
-/// Shares over all runs.
+/// Formats the shares of correct answers over all runs.
 #[must_use]
 pub fn report(all: &[(Case, Verdict)]) -> String {
     let binding: Vec<&(Case, Verdict)> = all.iter().filter(|(_, one)| one.is_binding).collect();

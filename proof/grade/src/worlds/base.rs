@@ -1,32 +1,31 @@
-//! A world in which nothing is wrong, its parameters drawn at random.
+//! Healthy world with randomly drawn parameters.
 //!
-//! Everything that is not the cause is drawn independently of it: congestion control,
-//! pacing, timestamps, SACK, segmentation offload, ACK frequency, interrupt coalescing,
-//! MTU, queue limit. A feature of a capture that follows from one of these says nothing
-//! about the cause.
+//! Everything except the cause is drawn independently of it: congestion control, pacing,
+//! timestamps, SACK, segmentation offload, ACK frequency, interrupt coalescing, MTU, queue limit.
+//! A feature of a capture that follows from one of these carries no information about the cause.
 
 use super::Paths;
 use super::draft::{BOTTLENECK, Draft, Table, Value};
 use super::draw::Draw;
 use super::patch::Patch;
 
-/// Wire packets that a world of [`Paths::Usual`] may have of data.
+/// Maximum data packets on the wire of a world of [`Paths::Usual`].
 const MAX_PACKETS: f64 = 50_000.0;
 
-/// The same for [`Paths::Fat`].
+/// Maximum data packets on the wire of a world of [`Paths::Fat`].
 const MAX_FAT_PACKETS: f64 = 250_000.0;
 
-/// BDP below which a path has no room for windows that are a fraction of it, in segments.
+/// Minimum BDP in segments at which windows can be a fraction of the BDP.
 const MIN_BDP_SEGMENTS: f64 = 40.0;
 
-/// What a cause may ask of the path that it is injected into.
+/// Requirements of a cause on the path into which it is injected.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Needs {
-    /// The hosts' MTU, if the cause needs one.
+    /// MTU of the hosts, if the cause requires one.
     pub(crate) mtu: Option<u16>,
-    /// Longest RTT as a multiple of the shortest.
+    /// Maximum RTT as a multiple of the minimum.
     pub(crate) rtt_range: f64,
-    /// Smallest BDP in segments.
+    /// Minimum BDP in segments.
     pub(crate) min_bdp: f64,
 }
 
@@ -40,22 +39,22 @@ impl Default for Needs {
     }
 }
 
-/// Parameters that all worlds have.
+/// Parameters common to all worlds.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Base {
     /// Rate of the bottleneck in bits per second.
     pub(crate) rate: f64,
-    /// Round-trip time of the empty path in seconds.
+    /// RTT of the empty path in seconds.
     pub(crate) rtt: f64,
     /// Largest IP packet of the hosts.
     pub(crate) mtu: u16,
     /// Payload bytes of a full segment.
     pub(crate) mss: f64,
-    /// Bytes in flight that fill the path.
+    /// BDP in bytes.
     pub(crate) bdp: f64,
     /// Time for which the application sends, in seconds.
     pub(crate) length: f64,
-    /// Which paths were requested.
+    /// Kind of paths requested.
     pub(crate) paths: Paths,
 }
 
@@ -93,13 +92,13 @@ impl Base {
         }
     }
 
-    /// Makes the path longer until its BDP is `bdp` bytes, if it is less.
+    /// Lengthens the path until its BDP is at least `bdp` bytes.
     pub(crate) fn stretch(&mut self, bdp: f64) {
         self.rtt = self.rtt.max(bdp * 8.0 / self.rate);
         self.bdp = self.rate * self.rtt / 8.0;
     }
 
-    /// Returns a queue of that share of the BDP, in packets.
+    /// Returns a queue limit of `share` BDP, in packets.
     pub(crate) fn queue(&self, share: f64) -> Value {
         Value::Packets((self.bdp / f64::from(self.mtu) * share).max(3.0) as u64)
     }
@@ -124,7 +123,7 @@ pub(crate) fn healthy(draw: &mut Draw, base: &Base) -> (Draft, Patch) {
     (draft, patch)
 }
 
-/// Three hops in each direction, the second one the bottleneck.
+/// Adds three hops in each direction, the second one the bottleneck.
 fn hops(draw: &mut Draw, base: &Base, draft: &mut Draft) {
     let legs = [draw.between(0.1, 0.3), draw.between(0.1, 0.3)];
     let shares = [legs[0], 1.0 - legs[0] - legs[1], legs[1]];
@@ -151,14 +150,14 @@ fn hops(draw: &mut Draw, base: &Base, draft: &mut Draft) {
     draft.reverse[BOTTLENECK].set("rate", Value::bps(base.rate));
 }
 
-/// Both hosts: what their TCP does, and what their network cards do.
+/// Sets TCP and network cards of both hosts.
 fn hosts(draw: &mut Draw, base: &Base, draft: &mut Draft) {
     draft.both("mtu", Value::Count(u64::from(base.mtu)));
     let (timestamps, sack) = (draw.chance(0.8), draw.chance(0.9));
     draft.both("timestamps", Value::Flag(timestamps));
     draft.both("sack", Value::Flag(sack));
     if !sack {
-        // A host without SACK cannot report duplicates in it.
+        // A host without SACK cannot send D-SACK.
         draft.both("dsack", Value::Flag(false));
     }
     let (pacing, offload) = (draw.chance(0.6), draw.chance(0.5));
@@ -167,7 +166,7 @@ fn hosts(draw: &mut Draw, base: &Base, draft: &mut Draft) {
         .flag("pacing", pacing)
         .flag("segmentation_offload", offload);
     let every = draw.pick(&[1, 2, 2, 2, 8, 16]);
-    // A receiver that thins its ACKs needs windows of more than a few of them.
+    // A receiver that sends stretch ACKs requires windows of several times their span.
     let most = (base.bdp / base.mss / 8.0) as u64;
     draft
         .receiver
@@ -183,8 +182,7 @@ fn hosts(draw: &mut Draw, base: &Base, draft: &mut Draft) {
     }
 }
 
-/// Adds flows of other hosts: `load` is each one's share of the path, None as much as
-/// the path carries.
+/// Adds flows of other hosts. `load` is each one's share of the path; `None` for a greedy flow.
 pub(crate) fn others(
     draw: &mut Draw,
     base: &Base,

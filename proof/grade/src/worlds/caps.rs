@@ -1,13 +1,13 @@
-//! Limits of hosts and applications, each at a share of what the path carries.
+//! Limits of hosts and applications, each at a share of the path's rate.
 //!
-//! One function sets every such limit, so that worlds with two of them can have one below
-//! the other.
+//! One function sets every such limit, so that worlds with two of them can have one below the
+//! other.
 
 use super::base::Base;
 use super::causes::Site;
 use super::draft::{Draft, Value};
 
-/// Causes that [`cap`] can set, except a full link, which needs no limit.
+/// Causes that [`cap`] can set. A saturated link is excluded: it requires no limit.
 pub(crate) const CAPS: [&str; 8] = [
     "local-queue",
     "pacing-limited",
@@ -19,7 +19,7 @@ pub(crate) const CAPS: [&str; 8] = [
     "sender-cpu-limited",
 ];
 
-/// Limits the graded flow by `cause` to `level` of what the path carries.
+/// Limits the graded flow by `cause` to `level` of the path's rate.
 pub(crate) fn cap(site: &mut Site<'_>, cause: &str, level: f64) {
     let base = site.base;
     let rate = base.rate * level;
@@ -55,7 +55,7 @@ pub(crate) fn cap(site: &mut Site<'_>, cause: &str, level: f64) {
     }
 }
 
-/// Data becomes available at `rate`, in one piece each `every` seconds.
+/// Supplies application data at `rate`, one piece each `every` seconds.
 pub(crate) fn supply(site: &mut Site<'_>, rate: f64, every: f64) {
     let amount = (rate / 8.0 * every).max(200.0);
     site.draft
@@ -64,18 +64,18 @@ pub(crate) fn supply(site: &mut Site<'_>, rate: f64, every: f64) {
         .set("supply_every", Value::seconds(every));
 }
 
-/// The sender's own link is slower than the path; its queue holds back the host.
+/// Makes the sender's own link slower than the path; its queue blocks the host.
 fn local_queue(site: &mut Site<'_>, rate: f64) {
     site.draft
         .sender_link
         .set("name", Value::Word("interface".into()))
         .set("rate", Value::bps(rate));
-    // From what TSQ leaves to a full txqueuelen.
+    // From the amount that TSQ allows up to a full txqueuelen.
     let queue = site.draw.pick(&[2, 4, 10, 50, 200, 1000]);
     site.draft.sender.set("tx_queue", Value::Count(queue));
 }
 
-/// The application reads at a rate, evenly.
+/// Makes the application read evenly at a rate.
 fn slow_reader(site: &mut Site<'_>, rate: f64) {
     let buffer = site.base.bdp * site.draw.magnitude(0.7, 3.0) + 32e3;
     let piece = site
@@ -91,10 +91,10 @@ fn slow_reader(site: &mut Site<'_>, rate: f64) {
     site.draft.flow().set("receive_buffer", buffer);
 }
 
-/// Protocol work and copying take more time than the packets need on the path.
+/// Makes protocol work and copying slower than the path's packets.
 fn receiver_cpu(site: &mut Site<'_>, rate: f64) {
     let each = f64::from(site.base.mtu) * 8.0 / rate;
-    // Half of it for copying.
+    // The rest is for copying.
     let packets = each * site.draw.between(0.3, 0.6);
     let copying = (each - packets) / site.base.mss;
     site.draft
@@ -123,7 +123,7 @@ fn sender_cpu(site: &mut Site<'_>, rate: f64) {
     }
 }
 
-/// A receiver that acknowledges every n-th segment only needs a window of several times n.
+/// Reduces `ack_every` for small windows: the window must be several times its span.
 pub(crate) fn relax_ack_every(draft: &mut Draft, base: &Base, window: f64) {
     let most = (window / base.mss / 4.0).max(1.0);
     let every = draft.receiver.number("ack_every").unwrap_or(2.0);

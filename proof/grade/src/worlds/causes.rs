@@ -1,6 +1,6 @@
-//! What each cause changes in a healthy world: one table, one function per cause.
+//! Change that each cause makes to a healthy world: one table, one function per cause.
 //!
-//! Limits of hosts and applications are here; what happens to packets is in
+//! Limits of hosts and applications are in this file; impairments of packets are in
 //! `impairments.rs`.
 
 use super::base::{Base, Needs, others};
@@ -10,7 +10,7 @@ use super::draw::Draw;
 use super::impairments as path;
 use super::patch::Patch;
 
-/// A world while a cause is injected.
+/// World into which a cause is injected.
 pub(crate) struct Site<'a> {
     /// Random parameters.
     pub(crate) draw: &'a mut Draw,
@@ -18,17 +18,17 @@ pub(crate) struct Site<'a> {
     pub(crate) base: &'a Base,
     /// The plan.
     pub(crate) draft: &'a mut Draft,
-    /// What no plan can say.
+    /// Properties that a plan cannot express.
     pub(crate) patch: &'a mut Patch,
 }
 
-/// One cause and how its worlds are made.
+/// Cause, with the function that injects it.
 pub(crate) struct Recipe {
-    /// Its id.
+    /// Id of the cause.
     pub(crate) id: &'static str,
-    /// What it needs of the path.
+    /// Requirements on the path.
     pub(crate) needs: Needs,
-    /// Injects it.
+    /// Injects the cause.
     pub(crate) inject: fn(&mut Site<'_>),
 }
 
@@ -38,13 +38,13 @@ const ANY: Needs = Needs {
     min_bdp: 40.0,
 };
 
-/// Windows regrow and overflow a short queue several times only on a short path.
+/// Short path, on which windows regrow and overflow a short queue several times.
 const SHORT: Needs = Needs {
     rtt_range: 2.5,
     ..ANY
 };
 
-/// Slow start and congestion avoidance take many round trips on such a path.
+/// Long path, on which slow start and congestion avoidance take many round trips.
 const LONG: Needs = Needs {
     min_bdp: 200.0,
     ..ANY
@@ -52,13 +52,13 @@ const LONG: Needs = Needs {
 
 macro_rules! recipes {
     ($($id:literal, $needs:expr, $inject:expr;)*) => {
-        /// Every cause that worlds can have, in the order of `CAUSES`.
+        /// All causes of worlds, in the order of `CAUSES`.
         pub(crate) const RECIPES: &[Recipe] = &[$(Recipe {
             id: $id,
             needs: $needs,
             inject: $inject,
         }),*];
-        /// The ids of [`RECIPES`].
+        /// Ids of [`RECIPES`].
         pub(crate) const IDS: &[&str] = &[$($id),*];
     };
 }
@@ -95,14 +95,14 @@ recipes! {
     };
 }
 
-/// A full link: with every queue, with a window slightly above the BDP, and in front of
-/// receivers that thin their ACKs.
+/// Saturates the link. Covers every queue, windows slightly above the BDP, and receivers that send
+/// stretch ACKs.
 fn path_saturated(site: &mut Site<'_>) {
     let Site {
         draw, base, draft, ..
     } = site;
     if draw.chance(0.3) {
-        // The window ends the queue's growth, not the link's rate.
+        // The window bounds the queue, not the link's rate.
         let window = base.bdp * draw.between(1.15, 2.0) + 8.0 * base.mss;
         draft
             .flow()
@@ -110,24 +110,24 @@ fn path_saturated(site: &mut Site<'_>) {
         draft.bottleneck().set("queue", base.queue(2.5));
     }
     if draw.chance(0.3) {
-        // The bottleneck is the sender's access link, without a host that holds back.
+        // The bottleneck is the sender's access link, without blocking the host.
         draft.forward[0].set("rate", Value::bps(base.rate * draw.between(1.02, 1.3)));
     }
 }
 
-/// Several greedy flows share the bottleneck with the graded one.
+/// Adds several greedy flows that share the bottleneck with the graded one.
 fn cross_traffic(site: &mut Site<'_>) {
     let count = site.draw.pick(&[3, 4, 6, 9]);
     others(site.draw, site.base, site.draft, count, None);
 }
 
-/// Limits the flow by `cause` to a random share of what the path carries.
+/// Limits the flow by `cause` to a random share of the path's rate.
 fn capped(site: &mut Site<'_>, cause: &str, [least, most]: [f64; 2]) {
     let level = site.draw.between(least, most);
     cap(site, cause, level);
 }
 
-/// An odd rate, or that of an Ethernet.
+/// Limits the sender's link to a random rate, or to that of an Ethernet.
 fn local_queue(site: &mut Site<'_>) {
     let speeds = [10e6, 25e6, 100e6, 1e9, 2.5e9];
     let rate = site.base.rate;
@@ -143,7 +143,7 @@ fn no_window_scaling(site: &mut Site<'_>) {
     relax_ack_every(site.draft, site.base, 65_535.0);
 }
 
-/// A short transfer that ends in slow start, or a first threshold that ends slow start
+/// Limits by window growth. Either a short transfer ends in slow start, or the initial ssthresh is
 /// far below the BDP.
 fn cwnd_growth(site: &mut Site<'_>) {
     let Site {
@@ -170,9 +170,10 @@ fn cwnd_growth(site: &mut Site<'_>) {
     }
 }
 
-/// A sender that may have fewer segments in flight than its receiver waits for.
+/// Makes a sender wait for delayed ACKs, with too few segments in flight. The receiver waits for
+/// more segments than the sender may send.
 ///
-/// The buffer doubled would still be below that, so that the delay alone is the limit.
+/// Even a doubled buffer would stay below that number, so that the delay alone is the limit.
 fn delayed_ack(site: &mut Site<'_>) {
     let Site {
         draw, base, draft, ..

@@ -1,11 +1,11 @@
-//! A plan being drawn up: tables of typed values that are written as TOML.
+//! Plan under construction: tables of typed values that are written as TOML.
 //!
-//! Worlds are edited here, by what a cause adds and by what lifting a cause removes, and
-//! leave as text: [`Draft::to_toml`] is what the plan reader reads.
+//! Causes and their lifting edit worlds here. [`Draft::to_toml`] returns the text for the plan
+//! reader.
 
 use std::fmt::{self, Write};
 
-/// A value of a key, in the unit of its variant.
+/// Value of a key, in the unit of its variant.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Value {
     /// `true` or `false`.
@@ -35,22 +35,22 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// A time in seconds.
+    /// Returns a time from seconds.
     pub(crate) fn seconds(seconds: f64) -> Self {
         Self::Nanos((seconds * 1e6).round().max(0.0) as u64 * 1_000)
     }
 
-    /// A rate in bits per second, to the nearest kbit/s.
+    /// Returns a rate in bits per second, rounded to kbit/s.
     pub(crate) fn bps(bps: f64) -> Self {
         Self::Bps((bps / 1e3).round().max(1.0) as u64 * 1_000)
     }
 
-    /// A cost in seconds.
+    /// Returns a cost from seconds.
     pub(crate) fn cost(seconds: f64) -> Self {
         Self::Picos((seconds * 1e12).round().max(0.0) as u64)
     }
 
-    /// Returns the number in the unit of the variant; None for words, flags and lists.
+    /// Returns the number in the unit of the variant; `None` for words, flags and lists.
     pub(crate) fn number(&self) -> Option<f64> {
         match self {
             Self::Count(n)
@@ -109,7 +109,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// The keys of one table, in the order in which they were set.
+/// Keys of one table, in the order in which they were set.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Table(Vec<(&'static str, Value)>);
 
@@ -128,7 +128,7 @@ impl Table {
         self.set(key, Value::Flag(on))
     }
 
-    /// Removes keys; returns whether one was there.
+    /// Removes keys. Returns whether any of them existed.
     pub(crate) fn remove(&mut self, keys: &[&str]) -> bool {
         let before = self.0.len();
         self.0.retain(|(name, _)| !keys.contains(name));
@@ -151,7 +151,7 @@ impl Table {
         self.find(key).and_then(Value::number)
     }
 
-    /// Multiplies the number of a key; returns whether the key was there.
+    /// Multiplies the number of a key. Returns whether the key existed.
     pub(crate) fn scale(&mut self, key: &str, factor: f64) -> bool {
         let found = self.0.iter_mut().find(|(name, _)| *name == key);
         found.is_some_and(|(_, value)| {
@@ -160,7 +160,7 @@ impl Table {
         })
     }
 
-    /// Multiplies every number; returns whether there was one.
+    /// Multiplies every number. Returns whether the table had keys.
     pub(crate) fn scale_all(&mut self, factor: f64) -> bool {
         for (_, value) in &mut self.0 {
             *value = value.times(factor);
@@ -184,23 +184,23 @@ impl Table {
     }
 }
 
-/// Place of the bottleneck among the forward hops, and among the reverse hops.
+/// Index of the bottleneck among the forward hops, and among the reverse hops.
 pub(crate) const BOTTLENECK: usize = 1;
 
-/// A plan: hosts at both ends of three hops in each direction, and its flows.
+/// Plan: hosts at both ends of three hops in each direction, and its flows.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Draft {
     /// Name and times of the plan.
     pub(crate) top: Table,
-    /// Access, bottleneck, far side.
+    /// Forward hops: access, bottleneck, far side.
     pub(crate) forward: [Table; 3],
-    /// Far side, bottleneck, access.
+    /// Reverse hops: far side, bottleneck, access.
     pub(crate) reverse: [Table; 3],
     /// The sending host.
     pub(crate) sender: Table,
     /// CPU costs of the sending host.
     pub(crate) sender_cpu: Table,
-    /// The sending host's own link.
+    /// Own link of the sending host.
     pub(crate) sender_link: Table,
     /// The receiving host.
     pub(crate) receiver: Table,
@@ -210,7 +210,7 @@ pub(crate) struct Draft {
     pub(crate) rings: Table,
     /// The receiving application.
     pub(crate) reader: Table,
-    /// The graded flow, then others.
+    /// Graded flow, then others.
     pub(crate) flows: Vec<Table>,
 }
 

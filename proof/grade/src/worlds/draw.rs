@@ -1,6 +1,6 @@
-//! Random parameters, the same for a seed on every machine.
+//! Random parameters, identical for a seed on every machine.
 
-/// A random stream (`SplitMix64`).
+/// Random stream (`SplitMix64`).
 pub struct Draw(u64);
 
 impl Draw {
@@ -16,17 +16,17 @@ impl Draw {
         mixed ^ mixed >> 31
     }
 
-    /// Evenly from 0 up to 1.
+    /// Draws uniformly from [0, 1).
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Evenly between both.
+    /// Draws uniformly between two bounds.
     pub fn between(&mut self, least: f64, most: f64) -> f64 {
         least + (most - least) * self.unit()
     }
 
-    /// The same on a scale of ratios.
+    /// Draws uniformly on a logarithmic scale.
     pub fn magnitude(&mut self, least: f64, most: f64) -> f64 {
         (self.between(least.ln(), most.ln())).exp()
     }

@@ -1,18 +1,17 @@
 //! Simulations of networks with more than a FIFO queue: elements drawn in addition to the cause.
 //!
-//! A queue that manages itself, a link whose rate changes, ACKs in groups, losses in
-//! bursts, a dialog instead of a stream, cross traffic of datagrams. None of them is the cause
-//! except where it makes one: bursts are the random losses, a dialog is the application's
-//! limit, and many datagrams are cross traffic. (A managed queue that limits is a cause of its
-//! own, in `impairments.rs`.)
+//! The elements are a managed queue, a link with changing rate, aggregated ACKs, loss bursts, a
+//! dialog, and datagram cross traffic. An element by itself is no cause, but it may produce one.
+//! Bursts are the random losses, a dialog is the application's limit, and many datagrams are cross
+//! traffic. A managed queue that limits is a separate cause, in `impairments.rs`.
 
 use super::causes::Site;
 use super::draft::{BOTTLENECK, Table, Value};
 
-/// What is added to a world.
+/// Function that adds an element to a world.
 type Add = fn(&mut Site<'_>);
 
-/// By name, for a reader.
+/// Element with its name.
 type Kind = (&'static str, Add);
 
 const QUEUE: Kind = ("queue", queue);
@@ -24,7 +23,7 @@ const CHUNKS: Kind = ("on-off", chunks);
 const FEW_DATAGRAMS: Kind = ("some datagrams", |site| datagrams(site, [0.05, 0.2]));
 const MANY_DATAGRAMS: Kind = ("datagrams", |site| datagrams(site, [0.72, 0.85]));
 
-/// What may be added to worlds of a cause.
+/// Returns the elements that may be added to worlds of a cause.
 fn kinds(cause: &str) -> &'static [Kind] {
     match cause {
         "path-saturated" => &[QUEUE, CHANGING, GROUPS, FEW_DATAGRAMS],
@@ -33,13 +32,13 @@ fn kinds(cause: &str) -> &'static [Kind] {
         "cross-traffic" => &[MANY_DATAGRAMS, QUEUE],
         "queue-overflow" | "policer" | "ack-path" => &[FEW_DATAGRAMS],
         "aqm-drops" => &[GROUPS, FEW_DATAGRAMS, CHANGING],
-        // Nothing may be added there that moves the packets of a list.
+        // Elements that shift the packet numbers of a loss list are excluded.
         "rto-backoff" | "connection-setup" | "pmtu-black-hole" => &[QUEUE],
         _ => &[QUEUE, GROUPS, FEW_DATAGRAMS, CHANGING],
     }
 }
 
-/// Adds to a world what its seed selects, and returns its name.
+/// Adds the element that the seed selects. Returns its name.
 pub(crate) fn add(cause: &str, seed: u64, site: &mut Site<'_>) -> &'static str {
     let kinds = kinds(cause);
     let (name, add) = kinds[(seed % kinds.len() as u64) as usize];
@@ -47,7 +46,7 @@ pub(crate) fn add(cause: &str, seed: u64, site: &mut Site<'_>) -> &'static str {
     name
 }
 
-/// The bottleneck has as much room, and drops before that is full.
+/// Sets a managed queue with equal limit, which drops before it is full.
 fn queue(site: &mut Site<'_>) {
     let discipline = site.draw.pick(&[
         "codel",
@@ -61,7 +60,7 @@ fn queue(site: &mut Site<'_>) {
     site.draft.bottleneck().set("queue", queue);
 }
 
-/// The bottleneck's rate changes every half second to two seconds, by a third at most.
+/// Changes the bottleneck's rate every 0.5 to 2 seconds, by at most a third.
 fn changing(site: &mut Site<'_>) {
     let every = site.draw.between(0.5, 2.0);
     let words: Vec<String> = (1..8)
@@ -77,12 +76,12 @@ fn changing(site: &mut Site<'_>) {
         .set("rate_schedule", Value::Word(schedule));
 }
 
-/// ACKs come back in groups, as over a cable modem or Wi-Fi: a group may wait for its turn.
+/// Aggregates ACKs like a cable modem or Wi-Fi. A group may wait for its turn.
 fn groups(site: &mut Site<'_>) {
     let every = site.draft.receiver.number("ack_every").unwrap_or(2.0);
     let per_second = site.base.rate / 8.0 / f64::from(site.base.mtu) / every;
     let most = site.draw.pick(&[16_u64, 32, 64]);
-    // Half of the time is left for the ACKs of all data.
+    // Half of the time remains for the ACKs of all data.
     let overhead = (0.5 * most as f64 / per_second)
         .min(4e-3)
         .min(site.base.rtt / 8.0);
@@ -91,7 +90,7 @@ fn groups(site: &mut Site<'_>) {
         .set("aggregate_overhead", Value::seconds(overhead));
 }
 
-/// As many losses, several in a row.
+/// Applies the same loss rate in bursts of consecutive losses.
 fn bursts(site: &mut Site<'_>) {
     let hop = &mut site.draft.forward[2];
     let loss = hop.number("loss").unwrap_or_default();
@@ -101,8 +100,8 @@ fn bursts(site: &mut Site<'_>) {
     hop.set("loss_burst", Value::Word(format!("{share:.7}:{length:.2}")));
 }
 
-/// One request after the other, each of a fraction of what the path holds, with an answer
-/// of a packet.
+/// Replaces the stream by successive requests. Each is a fraction of the BDP, with a response of
+/// one packet.
 fn requests(site: &mut Site<'_>) {
     let size = (site.base.bdp * site.draw.between(0.1, 0.5)).max(2_000.0);
     let think = site.base.rtt * site.draw.between(0.0, 1.0);
@@ -114,7 +113,7 @@ fn requests(site: &mut Site<'_>) {
     application(site, words);
 }
 
-/// Pieces of some round trips, with pauses.
+/// Replaces the stream by bursts of several round trips, with pauses.
 fn chunks(site: &mut Site<'_>) {
     let every = site.draw.between(0.2, 0.6);
     let size = site.base.rate / 8.0 * every * site.draw.between(0.05, 0.3);
@@ -132,10 +131,10 @@ fn application(site: &mut Site<'_>, words: String) {
     flow.set("application", Value::Word(words));
 }
 
-/// Datagrams of another host take a share of the bottleneck.
+/// Adds datagrams of another host that occupy a share of the bottleneck.
 fn datagrams(site: &mut Site<'_>, [min, max]: [f64; 2]) {
     let payload = 1_400.0;
-    // What its headers and those of the link take besides.
+    // Its headers and those of the link occupy the rest.
     let share = payload / (payload + 28.0 + 38.0);
     let rate = site.base.rate * site.draw.between(min, max) * share;
     let burst = site.draw.pick(&[1, 1, 4, 20]);

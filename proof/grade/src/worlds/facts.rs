@@ -1,4 +1,4 @@
-//! What the simulator itself counted while a world ran: the ground on which labels stand.
+//! Counters of the simulator for a world, from which labels follow.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -11,26 +11,26 @@ use gigatcp_units::Instant;
 
 use super::draft::BOTTLENECK;
 
-/// Counters of one run, of the graded flow and of the path.
+/// Counters of one run, for the graded flow and the path.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Facts {
-    /// Time from the first SYN to the last byte read, or to the end of the run, in seconds.
+    /// Seconds from the first SYN to the last byte read or the run's end.
     pub elapsed: f64,
-    /// Bytes the receiving application read.
+    /// Bytes that the receiving application read.
     pub bytes: u64,
-    /// Those bytes per elapsed time, in bits per second.
+    /// Goodput: those bytes per elapsed time, in bits per second.
     pub goodput_bps: f64,
     /// Share of the elapsed time before the connection was established.
     pub setup: f64,
-    /// Share of the time during which the bottleneck was transmitting.
+    /// Share of time in which the bottleneck was transmitting.
     pub busy: f64,
-    /// The same of the sender's own link.
+    /// Share of time in which the sender's own link was transmitting.
     pub link_busy: f64,
-    /// The same of the slowest reverse hop.
+    /// Share of time in which the busiest reverse hop was transmitting.
     pub reverse_busy: f64,
-    /// Share of all bytes read that were the graded flow's.
+    /// Graded flow's share of all bytes read.
     pub own_share: f64,
-    /// Share of the established time under each limit of the engine, as in [`Limit::ALL`].
+    /// Share of the established time under each limit of the engine, indexed as [`Limit::ALL`].
     pub limits: [f64; Limit::ALL.len()],
     /// Busy shares of both CPUs.
     pub cpus: [f64; 2],
@@ -38,19 +38,19 @@ pub struct Facts {
     pub queue_full: u64,
     /// Wire packets of data that a managed queue dropped before it was full.
     pub early: u64,
-    /// Wire packets of data taken by loss models.
+    /// Wire packets of data dropped by loss models.
     pub lost: u64,
     /// Wire packets of data dropped by a policer.
     pub policed: u64,
-    /// Wire packets of data larger than a hop takes.
+    /// Wire packets of data larger than a hop's MTU.
     pub too_big: u64,
-    /// Wire packets of data delivered late.
+    /// Wire packets of data that were reordered.
     pub displaced: u64,
     /// Wire packets of data marked.
     pub marked: u64,
     /// ACKs dropped on the reverse path, for any reason.
     pub acks_dropped: u64,
-    /// Packets that the receiver's card dropped.
+    /// Packets dropped by the receiver's card.
     pub ring_drops: u64,
     /// Wire packets that reached the bottleneck.
     pub packets: u64,
@@ -63,7 +63,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Returns the share of the time under one of these limits.
+    /// Returns the share of time under these limits.
     #[must_use]
     pub fn limited_by(&self, limits: &[Limit]) -> f64 {
         limits.iter().map(|limit| self.limits[limit.index()]).sum()
@@ -76,7 +76,7 @@ impl Facts {
     }
 }
 
-/// Runs a world and returns what it counted.
+/// Runs a world and returns its counters.
 pub(crate) fn of(config: WorldConfig) -> Result<Facts, String> {
     let forward = config.forward.len();
     let mut world = World::new(config).map_err(|error| error.to_string())?;
@@ -131,7 +131,7 @@ fn read(outcome: &Outcome, forward: usize) -> Facts {
     facts
 }
 
-/// Counters of the engine and of the receiver's card.
+/// Reads the counters of the engine and of the receiver's card.
 fn of_hosts(flow: &FlowOutcome, end: Instant, facts: &mut Facts) {
     if let Some(sender) = flow.sender.connection() {
         let counters = sender.counters();
@@ -161,7 +161,7 @@ fn limits<P: gigatcp_wire::Payload>(
         .limits()
         .all(end)
         .map(|time| time.as_secs_f64() / span);
-    // The handshake counts as the application's there.
+    // The engine counts the handshake as application-limited.
     let setup = established / span;
     shares[Limit::Application.index()] = (shares[Limit::Application.index()] - setup).max(0.0);
     shares

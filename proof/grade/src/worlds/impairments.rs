@@ -1,26 +1,27 @@
-//! Causes on the way: what happens to packets and to ACKs.
+//! Causes on the path: impairments of packets and ACKs.
 
 use super::causes::Site;
 use super::draft::{BOTTLENECK, Table, Value};
 
-/// Segments that the application of a world sends in all, if nothing limits it.
+/// Total segments that the application of a world sends if nothing limits it.
 fn segments(site: &Site<'_>) -> f64 {
     site.base.rate * site.base.length / 8.0 / site.base.mss
 }
 
-/// Lets the graded flow end after `bytes`.
+/// Makes the graded flow end after `bytes`.
 fn ends_after(flow: &mut Table, bytes: f64) {
     flow.remove(&["duration"]);
     flow.set("bytes", Value::Bytes(bytes as u64));
 }
 
-/// Probability at which windows stay near `share` of the BDP: w = sqrt(1.5 / p) segments.
+/// Returns the loss probability for windows near `share` of the BDP. The window is sqrt(1.5 / p)
+/// segments.
 fn probability_for(site: &Site<'_>, share: f64) -> f64 {
     let window = share * site.base.bdp / site.base.mss;
     1.5 / (window * window)
 }
 
-/// Losses behind the bottleneck, often enough for more than a few of them.
+/// Adds random losses behind the bottleneck, at least about 20.
 pub(crate) fn random_loss(site: &mut Site<'_>) {
     let share = site.draw.between(0.15, 0.5);
     let p = probability_for(site, share).max(20.0 / segments(site));
@@ -31,7 +32,7 @@ pub(crate) fn random_loss(site: &mut Site<'_>) {
     site.draft.bottleneck().set("queue", queue);
 }
 
-/// A queue of a few percent of the BDP. Reno halves its window there, and the link idles.
+/// Sets a queue of a few percent of the BDP. Reno halves its window, and the link idles.
 pub(crate) fn queue_overflow(site: &mut Site<'_>) {
     let queue = site.base.queue(site.draw.between(0.02, 0.1));
     site.draft.bottleneck().set("queue", queue);
@@ -39,8 +40,8 @@ pub(crate) fn queue_overflow(site: &mut Site<'_>) {
     flow.set("congestion_control", Value::Word("reno".into()));
 }
 
-/// A managed queue that has room for the path, and a target or thresholds that are a small
-/// part of the RTT: the link idles after each reduction of the window.
+/// Sets a managed queue whose target or thresholds are a small part of the RTT. It has space for
+/// the path; the link idles after each reduction of the window.
 pub(crate) fn aqm_drops(site: &mut Site<'_>) {
     let (base, draw) = (site.base, &mut *site.draw);
     let room = base.queue(draw.between(1.0, 4.0)).number();
@@ -55,7 +56,7 @@ pub(crate) fn aqm_drops(site: &mut Site<'_>) {
             draw.magnitude(0.002, 0.05),
             draw.between(0.02, 0.1)
         ),
-        // A target is 5 % of the interval by default (RFC 8289 section 4.3).
+        // The default target is 5 % of the interval (RFC 8289 section 4.3).
         name @ ("codel" | "fq_codel") => {
             format!("{name}, target {target} us, interval {} us", 20 * target)
         }
@@ -76,8 +77,8 @@ pub(crate) fn policer(site: &mut Site<'_>) {
         .set("policer_burst", Value::Bytes(burst as u64));
 }
 
-/// Marks long before the queue is full: by an AQM with a probability, or by a threshold
-/// of a few packets.
+/// Marks packets long before the queue is full. Either an AQM marks with a probability, or a
+/// threshold of a few packets does.
 pub(crate) fn ecn_marks(site: &mut Site<'_>) {
     let mode = site.draw.pick(&["classic", "classic", "accurate"]);
     site.draft.both("ecn", Value::Word(mode.into()));
@@ -95,7 +96,7 @@ pub(crate) fn ecn_marks(site: &mut Site<'_>) {
     }
 }
 
-/// Packets come late; the sender has none of what would tell that from loss.
+/// Delays packets; the sender has no mechanism that distinguishes this from loss.
 pub(crate) fn reordering(site: &mut Site<'_>) {
     let share = site.draw.between(0.15, 0.5);
     let p = probability_for(site, share).max(12.0 / segments(site));
@@ -111,8 +112,8 @@ pub(crate) fn reordering(site: &mut Site<'_>) {
         .flag("segmentation_offload", false);
 }
 
-/// For a moment no data passes, so that not even duplicate ACKs come; or the last segments
-/// of a transfer are lost, so that no ACK reports it.
+/// Causes timeouts. Either no data passes for a moment, so that not even duplicate ACKs arrive. Or
+/// the last segments of a transfer are lost, so that no ACK reports it.
 pub(crate) fn rto_backoff(site: &mut Site<'_>) {
     let mss = site.base.mss;
     let sender = &mut site.draft.sender;
@@ -122,7 +123,7 @@ pub(crate) fn rto_backoff(site: &mut Site<'_>) {
     let first = site.draw.between(30.0, 300.0) as u64;
     let is_tail = site.draw.chance(0.5);
     if is_tail {
-        // SYN and ACK, then the segments; the last ones and their first retransmissions.
+        // SYN and ACK, then the segments; the last ones and their first retransmissions are lost.
         let count = site.draw.pick(&[1, 2, 3]);
         ends_after(site.draft.flow(), first as f64 * mss - 100.0);
         let again = site.draw.pick(&[0_u64, 1, 2]);
@@ -133,7 +134,7 @@ pub(crate) fn rto_backoff(site: &mut Site<'_>) {
         let clean = site.draw.between(0.1, 0.4);
         let bytes = site.base.rate / 8.0 * clean * site.draw.between(0.1, 0.6);
         let bytes = bytes.max(40.0 * mss);
-        // Even a transfer without slow start is in progress then.
+        // Even a transfer without slow start is then in progress.
         let fastest = bytes * 8.0 / site.base.rate;
         let from = fastest * site.draw.between(0.2, 0.8) + site.base.rtt;
         let span = site.base.rtt * 1.2 + site.draw.between(0.02, 0.4);
@@ -146,7 +147,7 @@ pub(crate) fn rto_backoff(site: &mut Site<'_>) {
     }
 }
 
-/// For some seconds no packet passes in either direction; other times are healthy.
+/// Blocks both directions for some seconds; the path is healthy otherwise.
 pub(crate) fn outage(site: &mut Site<'_>) {
     let span = site.draw.between(1.0, 3.0);
     let clean = span * site.draw.between(0.3, 0.8);
@@ -160,8 +161,8 @@ pub(crate) fn outage(site: &mut Site<'_>) {
     }
 }
 
-/// As in 2001, of any size: a pool that does not back the window, and a reader that
-/// pauses.
+/// Overruns the receive ring as in 2001, at any size. The pool does not back the window, and the
+/// reader pauses.
 pub(crate) fn rx_ring(site: &mut Site<'_>) {
     let (base, draft) = (site.base, &mut *site.draft);
     let ring = site.draw.pick(&[64_u64, 128, 256]);
@@ -193,7 +194,7 @@ pub(crate) fn rx_ring(site: &mut Site<'_>) {
         .set("read_size", Value::Bytes(8192))
         .set("pause_after", Value::Bytes(after as u64))
         .set("pause", Value::seconds(pause));
-    // The path loses nothing.
+    // The path drops nothing.
     draft.bottleneck().remove(&["queue"]);
     draft.top.set("duration", Value::Nanos(40_000_000_000));
 }
@@ -209,8 +210,8 @@ pub(crate) fn pmtu_black_hole(site: &mut Site<'_>) {
     site.draft.top.set("duration", Value::Nanos(30_000_000_000));
 }
 
-/// A router that forwards a number of packets per second, whatever their size, behind a
-/// link of small packets: larger ones would carry more.
+/// Limits packets per second regardless of size, behind a link with small MTU. Larger packets
+/// would carry more.
 pub(crate) fn mss_clamped(site: &mut Site<'_>) {
     let mtu = site.draw.pick(&[1492_u64, 1500, 1500, 1006, 576]);
     let rate = site.base.rate * site.draw.between(0.1, 0.45);
@@ -221,8 +222,8 @@ pub(crate) fn mss_clamped(site: &mut Site<'_>) {
         .set("packet_rate", Value::PacketRate(packets.max(10.0) as u64));
 }
 
-/// The reverse path carries a few percent of the ACKs that the data needs, and loses
-/// the rest; the sender counts ACKs, not bytes.
+/// Slows the reverse path to a few percent of the required ACKs. The others are lost. The sender
+/// counts ACKs, not bytes.
 pub(crate) fn ack_path(site: &mut Site<'_>) {
     let base = site.base;
     let needed = base.rate / (2.0 * f64::from(base.mtu)) * 90.0;
@@ -241,7 +242,7 @@ pub(crate) fn ack_path(site: &mut Site<'_>) {
     site.patch.merge = None;
 }
 
-/// The first answers to the SYN are lost, and the transfer is short.
+/// Loses the first answers to the SYN of a short transfer.
 pub(crate) fn connection_setup(site: &mut Site<'_>) {
     let count = site.draw.pick(&[1_u64, 1, 2]);
     site.draft.reverse[0].set("lose_packets", Value::List((1..=count).collect()));

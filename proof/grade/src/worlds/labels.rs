@@ -1,19 +1,19 @@
-//! Whether a label is true: what was injected must be what limits most of the time.
+//! Checks of a label: the injected cause must be the limit most of the time.
 //!
-//! The simulator's counters decide, not the draw: shares of time under the engine's
-//! limits, how busy the bottleneck was, what was dropped and why.
+//! The simulator's counters decide, not the draw: shares of time under the engine's limits,
+//! utilization of the bottleneck, drops by reason.
 
 use gigatcp_events::Limit;
 
 use super::facts::Facts;
 
-/// A link that is busy for less than this has room for a faster connection.
+/// Utilization below which a link has capacity for a faster connection.
 pub(crate) const BUSY: f64 = 0.85;
 
-/// Share of the time during which the named limit must hold at least.
+/// Minimum share of time for which the named limit must hold.
 const MOST: f64 = 0.6;
 
-/// The congestion window holds, in whatever phase. Pacing by cwnd/SRTT is the same limit.
+/// Limits by the congestion window, in any phase. Pacing by cwnd/SRTT is the same limit.
 const CWND: [Limit; 4] = [
     Limit::SlowStart,
     Limit::Avoidance,
@@ -21,10 +21,10 @@ const CWND: [Limit; 4] = [
     Limit::Pacing,
 ];
 
-/// Returns the factor by which goodput rises at least where the cause is lifted.
+/// Returns the minimum factor by which goodput rises when the cause is lifted.
 ///
-/// Causes that stop a transfer for a while take most of its time only if it takes half
-/// of the time without them.
+/// Causes that stop a transfer for a while take most of its time only if it takes half of the time
+/// without them.
 pub(crate) fn min_gain(cause: &str) -> f64 {
     match cause {
         "rto-backoff" | "outage" | "connection-setup" => 2.0,
@@ -34,8 +34,8 @@ pub(crate) fn min_gain(cause: &str) -> f64 {
 
 /// Returns the cause whose lifting might bring more than lifting `cause`.
 ///
-/// A link as fast again may give as much as others take, and a first window that fills the
-/// path needs neither the ACKs nor the time that a transfer in slow start loses.
+/// A link twice as fast may bring as much as the cross traffic takes. A first window that fills
+/// the path requires neither the ACKs nor the time that slow start costs.
 pub(crate) fn rival(cause: &str) -> Option<&'static str> {
     match cause {
         "cross-traffic" => Some("path-saturated"),
@@ -44,7 +44,7 @@ pub(crate) fn rival(cause: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns what contradicts the label, if anything does.
+/// Returns an error if the counters contradict the label.
 pub(crate) fn check(cause: &str, facts: &Facts) -> Result<(), String> {
     let conditions = conditions(cause, facts);
     let failed: Vec<&str> = conditions
@@ -88,7 +88,7 @@ fn conditions(cause: &str, facts: &Facts) -> Conditions {
     all
 }
 
-/// Causes in hosts and applications: the engine's limit, and a path without losses.
+/// Conditions of causes in hosts and applications: the engine's limit, and a path without losses.
 fn hosts(cause: &str, facts: &Facts) -> Conditions {
     let held = |limits: &[Limit]| ("another limit held", facts.limited_by(limits) >= MOST);
     let clean = ("losses", facts.dropped() == 0);
@@ -108,7 +108,7 @@ fn hosts(cause: &str, facts: &Facts) -> Conditions {
     }
 }
 
-/// Causes on the way: what was dropped, delayed or marked, and nothing else was.
+/// Conditions of causes on the path: only the expected drops, delays or marks occurred.
 fn drops(cause: &str, facts: &Facts) -> Conditions {
     let held = ("another limit held", facts.limited_by(&CWND) >= MOST);
     let only = |own: u64, least: u64| {

@@ -1,20 +1,20 @@
-//! Random worlds whose cause is known, as plans.
+//! Random worlds with a known cause, as plans.
 //!
-//! A world is the text of a plan (`gigatcp-plan`), which the simulator runs as it runs any
-//! plan; what no plan can say is in [`patch`](self) and small. A label is true: after
-//! drawing, the world runs once and the simulator's counters must show that the cause is
-//! what limits the connection most of the time. If they do not, the next sub-seed draws.
+//! A world is the text of a plan (`gigatcp-plan`), which the simulator runs like any plan.
+//! [`patch`](self) has the few properties that a plan cannot express. After drawing, the world
+//! runs once, and the simulator's counters must show that the cause limits the connection most of
+//! the time. If they do not, the next sub-seed draws.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
 //! | `draw.rs` | random parameters |
-//! | `draft.rs` | a plan being drawn up, and its text |
-//! | `base.rs` | a world in which nothing is wrong |
+//! | `draft.rs` | a plan under construction, and its text |
+//! | `base.rs` | a healthy world |
 //! | `elements.rs` | queues, links, applications and datagrams in addition to the cause |
-//! | `causes.rs`, `caps.rs`, `impairments.rs` | what each cause changes in it |
-//! | `facts.rs`, `labels.rs` | what the simulator counted; whether a label is true |
+//! | `causes.rs`, `caps.rs`, `impairments.rs` | the change that each cause makes |
+//! | `facts.rs`, `labels.rs` | counters of the simulator; checks of a label |
 //! | `pairs.rs` | worlds with two limits |
-//! | `patch.rs` | what no plan can say |
+//! | `patch.rs` | properties that a plan cannot express |
 //! | `views.rs` | captures at three capture points |
 
 mod base;
@@ -42,24 +42,24 @@ pub(crate) use labels::BUSY;
 pub use pairs::{Share, by_time, next_limit, two_causes};
 use patch::Patch;
 
-/// Draws of one world at most, until its label holds.
+/// Maximum number of draws of one world until its label holds.
 const MAX_DRAWS: u64 = 8;
 
-/// Paths that worlds are drawn on.
+/// Kinds of paths on which worlds are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Paths {
-    /// 5 to 300 Mbit/s: tens to some thousand segments in flight fill them.
+    /// 5 to 300 Mbit/s, filled by tens to some thousand segments in flight.
     Usual,
     /// 300 Mbit/s to 3 Gbit/s.
     Fat,
-    /// Usual paths that carry traffic of other flows too.
+    /// Usual paths that also carry traffic of other flows.
     Shared,
-    /// Usual paths with a managed queue, a changing rate, groups of ACKs, bursts of losses,
-    /// a dialog or datagrams.
+    /// Usual paths with an additional element. It is a managed queue, a changing rate, aggregated
+    /// ACKs, loss bursts, a dialog or datagrams.
     Elements,
 }
 
-/// Where a capture is taken.
+/// Capture point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// At the sending host.
@@ -72,35 +72,35 @@ pub enum Place {
     Both,
 }
 
-/// A world with one known cause.
+/// World with one known cause.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GradedWorld {
     /// Id of the cause.
     pub cause: &'static str,
     /// Seed it was drawn from.
     pub seed: u64,
-    /// Which paths were requested.
+    /// Kind of paths requested.
     pub paths: Paths,
     /// The plan, as TOML.
     pub plan: String,
     /// Its parameters in one line.
     pub about: String,
-    /// The plan as it is edited.
+    /// Editable plan.
     pub(crate) draft: Draft,
-    /// The parameters it was drawn up from.
+    /// Parameters it was built from.
     pub(crate) base: Base,
-    /// What the plan cannot say.
+    /// Properties that the plan cannot express.
     pub(crate) patch: Patch,
 }
 
-/// Ids of the causes that worlds can have.
+/// Ids of all causes of worlds.
 pub const CAUSES: &[&str] = causes::IDS;
 
-/// Returns the world of `cause` with this seed: the first draw whose label holds, or the
+/// Returns the world of `cause` with this seed. It is the first draw whose label holds, or the
 /// last one of eight.
 ///
 /// # Panics
-/// When `cause` is none of [`CAUSES`].
+/// If `cause` is none of [`CAUSES`].
 #[must_use]
 pub fn world(cause: &str, seed: u64, paths: Paths) -> GradedWorld {
     let recipe = RECIPES.iter().find(|recipe| recipe.id == cause);
@@ -142,7 +142,7 @@ fn draw_world(recipe: &Recipe, seed: u64, sub_seed: u64, paths: Paths) -> Graded
     };
     (recipe.inject)(&mut site);
     let added = (paths == Paths::Elements).then(|| elements::add(recipe.id, seed, &mut site));
-    // There a list of packets defines which are lost, whichever host sent them.
+    // A list of packets defines the lost ones there, whichever host sent them.
     let is_listed = draft
         .forward
         .iter()
@@ -158,7 +158,7 @@ fn draw_world(recipe: &Recipe, seed: u64, sub_seed: u64, paths: Paths) -> Graded
     world
 }
 
-/// Returns the root of a world's random numbers: another for each cause (FNV-1a).
+/// Returns the seed of a world's random numbers, different for each cause (FNV-1a).
 fn root(cause: &str, seed: u64, sub_seed: u64) -> u64 {
     let mix = |hash: u64, octet: u8| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
     let numbers = [seed.to_le_bytes(), sub_seed.to_le_bytes()].concat();
@@ -167,7 +167,7 @@ fn root(cause: &str, seed: u64, sub_seed: u64) -> u64 {
 }
 
 impl GradedWorld {
-    /// A world of this plan.
+    /// Returns the world of this plan.
     fn new(
         cause: &'static str,
         seed: u64,
@@ -193,7 +193,7 @@ impl GradedWorld {
     /// Returns the captures at the sender, at the receiver and mid-path, as pcapng.
     ///
     /// # Errors
-    /// When the plan cannot be read or built, or a capture cannot be written.
+    /// If the plan cannot be read or built, or a capture cannot be written.
     pub fn captures(&self) -> Result<[Vec<u8>; 3], String> {
         views::captures(self.config()?, &self.patch, self.seed)
     }
@@ -201,23 +201,23 @@ impl GradedWorld {
     /// Runs the world without captures and returns its goodput in bits per second.
     ///
     /// # Errors
-    /// When the plan cannot be read or built.
+    /// If the plan cannot be read or built.
     pub fn goodput_bps(&self) -> Result<f64, String> {
         self.facts().map(|facts| facts.goodput_bps)
     }
 
-    /// Runs the world without captures and returns the simulator's own counters.
+    /// Runs the world without captures and returns the simulator's counters.
     ///
     /// # Errors
-    /// When the plan cannot be read or built.
+    /// If the plan cannot be read or built.
     pub fn facts(&self) -> Result<Facts, String> {
         facts::of(self.config()?)
     }
 
-    /// Checks the label by the simulator's own counters, and by lifting its cause.
+    /// Checks the label by the simulator's counters, and by lifting its cause.
     ///
     /// # Errors
-    /// Says which condition does not hold.
+    /// The condition that does not hold.
     pub fn check(&self) -> Result<Facts, String> {
         let facts = self.facts()?;
         labels::check(self.cause, &facts)?;
@@ -239,9 +239,9 @@ impl GradedWorld {
         Ok(facts)
     }
 
-    /// Returns the cause that a capture taken at `place` can show.
+    /// Returns the cause that a capture at `place` can show.
     ///
-    /// A place behind a path MTU black hole sees that no data came, and not why.
+    /// Behind a path MTU black hole a capture shows that no data arrived, but not why.
     #[must_use]
     pub fn truth(&self, place: Place) -> &'static str {
         let sees_data = matches!(place, Place::Sender | Place::Both);
@@ -252,9 +252,9 @@ impl GradedWorld {
         }
     }
 
-    /// Returns the causes that say the same more precisely.
+    /// Returns more precise causes of the same kind.
     ///
-    /// An application that sends requests waits for answers, or thinks.
+    /// An application that sends requests waits for responses, or thinks.
     #[must_use]
     pub fn finer(&self) -> &'static [&'static str] {
         let application = self.draft.flows[0].find("application");
@@ -266,7 +266,7 @@ impl GradedWorld {
         }
     }
 
-    /// Returns the same world after an edit of its plan.
+    /// Returns a copy of the world with an edited plan.
     pub(crate) fn edited(&self, edit: impl FnOnce(&mut Draft, &mut Patch)) -> Self {
         let mut world = self.clone();
         edit(&mut world.draft, &mut world.patch);

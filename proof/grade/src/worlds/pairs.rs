@@ -1,8 +1,7 @@
 //! Worlds with two limits: one after the other, or one below the other.
 //!
-//! Two limits at different times have known shares: a schedule of the plan ends the first,
-//! or begins the second. Both halves are checked as worlds of their own, in which only one
-//! of the limits is left.
+//! Two successive limits have known shares: a schedule in the plan ends the first, or begins the
+//! second. Both halves are checked as separate worlds, in which only one of the limits is left.
 
 use super::base::{self, Base, Needs};
 use super::caps::{CAPS, cap, supply};
@@ -18,11 +17,11 @@ pub type Share = (&'static str, f64);
 
 /// Returns a world with two limits at different times, with the share of each.
 ///
-/// The larger share comes first. The shares add up to less than 1 by what the handshake
-/// and the change from one to the other take.
+/// The larger share comes first. The sum of the shares is less than 1 by the time of the handshake
+/// and of the change between them.
 ///
 /// # Panics
-/// When none of the draws of this seed has two limits that hold.
+/// If no draw of this seed has two limits that hold.
 #[must_use]
 pub fn two_causes(seed: u64) -> (GradedWorld, [Share; 2]) {
     let draws = 0..4 * MAX_DRAWS;
@@ -32,7 +31,7 @@ pub fn two_causes(seed: u64) -> (GradedWorld, [Share; 2]) {
         .unwrap_or_else(|| panic!("no world of seed {seed} has two limits that hold"))
 }
 
-/// The same shares in the order of time; `None` where one is in the middle of the other.
+/// Sorts the shares by time; `None` if one is within the other.
 #[must_use]
 pub fn by_time(mut shares: [Share; 2]) -> Option<[Share; 2]> {
     if shares.iter().any(|(id, _)| *id == "outage") {
@@ -45,11 +44,11 @@ pub fn by_time(mut shares: [Share; 2]) -> Option<[Share; 2]> {
     Some(shares)
 }
 
-/// Returns a world with one limit below another: what limits it, and what would limit it
-/// next if that were lifted.
+/// Returns a world with two limits, and their causes. The lower one binds, and the other one once
+/// it is lifted.
 ///
 /// # Panics
-/// When none of the draws of this seed has two limits that hold.
+/// If no draw of this seed has two limits that hold.
 #[must_use]
 pub fn next_limit(seed: u64) -> (GradedWorld, [&'static str; 2]) {
     let draws = 0..4 * MAX_DRAWS;
@@ -59,7 +58,7 @@ pub fn next_limit(seed: u64) -> (GradedWorld, [&'static str; 2]) {
         .unwrap_or_else(|| panic!("no world of seed {seed} has one limit below another"))
 }
 
-/// A healthy world, about to get two causes.
+/// Healthy world that gets two causes.
 struct Ground {
     draw: Draw,
     base: Base,
@@ -114,7 +113,7 @@ fn is_alone(world: &GradedWorld, cause: &'static str, edit: impl FnOnce(&mut Dra
 const SUPPLY: [&str; 3] = ["supply", "supply_every", "supply_until"];
 const LOSS: [&str; 3] = ["loss", "loss_from", "loss_until"];
 
-/// What limits second, after the application; random losses are drawn apart.
+/// Limits that follow the application; random losses are drawn separately.
 const AFTER_APPLICATION: [&str; 7] = [
     "path-saturated",
     "receive-window-limited",
@@ -125,7 +124,7 @@ const AFTER_APPLICATION: [&str; 7] = [
     "random-loss",
 ];
 
-/// What limits first, before losses begin or an outage.
+/// Limits that precede losses or an outage.
 const BEFORE_LOSSES: [&str; 4] = [
     "receive-window-limited",
     "send-buffer-limited",
@@ -143,7 +142,7 @@ fn draw_two(seed: u64, sub_seed: u64) -> Option<(GradedWorld, [Share; 2])> {
     }
 }
 
-/// Up to the change the application has little data; from then on something else limits.
+/// Makes a world with little application data up to `change`, then another limit.
 fn application_first(
     mut ground: Ground,
     seed: u64,
@@ -174,7 +173,8 @@ fn application_first(
     (first_holds && second_holds).then(|| shares(world, [first, second], change))?
 }
 
-/// A limit of a host up to the change; from then on losses keep cwnd below it.
+/// Makes a world with a host limit until `change`, and with losses afterwards. The losses keep
+/// cwnd below the limit.
 fn losses_second(mut ground: Ground, seed: u64, change: f64) -> Option<(GradedWorld, [Share; 2])> {
     let first = ground.draw.pick(&BEFORE_LOSSES);
     ground.cap(first, [0.4, 0.7]);
@@ -189,7 +189,7 @@ fn losses_second(mut ground: Ground, seed: u64, change: f64) -> Option<(GradedWo
     (first_holds && second_holds).then(|| shares(world, [first, "random-loss"], change))?
 }
 
-/// Losses from `from` on that keep windows at a share of the BDP.
+/// Adds losses from `from` on that keep windows at a share of the BDP.
 fn random_losses(ground: &mut Ground, from: f64, [least, most]: [f64; 2]) {
     let share = ground.draw.between(least, most);
     let window = share * ground.base.bdp / ground.base.mss;
@@ -199,7 +199,7 @@ fn random_losses(ground: &mut Ground, from: f64, [least, most]: [f64; 2]) {
         .set("loss_from", Value::seconds(from));
 }
 
-/// A limit of a host, and in the middle of it an outage of known length.
+/// Makes a world with a host limit that a known outage interrupts.
 fn outage_between(mut ground: Ground, seed: u64, change: f64) -> Option<(GradedWorld, [Share; 2])> {
     let first = ground.draw.pick(&BEFORE_LOSSES);
     ground.cap(first, [0.3, 0.6]);
@@ -210,7 +210,7 @@ fn outage_between(mut ground: Ground, seed: u64, change: f64) -> Option<(GradedW
             .set("loss_from", Value::seconds(change))
             .set("loss_until", Value::seconds(change + span));
     }
-    // The same bytes with and without the outage, so that the time it takes is known.
+    // The same bytes with and without the outage, so that its time is known.
     let clean = ground.into_world(first, seed).edited(|draft, _| {
         draft.forward[0].remove(&LOSS);
         draft.reverse[2].remove(&LOSS);
@@ -236,7 +236,7 @@ fn outage_between(mut ground: Ground, seed: u64, change: f64) -> Option<(GradedW
     Some(ordered(world, [(first, rest), ("outage", taken)]))
 }
 
-/// The shares of two limits that follow each other at `change`.
+/// Returns the shares of two limits that change at `change`.
 fn shares(
     world: GradedWorld,
     causes: [&'static str; 2],
@@ -253,7 +253,7 @@ fn shares(
     Some(ordered(world, [(causes[0], first), (causes[1], second)]))
 }
 
-/// The larger share first, and the world named after it.
+/// Sorts the shares, largest first, and names the world after the first.
 fn ordered(mut world: GradedWorld, mut shares: [Share; 2]) -> (GradedWorld, [Share; 2]) {
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
     world.cause = shares[0].0;

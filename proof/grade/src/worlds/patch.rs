@@ -1,9 +1,9 @@
-//! What of a world no plan can say.
+//! Properties of a world that a plan cannot express.
 //!
-//! | patch | why no key says it |
+//! | patch | reason that no plan key has it |
 //! |---|---|
 //! | no samples, no fingerprint | results of a run, not of the world |
-//! | `merge` | how a hop hands super-packets on is a choice of its driver, see `Release` |
+//! | `merge` | the driver chooses how a hop releases super-packets, see `Release` |
 //! | `super_segments`, `capture_loss` | properties of the capture |
 
 use gigatcp_path::Release;
@@ -16,7 +16,7 @@ use super::draft::BOTTLENECK;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Patch {
     /// Time in seconds within which packets of a super-segment stay together behind the
-    /// bottleneck, as under receive offload. None: each packet arrives alone.
+    /// bottleneck. Models receive offload; `None` if each packet arrives alone.
     pub(crate) merge: Option<f64>,
     /// Whether captures at the hosts show super-segments, as tcpdump does.
     pub(crate) super_segments: bool,

@@ -13,13 +13,13 @@ use gigatcp_wire::{Endpoints, IpHeader};
 use super::draw::Draw;
 use super::patch::Patch;
 
-/// One capture being written.
+/// Capture being written.
 struct CapturePoint {
     writer: PcapngWriter<Vec<u8>>,
     interface: InterfaceId,
     draw: Draw,
     loss: f64,
-    /// Why a packet could not be written.
+    /// First error in writing a packet.
     failure: Option<CaptureError>,
 }
 
@@ -77,7 +77,7 @@ struct Shared(Arc<Mutex<CapturePoints>>);
 
 impl Shared {
     fn write(&self, place: usize, now: Instant, packet: &Packet) {
-        // Only the first is graded.
+        // Only the first flow is graded.
         if packet.flow != 0 {
             return;
         }
@@ -94,7 +94,7 @@ impl Tap for Shared {
     }
 
     fn on_way(&mut self, now: Instant, packet: &Packet, hop: usize) {
-        // Between the bottleneck and the far side, seen from the sender.
+        // Between the bottleneck and the far side, from the sender's view.
         if hop == usize::from(!packet.reverse()) {
             self.write(2, now, packet);
         }
@@ -108,7 +108,7 @@ pub(crate) fn captures(
     seed: u64,
 ) -> Result<[Vec<u8>; 3], String> {
     let told = |error: CaptureError| error.to_string();
-    // A tap on the path sees what the wire carries.
+    // A tap on the path sees wire segments.
     let expands = |place: u64| place == 3 || !patch.super_segments;
     let point = |place: u64| {
         let point = CapturePoint::new(patch.capture_loss, seed ^ place << 40, expands(place));

@@ -1,4 +1,4 @@
-//! Mis-tuned namespaces: what the first advice gives when it is followed.
+//! Mis-tuned namespaces: the gain from following the first advice.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ use super::bed::{Bed, Link, Transfer};
 use super::setting::{SETTINGS, Setting};
 use gigatcp_emulate::Side;
 
-/// The share of the predicted gain that has to come.
+/// Minimum share of the predicted gain.
 const SHARE: f64 = 0.7;
-/// The share of the path's rate that is reached if nothing limits.
+/// Share of the path's rate that is reached without a limit.
 const FULL: f64 = 0.9;
 
-/// A namespace with settings made wrong at random, as a seed says.
+/// Namespace with random wrong settings, by seed.
 #[derive(Clone, Debug)]
 pub struct Mistuned {
-    /// The seed.
+    /// Seed of the namespace.
     pub seed: u64,
-    /// The path.
+    /// Path between the hosts.
     pub link: Link,
-    /// The host whose settings are wrong.
+    /// Host with the wrong settings.
     pub side: Side,
     /// Names of the wrong settings.
     pub names: Vec<&'static str>,
@@ -30,8 +30,9 @@ pub struct Mistuned {
 }
 
 impl Mistuned {
-    /// The namespace of this seed: 1 to 3 wrong settings of the sender or the receiver, at least
-    /// one of them with a ceiling, on a path of 20 to 200 Mbit/s and 10 to 100 ms.
+    /// Returns the namespace of this seed with 1 to 3 wrong settings. They belong to the sender or
+    /// the receiver, and at least one has a ceiling. The path has 20 to 200 Mbit/s and 10 to 100
+    /// ms.
     #[must_use]
     pub fn random(seed: u64) -> Self {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
@@ -75,7 +76,7 @@ impl Mistuned {
     /// Tests, follows the first advice, and tests again.
     ///
     /// # Errors
-    /// Why there is no test.
+    /// The reason there is no test.
     pub fn follow(&self) -> Result<Followed, String> {
         let bed = Bed::new(self.link)?;
         bed.mistune(self.side, &self.commands)?;
@@ -105,34 +106,34 @@ impl Mistuned {
     }
 }
 
-/// The first advice, and the test after it was followed.
+/// First advice, and the test after following it.
 #[derive(Clone, Debug)]
 pub struct Advice {
-    /// The rules, that of the lowest ceiling first.
+    /// Rules, that of the lowest ceiling first.
     pub rules: Vec<&'static str>,
-    /// The rate that it says is the ceiling, in Mbit/s.
+    /// Stated ceiling, in Mbit/s.
     pub ceiling: f64,
-    /// The gain that it predicts, in Mbit/s.
+    /// Predicted gain, in Mbit/s.
     pub predicted: f64,
-    /// The test after the change.
+    /// Test after the change.
     pub after: Transfer,
 }
 
-/// A mis-tuned namespace before and after.
+/// Mis-tuned namespace before and after the first advice.
 #[derive(Clone, Debug)]
 pub struct Followed {
-    /// The namespace.
+    /// Namespace with its wrong settings.
     pub mistuned: Mistuned,
-    /// Payload that its path carries, in Mbit/s.
+    /// Payload rate of its path, in Mbit/s.
     pub path_mbps: f64,
-    /// The test before.
+    /// Test before the change.
     pub before: Transfer,
-    /// The first advice; `None`: there is none.
+    /// First advice; `None` if there is none.
     pub advice: Option<Advice>,
 }
 
 impl Followed {
-    /// Whether at least 70 % of the predicted gain came; without advice, whether there was
+    /// Whether at least 70 % of the predicted gain was reached. Without advice, whether there was
     /// nothing to gain.
     #[must_use]
     pub fn holds(&self) -> bool {
@@ -175,7 +176,7 @@ impl fmt::Display for Followed {
     }
 }
 
-/// The heading of a table of [`Followed`].
+/// Returns the heading of a table of [`Followed`].
 #[must_use]
 pub fn heading() -> String {
     format!(

@@ -1,4 +1,4 @@
-//! Two hosts with a path between them: a sender, a receiver that runs a server, commands for both.
+//! Two hosts with a path between them: a sender, a receiver with a server, commands for both.
 
 use std::net::IpAddr;
 use std::process::Command;
@@ -18,24 +18,25 @@ use gigatcp_why::counters::Reading;
 const FRAMING: Bytes = Bytes::new(38);
 /// Payload of a segment with timestamps on Ethernet.
 pub(super) const MSS: Bytes = Bytes::new(1448);
-/// The part of a transfer that is left out of its rate: slow start and autotuning.
+/// Part of a transfer excluded from its rate: slow start and autotuning.
 const WARM_UP: Duration = Duration::from_millis(2_000);
-/// Seconds that a transfer takes.
+/// Duration of a transfer in seconds.
 const SECONDS: u32 = 4;
 
-/// A path between two hosts: a bottleneck with a queue of one bandwidth-delay product.
+/// Path between two hosts: a bottleneck with a queue of one BDP.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
-    /// Rate of the bottleneck, frames included.
+    /// Rate of the bottleneck, frame headers included.
     pub rate: Rate,
     /// RTT of the empty path.
     pub rtt: Duration,
-    /// Probability that a packet from client to server is lost at random.
+    /// Probability of random loss from client to server.
     pub loss: Option<Probability>,
 }
 
 impl Link {
-    /// The path as a user would describe it to `doctor`; `direction` is the role of the host.
+    /// Returns the path parameters that a user would give to `doctor`. `direction` is the host's
+    /// role.
     #[must_use]
     pub fn described(&self, direction: Direction) -> Path {
         Path {
@@ -47,7 +48,7 @@ impl Link {
         }
     }
 
-    /// Payload that the bottleneck carries.
+    /// Payload rate of the bottleneck.
     #[must_use]
     pub fn payload(&self) -> Rate {
         law::payload_rate(self.rate, MSS)
@@ -66,29 +67,29 @@ impl Link {
     }
 }
 
-/// Two hosts, the client's sending to the server's.
+/// Two hosts; the client's sends to the server's.
 pub struct Bed {
-    /// The path between them.
+    /// Path between the hosts.
     pub link: Link,
     emulator: Emulator,
 }
 
-/// A transfer.
+/// Result of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
-    /// Rate of payload in Mbit/s without the first two seconds.
+    /// Payload rate in Mbit/s, without the first two seconds.
     pub mbps: f64,
-    /// Seconds by which it is behind a transfer that has that rate from its start.
+    /// Delay in seconds behind a transfer that has this rate from its start.
     pub late: f64,
-    /// What limited it most of the time, and the share of the time.
+    /// Primary limit, with its share of the time.
     pub cause: Option<(&'static str, f64)>,
 }
 
 impl Bed {
-    /// Two hosts with the kernel's default settings.
+    /// Starts two hosts with the kernel's default settings.
     ///
     /// # Errors
-    /// What failed, and what is missing.
+    /// The failure, and the missing prerequisite.
     pub fn new(link: Link) -> Result<Self, String> {
         let mut forward = link.hop("forward");
         forward.loss = link.loss.map(LossModel::Bernoulli).into_iter().collect();
@@ -99,7 +100,7 @@ impl Bed {
         };
         let emulator = Emulator::start(&config, None).map_err(|error| error.to_string())?;
         let bed = Self { link, emulator };
-        // A machine's default may be another one.
+        // A machine's default may differ.
         bed.on_both("sysctl -w net.ipv4.tcp_congestion_control=cubic")?;
         Ok(bed)
     }
@@ -110,10 +111,10 @@ impl Bed {
             .try_for_each(|side| self.shell(side, line))
     }
 
-    /// Makes settings of a host wrong, by commands of [`super::Setting`].
+    /// Applies wrong settings to a host, by commands of [`super::Setting`].
     ///
     /// # Errors
-    /// What a command said.
+    /// Error output of a command.
     pub fn mistune(&self, side: Side, commands: &[String]) -> Result<(), String> {
         let (metrics, others): (Vec<&String>, Vec<&String>) =
             commands.iter().partition(|line| line.starts_with("ROUTE "));
@@ -130,11 +131,11 @@ impl Bed {
         self.shell(side, &format!("ROUTE {}", metrics.join(" ")))
     }
 
-    /// Runs a command line on a host. `ROUTE` in it is the command that replaces the route to the
-    /// peer, `CARD` the interface.
+    /// Runs a command line on a host. `ROUTE` stands for the command that replaces the route to
+    /// the peer, `CARD` for the interface.
     ///
     /// # Errors
-    /// What the command said.
+    /// Error output of the command.
     pub fn shell(&self, side: Side, line: &str) -> Result<(), String> {
         let line = line
             .replace("ROUTE", &self.route(side))
@@ -160,7 +161,7 @@ impl Bed {
         format!("ip route replace {spec}")
     }
 
-    /// The path as it is described to `doctor` on a host.
+    /// Returns the path as described to `doctor` on a host.
     #[must_use]
     pub fn described(&self, side: Side) -> Path {
         self.link.described(match side {
@@ -169,7 +170,7 @@ impl Bed {
         })
     }
 
-    /// What `doctor` says of a host for its role in the transfer.
+    /// Runs `doctor` on a host for its role in the transfer.
     ///
     /// # Errors
     /// If the namespace cannot be entered.
@@ -182,10 +183,10 @@ impl Bed {
         Ok(examine(&facts, &self.described(side)))
     }
 
-    /// A transfer from client to server with a server that was started for it.
+    /// Transfers from client to server, with a server started for it.
     ///
     /// # Errors
-    /// Why there was none.
+    /// The reason there was no transfer.
     pub fn transfer(&self) -> Result<Transfer, String> {
         let stop = Arc::new(AtomicBool::new(false));
         let (tell, bound) = mpsc::channel();
@@ -214,7 +215,7 @@ impl Bed {
     }
 }
 
-/// The address that a host's connections lead to.
+/// Address of the other host.
 fn peer_of(side: Side) -> IpAddr {
     let other = match side {
         Side::Client => Side::Server,
@@ -237,7 +238,7 @@ fn measure() -> Result<Outcome, String> {
 
 fn transfer_of(outcome: &Outcome) -> Option<Transfer> {
     let (_, readings) = outcome.samples.streams.first()?;
-    // Segments that SACK covers are delivered although no ACK has passed them.
+    // SACKed segments count as delivered although no ACK has passed them.
     let delivered = |one: &Reading| Some(one.delivered? as f64 * one.smss?.as_u64() as f64);
     let points = readings
         .iter()

@@ -1,4 +1,4 @@
-//! What one wrong setting costs: as `doctor` states it, and as a test shows it.
+//! Costs of single wrong settings, as predicted by `doctor` and as measured.
 
 use std::fmt;
 
@@ -8,29 +8,29 @@ use gigatcp_units::{Duration, Probability, Rate};
 
 use super::bed::{Bed, Link, Transfer};
 
-/// Tolerance of costs.
+/// Relative tolerance of costs.
 const TOLERANCE: f64 = 0.2;
-/// The share of the rate that a setting may cost which has no cost.
+/// Fraction of the rate that a setting without a cost may still cost.
 const NOISE: f64 = 0.02;
 
-/// What a row is expected to show, by a formula that stands next to it.
+/// Expected effect, by a formula in the comment next to the case.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Expected {
-    /// The rate that is left, in Mbit/s.
+    /// Remaining rate, in Mbit/s.
     Rate(f64),
-    /// The time that a connection loses at its start, in ms.
+    /// Time that a connection loses at its start, in ms.
     Time(f64),
-    /// The setting is found and costs no rate.
+    /// Finding without a rate cost.
     Nothing,
-    /// It is found; no law gives its cost.
+    /// Finding whose cost no formula predicts.
     Unknown,
 }
 
 use Expected::{Nothing, Rate as Left, Time, Unknown};
 
-/// A wrong setting on a path of 100 Mbit/s and 40 ms.
+/// Wrong setting on a path of 100 Mbit/s and 40 ms.
 struct Case {
-    /// The rule that finds it; `None`: none does, as it costs nothing there.
+    /// Rule that finds it; `None` where it costs nothing on this path.
     rule: Option<&'static str>,
     side: Side,
     command: &'static str,
@@ -58,10 +58,10 @@ const fn harmless(side: Side, command: &'static str) -> Case {
 const SENDER: Side = Side::Client;
 const RECEIVER: Side = Side::Server;
 
-/// The expected figures were written down before the first run of this table. The path carries
-/// 94.1 Mbit/s of payload.
+/// All cases. The expected values were written before the first run. The payload rate of the path
+/// is 94.1 Mbit/s.
 const CASES: [Case; 28] = [
-    // Windows in bits over 40 ms; 0.63 of a receive buffer is window.
+    // Windows in bits over 40 ms. The window is 0.63 of a receive buffer.
     case(
         "receive-buffer-max",
         RECEIVER,
@@ -107,7 +107,7 @@ const CASES: [Case; 28] = [
         Left(26.2),
     ),
     case("route-cwnd", SENDER, "ROUTE cwnd lock 50", Left(14.5)),
-    // Payload of a frame: 524 of 614 bytes, 548 of 638.
+    // Payload per frame: 524 of 614 octets, 548 of 638.
     case("route-advmss", RECEIVER, "ROUTE advmss 536", Left(85.3)),
     case("route-mtu", SENDER, "ROUTE mtu 600", Left(85.9)),
     case(
@@ -116,14 +116,14 @@ const CASES: [Case; 28] = [
         "ip link set CARD mtu 600",
         Left(85.9),
     ),
-    // 1448 of 1514 bytes of a packet.
+    // 1448 of 1514 octets of a packet.
     case(
         "qdisc-rate",
         SENDER,
         "tc qdisc replace dev CARD root tbf rate 30mbit burst 30k latency 100ms",
         Left(28.7),
     ),
-    // Three packets of two segments.
+    // Three packets of two segments each.
     case(
         "short-queue",
         SENDER,
@@ -136,7 +136,7 @@ const CASES: [Case; 28] = [
     case("route-initcwnd", SENDER, "ROUTE initcwnd 1", Time(133.0)),
     case("route-initcwnd", SENDER, "ROUTE initcwnd 2", Time(93.0)),
     case("route-initcwnd", SENDER, "ROUTE initcwnd 3", Time(69.0)),
-    // The window triples until that of the sender is below.
+    // The receive window triples each RTT until it exceeds the sender's window.
     case("route-initrwnd", RECEIVER, "ROUTE initrwnd 1", Time(83.0)),
     case("route-initrwnd", RECEIVER, "ROUTE initrwnd 2", Time(53.0)),
     case(
@@ -164,27 +164,27 @@ const CASES: [Case; 28] = [
     harmless(RECEIVER, "sysctl -w net.ipv4.tcp_adv_win_scale=-2"),
 ];
 
-/// What a wrong setting costs.
+/// Cost of a wrong setting.
 #[derive(Clone, Debug)]
 pub struct Cost {
-    /// The command that made it wrong.
+    /// Command that made the setting wrong.
     pub command: String,
-    /// The rule that is to find it.
+    /// Rule that should find it.
     pub rule: Option<&'static str>,
-    /// Whether `doctor` found it, and nothing else that always limits.
+    /// Whether `doctor` reported it and no other certain finding.
     pub is_found_alone: bool,
-    /// What was written down before.
+    /// Effect written down before the run.
     pub expected: Expected,
-    /// What `doctor` states: a cost in Mbit/s or ms.
+    /// Cost predicted by `doctor`, in Mbit/s or ms.
     pub stated: Option<f64>,
-    /// What the test shows in the same unit.
+    /// Measured cost in the same unit.
     pub shown: f64,
-    /// The test with the wrong setting.
+    /// Transfer with the wrong setting.
     pub transfer: Transfer,
 }
 
 impl Cost {
-    /// Whether it was found alone, at a cost within 20 % of what the test shows.
+    /// Whether it was the only finding, with a cost within 20 % of the measurement.
     #[must_use]
     pub fn is_right(&self) -> bool {
         self.is_found_alone
@@ -224,7 +224,7 @@ impl fmt::Display for Cost {
     }
 }
 
-/// The heading of a table of [`Cost`]s.
+/// Table heading for [`Cost`]s.
 #[must_use]
 pub fn heading() -> String {
     format!(
@@ -233,10 +233,10 @@ pub fn heading() -> String {
     )
 }
 
-/// Measures every case, one after the other; `each` hears of every row.
+/// Measures all cases in sequence, and calls `each` per row.
 ///
 /// # Errors
-/// Why there is no test.
+/// Reason why no test was possible.
 pub fn costs(each: &mut dyn FnMut(&Cost)) -> Result<(), String> {
     let link = Link {
         rate: Rate::from_bps(100_000_000),
@@ -249,7 +249,7 @@ pub fn costs(each: &mut dyn FnMut(&Cost)) -> Result<(), String> {
         bed.mistune(case.side, &[case.command.into()])?;
         let report = bed.examine(case.side)?;
         if case.rule == Some("route-cwnd") {
-            // The kernel clamps connections to peers that it remembers, once one has closed.
+            // The kernel caps later connections to a remembered peer once one has closed.
             bed.transfer()?;
             std::thread::sleep(std::time::Duration::from_millis(500));
         }
@@ -292,11 +292,12 @@ fn row(case: &Case, report: &Report, transfer: Transfer, shown: f64) -> Cost {
     }
 }
 
-/// Congestion controls on a path of 100 Mbit/s and 10 ms that loses one packet in 1000: the mean
-/// of five transfers.
+/// Measures congestion control algorithms as the mean of five transfers. The path has 100 Mbit/s,
+/// 10 ms and a loss of 1 in 1000 packets.
 fn lossy(each: &mut dyn FnMut(&Cost)) -> Result<(), String> {
     const TRANSFERS: u32 = 5;
-    // 0.93 segments over 10 ms and sqrt(p); 1.2 segments for CUBIC, which is as Reno there.
+    // 0.93 segments over 10 ms and sqrt(p). For CUBIC, which is in its Reno mode there, 1.2
+    // segments.
     for (name, expected) in [("reno", 34.1), ("cubic", 44.0)] {
         let link = Link {
             rate: Rate::from_bps(100_000_000),

@@ -1,16 +1,16 @@
-//! Does following `gigatcp doctor` give what it promises?
+//! Test of the predictions of `gigatcp doctor`.
 //!
-//! Two kernels in network namespaces with an emulated path between them; settings of one are made
-//! wrong by the commands that people type. `doctor` examines that host, the tester measures.
+//! Two kernels in network namespaces are connected by an emulated path. Ordinary commands make
+//! settings of one of them wrong. `doctor` examines that host, and the tester measures.
 //!
-//! | file | what |
+//! | File | Contents |
 //! |---|---|
-//! | `bed.rs` | two hosts, commands for them, a transfer |
-//! | `setting.rs` | settings that a namespace can make wrong |
-//! | `costs.rs` | what each costs alone, stated and shown |
-//! | `advice.rs` | random wrong settings: the gain of the first advice, predicted and shown |
+//! | `bed.rs` | Two hosts, commands on them, and a transfer |
+//! | `setting.rs` | Settings that a namespace can make wrong |
+//! | `costs.rs` | Cost of each setting alone, predicted and measured |
+//! | `advice.rs` | Random wrong settings: gain of the first advice, predicted and measured |
 //!
-//! Out of scope: what a namespace cannot change (ring sizes, coalescing, interrupts, the
+//! Out of scope: settings that a namespace cannot change (ring sizes, coalescing, interrupts, the
 //! governor, `net.core.rmem_max`).
 
 pub mod advice;

@@ -1,34 +1,34 @@
-//! Settings of a host that a namespace can make wrong.
+//! Host settings that a namespace can make wrong.
 
 use gigatcp_emulate::Side;
 use gigatcp_units::Rate;
 
 use super::bed::Link;
 
-/// A way to make a setting wrong.
+/// Method to make a setting wrong.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Its name in tables.
+    /// Name in tables.
     pub name: &'static str,
-    /// What it changes; two settings of one object exclude each other.
+    /// Changed object. Two settings of one object exclude each other.
     pub object: &'static str,
-    /// The host that has it.
+    /// Host whose setting it is.
     pub side: Side,
     /// Whether a rule gives a ceiling for it.
     pub has_ceiling: bool,
-    /// The command; `share` of the path's rate is left to a connection if the setting bounds it.
+    /// Builds the command. If the setting bounds the rate, `share` of the path rate remains.
     command: fn(&Link, f64) -> String,
 }
 
 impl Setting {
-    /// The command that makes it wrong (`ROUTE` and `CARD` as in [`super::Bed::shell`]).
+    /// Returns the command that makes it wrong (`ROUTE` and `CARD` as in [`super::Bed::shell`]).
     #[must_use]
     pub fn command(&self, link: &Link, share: f64) -> String {
         (self.command)(link, share)
     }
 }
 
-/// Words of a setting: its name, and its object if that is another.
+/// Name of a setting, and name of its object.
 type Words = (&'static str, &'static str);
 
 const fn bounds((name, object): Words, side: Side, command: fn(&Link, f64) -> String) -> Setting {
@@ -55,12 +55,12 @@ const fn takes_time(
     }
 }
 
-/// Bytes that are in flight at `share` of the rate.
+/// Octets in flight at `share` of the rate.
 fn window(link: &Link, share: f64) -> u64 {
     (link.rate.as_bps() as f64 / 8.0 * link.rtt.as_secs_f64() * share) as u64
 }
 
-/// A receive buffer with about that window.
+/// Receive buffer with about that window.
 fn buffer(link: &Link, share: f64) -> u64 {
     (window(link, share) as f64 / 0.63) as u64
 }
@@ -69,7 +69,7 @@ fn shaped(link: &Link, share: f64) -> Rate {
     Rate::from_bps((link.rate.as_bps() as f64 * share) as u64)
 }
 
-/// All of them but `tcp_sack`: what is lost without SACK follows from no law.
+/// All settings except `tcp_sack`, as no formula predicts the cost of missing SACK.
 pub const SETTINGS: [Setting; 20] = [
     bounds(
         ("tcp_rmem maximum", "tcp_rmem"),

@@ -1,4 +1,4 @@
-//! Applications that are the limit: paced, with pauses, requests and responses, short ones.
+//! Application-limited cases: paced, with pauses, requests and responses, short ones.
 
 use super::full::emulate;
 use super::{Draft, Family, eager, family};
@@ -236,7 +236,7 @@ pub(super) const FAMILIES: &[Family] = &[
     ),
 ];
 
-/// Pieces of a share of what the link carries in the time from one to the next.
+/// Writes pieces: a share of the link's capacity in each interval of `every`.
 fn pieces(draft: &mut Draft, every: f64) {
     let share = draft.draw.between(0.08, 0.4);
     let bytes = (draft.spec.rate_bps / 8.0 * every * share).max(1500.0);
@@ -267,9 +267,9 @@ fn write_pieces(draft: &mut Draft, bytes: usize, every: f64, nodelay: bool) {
     draft.proof(Proof::Offered(rate));
 }
 
-/// A client at the receiver that requests, and a server at the sender.
+/// Adds a client at the receiver that sends requests, and a server at the sender.
 ///
-/// `think` has the times of client and server, in seconds.
+/// `think` holds the think times of client and server, in seconds.
 pub(super) fn ask(
     draft: &mut Draft,
     request: [usize; 2],

@@ -1,4 +1,4 @@
-//! Links that are full, by every program and congestion control, and local shapers.
+//! Saturated links, with every program and congestion control, and local shapers.
 
 use super::{Draft, Family, family};
 use crate::kernels::forward::config::Cross;
@@ -22,7 +22,7 @@ pub(super) const FAMILIES: &[Family] = &[
         draft.queue(share);
     }),
     family("full-deep", "path-saturated", RANGES, 10.0, |draft| {
-        // The queue is never full: the window stops growing before, or the transfer ends.
+        // The queue never fills: the window stops growing first, or the transfer ends.
         let share = draft.draw.between(4.0, 12.0);
         draft.queue(share);
     }),
@@ -50,7 +50,7 @@ pub(super) const FAMILIES: &[Family] = &[
             let rate = draft.spec.rate_bps;
             let room = (draft.bdp() * draft.draw.between(1.0, 3.0)).max(60_000.0);
             let burst = draft.draw.pick(&[3200, 8000, 32_000]);
-            // Not much more, so that bursts do not keep the forwarder busy.
+            // Only slightly more, so that bursts do not keep the forwarder busy.
             draft.forward().rate_bps = 1.3 * rate;
             draft.roomy();
             draft.spec.middle_behind = false;
@@ -80,7 +80,7 @@ pub(super) const FAMILIES: &[Family] = &[
         if draft.draw.chance(0.5) {
             draft.reverse().ack_keep = draft.draw.pick(&[3, 4, 8]);
         } else {
-            // Slow enough that ACKs meet in the queue, where all but the last are removed.
+            // Slow enough that ACKs meet in the queue, which removes all but the last.
             let needed = draft.spec.rate_bps / (2.0 * 1448.0 * 8.0) * 66.0 * 8.0;
             let share = draft.draw.between(0.25, 0.6);
             let reverse = draft.reverse();
@@ -185,7 +185,7 @@ pub(super) const FAMILIES: &[Family] = &[
         [[20.0, 200.0], [5.0, 40.0]],
         60.0,
         |draft| {
-            // Others fill the queue that ACKs take: they wait and are dropped, and no harm is done.
+            // Cross traffic fills the queue of the ACKs: they wait and are dropped, without harm.
             let rate = draft.draw.between(2e6, 8e6);
             let packets = draft.draw.between(8.0, 20.0) as usize;
             draft.queue(2.0);
@@ -211,7 +211,7 @@ pub(super) const FAMILIES: &[Family] = &[
     ),
 ];
 
-/// A token bucket filter as `tc` takes it.
+/// Returns a token bucket filter in `tc` syntax.
 pub(super) fn tbf(on_sender: bool, rate: f64, burst: u32, room: f64) -> Tc {
     let (rate, room) = (rate as u64, room as u64);
     let line = format!("qdisc add dev DEV root tbf rate {rate}bit burst {burst} limit {room}");

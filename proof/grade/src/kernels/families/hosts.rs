@@ -1,4 +1,4 @@
-//! Hosts that are slow: readers, writers, CPU quotas, competing programs.
+//! Slow hosts: readers, writers, CPU quotas, competing programs.
 
 use super::{Draft, Family, eager, family};
 use crate::kernels::apps::{App, Socket, Stage};
@@ -30,7 +30,7 @@ pub(super) const FAMILIES: &[Family] = &[
         read_slowly(draft, reader);
         for task in &mut draft.spec.tasks {
             if let Program::App(App::Read { socket, .. }) = &mut task.program {
-                // A buffer that takes all that comes during a pause would hide it.
+                // A buffer that holds all data of a pause would hide it.
                 let paused = draft.spec.rate_bps / 8.0 * period * (1.0 - share);
                 socket.rcvbuf = (paused * 0.3).clamp(16_384.0, 1e6) as u32;
             }
@@ -84,7 +84,7 @@ pub(super) const FAMILIES: &[Family] = &[
             draft.spec.offloads.gro = true;
             draft.spec.offloads.gro_flush_us = 0;
             let period_us = draft.draw.pick(&[80_000, 100_000, 150_000]);
-            // The kernel's smallest quota is a millisecond.
+            // The kernel's minimum quota is one millisecond.
             let share = 1000.0 / f64::from(period_us);
             draft.spec.napi_quota = Some((share, period_us));
             draft.spec.seconds = 3.5;
@@ -129,7 +129,7 @@ fn read_slowly(draft: &mut Draft, reader: Stage) {
     draft.proof(Proof::Unread);
 }
 
-/// One end computes so that it reaches a part of the rate, with `share` of a CPU.
+/// Makes one end compute, which limits its rate. At that rate it uses `share` of a CPU.
 fn compute(draft: &mut Draft, share: f64, is_sender: bool) {
     let rate = draft.spec.rate_bps * draft.draw.between(0.15, 0.5);
     let chunk = draft.draw.pick(&[4096, 16_384, 65_536]);

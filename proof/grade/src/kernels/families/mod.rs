@@ -15,25 +15,25 @@ use super::proof::Proof;
 use super::spec::{Cpu, Host, Net, Offloads, PORT, Program, Role, Spec, Task};
 use super::topology::ROUTER;
 
-/// Packets of data per case, at most about.
+/// Approximate maximum of data packets per case.
 const PACKETS: f64 = 75_000.0;
 
 /// A family of cases.
 #[derive(Clone, Copy)]
 pub struct Family {
-    /// Its name.
+    /// Name of the family.
     pub name: &'static str,
-    /// Its cause.
+    /// Cause of its cases.
     pub cause: &'static str,
     /// Completes a plain bulk transfer over a path with a bottleneck.
     build: fn(&mut Draft),
-    /// Rates of the bottleneck in Mbit/s, round-trip times in ms.
+    /// Bottleneck rates in Mbit/s, RTTs in ms.
     ranges: [[f64; 2]; 2],
-    /// Fewest segments that fill the path.
+    /// Minimum segments that fill the path.
     segments: f64,
 }
 
-/// A case while it is drawn.
+/// Case under construction.
 struct Draft {
     draw: Draw,
     spec: Spec,
@@ -70,7 +70,7 @@ pub fn all() -> Vec<Family> {
     .concat()
 }
 
-/// A number of its own for each name.
+/// Returns a distinct number for each name.
 fn hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -100,7 +100,7 @@ impl Family {
     }
 }
 
-/// A path with a bottleneck, and no programs yet.
+/// Returns a path with a bottleneck, without programs yet.
 fn plain(family: &Family, seed: u64, rate: f64, rtt: f64, draw: &mut Draw) -> Spec {
     let bdp = rate * rtt / 8.0;
     let queue = (bdp * draw.between(0.7, 2.0) / 1514.0).max(20.0);
@@ -165,7 +165,7 @@ fn plain(family: &Family, seed: u64, rate: f64, rtt: f64, draw: &mut Draw) -> Sp
     }
 }
 
-/// A stage that works as fast as possible.
+/// Returns a stage that works as fast as possible.
 fn eager(chunk: usize) -> Stage {
     Stage {
         chunk,
@@ -183,7 +183,7 @@ fn task(host: Host, role: Role, program: Program) -> Task {
 }
 
 impl Draft {
-    /// Bytes in flight that fill the path.
+    /// BDP in bytes.
     fn bdp(&self) -> f64 {
         self.spec.rate_bps * self.spec.rtt_s / 8.0
     }
@@ -211,7 +211,7 @@ impl Draft {
         self.spec.proof = proof;
     }
 
-    /// Sets the rate and what follows from it.
+    /// Sets the rate and everything derived from it.
     fn rate(&mut self, rate: f64) {
         self.spec.rate_bps = rate;
         self.spec.seconds = (PACKETS * 12_000.0 / rate).clamp(2.0, 3.5);
@@ -222,13 +222,13 @@ impl Draft {
         }
     }
 
-    /// A queue of `share` BDP, at least 20 packets.
+    /// Sets a queue limit of `share` BDP, at least 20 packets.
     fn queue(&mut self, share: f64) {
         let packets = (self.bdp() * share / 1514.0).max(20.0);
         self.forward().queue_packets = packets as usize;
     }
 
-    /// A queue that takes every burst.
+    /// Sets a queue limit that holds every burst.
     fn roomy(&mut self) {
         let packets = (self.bdp() * 4.0 / 1514.0).max(400.0);
         self.forward().queue_packets = packets as usize;
@@ -239,7 +239,7 @@ impl Draft {
         self.spec.tasks.last_mut().expect("just pushed")
     }
 
-    /// Our writer toward our reader.
+    /// Adds a transfer by our writer and reader.
     fn transfer(&mut self, stages: Vec<Stage>, readers: Vec<Stage>, sockets: [Socket; 2]) {
         let [near, far] = sockets;
         let read = App::Read {
@@ -256,7 +256,7 @@ impl Draft {
         self.app(Host::Sender, Role::Main, write);
     }
 
-    /// Our writer, as fast as possible for the case's time.
+    /// Adds a transfer by our writer, as fast as possible for the case's duration.
     fn own_bulk(&mut self, sockets: [Socket; 2]) {
         let chunk = self.draw.pick(&[8192, 65_536, 131_072]);
         let stage = Stage {
@@ -266,7 +266,7 @@ impl Draft {
         self.transfer(vec![stage], vec![eager(262_144)], sockets);
     }
 
-    /// A bulk transfer by a program that is drawn.
+    /// Adds a bulk transfer by a randomly drawn program.
     fn bulk(&mut self) {
         let tool = self
             .draw
@@ -305,7 +305,7 @@ impl Draft {
         }
     }
 
-    /// `curl` from our HTTP server.
+    /// Adds a `curl` download from our HTTP server.
     fn download(&mut self, bytes: u64) {
         self.spec.tool = "curl";
         let serve = App::Http {

@@ -167,7 +167,7 @@ pub(super) const FAMILIES: &[Family] = &[
     ),
 ];
 
-/// Late packets that a sender without RACK takes for lost ones.
+/// Adds reordering that a sender without RACK mistakes for loss.
 fn reorder(draft: &mut Draft) {
     let w = draft.draw.between(0.1, 0.3) * draft.bdp() / 1448.0;
     let extra = draft.spec.rtt_s * draft.draw.between(0.3, 0.9);

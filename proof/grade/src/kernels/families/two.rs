@@ -1,4 +1,4 @@
-//! Two causes, one after the other, and other connections on the same link.
+//! Two successive causes, and other connections on the same link.
 
 use super::{Draft, Family, eager, family};
 use crate::kernels::apps::{App, Socket, Stage};
@@ -93,7 +93,7 @@ pub(super) const FAMILIES: &[Family] = &[
             ..eager(65_536)
         };
         let socket = Socket {
-            // What was written before the change is sent soon after it.
+            // Data written before the change leaves soon after it.
             sndbuf: (rate / 8.0 * 0.2).max(200_000.0) as u32,
             ..Socket::default()
         };
@@ -179,7 +179,7 @@ pub(super) const FAMILIES: &[Family] = &[
     ),
 ];
 
-/// Sets the time and the second cause; returns when the second one begins.
+/// Sets the duration and the second cause. Returns the start of the second one in seconds.
 fn halves(draft: &mut Draft, second: &'static str) -> f64 {
     draft.spec.seconds = (super::PACKETS * 12_000.0 / draft.spec.rate_bps).clamp(4.0, 5.0);
     draft.spec.second = Some(second);
@@ -194,7 +194,7 @@ fn plain(draft: &mut Draft, stages: Vec<Stage>, readers: Vec<Stage>) {
     draft.transfer(stages, readers, [Socket::default(), Socket::default()]);
 }
 
-/// Random loss from this second on.
+/// Adds random loss from second `at` on.
 fn lose(draft: &mut Draft, at: f64) {
     let loss = super::loss::probability(draft) * 3.0;
     let mut forward = draft.forward().clone();
@@ -207,7 +207,7 @@ fn lose(draft: &mut Draft, at: f64) {
     }];
 }
 
-/// Other connections between the same hosts, which began before.
+/// Adds other connections between the same hosts, which begin earlier.
 pub(super) fn others(draft: &mut Draft, count: u16) {
     for number in 0..count {
         let port = 5301 + number;

@@ -27,7 +27,7 @@ pub(super) const FAMILIES: &[Family] = &[
         RANGES,
         200.0,
         |draft| {
-            // Fewer ACKs than segments, and no harm done.
+            // Fewer ACKs than segments, without harm.
             rcvbuf(draft);
             draft.reverse().ack_keep = draft.draw.pick(&[2, 3, 4]);
         },
@@ -124,7 +124,7 @@ pub(super) const FAMILIES: &[Family] = &[
     }),
 ];
 
-/// A window of a share of what fills the path, by `SO_RCVBUF`.
+/// Sets a receive window of a share of the BDP, by `SO_RCVBUF`.
 fn rcvbuf(draft: &mut Draft) {
     let window = draft.bdp() * draft.draw.between(0.2, 0.7);
     let socket = Socket {
@@ -135,7 +135,7 @@ fn rcvbuf(draft: &mut Draft) {
     draft.proof(Proof::Word("tcpi_rwnd_limited", 0.6));
 }
 
-/// One of these sizes by `SO_SNDBUF`, on a path that would take several times as much.
+/// Sets one of these `SO_SNDBUF` sizes, on a path with a several times larger BDP.
 fn sndbuf(draft: &mut Draft, sizes: &[u32]) {
     let size = draft.draw.pick(sizes);
     let factor = draft.draw.between(4.0, 12.0);
@@ -152,8 +152,8 @@ fn sndbuf(draft: &mut Draft, sizes: &[u32]) {
     }
     let socket = Socket {
         sndbuf: size,
-        // The rest that Nagle's algorithm holds back grows beyond the buffer: the kernel asks
-        // for room only where it begins a new packet.
+        // The partial segment that Nagle's algorithm holds back would exceed the buffer: the
+        // kernel checks the limit only at a new packet.
         nodelay: true,
         ..Socket::default()
     };

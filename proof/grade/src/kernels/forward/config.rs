@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A path: two interfaces and what happens between them.
+/// A path: two interfaces and the behavior between them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PathConfig {
-    /// Root of all random streams.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// Interfaces: toward the data sender, toward the data receiver.
+    /// Interfaces: towards the data sender, towards the data receiver.
     pub interfaces: [String; 2],
-    /// From sender to receiver.
+    /// Direction from sender to receiver.
     pub forward: DirectionConfig,
-    /// From receiver to sender.
+    /// Direction from receiver to sender.
     pub reverse: DirectionConfig,
-    /// Changes during the connection, in order of time.
+    /// Changes during the connection, in time order.
     pub phases: Vec<Phase>,
 }
 
@@ -30,7 +30,7 @@ pub struct Phase {
     pub reverse: DirectionConfig,
 }
 
-/// What one direction of a path does; zero and `None` mean "not at all".
+/// Behavior of one direction of a path; zero and `None` mean "not at all".
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DirectionConfig {
@@ -44,7 +44,7 @@ pub struct DirectionConfig {
     pub queue_bytes: usize,
     /// Probability of random loss.
     pub loss: f64,
-    /// Losses of `loss` and `burst` happen behind the queue, not before it.
+    /// Whether losses of `loss` and `burst` occur behind the queue, not before it.
     pub loss_behind: bool,
     /// Loss in bursts.
     pub burst: Option<Burst>,
@@ -54,7 +54,7 @@ pub struct DirectionConfig {
     pub reorder: Option<Reorder>,
     /// Probability that a packet is duplicated.
     pub duplicate: f64,
-    /// Windows without any delivery: seconds after the first data packet.
+    /// Intervals without any delivery, in seconds after the first data packet.
     pub outages: Vec<[f64; 2]>,
     /// Queue length in packets from which ECT packets are marked; 0 never marks.
     pub mark_above: usize,
@@ -64,7 +64,7 @@ pub struct DirectionConfig {
     pub mtu: usize,
     /// Start of the MTU's effect, in seconds after the first data packet.
     pub mtu_from_s: f64,
-    /// Ordinal numbers (from 0) of first transmissions with data that are dropped.
+    /// Indices (from 0) of first transmissions with data that are dropped.
     pub listed: Vec<u64>,
     /// Loss at the end of each response.
     pub tail: Option<Tail>,
@@ -72,13 +72,13 @@ pub struct DirectionConfig {
     pub ack_loss: f64,
     /// Only each n-th pure ACK is kept; 0 and 1 keep all.
     pub ack_keep: u64,
-    /// A pure ACK that waits is replaced by a later one.
+    /// Whether a later pure ACK replaces a waiting one.
     pub ack_filter: bool,
-    /// Traffic of others through the same queue.
+    /// Cross traffic through the same queue.
     pub cross: Option<Cross>,
 }
 
-/// Traffic of others, which leaves the path behind the queue.
+/// Cross traffic, which leaves the path behind the queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cross {
     /// Bits per second while it sends.
@@ -89,23 +89,23 @@ pub struct Cross {
     pub on_off_s: [f64; 2],
 }
 
-/// The Gilbert-Elliott model of loss in bursts.
+/// Gilbert-Elliott model of bursts of consecutive losses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Burst {
     /// Probability per packet of entering the bad state.
     pub enter: f64,
-    /// Probability per packet of leaving it.
+    /// Probability per packet of leaving the bad state.
     pub leave: f64,
-    /// Probability of loss in it.
+    /// Probability of loss in the bad state.
     pub loss: f64,
 }
 
-/// A token bucket.
+/// Token bucket.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bucket {
     /// Bits per second of Ethernet frames.
     pub rate_bps: f64,
-    /// Capacity.
+    /// Capacity in bytes.
     pub bytes: f64,
 }
 
@@ -114,7 +114,7 @@ pub struct Bucket {
 pub struct Reorder {
     /// Probability that a packet is delayed.
     pub probability: f64,
-    /// Delay of such a packet.
+    /// Additional delay of such a packet.
     pub extra_us: f64,
 }
 
@@ -123,10 +123,10 @@ pub struct Reorder {
 pub struct Tail {
     /// Bytes of a response.
     pub response: u64,
-    /// Bytes at its end that are lost.
+    /// Number of bytes at its end that are subject to loss.
     pub bytes: u64,
     /// Number of packets per response that are dropped there.
     pub packets: u64,
-    /// Probability that a response is struck.
+    /// Probability that loss applies to a response.
     pub probability: f64,
 }

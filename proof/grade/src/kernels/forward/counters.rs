@@ -1,4 +1,4 @@
-//! Counters of the forwarder: what it carried, dropped, delayed, and when.
+//! Counters of the forwarder: packets carried, dropped and delayed, over time.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ pub const SLOT_NS: u64 = 100_000_000;
 /// Counters of both directions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PathCounters {
-    /// From sender to receiver.
+    /// Direction from sender to receiver.
     pub forward: DirectionCounters,
-    /// From receiver to sender.
+    /// Direction from receiver to sender.
     pub reverse: DirectionCounters,
     /// Lateness of deliveries, median.
     pub late_p50_us: f64,
@@ -20,7 +20,7 @@ pub struct PathCounters {
     pub late_p99_us: f64,
     /// Largest lateness of a delivery.
     pub late_max_us: f64,
-    /// Packets that the packet sockets dropped because they were full.
+    /// Packets that the full packet sockets dropped.
     pub socket_drops: u64,
     /// Sends that the interface refused.
     pub refused: u64,
@@ -31,7 +31,7 @@ pub struct PathCounters {
 pub struct DirectionCounters {
     /// Packets that arrived.
     pub packets: u64,
-    /// Their bytes, as Ethernet frames without FCS.
+    /// Bytes that arrived, as Ethernet frames without FCS.
     pub bytes: u64,
     /// Packets delivered.
     pub delivered: u64,
@@ -51,25 +51,25 @@ pub struct DirectionCounters {
     pub ack_wait_mean_us: f64,
     /// Packets marked CE.
     pub marked: u64,
-    /// Packets delayed on purpose.
+    /// Packets deliberately delayed.
     pub reordered: u64,
     /// Packets duplicated.
     pub duplicated: u64,
     /// Time that the link was busy.
     pub busy_us: f64,
-    /// Monotonic time of the first data packet of a connection that carries more than 2 kB.
+    /// Monotonic time of the first data packet of a connection with more than 2 kB.
     pub first_data_ns: u64,
-    /// From the first data packet's arrival to the last one's departure.
+    /// Time from the first data packet's arrival to the last one's departure.
     pub span_us: f64,
-    /// Longest queue.
+    /// Maximum queue length in packets.
     pub max_queue_packets: u64,
-    /// Longest queue in bytes.
+    /// Maximum queue length in bytes.
     pub max_queue_bytes: u64,
-    /// Longest wait of any packet.
+    /// Maximum wait of any packet.
     pub max_wait_us: f64,
-    /// Per connection: ports, then counters.
+    /// Counters per connection.
     pub flows: Vec<FlowCounters>,
-    /// Per 100 ms since the first data packet.
+    /// Counters per 100 ms since the first data packet.
     pub timeline: Vec<Slot>,
 }
 
@@ -88,24 +88,24 @@ pub struct FlowCounters {
     pub delivered_bytes: u64,
 }
 
-/// What happened in 100 ms.
+/// Counters of one interval of 100 ms.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Slot {
     /// Time that the link was busy.
     pub busy_us: u64,
-    /// Bytes that were served.
+    /// Bytes served.
     pub bytes: u64,
     /// Packets dropped.
     pub dropped: u64,
     /// Packets dropped because the queue was full.
     pub overflowed: u64,
-    /// Longest queue.
+    /// Maximum queue length.
     pub queue_packets: u64,
     /// Packets marked CE.
     pub marked: u64,
 }
 
-/// Lateness in steps of 10 us.
+/// Histogram of lateness in steps of 10 us.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     counts: Vec<u64>,
@@ -131,7 +131,7 @@ impl Lateness {
         self.max_ns = self.max_ns.max(late_ns);
     }
 
-    /// Returns the lateness that this share of the deliveries stayed below.
+    /// Returns the lateness that `share` of the deliveries did not exceed.
     #[must_use]
     pub fn quantile_us(&self, share: f64) -> f64 {
         let all: u64 = self.counts.iter().sum();
@@ -146,7 +146,7 @@ impl Lateness {
         self.max_us()
     }
 
-    /// Returns the largest.
+    /// Returns the maximum.
     #[must_use]
     pub fn max_us(&self) -> f64 {
         self.max_ns as f64 / 1e3

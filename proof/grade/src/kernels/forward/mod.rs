@@ -1,8 +1,8 @@
 //! A path between two interfaces in user space, for kernels that lack `netem`.
 //!
-//! Reads Ethernet frames from two packet sockets, lets [`way::Way`] decide their fate, and
-//! sends them at their time. Shares no code with the product: system calls are made here.
-//! Runs with real-time priority as a process of its own and sleeps between packets.
+//! Reads Ethernet frames from two packet sockets, passes them through [`way::Way`], and sends each
+//! at its due time. Shares no code with the product: system calls are made here. Runs with
+//! real-time priority as a separate process and sleeps between packets.
 
 pub mod config;
 pub mod counters;
@@ -17,16 +17,16 @@ use config::{PathConfig, Phase};
 use counters::{Lateness, PathCounters};
 use way::Way;
 
-/// Room for one super-segment.
+/// Buffer size for one super-segment.
 const ROOM: usize = 80 * 1024;
 
-/// Packets read from a socket before deliveries get their turn.
+/// Maximum packets read from a socket before deliveries are served.
 const BATCH: usize = 64;
 
-/// Shorter waits are spent spinning.
+/// Maximum wait that is spent spinning.
 const SPIN_NS: u64 = 15_000;
 
-/// A packet older than this on its arrival has a stamp of another clock.
+/// Maximum age of a packet on arrival; an older stamp is from another clock.
 const OLDEST_NS: u64 = 200_000_000;
 
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
@@ -106,7 +106,7 @@ impl Port {
         })
     }
 
-    /// Reads one packet: its length and arrival on the monotonic clock.
+    /// Reads one packet. Returns its length and arrival on the monotonic clock.
     fn read(&mut self, offset: u64) -> Option<(usize, u64)> {
         let mut part = libc::iovec {
             iov_base: self.buffer.as_mut_ptr().cast(),
@@ -146,7 +146,7 @@ impl Port {
         unsafe { libc::writev(self.fd, parts.as_ptr(), 2) >= 0 }
     }
 
-    /// Returns how many packets the socket dropped.
+    /// Returns the number of packets the socket dropped.
     fn drops(&self) -> u64 {
         // SAFETY: as above.
         let mut statistics: libc::tpacket_stats = unsafe { std::mem::zeroed() };
@@ -169,7 +169,7 @@ impl Port {
     }
 }
 
-/// Reads the kernel's stamp out of a message, on the wall clock.
+/// Reads the kernel's wall-clock timestamp from a message.
 fn stamp(message: &libc::msghdr) -> Option<u64> {
     // SAFETY: the kernel has filled in `message` and its control buffer.
     unsafe {
@@ -201,10 +201,10 @@ struct Schedule {
     period_ns: u64,
 }
 
-/// Gives the process a deadline or real-time priority; without the privilege it does without.
+/// Requests deadline or real-time priority; without the privilege it has no effect.
 ///
-/// A deadline comes first: the kernel lets other programs run before `SCHED_FIFO` ones for 50 ms
-/// per second on a busy machine, but not before earlier deadlines.
+/// A deadline comes first. On a busy machine the kernel lets other programs run before
+/// `SCHED_FIFO` ones for 50 ms per second, but not before earlier deadlines.
 fn hurry() {
     let deadline = Schedule {
         size: size_of::<Schedule>() as u32,
@@ -227,7 +227,7 @@ fn hurry() {
     }
 }
 
-/// The path while it runs.
+/// State of the running path.
 struct Forwarder {
     ports: [Port; 2],
     ways: [Way; 2],
@@ -295,7 +295,7 @@ impl Forwarder {
         }
     }
 
-    /// Waits for a packet, the next delivery or the end; true at the end.
+    /// Waits for a packet, the next delivery or the end; `true` at the end.
     fn wait(&self) -> bool {
         let due = self.ways.iter().filter_map(Way::next_due).min();
         let wait = due.map_or(50_000_000, |due| due.saturating_sub(now()).min(50_000_000));
@@ -337,7 +337,7 @@ impl Forwarder {
     }
 }
 
-/// Forwards until stdin ends; prints `ready` first and the counters last.
+/// Forwards until stdin ends. Prints `ready` first and the counters last.
 ///
 /// # Errors
 /// If an interface cannot be opened or stdout written.

@@ -1,8 +1,8 @@
-//! One direction of a path: what happens to each packet, in virtual time.
+//! One direction of a path, in virtual time.
 //!
-//! A packet's fate at the entrance (loss, policer, outage) comes first, then a queue before a
-//! link of one rate, then the propagation delay. The end of service follows from the arrival
-//! time alone, so a forwarder that wakes up late does not change it.
+//! Impairments at the entrance (loss, policer, outage) come first, then a queue before a link of
+//! one rate, then the propagation delay. The end of service follows from the arrival time alone,
+//! so a forwarder that wakes up late does not change it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -12,16 +12,16 @@ use super::config::DirectionConfig;
 use super::counters::{DirectionCounters, FlowCounters, SLOT_NS, Slot};
 use super::wire::{self, Tcp};
 
-/// A pure ACK that waits longer counts as delayed.
+/// Wait beyond which a pure ACK counts as delayed.
 const ACK_WAIT_NS: u64 = 1_000_000;
 
-/// Control connections of test programs carry less.
+/// Maximum payload of a test program's control connection.
 const SMALL: u64 = 2000;
 
-/// A TCP header with no more than timestamps.
+/// Maximum length of a TCP header with only timestamps.
 const PLAIN_HEADER: usize = 32;
 
-/// One direction.
+/// One direction of a path.
 pub struct Way {
     config: DirectionConfig,
     draw: Draw,
@@ -30,14 +30,14 @@ pub struct Way {
     tokens_at: u64,
     /// End of service of the last packet.
     free_at: u64,
-    /// In the queue: end of service, bytes.
+    /// Queued packets: end of service, bytes.
     queue: VecDeque<(u64, usize)>,
     queued_bytes: usize,
     pending: BinaryHeap<Reverse<(u64, u64, usize)>>,
     frames: Vec<Option<Vec<u8>>>,
     free: Vec<usize>,
     order: u64,
-    /// The last pure ACK in the queue: its frame, start of service, ports.
+    /// Last pure ACK in the queue: frame, start of service, ports.
     last_ack: Option<(usize, u64, [u16; 2])>,
     acks_seen: u64,
     data_seen: u64,
@@ -49,12 +49,12 @@ pub struct Way {
     ack_wait_ns: f64,
     first_data: Option<u64>,
     last_data: u64,
-    /// Arrival of the next packet of others.
+    /// Arrival of the next cross-traffic packet.
     cross_at: Option<u64>,
     counters: DirectionCounters,
 }
 
-/// What is known of a packet on its arrival.
+/// Facts about a packet on arrival.
 struct Arrival {
     at: u64,
     since_s: f64,
@@ -66,7 +66,7 @@ struct Arrival {
 }
 
 impl Way {
-    /// A direction at rest.
+    /// Returns a direction at rest.
     #[must_use]
     pub fn new(config: DirectionConfig, seed: u64) -> Self {
         let tokens = config.policer.as_ref().map_or(0.0, |policer| policer.bytes);
@@ -99,7 +99,7 @@ impl Way {
         }
     }
 
-    /// Changes the configuration from now on; what is queued stays.
+    /// Changes the configuration from now on; queued packets stay.
     pub fn reconfigure(&mut self, config: DirectionConfig) {
         if self.config.policer != config.policer {
             self.tokens = config.policer.as_ref().map_or(0.0, |policer| policer.bytes);
@@ -107,7 +107,7 @@ impl Way {
         self.config = config;
     }
 
-    /// Takes a frame that arrived `at`; `origin` is the connection's first data packet.
+    /// Processes a frame that arrived `at`; `origin` is the time of the first data packet.
     pub fn handle(&mut self, at: u64, origin: Option<u64>, mut frame: Vec<u8>) {
         if let Some(origin) = origin {
             self.cross(origin, at);
@@ -136,13 +136,13 @@ impl Way {
         self.enqueue(&arrival, frame);
     }
 
-    /// Returns when the next frame is due.
+    /// Returns the time at which the next frame is due.
     #[must_use]
     pub fn next_due(&self) -> Option<u64> {
         self.pending.peek().map(|Reverse((due, ..))| *due)
     }
 
-    /// Takes out the next frame that is due, and when it was.
+    /// Removes the next due frame. Returns it with its due time.
     pub fn poll(&mut self, now: u64) -> Option<(u64, Vec<u8>)> {
         if self.next_due()? > now {
             return None;
@@ -182,7 +182,7 @@ impl Way {
         counters
     }
 
-    /// Puts the packets of others into the queue that arrived before `now`.
+    /// Enqueues cross-traffic packets that arrived before `now`.
     fn cross(&mut self, origin: u64, now: u64) {
         let Some(cross) = self.config.cross.clone() else {
             self.cross_at = None;
@@ -248,7 +248,7 @@ impl Way {
             self.first_seq.insert(ports, tcp.seq.wrapping_add(1));
         }
         let index = self.data_seen;
-        // Control connections are small; the ordinal numbers are those of real transfers.
+        // Control connections are small; the indices count packets of real transfers.
         if is_first && tcp.is_some_and(|tcp| tcp.payload >= 500) {
             self.data_seen += 1;
         } else {
@@ -265,7 +265,7 @@ impl Way {
         }
     }
 
-    /// Returns why the packet does not enter the queue.
+    /// Returns the reason if the packet does not enter the queue.
     fn fate(&mut self, arrival: &Arrival) -> Option<&'static str> {
         let since = arrival.since_s;
         let outages = &self.config.outages;
@@ -371,7 +371,7 @@ impl Way {
         (above || at_random) && has_data && wire::mark_ce(frame)
     }
 
-    /// Removes from the queue what was served by now.
+    /// Removes packets served by `now` from the queue.
     fn leave(&mut self, now: u64) {
         while let Some((end, bytes)) = self.queue.front().copied() {
             if end > now {
@@ -441,7 +441,7 @@ impl Way {
         slot
     }
 
-    /// Counts service, queue and wait of a packet.
+    /// Counts service, queue length and wait of a packet.
     fn on_served(&mut self, arrival: &Arrival, start: u64, end: u64) {
         self.queue.push_back((end, arrival.bytes));
         self.queued_bytes += arrival.bytes;
@@ -463,7 +463,7 @@ impl Way {
         slot.queue_packets = slot.queue_packets.max(packets);
     }
 
-    /// Replaces a pure ACK that waits by this later one.
+    /// Replaces a waiting pure ACK by this later one. Returns whether it did.
     fn filters(&mut self, arrival: &Arrival, frame: &[u8]) -> bool {
         let Some((slot, start, ports)) = self.last_ack else {
             return false;
@@ -559,7 +559,7 @@ mod tests {
         let mut way = Way::new(config, 1);
         packets(&mut way, 100, 500_000);
         let counters = way.counters();
-        // 2 at once, then 1 of 2: 1000 bytes each 0.5 ms at 1 MB/s.
+        // 2 immediately, then 1 of 2: 1000 bytes each 0.5 ms at 1 MB/s.
         assert_eq!(counters.delivered, 51);
         assert_eq!(way.poll(1_000_000).unwrap().0, 1_000_000);
     }

@@ -1,9 +1,9 @@
-//! Ethernet frames with IPv4 and TCP: reading, cutting super-segments, checksums, CE marks.
+//! Ethernet frames with IPv4 and TCP: parsing, splitting super-segments, checksums, CE marks.
 
 /// Bytes of an Ethernet header.
 pub const ETHERNET: usize = 14;
 
-/// `virtio_net_hdr` without the count of buffers, as `PACKET_VNET_HDR` has it.
+/// `virtio_net_hdr` without the buffer count, as in `PACKET_VNET_HDR`.
 pub const VIRTIO: usize = 10;
 
 const NEEDS_CHECKSUM: u8 = 1;
@@ -23,18 +23,18 @@ pub struct Tcp {
     pub flags: u8,
     /// Offset of the payload in the frame.
     pub payload_at: usize,
-    /// Bytes of payload.
+    /// Payload bytes.
     pub payload: usize,
 }
 
 impl Tcp {
-    /// True for a segment that does nothing but acknowledge.
+    /// Whether a segment only acknowledges.
     #[must_use]
     pub const fn is_pure_ack(&self) -> bool {
         self.payload == 0 && self.flags & 0x17 == 0x10
     }
 
-    /// True for a SYN.
+    /// Whether a segment is a SYN.
     #[must_use]
     pub const fn is_syn(&self) -> bool {
         self.flags & 0x02 != 0
@@ -57,7 +57,7 @@ fn ip_header(frame: &[u8]) -> usize {
     usize::from(frame[ETHERNET] & 15) * 4
 }
 
-/// Reads the TCP header of a frame; `None` if it holds none.
+/// Parses the TCP header of a frame; `None` if it has none.
 #[must_use]
 pub fn tcp(frame: &[u8]) -> Option<Tcp> {
     if !is_ipv4(frame) || frame[ETHERNET + 9] != 6 {
@@ -78,7 +78,7 @@ pub fn tcp(frame: &[u8]) -> Option<Tcp> {
     })
 }
 
-/// Source and destination port of TCP or UDP, zero for anything else.
+/// Source and destination port of TCP or UDP; zero for other protocols.
 #[must_use]
 pub fn ports(frame: &[u8]) -> [u16; 2] {
     if !is_ipv4(frame) || !matches!(frame[ETHERNET + 9], 6 | 17) {
@@ -126,7 +126,7 @@ fn set_tcp_checksum(frame: &mut [u8]) {
     frame[at + 16..at + 18].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Marks an ECN-capable packet as having seen congestion; false if it is not capable.
+/// Sets CE in an ECN-capable packet; `false` if it is not capable.
 pub fn mark_ce(frame: &mut [u8]) -> bool {
     if !is_ipv4(frame) || !matches!(frame[ETHERNET + 1] & 3, 1 | 2) {
         return false;
@@ -136,10 +136,10 @@ pub fn mark_ce(frame: &mut [u8]) -> bool {
     true
 }
 
-/// Turns what a packet socket gave into frames as they are on a wire.
+/// Converts a packet from a packet socket to frames as on a wire.
 ///
 /// `packet` begins with its `virtio_net_hdr`. Checksums that the kernel left to a device are
-/// computed; super-segments are cut into segments of their size.
+/// computed; super-segments are split into segments.
 pub fn frames(packet: &[u8], mut each: impl FnMut(Vec<u8>)) {
     let (header, frame) = packet.split_at(VIRTIO);
     let gso = header[1] & !GSO_ECN;
@@ -182,7 +182,7 @@ pub fn frames(packet: &[u8], mut each: impl FnMut(Vec<u8>)) {
     }
 }
 
-/// Completes the checksum of what is not TCP.
+/// Completes the checksum of a packet other than TCP.
 fn finish_other(header: &[u8], frame: &mut [u8]) {
     let start = usize::from(u16::from_ne_bytes([header[6], header[7]]));
     let offset = usize::from(u16::from_ne_bytes([header[8], header[9]]));
@@ -190,7 +190,7 @@ fn finish_other(header: &[u8], frame: &mut [u8]) {
     if header[0] & NEEDS_CHECKSUM == 0 || at + 2 > frame.len() {
         return;
     }
-    // The field holds the sum of the pseudo header already.
+    // The field already holds the sum of the pseudo header.
     let value = fold(sum(&frame[start..], 0));
     frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
@@ -199,7 +199,7 @@ fn finish_other(header: &[u8], frame: &mut [u8]) {
 mod tests {
     use super::*;
 
-    /// A frame with a TCP segment of this payload, with valid checksums.
+    /// Returns a frame with a TCP segment of this payload and valid checksums.
     fn frame(payload: &[u8]) -> Vec<u8> {
         let mut frame = vec![0_u8; ETHERNET + 20 + 20];
         frame[12..14].copy_from_slice(&[8, 0]);
