@@ -125,7 +125,7 @@ impl EveryNth {
     }
 }
 
-/// Place of a waiting packet: the number under which it is held, and the number of its arrival.
+/// Place of a waiting packet: number under which it is held, and number of its arrival.
 pub(crate) type Waiting = (u32, u64);
 
 /// Running state of [`AckFilter::Queue`].

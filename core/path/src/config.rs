@@ -25,11 +25,11 @@ pub enum Release {
     /// packet; no wire packet leaves later than that. If one service takes longer, each leaves
     /// alone and on time. A driver that polls late gets one larger piece instead of several.
     Within(Duration),
-    /// A super-packet stays whole and leaves when its last wire packet has been served, at a
-    /// fraction of the cost. Queue, limits, loss and duplication still act on the wire packets
-    /// inside. It is split only where their outcomes differ. The receiver sees what a network card
-    /// with receive coalescing delivers: fewer pieces, up to one super-packet's serialization time
-    /// late.
+    /// A super-packet stays whole and leaves when its last wire packet has been served. This costs
+    /// a fraction of the other forms. Queue, limits, loss and duplication still act on the wire
+    /// packets inside. It is split only where their outcomes differ. The receiver sees what a
+    /// network card with receive coalescing delivers: fewer pieces, up to one super-packet's
+    /// serialization time late.
     Whole,
 }
 
@@ -47,8 +47,8 @@ pub struct Reorder {
 /// arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MarkAbove {
-    /// More IP bytes than this are waiting and in service, including the arriving packet, as in
-    /// [`HopConfig::limit_bytes`].
+    /// More IP bytes than this are waiting and in service, including the arriving packet. Counted
+    /// as in [`HopConfig::limit_bytes`].
     Bytes(Bytes),
     /// More packets than this, including the arriving one.
     Packets(u64),
@@ -314,7 +314,7 @@ pub enum ConfigError {
     MediumTooLong,
     /// A route over a link that does not exist.
     NoSuchLink,
-    /// A route whose answers have no route, or enter that route at a link it does not have.
+    /// A route whose answers have no route or enter it at a missing link.
     NoWayBack,
     /// A route over more links than a packet can count.
     RouteTooLong,

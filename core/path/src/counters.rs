@@ -125,7 +125,7 @@ pub struct Counters {
     pub bleached: Tally,
     /// Changed by a middlebox. Their outcome is counted elsewhere.
     pub rewritten: Tally,
-    /// In the element now: queue, serializer, delay line, and the far end if not collected yet.
+    /// In the element now: queue, serializer, delay line, and the far end until collected.
     pub inside: Tally,
 }
 

@@ -67,7 +67,7 @@ drop_causes! {
     QueueFull = "queue_full", Path, "queue-overflow";
     /// The element held as many packets as `hold_limit` allows.
     HoldLimit = "hold_limit", Path, "queue-overflow";
-    /// A loss model selected it; the number is the index of the model, from zero, in the hop's
+    /// A loss model selected it. The number is the index of the model, from zero, in the hop's
     /// list.
     Loss(usize, 0) = "loss", Path, "random-loss";
     /// Larger than `mtu` of the element.

@@ -63,7 +63,7 @@ impl<T: Parcel> Element for Hop<T> {
     }
 }
 
-/// Parcels enter at the station with the number of their flow, modulo the number of stations.
+/// Parcels enter at the station numbered by their flow, modulo the number of stations.
 impl<T: Parcel> Element for SharedMedium<T> {
     type Parcel = T;
 

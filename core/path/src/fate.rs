@@ -123,7 +123,7 @@ impl Impairments {
         self.is_clean
     }
 
-    /// Returns the outcome of the next wire packet, which arrives at `now` with `octets` IP bytes.
+    /// Returns the outcome of the next wire packet, of `octets` IP bytes, at `now`.
     pub(crate) fn judge(&mut self, now: Instant, octets: u64) -> Fate {
         if self.is_clean {
             return Fate::default();

@@ -406,8 +406,7 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Returns the share of the time from zero to `now` in which the serializer had work. 0 to 1;
-    /// for printing only.
+    /// Returns the utilization of the serializer from zero to `now`, 0 to 1. For printing only.
     #[must_use]
     pub fn utilisation(&self, now: Instant) -> f64 {
         counters::utilisation(self.busy_time(now), now)

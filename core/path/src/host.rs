@@ -234,7 +234,7 @@ pub struct CpuCosts {
     pub per_interrupt: Duration,
     /// Per wire packet taken from the card, in its interrupt.
     pub per_packet_interrupt: Duration,
-    /// Per packet that the driver drops because it has no buffer: the cost of reporting it.
+    /// Per packet that the driver drops because it has no buffer: cost of reporting it.
     pub per_drop: Duration,
     /// Per read or write of an application, or piece of one.
     pub per_call: Duration,
@@ -400,8 +400,7 @@ impl CpuCosts {
         Work::from_picos(WorkKind::Dma, self.per_byte_dma.0.saturating_mul(ip_bytes))
     }
 
-    /// Returns the work of walking a socket buffer's chain with `queued` bytes, once per wire
-    /// packet.
+    /// Returns the work of walking a socket buffer of `queued` bytes, once per wire packet.
     #[must_use]
     pub fn queue_walked(&self, queued: Bytes, wire_packets: usize) -> Work {
         let beyond = queued
@@ -498,7 +497,7 @@ impl Cpu {
         total.saturating_sub(self.idle).saturating_sub(idle_now)
     }
 
-    /// Returns the time from zero to `now` in which the host could not begin more work. This is its
+    /// Returns the time from zero to `now` in which no more work could begin. This is the host's
     /// work and the time taken by [`Cpu::take_away`] (counted when it begins).
     #[must_use]
     pub fn occupied_time(&self, now: Instant) -> Duration {
@@ -506,8 +505,8 @@ impl Cpu {
         (self.busy_time(now) + self.taken).min(total)
     }
 
-    /// Returns the share of the time from zero to `now` in which there was work, 0 to 1. This is
-    /// the %CPU of testers. For printing only.
+    /// Returns the share of the time from zero to `now` with work, 0 to 1. This is the %CPU of
+    /// testers. For printing only.
     #[must_use]
     pub fn utilisation(&self, now: Instant) -> f64 {
         counters::utilisation(self.busy_time(now), now)

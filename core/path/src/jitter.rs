@@ -70,7 +70,7 @@ impl Delay {
             .is_some_and(|(jitter, _)| jitter.overtaking)
     }
 
-    /// Returns the minimum delay of a later packet, unless the schedule falls below it by then.
+    /// Returns the minimum delay of a later packet, unless the schedule falls below it.
     pub(crate) fn least(&self) -> Duration {
         if self.changes.is_some() {
             return Duration::ZERO;

@@ -216,7 +216,7 @@ impl<T: Parcel> Line<T> {
         self.cursor.frame = frame;
     }
 
-    /// Returns the time at which the first piece of a run comes out at the far end.
+    /// Returns the time at which the first piece of a run comes out.
     #[inline]
     fn due(&self, run: &Run<T>) -> Instant {
         let departure = match self.release {

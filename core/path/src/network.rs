@@ -128,7 +128,7 @@ pub struct Network<T> {
     upstream: Vec<Option<Box<[usize]>>>,
     /// Whether there is such a link.
     may_wait: bool,
-    /// Per link and medium: whether it is a link and the last one of all its routes.
+    /// Per link and medium: whether it is a link that ends all its routes.
     ends_routes: Vec<bool>,
     /// Maximum backlog of each link so far, in wire packets.
     max_backlog: Vec<u64>,
@@ -446,7 +446,7 @@ impl<T: Routed> Network<T> {
         }
     }
 
-    /// Takes the next output of a link that is due at `at`, and passes it on. Returns it if it is
+    /// Takes the next output of a link that is due at `at`. It is passed on, or returned if it is
     /// at the end of its route.
     #[inline(always)]
     fn serve(&mut self, at: Instant, link: usize, now: Instant) -> Option<T> {
@@ -457,8 +457,8 @@ impl<T: Routed> Network<T> {
         self.poll_link(at, link, now)
     }
 
-    /// Does the work of [`Network::serve`] for elements that are not the last of all their routes.
-    /// It is a separate function: a parcel that is inspected would be copied once more.
+    /// Serves elements that are not the last of all their routes, as [`Network::serve`]. It is a
+    /// separate function: a parcel that is inspected would be copied once more.
     #[inline(never)]
     fn serve_between(&mut self, at: Instant, link: usize, now: Instant) -> Option<T> {
         let parcel = self.poll_link(at, link, now)?;
@@ -496,8 +496,8 @@ impl<T: Routed> Network<T> {
         }
     }
 
-    /// Returns the time up to which a link that is due at `at` may be polled at one time. This is
-    /// `now`, but not after something may reach the link.
+    /// Returns the time up to which a link due at `at` may be polled together. This is `now`, but
+    /// not after something may reach the link.
     #[inline(never)]
     fn until(&self, at: Instant, link: usize, now: Instant) -> Instant {
         let Some(Some(upstream)) = self.upstream.get(link) else {

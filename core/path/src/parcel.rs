@@ -43,7 +43,7 @@ pub trait Parcel: Clone {
         let _ = next;
     }
 
-    /// Marks every wire packet inside with CE (RFC 3168 section 5) and returns whether the mark is
+    /// Marks every wire packet inside with CE (RFC 3168 section 5). Returns whether the mark is
     /// new. A packet of a transport without ECN is not marked. A parcel has one mark for all; the
     /// path splits it where marks differ. By default no parcel is ECN-capable.
     fn try_mark(&mut self) -> bool {
@@ -55,13 +55,14 @@ pub trait Parcel: Clone {
         false
     }
 
-    /// Returns whether the ECN field is ECT(1) or CE, the L4S identifier (RFC 9331 section 5.1).
+    /// Returns whether the ECN field is ECT(1) or CE. This is the L4S identifier (RFC 9331 section
+    /// 5.1).
     fn is_l4s(&self) -> bool {
         false
     }
 
-    /// Returns the number of the flow: the same for all packets of one five-tuple and direction. By
-    /// default all belong to one flow.
+    /// Returns the number of the flow. It is the same for all packets of one five-tuple and
+    /// direction. By default all belong to one flow.
     fn flow(&self) -> u32 {
         0
     }
@@ -79,8 +80,8 @@ pub trait Parcel: Clone {
         false
     }
 
-    /// Returns the fields that an ACK filter uses; `None` if it is not a pure ACK. Only called on
-    /// links with an ACK filter, for parcels of one wire packet.
+    /// Returns the fields that an ACK filter uses; `None` without a pure ACK. Only called on links
+    /// with an ACK filter, for parcels of one wire packet.
     fn pure_ack(&self) -> Option<PureAck> {
         None
     }

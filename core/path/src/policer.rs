@@ -108,7 +108,7 @@ impl Meter {
         }
     }
 
-    /// Returns the color of a packet of `bytes` IP bytes at `now`: equations (1) to (3).
+    /// Returns the color of a packet of `bytes` IP bytes: equations (1) to (3).
     pub(crate) fn color(&mut self, now: Instant, bytes: u64) -> Color {
         if let Some((peak, _)) = &mut self.peak
             && !peak.takes(now, bytes)
@@ -156,8 +156,8 @@ impl Bucket {
         self.level = (self.level + self.rate * passed).min(self.most);
     }
 
-    /// Takes the tokens of a packet as soon as there are enough, from `now` on; returns when. A
-    /// packet larger than the bucket waits until the bucket is full.
+    /// Takes the tokens of a packet as soon as there are enough. Returns when that is, at `now` or
+    /// later. A packet larger than the bucket waits until the bucket is full.
     pub(crate) fn take_when_ready(&mut self, now: Instant, octets: u64) -> Instant {
         self.fill(now);
         let cost = cost_of(octets).min(self.most);

@@ -87,7 +87,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(millis)
     }
 
-    /// Expected: 81.92 of 95 Mbit/s; then 13 are left, which round down to 10.24; then 2.56.
+    /// Expected: 81.92 of 95 Mbit/s; then 13 are left, rounded down to 10.24. Then 2.56.
     #[test]
     fn what_was_approved_is_not_approved_again_for_two_slots() {
         let mut router = QuickStart::default();

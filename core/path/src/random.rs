@@ -33,7 +33,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// Returns the code that enters the key: kind in the high half, number in the low.
+    /// Returns the code that enters the key: kind in the high half, number below.
     const fn code(self) -> u64 {
         match self {
             Self::Loss(n) => (1 << 32) | n,

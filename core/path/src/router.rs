@@ -43,6 +43,6 @@ pub trait Router: Debug {
     /// Processes the arrival of a wire packet of `bytes`; dropped ones count as well.
     fn on_arrival(&mut self, bytes: u64, request: Option<&Request>);
 
-    /// Lowers the request of a departing wire packet of `bytes`; returns whether it is an answer.
+    /// Lowers the request of a departing wire packet of `bytes`. Returns whether it is an answer.
     fn answer(&mut self, now: Instant, link: &Link, bytes: u64, request: &mut Request) -> bool;
 }

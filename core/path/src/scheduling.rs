@@ -25,14 +25,14 @@ pub struct Scheduling {
     /// Number of receive queues of the network card, from one to `processors`. Each of the first
     /// CPUs serves one; the others are for applications only.
     pub receive_queues: u16,
-    /// Maximum number of frames a CPU handles in a row while an application waits for it. `None`:
-    /// unlimited. Only used if applications have no CPUs of their own.
+    /// Maximum number of frames handled in a row while an application waits. `None`: unlimited.
+    /// Only used if applications have no CPUs of their own.
     pub receive_budget: Option<u32>,
     /// Maximum number of frames that wait for protocol work of a CPU. Others are dropped there,
     /// after their interrupt. `None`: unlimited.
     pub input_queue: Option<u32>,
-    /// Whether the card interrupts once and is then polled until it is empty, as by Linux (NAPI).
-    /// Frames wait in the card, and handling them is protocol work that the budget limits.
+    /// Whether the card interrupts once and is then polled until empty (NAPI). Frames wait in the
+    /// card, and handling them is protocol work that the budget limits.
     pub polls: bool,
 }
 

@@ -374,7 +374,7 @@ impl<T: Parcel> SharedMedium<T> {
         }
     }
 
-    /// Returns time and station of the next start or end; at one instant ends come first.
+    /// Returns time and station of the next start or end; ends come first.
     fn next_event(&self) -> Option<(Instant, usize)> {
         let events = self.stations.iter().enumerate();
         let events = events.filter_map(|(number, station)| match station.phase {

@@ -30,7 +30,7 @@ impl Clone for Histogram {
         }
     }
 
-    /// Copies without a new allocation if there is room: readers copy it many times a second.
+    /// Copies without an allocation if there is room: readers copy it often.
     fn clone_from(&mut self, other: &Self) {
         self.counts.clone_from(&other.counts);
         self.max = other.max;

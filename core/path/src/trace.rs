@@ -19,8 +19,8 @@ use gigatcp_units::{Duration, Instant};
 /// Bytes per opportunity: an MTU of 1500 and the 4 bytes a TUN device prepends.
 pub const OPPORTUNITY: u64 = 1504;
 
-/// Bytes a link with a trace adds to each packet: the 4 of the TUN device. So a packet of 1500
-/// needs one opportunity.
+/// Bytes added to each packet on a link with a trace. These are the 4 of the TUN device. So a
+/// packet of 1500 needs one opportunity.
 pub const TRACE_OVERHEAD: u64 = 4;
 
 const MILLISECOND: u64 = 1_000_000;

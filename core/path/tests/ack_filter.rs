@@ -10,7 +10,7 @@ use proptest::prelude::*;
 /// Fields of an ACK that a filter uses: number, flags, a SACK block.
 type Said = (u32, u16, u32);
 
-/// A packet of a connection: an ACK with the fields a filter uses, or something else.
+/// A packet of a connection: an ACK with a filter's fields, or something else.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Packet {
     number: u64,
@@ -180,8 +180,8 @@ proptest! {
         prop_assert_eq!((out, dropped), (left, taken));
     }
 
-    /// With any discipline, a dropped ACK is plain, and a newer ACK of its connection with the same
-    /// information is delivered. All other packets are delivered.
+    /// A dropped ACK is plain, and a newer, equivalent ACK of its connection is delivered. All
+    /// other packets are delivered. This holds with any discipline.
     #[test]
     fn nothing_but_redundant_acks_is_taken(
         arrivals in arrivals(),

@@ -90,7 +90,7 @@ impl<E: Element<Parcel = Sent>> Driver<E> {
         self.outcome.delivered.len() - before
     }
 
-    /// Polls at every instant that the element requests, up to `now`; if `often`, in between too.
+    /// Polls whenever the element requests, up to `now`; if `often`, in between too.
     fn poll_until(&mut self, before: Instant, now: Instant, often: bool) {
         let mut last = before;
         while let Some(due) = self.element.poll_timeout().filter(|due| *due <= now) {

@@ -220,7 +220,8 @@ fn traffic() -> impl Strategy<Value = Traffic> {
     )
 }
 
-/// Returns the outcome of `traffic` with hops joined by hand, and with a rarely polled network.
+/// Returns the outcome of `traffic` with hops joined by hand, and with a network. The network is
+/// polled rarely.
 fn both(config: &NetworkConfig, traffic: Traffic) -> (Joined, Network<Sent>, Vec<Arrived>) {
     let mut joined = Joined::new(config);
     let mut network = Network::new(config.clone(), 3).unwrap();
@@ -348,8 +349,8 @@ fn one(first: u64, route: usize) -> Sent {
     }
 }
 
-/// Sends a packet of 1500 octets over a path that does not accept it; returns the output. The path
-/// has three links forward and two reverse; one of the first has a smaller MTU.
+/// Sends a packet of 1500 octets that exceeds the path's MTU; returns the output. The path has
+/// three links forward and two reverse; one of the first has a smaller MTU.
 fn refused_at(link: usize, tells: bool) -> Vec<Arrived> {
     let mut forward = vec![plain("a", 1), plain("b", 10), plain("c", 100)];
     forward[link].mtu = Some(Bytes::new(1400));

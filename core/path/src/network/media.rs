@@ -30,7 +30,7 @@ impl<T: Parcel> Media<T> {
         })
     }
 
-    /// Returns when the next event of a medium is due; the far future if there is none.
+    /// Returns the time of the next event of a medium; the far future if none.
     pub(super) fn due(&self, medium: usize) -> Instant {
         let due = self.media[medium].poll_timeout();
         due.unwrap_or(Instant::FAR_FUTURE)

@@ -114,7 +114,7 @@ struct FqCoDel {
     law: Law,
     quantum: i64,
     limits: Limits,
-    /// Start value of the hash, so that two flow numbers do not collide in every run.
+    /// Start value of the hash, so that the same flows do not always collide.
     perturbation: u64,
     flows: Vec<Flow>,
     new: VecDeque<u32>,

@@ -90,8 +90,7 @@ pub struct Link {
 pub struct Drops(pub(crate) Vec<(Ticket, DropCause)>);
 
 impl Drops {
-    /// Drops a packet that was passed to [`Discipline::enqueue`] or that has been removed from the
-    /// queue.
+    /// Drops a packet passed to [`Discipline::enqueue`] or already removed from the queue.
     pub fn push(&mut self, ticket: Ticket, cause: DropCause) {
         self.0.push((ticket, cause));
     }

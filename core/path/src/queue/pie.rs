@@ -447,8 +447,8 @@ mod tests {
     /// Numbers of updates after which p is given below.
     const UPDATES: [usize; 6] = [1, 10, 50, 100, 200, 400];
 
-    /// Columns: delay in ms, p after each of [`UPDATES`], first update with p >= 1 %. RFC 8033
-    /// section 4.2 and appendix A evaluated by hand for a constant delay.
+    /// Columns: delay in ms, p after each of [`UPDATES`], first update with 1 %. RFC 8033 section
+    /// 4.2 and appendix A evaluated by hand for a constant delay; 1 % means p >= 1 %.
     const CONSTANT_DELAY: [(f64, [f64; 6], usize); 4] = [
         (
             20.0,
@@ -552,8 +552,8 @@ mod tests {
         (least, sum as f64 / 2000.0, most)
     }
 
-    /// With p = 0.05 the sum reaches 0.85 at the 17th packet and 8.5 at the 170th. In between gaps
-    /// are geometric, so their mean is 16 + 20.
+    /// With p = 0.05 the sum reaches 0.85 at packet 17 and 8.5 at 170. In between gaps are
+    /// geometric, so their mean is 16 + 20.
     #[test]
     fn gaps_between_drops_are_neither_short_nor_long() {
         let (least, mean, most) = gaps(0.05);

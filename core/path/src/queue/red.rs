@@ -506,9 +506,10 @@ mod tests {
         assert_eq!(red.idle_since, at(1.001));
     }
 
-    /// Largest L with L + 1 - min < (1 - (1 - w)^L)/w for min = 32. Weights are 2^-2 to 2^-9 (the
-    /// rule of Linux's `red.h`, evaluated). The rule counts the queue from one and with the power
-    /// L; the average is of the packets before each arrival. So one to three packets more pass.
+    /// Longest burst L with L + 1 - min < (1 - (1 - w)^L)/w. min is 32, weights are 2^-2 to 2^-9
+    /// (the rule of Linux's `red.h`, evaluated). The rule counts the queue from one and with the
+    /// power L; the average is of the packets before each arrival. So one to three packets more
+    /// pass.
     #[test]
     fn the_longest_burst_that_passes_is_that_of_the_rule() {
         const BURSTS: [u64; 8] = [34, 38, 46, 57, 75, 101, 137, 189];
