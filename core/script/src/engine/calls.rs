@@ -1,5 +1,4 @@
-//! The calls by name. One that cannot go on waits, and is tried again after
-//! everything that happens.
+//! System calls by name. A call that cannot proceed waits, and is retried after every event.
 
 use alloc::boxed::Box;
 
@@ -13,16 +12,16 @@ use super::transfer::{Reading, Writing};
 use crate::ast::Value;
 use crate::stack::{CallId, Progress, Request, Returned, Unsupported};
 
-/// A call that waits.
+/// A blocked call.
 #[derive(Debug)]
 pub struct Waiting {
     id: CallId,
     operation: Operation,
-    /// When it comes back in any case, by the engine's clock.
+    /// Time at which it returns in any case, by the engine's clock.
     pub deadline: Instant,
 }
 
-/// A call that may have to wait.
+/// A call that may block.
 #[derive(Debug)]
 pub enum Operation {
     Connect {
@@ -38,23 +37,23 @@ pub enum Operation {
     Watch(Watch),
 }
 
-/// Numbers from here on are those of files whose name another one took.
+/// First number for files whose descriptor was taken over by another file.
 const UNNAMED: i64 = 1 << 20;
 
-/// What a call gives.
+/// Result of a call, or the reason why it is unsupported.
 pub type Called = Result<Progress, Unsupported>;
 
-/// A call that came back at once.
+/// Returns the immediate result of a call.
 pub fn returned(result: i64) -> Called {
     Ok(Progress::Returned(Returned::success(result)))
 }
 
-/// A call that failed at once.
+/// Returns the immediate failure of a call.
 pub fn failed(errno: &str) -> Called {
     Ok(Progress::Returned(Returned::failure(errno)))
 }
 
-/// The arguments of a call.
+/// Arguments of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Arguments<'a> {
     name: &'a str,
@@ -66,12 +65,12 @@ impl<'a> Arguments<'a> {
         self.all.get(index).unwrap_or(&Value::Ellipsis)
     }
 
-    /// A number the call cannot do without.
+    /// Returns a required number.
     pub fn number(&self, index: usize) -> Result<i64, Unsupported> {
         self.get(index).integer().ok_or_else(|| self.odd(index))
     }
 
-    /// An argument of a form that is not known.
+    /// Returns the error for an argument of an unknown form.
     pub fn odd(&self, index: usize) -> Unsupported {
         Unsupported::new(
             "call",
@@ -113,7 +112,7 @@ impl Host {
         }
     }
 
-    /// Does it, or lets it wait.
+    /// Performs the operation, or lets it block.
     pub fn start(&mut self, mut operation: Operation, deadline: Option<Duration>) -> Called {
         if let Some(done) = self.attempt(&mut operation) {
             return Ok(Progress::Returned(done));
@@ -129,7 +128,7 @@ impl Host {
         Ok(Progress::Blocked(id))
     }
 
-    /// Whether a call waits that opened the connection by writing.
+    /// Returns whether a blocked call has opened the connection by writing.
     pub fn is_opened_by_write(&self, index: usize) -> bool {
         let fd = self.connections[index].fd;
         self.waiting.iter().any(|waiting| match &waiting.operation {
@@ -138,7 +137,7 @@ impl Host {
         })
     }
 
-    /// Tries the calls that wait.
+    /// Retries the blocked calls.
     pub fn retry_calls(&mut self) {
         let now = self.clock();
         for mut waiting in core::mem::take(&mut self.waiting) {
@@ -167,7 +166,7 @@ impl Host {
         }
     }
 
-    /// The socket behind a descriptor.
+    /// Returns the socket of a descriptor.
     pub fn socket_of(&mut self, fd: i64) -> Option<&mut Socket> {
         match self.files.get_mut(&fd) {
             Some(File::Socket(socket)) => Some(socket),
@@ -175,7 +174,7 @@ impl Host {
         }
     }
 
-    /// The connection behind a descriptor.
+    /// Returns the index of the connection of a descriptor.
     pub fn open_index(&self, fd: i64) -> Option<usize> {
         match self.files.get(&fd) {
             Some(File::Socket(socket)) => match socket.state {
@@ -186,18 +185,18 @@ impl Host {
         }
     }
 
-    /// Whether calls on this descriptor never wait.
+    /// Returns whether calls on this descriptor never block.
     pub fn is_nonblocking(&self, fd: i64) -> bool {
         matches!(self.files.get(&fd), Some(File::Socket(socket)) if socket.options.nonblocking)
     }
 
-    /// Takes a descriptor in, under the number the script says.
+    /// Assigns a descriptor to a file, with the number given in the script.
     pub fn open(&mut self, file: File, wanted: Option<i64>) -> i64 {
         let wanted = wanted.filter(|fd| *fd >= 0);
         let fd = wanted.unwrap_or_else(|| self.free_number(3));
         if let Some(before) = self.files.remove(&fd) {
-            // Numbers are names that the script gives: the file that had this
-            // one stays open under another, which no script uses.
+            // The script chooses the numbers. A file that had this number stays open under another
+            // one, which no script uses.
             let unnamed = self.free_number(UNNAMED);
             if let File::Socket(socket) = &before
                 && let SocketState::Open(index) = socket.state
@@ -280,7 +279,7 @@ impl Host {
             SocketState::Fresh => {
                 let options = socket.options.clone();
                 if options.fast_open_connect && self.has_cookie() {
-                    // The SYN waits for what is written first.
+                    // The SYN waits for the first write.
                     if let Some(socket) = self.socket_of(fd) {
                         socket.deferred_connect = Some(remote_port);
                     }
@@ -313,8 +312,8 @@ impl Host {
         }
     }
 
-    /// `connect` to an address of no family: the connection is aborted, and the
-    /// socket is as good as new.
+    /// Calls `connect` with AF_UNSPEC: the connection is aborted. The socket is then as good as
+    /// new.
     fn disconnect(&mut self, fd: i64) -> Called {
         let at = self.clock();
         let open = self.open_index(fd);
@@ -339,7 +338,7 @@ impl Host {
         returned(0)
     }
 
-    /// An active open of a socket that has none; nothing has left yet.
+    /// Starts an active open on a socket without connection; no segment has left yet.
     pub fn open_actively(&mut self, fd: i64, remote_port: u16) -> Option<usize> {
         let at = self.clock();
         let free = self.free_port();
@@ -423,8 +422,8 @@ impl Host {
                 self.release_held(index);
                 let conn = &mut self.connections[index];
                 conn.fd = None;
-                // Unread data is lost: the peer must know (RFC 1122 section
-                // 4.2.2.13). Lingering for no time asks for the same.
+                // Unread data is lost, so the connection is reset (RFC 1122 section 4.2.2.13). A
+                // linger time of zero requests the same.
                 if conn.tcp.readable() > 0 || socket.options.linger == Some(0) {
                     conn.tcp.abort(at);
                 } else {
@@ -465,7 +464,7 @@ impl Host {
 }
 
 impl Conn {
-    /// The failure, as an error of a call, once.
+    /// Returns the connection's failure as an error of a call, once.
     pub fn take_failure(&mut self) -> Option<&'static str> {
         let failure = self.tcp.failure()?;
         if core::mem::replace(&mut self.failure_told, true) {
@@ -481,7 +480,7 @@ impl Conn {
     }
 }
 
-/// The port in an address: `{sa_family = AF_INET, sin_port = htons(8080), ...}`.
+/// Returns the port of an address: `{sa_family = AF_INET, sin_port = htons(8080), ...}`.
 fn port_of(address: &Value) -> Option<u16> {
     let port = address
         .member("sin_port")

@@ -1,10 +1,8 @@
-//! Shell commands of scripts: settings of the stack, and what does not concern
-//! it.
+//! Shell commands of scripts: settings of the stack, and commands without effect on it.
 //!
-//! A command is understood or refused by name; nothing is executed. The tables
-//! name what has no counterpart because nothing a script can see depends on
-//! it: how large a super-segment is, queues of the device, caches of earlier
-//! connections, statistics.
+//! A command is interpreted or refused by name; nothing is executed. The tables include settings
+//! without a counterpart because no result visible to a script depends on them: size of
+//! super-segments, device queues, caches of earlier connections, statistics.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -18,51 +16,51 @@ use super::host::Host;
 use super::settings::{Setup, congestion_named};
 use crate::stack::Unsupported;
 
-/// What a system setting means to the engine.
+/// Effect of a system setting on the engine.
 #[derive(Clone, Copy)]
 pub enum Meaning {
-    /// Nothing a script can see.
+    /// No effect visible to a script.
     Nothing,
-    /// Nothing, if it has this value; the engine has no other.
+    /// No effect, if it has this value; the engine supports no other.
     Only(&'static str),
     /// A switch or count of the profile.
     Setting(&'static str),
-    /// A time of the profile, given in milliseconds, or in seconds.
+    /// A time of the profile in milliseconds.
     Millis(&'static str),
-    /// See `Millis`.
+    /// A time of the profile in seconds.
     Seconds(&'static str),
-    /// Three buffer sizes: least, default, most.
+    /// Three receive buffer sizes: minimum, default, maximum.
     ReceiveBuffers,
-    /// See `ReceiveBuffers`.
+    /// Three send buffer sizes: minimum, default, maximum.
     SendBuffers,
-    /// Explicit congestion notification by number.
+    /// Mode of Explicit Congestion Notification, by Linux's number.
     Notification,
-    /// When AccECN options leave, by Linux's number; of open connections too.
+    /// Rule for sending AccECN options, by Linux's number; applies to open connections too.
     EcnOption,
-    /// How many segments without an AccECN option may pass in a round trip;
-    /// with one on every segment nothing depends on it.
+    /// Maximum number of segments without an AccECN option per round trip. It has no effect if
+    /// every segment carries the option.
     Beacon,
-    /// When the path's MTU is probed: never, after a black hole, always.
+    /// Mode of path MTU probing: never, after a black hole, always.
     PathMtuProbing,
-    /// Roles of Fast Open, and where it does without cookies, by bits.
+    /// Fast Open roles, and roles that need no cookie, as bits.
     FastOpen,
-    /// Sixteen octets in four numbers.
+    /// Fast Open key: sixteen octets in four numbers.
     FastOpenKey,
-    /// A congestion control.
+    /// Name of a congestion control.
     Congestion,
-    /// Segments of the initial window.
+    /// Initial window in segments.
     InitialWindow,
-    /// A switch of the profile that means the opposite.
+    /// A switch of the profile with the opposite meaning.
     Inverse(&'static str),
     /// Half of a time of the profile, in milliseconds.
     TwoMillis(&'static str),
-    /// A time of the profile, in milliseconds and without FreeBSD's slop of 200 ms.
+    /// A time of the profile in milliseconds, excluding FreeBSD's slop of 200 ms.
     MillisAndSlop(&'static str),
     /// Window scaling and timestamps: neither, both, the first, the second.
     Rfc1323,
-    /// Explicit congestion notification by FreeBSD's number.
+    /// Mode of Explicit Congestion Notification, by FreeBSD's number.
     NewNotification,
-    /// When cookies answer SYNs, if it is not 0.
+    /// Condition for answering SYNs with cookies, if not 0.
     SynCookies(&'static str),
     /// Proportional rate reduction.
     Prr,
@@ -74,10 +72,10 @@ use Meaning::{
     ReceiveBuffers, Rfc1323, Seconds, SendBuffers, Setting, SynCookies, TwoMillis,
 };
 
-/// What FreeBSD adds to each retransmission timeout (`rexmit_slop`).
+/// Addition by FreeBSD to each retransmission timeout (`rexmit_slop`).
 const REXMIT_SLOP: Duration = Duration::from_millis(200);
 
-/// Linux's `net.ipv4`.
+/// Settings under Linux's `net.ipv4`.
 const SYSCTLS: &[(&str, Meaning)] = &[
     ("net.ipv4.tcp_rmem", ReceiveBuffers),
     ("net.ipv4.tcp_wmem", SendBuffers),
@@ -132,22 +130,21 @@ const SYSCTLS: &[(&str, Meaning)] = &[
     ("net.ipv4.tcp_keepalive_probes", Setting("keepalive_probes")),
 ];
 
-/// The settings of the kernel's self-tests (`defaults.sh`), as far as they
-/// differ from what stands in [`Setup`].
+/// Settings of the kernel's self-tests (`defaults.sh`) that differ from [`Setup`].
 const DEFAULTS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_rmem", "4096 540000 15728640"),
     ("net.ipv4.tcp_wmem", "4096 262144 4194304"),
     ("net.ipv4.tcp_syn_retries", "5"),
-    // RFC 6298 section 5.5 doubles at once.
+    // RFC 6298 section 5.5 doubles from the first timeout on.
     ("net.ipv4.tcp_syn_linear_timeouts", "4"),
     ("net.ipv4.tcp_slow_start_after_idle", "0"),
     ("net.ipv4.tcp_ecn", "0"),
 ];
 
 impl Host {
-    /// Does what `text` says to the settings of connections to come.
+    /// Applies the command `text` to the settings of future connections.
     pub fn command(&mut self, text: &str) -> Result<(), Unsupported> {
-        // Lines that end in a backslash go on.
+        // Lines that end in a backslash are continued.
         let joined = text.replace("\\\n", " ");
         for line in joined.split(['\n', ';']) {
             let line = line.split(" #").next().unwrap_or_default().trim();
@@ -175,7 +172,7 @@ impl Host {
             ["sysctl", ref rest @ ..] => {
                 let settings = rest.iter().filter(|word| !word.starts_with('-'));
                 for setting in settings {
-                    // Without a value it only asks.
+                    // Without a value it is only a query.
                     if let Some((name, value)) = setting.split_once('=') {
                         self.sysctl(name, value)?;
                     }
@@ -224,16 +221,16 @@ impl Host {
         }
     }
 
-    /// The settings of the kernel's self-tests, and Linux's habits.
+    /// Applies the settings of the kernel's self-tests, and Linux's behavior.
     fn be_linux(&mut self) -> Result<(), Unsupported> {
         self.setup.profile = Profile::LINUX_6;
         for (name, value) in DEFAULTS {
             self.sysctl(name, value)?;
         }
         self.setup.as_linux = true;
-        // Linux grants what a socket asks for twice, its own sizes once.
+        // Linux grants twice the size a socket requests, its own sizes once.
         self.setup.doubles_requests = true;
-        // Its CUBIC opens by HyStart and counts in whole numbers.
+        // Its CUBIC starts with HyStart and uses integer arithmetic.
         self.setup.slow_start = SlowStart::HyStart;
         self.setup.congestion = congestion_named("cubic-linux")?;
         Ok(())
@@ -258,7 +255,7 @@ impl Host {
         Ok(())
     }
 
-    /// Open connections heed a changed `tcp_ecn_option` at once.
+    /// Applies a changed `tcp_ecn_option` to open connections immediately.
     fn follow_ecn_option(&mut self) {
         let (now, option) = (self.clock(), self.setup.profile.ecn.ecn_option);
         for conn in &mut self.connections {
@@ -268,8 +265,8 @@ impl Host {
 }
 
 impl Setup {
-    /// The congestion control that a system calls so: Linux's own, where it is
-    /// one of Linux.
+    /// Returns the congestion control with this name on the emulated system. For Linux this is
+    /// Linux's variant, if there is one.
     pub fn control(&self, name: &str) -> Result<&'static Entry, Unsupported> {
         match (name, self.as_linux) {
             ("cubic", true) => congestion_named("cubic-linux"),
@@ -277,8 +274,8 @@ impl Setup {
         }
     }
 
-    /// What `ethtool -K` switches: single segments leave without TSO or without GSO, which
-    /// cuts what TSO would; nothing that arrives is joined here.
+    /// Applies `ethtool -K`: `tso` and `gso` both switch segmentation offload. Without TSO, GSO
+    /// splits super-segments before the device. Arriving segments are never coalesced here.
     fn offload(&mut self, features: &[&str], line: &str) -> Result<(), Unsupported> {
         for feature in features.chunks(2) {
             match *feature {
@@ -301,7 +298,7 @@ impl Setup {
             Only(wanted) if wanted == value => Ok(()),
             Only(_) => Err(bad()),
             Setting(name) => {
-                // Linux counts kinds where the engine has a switch.
+                // Linux has a number of modes where the engine has a switch.
                 let switch = if value == "0" { "0" } else { "1" };
                 self.set(name, value).or_else(|_| self.set(name, switch))
             }
@@ -336,7 +333,7 @@ impl Setup {
                 self.set("ecn", word)
             }
             EcnOption => {
-                // 1 is a scheme of its own that neither RFC nor engine has.
+                // 1 is a separate scheme that neither the RFC nor the engine has.
                 let words = [(0, "off"), (2, "always")];
                 let number = number()?;
                 let word = words.iter().find(|(known, _)| *known == number);
@@ -354,7 +351,7 @@ impl Setup {
                 Ok(())
             }
             Congestion => {
-                // FreeBSD's name for what RFC 5681 and 6582 describe.
+                // FreeBSD's name for the algorithm of RFC 5681 and 6582.
                 let name = if value == "newreno" { "reno" } else { value };
                 self.congestion = self.control(name)?;
                 Ok(())
@@ -364,7 +361,7 @@ impl Setup {
         }
     }
 
-    /// What means something else than one setting of the profile: FreeBSD's, and probing.
+    /// Applies settings that do not map to one setting of the profile: FreeBSD's, and probing.
     fn apply_further(&mut self, meaning: Meaning, value: &str) -> Result<(), Unsupported> {
         let bad = || Unsupported::new("setting", value);
         let number = || value.parse::<u64>().map_err(|_| bad());
@@ -401,7 +398,7 @@ impl Setup {
             }
             SynCookies(word) => {
                 let is_on = value != "0";
-                // `syncookies_only=0` leaves what `syncookies` says.
+                // `syncookies_only=0` leaves the setting `syncookies` unchanged.
                 match (word, is_on) {
                     (_, true) => self.set("syn_cookies", word),
                     ("always", false) => Ok(()),
@@ -420,8 +417,8 @@ impl Setup {
         }
     }
 
-    /// Linux `tcp_fastopen`: clients, servers, clients without a cookie, servers
-    /// without one, listeners that were not asked to.
+    /// Applies Linux's `tcp_fastopen` bits. They are: clients, servers, clients without a cookie,
+    /// servers without one, listeners that did not request it.
     fn set_fast_open(&mut self, bits: u64) -> Option<()> {
         let has = |bit: u64| bits & bit != 0;
         self.profile.opening.fast_open_client = has(1);
@@ -434,7 +431,7 @@ impl Setup {
 
     fn set_time(&mut self, name: &str, time: Duration) -> Result<(), Unsupported> {
         let nanos = format!("{}ns", time.as_nanos());
-        // No time at all, where the engine has none: no limit of a rate.
+        // Zero turns off the rate limit: the engine has none then.
         match (name, time.is_zero()) {
             ("challenge_ack_interval", true) => self.set("challenge_ack_limit", "0"),
             _ => self.set(name, &nanos),
@@ -442,7 +439,7 @@ impl Setup {
     }
 }
 
-/// A number, hexadecimal after `0x`.
+/// Parses a number, hexadecimal after `0x`.
 fn hexadecimal(value: &str) -> Option<u64> {
     match value.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -461,7 +458,7 @@ fn fast_open_key(value: &str) -> Option<[u8; 16]> {
     numbers.next().is_none().then_some(key)
 }
 
-/// The last of three sizes; `$((15*1024*1024))` is a product.
+/// Returns the last of three sizes; `$((15*1024*1024))` is a product.
 fn last_amount(value: &str) -> Option<Bytes> {
     let last = value.split_whitespace().last()?;
     let inner = last.trim_start_matches("$((").trim_end_matches("))");
@@ -471,7 +468,7 @@ fn last_amount(value: &str) -> Option<Bytes> {
     Some(Bytes::new(product))
 }
 
-/// The words behind what runs a file: `sh`, `source` and the like.
+/// Returns the words after an interpreter: `sh`, `source` and the like.
 fn without_interpreter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
     match words {
         [
@@ -482,13 +479,12 @@ fn without_interpreter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
     }
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Words of a shell line; quotation marks keep blanks, and a value may stand
-/// in them.
+/// Splits a shell line into words. Quotation marks, also within a value, keep spaces.
 fn words(line: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut word = String::new();

@@ -1,17 +1,16 @@
-//! What a socket tells next to its data: the error queue with completions of
-//! `MSG_ZEROCOPY` (Linux `Documentation/networking/msg_zerocopy.rst`) and the
-//! times of `SO_TIMESTAMPING` (`timestamping.rst`), and `TCP_INQ`.
+//! Ancillary data of a socket: the error queue with completions of `MSG_ZEROCOPY` (Linux
+//! `Documentation/networking/msg_zerocopy.rst`) and the times of `SO_TIMESTAMPING`
+//! (`timestamping.rst`), and `TCP_INQ`.
 //!
-//! The engine's send buffer copies, so every completion says
-//! `SO_EE_CODE_ZEROCOPY_COPIED`, as a kernel's do over a device that cannot send
-//! from the pages of others. An octet's buffer is free when it is acknowledged.
+//! The engine's send buffer copies, so every completion has `SO_EE_CODE_ZEROCOPY_COPIED`, as a
+//! kernel reports over a device that cannot send from user pages. An octet's buffer is free when it
+//! is acknowledged.
 //!
-//! Times are those of the last octet of each call that writes: when its segment
-//! is handed to the device (`SCHED` and `SND`, which is one moment here) for the
-//! first time, and when it is acknowledged (`ACK`).
+//! Times are those of the last octet of each write call: when its segment is first passed to the
+//! device (`SCHED` and `SND`, which coincide here), and when it is acknowledged (`ACK`).
 //!
-//! Not here: times of what is received, and of hardware; the octets of the
-//! segment that a time is about.
+//! Out of scope: times of received data, and of hardware; the octets of the segment to which a time
+//! refers.
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -25,35 +24,35 @@ use super::host::{Conn, Host};
 use crate::ast::{Member, Value};
 use crate::stack::{Progress, Returned, Unsupported};
 
-/// Pages that a kernel's packet holds (`MAX_SKB_FRAGS`).
+/// Maximum number of page fragments per kernel packet (`MAX_SKB_FRAGS`).
 pub const MOST_PIECES: usize = 17;
 
-/// Calls that write and request times, and what is reported already.
+/// Write calls and requested times, and reports not yet read.
 #[derive(Clone, Debug, Default)]
 pub struct ErrorQueue {
     /// Number of the next call with `MSG_ZEROCOPY`.
     next: u32,
-    /// Such calls and where what they wrote ends, as SND.UNA counts.
+    /// Numbers of such calls, and the end of their data, as SND.UNA counts.
     in_use: VecDeque<(u32, u64)>,
-    /// Which times are reported.
+    /// Times to report.
     stamps: Stamps,
     /// Ends of calls whose last octet has not left.
     unsent: VecDeque<u64>,
     /// Ends of calls whose last octet is not acknowledged.
     unacked: VecDeque<u64>,
-    /// Reports that are not read yet, in order.
+    /// Unread reports, in order.
     told: VecDeque<News>,
-    /// How often there was news.
+    /// Number of reports so far.
     news: u64,
 }
 
-/// What `SO_TIMESTAMPING` asks for.
+/// Options of `SO_TIMESTAMPING`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stamps {
     scheduled: bool,
     sent: bool,
     acknowledged: bool,
-    /// From where `SOF_TIMESTAMPING_OPT_ID` counts octets, as SND.UNA counts.
+    /// Origin of octet numbers with `SOF_TIMESTAMPING_OPT_ID`, as SND.UNA counts.
     origin: u64,
 }
 
@@ -62,18 +61,18 @@ struct Stamps {
 enum News {
     /// First and last number of calls whose buffers are free.
     Copied(u32, u32),
-    /// What happened to an octet, by its number, and when.
+    /// Event of an octet, octet number, and time.
     Stamp(&'static str, u64, Instant),
 }
 
 impl ErrorQueue {
-    /// A call with `MSG_ZEROCOPY` has written up to `end`.
+    /// Records that a call with `MSG_ZEROCOPY` has written up to `end`.
     pub fn on_copied(&mut self, end: u64) {
         self.in_use.push_back((self.next, end));
         self.next += 1;
     }
 
-    /// A call has written up to `end`.
+    /// Records that a call has written up to `end`.
     pub fn on_written(&mut self, end: u64) {
         if self.stamps.scheduled || self.stamps.sent {
             self.unsent.push_back(end);
@@ -83,20 +82,20 @@ impl ErrorQueue {
         }
     }
 
-    /// Whether there is something to read.
+    /// Returns whether there is something to read.
     pub fn is_ready(&self) -> bool {
         !self.told.is_empty()
     }
 
-    /// Changes whenever something was added: an edge for those who wait.
+    /// Returns a number that changes with each addition, for edge-triggered waits.
     pub fn news(&self) -> u64 {
         self.news
     }
 
-    /// `SO_TIMESTAMPING`; octets are counted from `una` on.
+    /// Applies `SO_TIMESTAMPING`; octets are counted from `una` on.
     ///
     /// # Errors
-    /// Kinds of times that are not reported here.
+    /// Kinds of times that are not supported here.
     pub fn set_stamps(&mut self, flags: &Value, una: u64) -> Result<(), Unsupported> {
         const KNOWN: [&str; 5] = [
             "SOF_TIMESTAMPING_TX_SCHED",
@@ -165,7 +164,7 @@ impl ErrorQueue {
         }
     }
 
-    /// The number of the last octet before `end`.
+    /// Returns the number of the last octet before `end`.
     fn number(&self, end: u64) -> u64 {
         end.saturating_sub(1).saturating_sub(self.stamps.origin)
     }
@@ -173,7 +172,7 @@ impl ErrorQueue {
     fn tell(&mut self, news: News) {
         self.news += 1;
         match (self.told.back_mut(), news) {
-            // Neighbors that are not read yet are reported as one.
+            // Neighboring unread completions are merged.
             (Some(News::Copied(_, last)), News::Copied(number, _)) if *last + 1 == number => {
                 *last = number;
             }
@@ -183,14 +182,14 @@ impl ErrorQueue {
 }
 
 impl Conn {
-    /// Looks what has been acknowledged.
+    /// Adds reports of data that has been acknowledged.
     pub fn note_acknowledged(&mut self, at: Instant) {
         let is_closed = self.tcp.state() == State::Closed;
         let una = self.tcp.info().snd_una;
         self.errors.on_acknowledged(una, is_closed, at);
     }
 
-    /// Looks what has left.
+    /// Adds reports of data that has left.
     pub fn note_sent(&mut self, at: Instant) {
         let info = self.tcp.info();
         let nxt = info.snd_una + info.flight_size.as_u64();
@@ -199,8 +198,7 @@ impl Conn {
 }
 
 impl Host {
-    /// `recvmsg` with `MSG_ERRQUEUE`: the next entry, or `EAGAIN`; it never
-    /// waits.
+    /// Calls `recvmsg` with `MSG_ERRQUEUE`: returns the next entry, or `EAGAIN`; it never blocks.
     pub fn read_errors(&mut self, fd: i64, args: &Arguments<'_>, room: usize) -> Called {
         let Some(index) = self.open_index(fd) else {
             return failed("EAGAIN");
@@ -236,7 +234,7 @@ impl Host {
                     ("ee_data", Value::Integer(number as i64)),
                 ];
                 let error = error_message(wanted, data, v6);
-                // There was no room for the segment itself.
+                // The message had no space for the segment itself.
                 let flags = Value::Or(Vec::from([name("MSG_ERRQUEUE"), name("MSG_TRUNC")]));
                 (flags, Vec::from([time_message(at), error]))
             }
@@ -247,7 +245,7 @@ impl Host {
     }
 }
 
-/// A message as it was given, with some members changed by the call.
+/// Returns a message with some members changed by the call.
 pub fn message_with<const N: usize>(given: &Value, changed: [(&str, Value); N]) -> Value {
     let mut members = match given {
         Value::Struct(members) => members.clone(),
@@ -265,8 +263,8 @@ pub fn message_with<const N: usize>(given: &Value, changed: [(&str, Value); N]) 
     Value::Struct(members)
 }
 
-/// The control message about a call or an octet. Level and type have names of
-/// their own in scripts for both versions of IP, which are taken over.
+/// Returns the control message about a call or an octet. Scripts have separate names of level and
+/// type for each version of IP; these are copied.
 fn error_message(wanted: Option<&Value>, data: [(&str, Value); 5], v6: bool) -> Value {
     let (level, kind) = match v6 {
         false => ("SOL_IP", "IP_RECVERR"),
@@ -293,7 +291,7 @@ fn error_message(wanted: Option<&Value>, data: [(&str, Value); 5], v6: bool) -> 
     ]))
 }
 
-/// The control message with a time.
+/// Returns the control message with a time.
 fn time_message(at: Instant) -> Value {
     let nanos = at.saturating_since(Instant::ZERO).as_nanos();
     let part = |value: u64| Value::Integer(value as i64);
@@ -308,7 +306,7 @@ fn time_message(at: Instant) -> Value {
     ]))
 }
 
-/// The control message of `TCP_INQ`: how much is left to read.
+/// Returns the control message of `TCP_INQ`: octets left to read.
 pub fn left_to_read(octets: u64) -> Value {
     Value::List(Vec::from([Value::Struct(Vec::from([
         member("cmsg_level", name("SOL_TCP")),
@@ -321,7 +319,7 @@ fn name(word: &str) -> Value {
     Value::Name(String::from(word))
 }
 
-/// A member of a message.
+/// Returns a member of a message.
 pub fn member(name: &str, value: Value) -> Member {
     Member {
         name: Some(String::from(name)),

@@ -1,5 +1,5 @@
-//! Fast Open of clients: `MSG_FASTOPEN` and `TCP_FASTOPEN_CONNECT` (RFC 7413
-//! appendix A, Linux `tcp(7)`).
+//! Fast Open of clients: `MSG_FASTOPEN` and `TCP_FASTOPEN_CONNECT` (RFC 7413 appendix A, Linux
+//! `tcp(7)`).
 
 use gigatcp_events::State;
 
@@ -9,7 +9,7 @@ use super::transfer::Writing;
 use crate::ast::Value;
 
 impl Host {
-    /// Whether a server's cookie is remembered, or none is needed.
+    /// Returns whether a server's cookie is stored, or none is needed.
     pub fn has_cookie(&mut self) -> bool {
         let (now, server) = (self.clock(), self.addresses.remote);
         let may = self.setup.profile.opening.fast_open_client;
@@ -19,7 +19,7 @@ impl Host {
         may && (cookieless || offer.is_some_and(|offer| !offer.cookie.is_request()))
     }
 
-    /// Puts a cookie, or the request for one, on the SYN.
+    /// Puts a cookie, or a cookie request, on the SYN.
     pub fn offer_fast_open(&mut self, index: usize) {
         let (now, server) = (self.clock(), self.addresses.remote);
         if let Some(offer) = self.fast_open_cache.offer(now, server) {
@@ -27,7 +27,7 @@ impl Host {
         }
     }
 
-    /// The port to which a write opens a connection, if it does.
+    /// Returns the port to which a write opens a connection, if it does.
     pub fn fast_connect_port(&mut self, fd: i64, flags: &Value) -> Option<u16> {
         let remote_port = self.addresses.remote_port;
         let socket = self.socket_of(fd)?;
@@ -38,9 +38,8 @@ impl Host {
         socket.deferred_connect.or(asked)
     }
 
-    /// Connects with what is written on the SYN. Without a cookie the SYN asks
-    /// for one, and the data waits for the handshake: with the caller, who is
-    /// told so if the socket or this call never blocks.
+    /// Connects with data on the SYN. Without a cookie the SYN requests one, and the data waits for
+    /// the handshake. If the socket or this call never blocks, the caller gets an error instead.
     pub fn fast_connect(
         &mut self,
         fd: i64,
@@ -69,7 +68,7 @@ impl Host {
         self.start(Operation::Write(writing), None)
     }
 
-    /// Remembers what came of a fast open, once it is established or closed.
+    /// Stores the result of a Fast Open, once it is established or closed.
     pub fn learn_fast_open(&mut self, index: usize) {
         let (now, server) = (self.clock(), self.addresses.remote);
         let conn = &mut self.connections[index];

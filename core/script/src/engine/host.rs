@@ -1,5 +1,4 @@
-//! What surrounds connections: ports, listening queues, arriving segments,
-//! timers, what leaves.
+//! Host around the connections: ports, listening queues, arriving segments, timers, output.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -24,20 +23,19 @@ use super::times::Times;
 use crate::packet::{Body, Icmp, Packet};
 use crate::stack::{Addresses, CallId, Returned, Sent, Unsupported};
 
-/// The engine's clock when the script begins: not zero, so that nothing in it
-/// is special.
+/// Engine time at the start of the script. It is not zero, so that zero has no special meaning.
 const START: Duration = Duration::from_secs(1);
 
-/// First port for connections that ask for none.
+/// First port for connections that request none.
 const FIRST_LOCAL_PORT: u16 = 50_000;
 
-/// Servers whose Fast Open cookies are remembered.
+/// Maximum number of servers with a stored Fast Open cookie.
 const SERVERS: usize = 16;
 
-/// How long corked data waits (Linux `tcp(7)`, TCP_CORK).
+/// Maximum time that corked data waits (Linux `tcp(7)`, TCP_CORK).
 pub const CORK_TIME: Duration = Duration::from_millis(200);
 
-/// The host of a script: sockets, ports and the engine's connections.
+/// Host of a script: sockets, ports and the engine's connections.
 #[derive(Debug)]
 pub struct Host {
     now: Instant,
@@ -52,23 +50,23 @@ pub struct Host {
     done: BTreeMap<u32, (Instant, Returned)>,
     sent: VecDeque<Sent>,
     next_local_port: u16,
-    /// What the last command said if it failed.
+    /// Output of the last command, if it failed.
     pub command_failed: Option<String>,
     pub statistics: Statistics,
     /// Octets in each pipe.
     pub pipes: Vec<u64>,
-    /// Files that commands made, by name, and their sizes.
+    /// Files created by commands, by name, and their sizes.
     pub disk: BTreeMap<String, u64>,
 }
 
-/// What a descriptor stands for.
+/// File behind a descriptor.
 #[derive(Debug)]
 pub enum File {
     Socket(Socket),
     Epoll(super::poll::Epoll),
     /// Either end of the pipe of that index.
     Pipe(usize),
-    /// The file of that name.
+    /// The plain file of that name.
     Plain(String),
 }
 
@@ -78,55 +76,55 @@ pub struct Socket {
     pub state: SocketState,
     pub port: Option<u16>,
     pub options: SocketOptions,
-    /// Connected by name only, to this port: the SYN waits for the first write
+    /// Remote port of a deferred `connect`: the SYN waits for the first write
     /// (`TCP_FASTOPEN_CONNECT`).
     pub deferred_connect: Option<u16>,
 }
 
-/// What has become of a socket.
+/// State of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SocketState {
     #[default]
     Fresh,
     Listening,
-    /// The connection of that index.
+    /// Has the connection of that index.
     Open(usize),
 }
 
-/// A connection and what its host knows about it.
+/// A connection and its host's state for it.
 #[derive(Debug)]
 pub struct Conn {
     pub tcp: Box<Connection<Bytes>>,
     pub local_port: u16,
     pub remote_port: u16,
-    /// The socket it belongs to; none before `accept` and after `close`.
+    /// Descriptor of its socket; `None` before `accept` and after `close`.
     pub fd: Option<i64>,
-    /// Octets written, held ones included.
+    /// Octets written, including held ones.
     pub written: u32,
     /// Octets read.
     pub read: u32,
     /// Octets written that are corked.
     pub held: u32,
-    /// When corked octets leave in any case.
+    /// Time at which corked octets leave in any case.
     pub uncork_at: Instant,
-    /// TOS of what leaves, its ECN bits aside.
+    /// TOS of outgoing packets, without its ECN bits.
     pub tos: u8,
     pub ttl: u8,
     pub dont_fragment: bool,
-    /// The failure has been told to the application.
+    /// Whether the failure has been reported to the application.
     pub failure_told: bool,
-    /// Urgent data came.
+    /// Whether urgent data arrived.
     pub has_urgent: bool,
-    /// What came of a fast open is remembered.
+    /// Whether the result of a Fast Open is stored.
     pub fast_open_learned: bool,
-    /// `shutdown(SHUT_RD)`.
+    /// Whether `shutdown(SHUT_RD)` was called.
     pub deaf: bool,
-    /// Another connection of the same ports has taken its place.
+    /// Whether another connection of the same ports has taken its place.
     pub is_replaced: bool,
-    /// What it tells next to its data.
+    /// Its error queue.
     pub errors: ErrorQueue,
     pub times: Times,
-    /// The send buffer counts what packets occupy.
+    /// Whether the send buffer counts the memory that packets occupy.
     pub counts_packets: bool,
 }
 
@@ -166,12 +164,12 @@ impl Host {
         }
     }
 
-    /// Script time.
+    /// Returns the script time.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// The engine's time.
+    /// Returns the engine's time.
     pub fn clock(&self) -> Instant {
         self.now + START
     }
@@ -203,7 +201,7 @@ impl Host {
         self.done.insert(call.0, (self.now, returned));
     }
 
-    /// Runs the next timer that is due by `latest`; says whether there was one.
+    /// Runs the next timer due by `latest`; returns whether there was one.
     fn fire_next(&mut self, latest: Instant) -> bool {
         let timer = |conn: &Conn| conn.tcp.poll_timeout().min(conn.uncork_at);
         let due = (0..self.connections.len()).min_by_key(|i| timer(&self.connections[*i]));
@@ -234,7 +232,7 @@ impl Host {
         true
     }
 
-    /// Sends what may leave.
+    /// Sends everything that may leave.
     pub fn pump(&mut self, index: usize) {
         let (now, at) = (self.clock(), self.now);
         let endpoints = self.endpoints();
@@ -259,7 +257,7 @@ impl Host {
         self.learn_fast_open(index);
     }
 
-    /// Of what leaves.
+    /// Returns the endpoints of outgoing packets.
     pub fn endpoints(&self) -> Endpoints {
         let found = Endpoints::new(self.addresses.local, self.addresses.remote);
         let unspecified = core::net::Ipv4Addr::UNSPECIFIED;
@@ -271,7 +269,7 @@ impl Host {
 
     pub fn inject(&mut self, packet: &Packet) -> Result<(), Unsupported> {
         match &packet.body {
-            // What cannot be read is dropped (RFC 9293 MUST-7).
+            // Unreadable segments are dropped (RFC 9293 MUST-7).
             Body::Tcp(tcp) => {
                 if let Some(mut segment) = convert::to_segment(tcp) {
                     segment.ecn = packet.ecn;
@@ -289,8 +287,8 @@ impl Host {
         Ok(())
     }
 
-    /// An ICMP message about a segment of ours, which it quotes from its IP
-    /// header on. Messages about anything else are none of TCP's business.
+    /// Processes an ICMP message that quotes one of our segments from its IP header on. Other
+    /// messages do not concern TCP.
     fn handle_icmp(&mut self, icmp: &Icmp) {
         let Ok((header, payload)) = IpHeader::decode(&icmp.quoted) else {
             return;
@@ -325,7 +323,7 @@ impl Host {
             tcp.handle_icmp(now, error);
             let learned = tcp.info().path_mtu;
             if self.setup.as_linux && learned < before {
-                // The route remembers it for connections to come.
+                // The route stores the MTU for future connections.
                 self.setup.route_mtu = learned as u16;
             }
             self.pump(index);
@@ -339,7 +337,7 @@ impl Host {
         let listener = self.listener_on(segment.dst_port);
         let mut predecessor = None;
         let ports = (segment.dst_port, segment.src_port);
-        // What the listener knows about may have an old connection next to it, in
+        // Next to a connection of the listener there may be an old one with the same ports, in
         // TIME-WAIT, that gave way.
         let owner = match listener {
             Some(fd) if self.listener_knows(fd, ports) => None,
@@ -364,8 +362,7 @@ impl Host {
         }
     }
 
-    /// The connection that a segment belongs to; the youngest, where several
-    /// had the same ports.
+    /// Returns the connection of a segment; the newest, if several had the same ports.
     fn owner_of(&self, segment: &Segment<Bytes>) -> Option<usize> {
         self.connections.iter().rposition(|conn| {
             conn.local_port == segment.dst_port
@@ -388,26 +385,24 @@ impl Host {
         if conn.fd.is_some() {
             conn.tcp.grow_for_gap(clock);
         }
-        // Data for an application that is gone: RFC 1122 section 4.2.2.13. The
-        // reset lies where the peer acknowledges, so that it counts there
-        // although the peer may have missed some of ours (RFC 5961 section 3.2).
+        // Data for a closed application: RFC 1122 section 4.2.2.13. The reset has the sequence
+        // number that the peer acknowledges. So the peer accepts it although it may have missed
+        // some of our segments (RFC 5961 section 3.2).
         if conn.fd.is_none() && conn.tcp.readable() > 0 {
             conn.tcp.abort_answering(self.now + START, ack);
         }
-        // An acknowledgment releases what MSG_MORE held, as the kernel's
-        // output does; a cork holds.
+        // An acknowledgment releases what MSG_MORE held, as the kernel's output does; a cork holds.
         if conn.held > 0 && !self.is_corked(index) {
             self.release_held(index);
         }
-        // Its data is at hand: the handshake's ACK rides on it (Linux
-        // `sk_write_pending`).
+        // If data is available, the handshake's ACK is sent with it (Linux `sk_write_pending`).
         if self.is_opened_by_write(index) {
             self.retry_calls();
         }
         self.pump(index);
     }
 
-    /// `TCP_CORK` of the socket that the connection belongs to.
+    /// Returns whether `TCP_CORK` is set on the connection's socket.
     pub fn is_corked(&self, index: usize) -> bool {
         let file = self.connections[index]
             .fd
@@ -415,7 +410,7 @@ impl Host {
         matches!(file, Some(File::Socket(socket)) if socket.options.cork)
     }
 
-    /// Takes a connection in.
+    /// Adds a connection.
     pub fn add(
         &mut self,
         tcp: Box<Connection<Bytes>>,
@@ -447,7 +442,7 @@ impl Host {
         self.connections.len() - 1
     }
 
-    /// CLOSED: RFC 9293 section 3.10.7.1.
+    /// Answers a segment in state CLOSED: RFC 9293 section 3.10.7.1.
     fn refuse(&mut self, segment: &Segment<Bytes>) {
         if segment.flags.contains(Flags::RST) {
             return;
@@ -468,7 +463,7 @@ impl Host {
         self.send_alone(&reset);
     }
 
-    /// Sends a segment that no connection of the host's own sends.
+    /// Sends a segment that belongs to no connection of the host.
     pub fn send_alone(&mut self, reset: &Segment<Bytes>) {
         let endpoints = self.endpoints();
         let ip = IpHeader::new(endpoints);

@@ -1,7 +1,7 @@
-//! Listening sockets: the engine's [`Listener`] behind a port.
+//! Listening sockets: the engine's [`Listener`] for a port.
 //!
-//! The listener is made when the first segment comes, so that everything said
-//! about the socket until then counts.
+//! The listener is created when the first segment arrives, so that all earlier socket options
+//! apply.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,33 +17,31 @@ use gigatcp_wire::{IcmpError, Segment};
 use super::host::{File, Host, Socket, SocketState};
 use super::settings::FAST_OPEN_KEY;
 
-/// Behind initial sequence numbers and cookies: any will do, and the same each
-/// time.
+/// Secret for initial sequence numbers and cookies: arbitrary, and the same each time.
 const SECRET: [u8; 16] = *b"packet scripts \n";
 
-/// The names that scripts of the kernel's self-tests have for the cookies that
-/// the server gives to the peer, and the keys that are behind them.
+/// Names of scripts of the kernel's self-tests for the server's cookies, with their keys.
 const COOKIES: [(&str, [u8; 16]); 2] =
     [("TFO_COOKIE", FAST_OPEN_KEY), ("TFO_COOKIE_ZERO", [0; 16])];
 
-/// What a listening socket is told, and its listener once it has one.
+/// Settings of a listening socket, and its listener once it has one.
 #[derive(Debug, Default)]
 pub struct Listening {
     pub backlog: usize,
-    /// Fast Open connections it may have in progress.
+    /// Maximum number of Fast Open connections in progress.
     pub fast_open: usize,
-    /// Its own key of Fast Open cookies.
+    /// Fast Open key of this socket.
     key: Option<[u8; 16]>,
     listener: Option<Listener<Bytes>>,
 }
 
 impl Listening {
-    /// Whether it has heard anything yet.
+    /// Returns whether it has received a segment.
     pub fn has_begun(&self) -> bool {
         self.listener.is_some()
     }
 
-    /// `TCP_FASTOPEN_KEY`.
+    /// Applies `TCP_FASTOPEN_KEY`.
     pub fn set_key(&mut self, key: [u8; 16]) {
         self.key = Some(key);
         if let Some(listener) = &mut self.listener {
@@ -51,20 +49,20 @@ impl Listening {
         }
     }
 
-    /// ICMP errors about what waits to be accepted that were not believed.
+    /// Returns the number of ignored ICMP errors about connections not yet accepted.
     pub fn icmp_errors_ignored(&self) -> u64 {
         let waiting = self.listener.iter().flat_map(Listener::waiting);
         waiting.map(|tcp| tcp.counters().icmp_errors_ignored).sum()
     }
 
-    /// Connections that wait to be accepted.
+    /// Returns the number of connections waiting to be accepted.
     pub fn acceptable(&self) -> usize {
         self.listener.as_ref().map_or(0, Listener::acceptable)
     }
 }
 
 impl Host {
-    /// A segment for the port of the listening socket `fd`.
+    /// Processes a segment for the port of the listening socket `fd`.
     pub fn listener_hears(
         &mut self,
         fd: i64,
@@ -85,15 +83,15 @@ impl Host {
         self.pump_listener(fd);
     }
 
-    /// Whether the listener has a connection between these ports, the local one
-    /// first, that is not accepted yet.
+    /// Returns whether the listener has a connection between these ports that is not yet accepted.
+    /// The local port comes first.
     pub fn listener_knows(&self, fd: i64, ports: (u16, u16)) -> bool {
         let tuple = self.tuple(ports);
         let listener = self.listening.get(&fd).and_then(|l| l.listener.as_ref());
         listener.is_some_and(|listener| listener.knows(&tuple))
     }
 
-    /// An ICMP error about such a connection.
+    /// Processes an ICMP error about such a connection.
     pub fn listener_hears_icmp(&mut self, fd: i64, ports: (u16, u16), error: IcmpError) {
         let (now, tuple) = (self.clock(), self.tuple(ports));
         let listening = self.listening.get_mut(&fd);
@@ -131,7 +129,7 @@ impl Host {
             let mut listener = Listener::new(ListenerConfig {
                 template,
                 secret: Secret::new(SECRET),
-                // As in Linux one more than was requested finds room.
+                // As in Linux, the backlog is one more than requested.
                 backlog: backlog + 1,
                 accept_backlog: backlog + 1,
                 fast_open_backlog: fast_open,
@@ -156,7 +154,7 @@ impl Host {
         }
     }
 
-    /// When the next timer of a listener is due.
+    /// Returns the time of the next timer of a listener.
     pub fn listening_timeout(&self) -> Instant {
         let listeners = self.listening.values().filter_map(|l| l.listener.as_ref());
         let first = listeners.map(Listener::poll_timeout).min();
@@ -176,8 +174,7 @@ impl Host {
         }
     }
 
-    /// Gives the next connection to the application, under the number the
-    /// script says.
+    /// Passes the next connection to the application, with the descriptor given in the script.
     pub fn take_accepted(
         &mut self,
         fd: i64,
@@ -210,15 +207,15 @@ impl Host {
             _ => super::options::SocketOptions::default(),
         };
         let (local, remote) = (accepted.tuple.local_port, accepted.tuple.remote_port);
-        // One in TIME-WAIT that gave way to it is over now.
+        // A connection in TIME-WAIT that gave way to it is over now.
         for old in &mut self.connections {
             old.is_replaced |= (old.local_port, old.remote_port) == (local, remote);
         }
         Some(self.add(accepted.connection, local, remote, &options))
     }
 
-    /// The listening socket closes: a connection that was not accepted is reset (RFC 9293
-    /// section 3.10.5), a half-open one is forgotten.
+    /// Closes the listening socket. A connection not yet accepted is reset (RFC 9293 section
+    /// 3.10.5); a half-open one is dropped.
     pub fn stop_listening(&mut self, fd: i64) {
         let at = self.clock();
         while let Some(index) = self.take_from_listener(fd) {
@@ -228,7 +225,7 @@ impl Host {
         self.listening.remove(&fd);
     }
 
-    /// Names of scripts that the stack gives a meaning.
+    /// Returns names of scripts whose meaning the stack defines.
     pub fn definitions(&self) -> Vec<(String, Vec<u8>)> {
         let octets = |key: [u8; 16]| {
             let cookie = FastOpenKey::new(Secret::new(key)).cookie(self.addresses.remote);

@@ -1,10 +1,9 @@
 //! The engine as a stack under test: sockets over [`gigatcp_tcp`], in virtual
 //! time.
 //!
-//! Nothing waits: [`Stack::wait_until`] runs timers in their order and moves
-//! the clock. A host of this kind does what an operating system does around a
-//! protocol: descriptors, ports, listening queues, blocking calls, resets for
-//! segments without a connection.
+//! No call waits in real time: [`Stack::wait_until`] runs timers in order and advances the clock.
+//! The host does what an operating system does around a protocol: descriptors, ports, listening
+//! queues, blocking calls, resets for segments without a connection.
 //!
 //! | file | what |
 //! |---|---|
@@ -25,8 +24,8 @@
 //! | `times` | times in `tcp_info` |
 //! | `convert` | packets to segments and back |
 //!
-//! Out of scope, each named when a script needs it: other control messages, `splice` that
-//! waits.
+//! Out of scope, reported by name when a script needs it: other control messages, `splice` that
+//! blocks.
 
 mod calls;
 mod commands;
@@ -56,14 +55,14 @@ use crate::stack::{Addresses, CallId, Progress, Request, Returned, Sent, Stack, 
 use host::Host;
 use settings::Setup;
 
-/// The engine behind sockets.
+/// The engine as a stack with sockets.
 #[derive(Debug, Default)]
 pub struct Engine {
     host: Host,
 }
 
 impl Engine {
-    /// An engine that has not begun.
+    /// Returns an engine before the start of a script.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

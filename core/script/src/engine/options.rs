@@ -14,23 +14,23 @@ use crate::ast::Value;
 use crate::stack::{Progress, Returned, Unsupported};
 use crate::symbols::ERRORS;
 
-/// What a socket has been told.
+/// Options of a socket.
 #[derive(Clone, Debug)]
 pub struct SocketOptions {
     pub nonblocking: bool,
     pub send_buffer: Option<u64>,
     pub receive_buffer: Option<u64>,
-    /// Requested after the connection began: held to at the socket.
+    /// Send buffer requested after the connection was opened; enforced at the socket.
     pub late_send_buffer: Option<u64>,
     pub mss: Option<u16>,
     pub congestion: Option<&'static congestion::Entry>,
     pub nodelay: bool,
     pub cork: bool,
-    /// `connect` waits for the first write, which goes out with the SYN.
+    /// Whether `connect` waits for the first write, which is sent with the SYN.
     pub fast_open_connect: bool,
     /// `SO_ZEROCOPY`.
     pub zero_copy: bool,
-    /// `TCP_INQ`: `recvmsg` says how much is left.
+    /// Whether `recvmsg` reports how much is left to read (`TCP_INQ`).
     pub tells_left: bool,
     pub urgent_inline: Option<bool>,
     pub keepalive: Option<bool>,
@@ -38,9 +38,9 @@ pub struct SocketOptions {
     pub keepalive_interval: Option<Duration>,
     pub keepalive_probes: Option<u32>,
     pub user_timeout: Option<Duration>,
-    /// `SO_MAX_PACING_RATE`, if it is a bound.
+    /// Bound set by `SO_MAX_PACING_RATE`, if any.
     pub max_pacing_rate: Option<Rate>,
-    /// Seconds, if lingering is on.
+    /// Linger time in seconds, if lingering is on.
     pub linger: Option<i64>,
     pub tos: u8,
     pub ttl: u8,
@@ -77,7 +77,7 @@ impl Default for SocketOptions {
 }
 
 impl SocketOptions {
-    /// What of it a connection begins with.
+    /// Applies the options to the configuration of a new connection.
     pub fn apply(&self, config: &mut Config) {
         if let Some(bytes) = self.send_buffer {
             config.send_buffer = Some(Bytes::new(bytes));
@@ -105,8 +105,8 @@ impl SocketOptions {
 }
 
 impl SocketOptions {
-    /// How keep-alives are sent: idle time, interval, probes; what the socket
-    /// was not told is as `profile` has it.
+    /// Returns the keep-alive idle time, interval and number of probes. Values not set on the
+    /// socket come from `profile`.
     fn patience(&self, profile: &Profile) -> (Duration, Duration, u32) {
         (
             self.keepalive_time
@@ -119,7 +119,7 @@ impl SocketOptions {
     }
 }
 
-/// Options that change nothing a script can see.
+/// Options without an effect visible to a script.
 const WITHOUT_EFFECT: [&str; 10] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
@@ -135,7 +135,7 @@ const WITHOUT_EFFECT: [&str; 10] = [
 
 type Called = Result<Progress, Unsupported>;
 
-/// `TCP_FUNCTION_BLK` of FreeBSD: of its stacks the base one is here.
+/// Applies FreeBSD's `TCP_FUNCTION_BLK`: only the base stack is supported.
 fn choose_stack(args: &Arguments<'_>) -> Called {
     let name = args.get(3).member("function_set_name").and_then(text);
     match name.as_deref() {
@@ -145,12 +145,12 @@ fn choose_stack(args: &Arguments<'_>) -> Called {
     }
 }
 
-/// A number that is a size; what is none counts as zero.
+/// Returns a number as a size; `None` counts as zero.
 fn size_of(number: Option<i64>) -> u64 {
     u64::try_from(number.unwrap_or(0)).unwrap_or(0)
 }
 
-/// A number that is a switch.
+/// Returns a number as a switch.
 fn is_on(number: Option<i64>) -> bool {
     number.unwrap_or(0) != 0
 }
@@ -187,7 +187,7 @@ impl Host {
         returned(0)
     }
 
-    /// SO_SNDBUF and SO_RCVBUF. Says whether `name` was one of these, as all
+    /// Applies SO_SNDBUF and SO_RCVBUF. Returns whether `name` is one of these, as all functions
     /// below do.
     fn set_buffers(
         &mut self,
@@ -220,7 +220,7 @@ impl Host {
         Ok(true)
     }
 
-    /// What must be said before there is a connection.
+    /// Applies options that take effect before there is a connection.
     fn set_opening(
         &mut self,
         fd: i64,
@@ -254,7 +254,7 @@ impl Host {
         Ok(true)
     }
 
-    /// What rules how data leaves: sizes, holding back, pace, urgency.
+    /// Applies options that control sending: sizes, holding back, pacing, urgency.
     fn set_sending(
         &mut self,
         fd: i64,
@@ -298,7 +298,7 @@ impl Host {
         Ok(true)
     }
 
-    /// A key has 16 octets.
+    /// Sets the key, which has 16 octets.
     fn set_fast_open_key(&mut self, fd: i64, args: &Arguments<'_>) -> Called {
         let octets = octets(args.get(3)).and_then(|octets| octets.try_into().ok());
         let (Some(key), 16) = (octets, args.number(4)?) else {
@@ -308,7 +308,7 @@ impl Host {
         returned(0)
     }
 
-    /// What is told next to the data.
+    /// Applies options for ancillary data.
     fn set_telling(
         &mut self,
         fd: i64,
@@ -336,7 +336,7 @@ impl Host {
         Ok(true)
     }
 
-    /// How long a silent peer is waited for.
+    /// Applies timeouts for an unresponsive peer.
     fn set_waiting(
         &mut self,
         fd: i64,
@@ -373,7 +373,7 @@ impl Host {
         true
     }
 
-    /// What goes into the IP header.
+    /// Applies options for the IP header.
     fn set_addressing(
         &mut self,
         fd: i64,
@@ -399,7 +399,7 @@ impl Host {
         }
     }
 
-    /// What was held back leaves, if it may.
+    /// Sends data that was held back, if it may.
     fn push_out(&mut self, open: Option<usize>, may: bool) {
         if let (Some(index), true) = (open, may) {
             self.release_held(index);
@@ -463,7 +463,7 @@ impl Host {
             "IP_TTL" | "IPV6_UNICAST_HOPS" => Value::Integer(i64::from(options.ttl)),
             "TCP_CONGESTION" => {
                 let entry = options.congestion.unwrap_or(congestion);
-                // Linux's own is plainly "cubic" there.
+                // Linux's own control is called just "cubic" there.
                 let plain = entry.name.strip_suffix("-linux");
                 let name = plain.filter(|_| as_linux).unwrap_or(entry.name);
                 let name = Value::Text(name.as_bytes().to_vec());
@@ -484,8 +484,8 @@ impl Host {
         let unsent = conn.tcp.unsent() + u64::from(conn.held);
         let amount = match args.get(1).name() {
             Some("SIOCINQ" | "FIONREAD") => {
-                // Linux counts the peer's FIN as one octet only where nothing
-                // else is left; what can be read is what is meant.
+                // Linux counts the peer's FIN as one octet only if nothing else is left. The
+                // readable octets are what is meant.
                 conn.tcp.readable()
             }
             Some("SIOCOUTQ" | "TIOCOUTQ") if info.state != State::Closed => {
@@ -501,8 +501,8 @@ impl Host {
     }
 }
 
-/// Sets how keep-alives are sent, in the seconds of the socket interface; says
-/// whether the option is of that kind.
+/// Sets the keep-alive parameters, in the seconds of the socket interface. Returns whether the
+/// option is of that kind.
 fn set_patience(options: &mut SocketOptions, name: &str, size: u64) -> bool {
     match name {
         "TCP_KEEPIDLE" => options.keepalive_time = Some(Duration::from_secs(size)),
@@ -513,8 +513,8 @@ fn set_patience(options: &mut SocketOptions, name: &str, size: u64) -> bool {
     true
 }
 
-/// The bound that `SO_MAX_PACING_RATE` states in octets per second; all ones, in
-/// either of its widths, lift it.
+/// Returns the bound that `SO_MAX_PACING_RATE` states in octets per second. All ones, in either
+/// width, remove it.
 fn pacing_bound(number: Option<i64>) -> Option<Option<Rate>> {
     match number? {
         -1 | 0xffff_ffff => Some(None),
@@ -525,7 +525,7 @@ fn pacing_bound(number: Option<i64>) -> Option<Option<Rate>> {
     }
 }
 
-/// Sets what stands in the IP header; says whether the option is of that kind.
+/// Sets fields of the IP header; returns whether the option is of that kind.
 fn set_ip(options: &mut SocketOptions, name: &str, size: u64, value: &Value) -> bool {
     match name {
         "IP_TOS" | "IPV6_TCLASS" => options.tos = size as u8,
@@ -562,7 +562,7 @@ fn option_name(args: &Arguments<'_>) -> Result<String, Unsupported> {
     name.ok_or_else(|| args.odd(2))
 }
 
-/// `{onoff=1, linger=0}`.
+/// Parses `{onoff=1, linger=0}`.
 fn linger(value: &Value) -> Option<Option<i64>> {
     let on = value.member("onoff").or_else(|| value.member("l_onoff"))?;
     let time = value
@@ -584,7 +584,7 @@ fn text(value: &Value) -> Option<String> {
     String::from_utf8(octets(value)?).ok()
 }
 
-/// Whether an argument states a value by name.
+/// Returns whether an argument states a value by name.
 fn has_name(value: &Value) -> bool {
     match value {
         Value::List(list) => list.iter().any(|value| value.name().is_some()),

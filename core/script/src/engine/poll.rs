@@ -12,7 +12,7 @@ use super::listening::Listening;
 use crate::ast::Value;
 use crate::stack::{Progress, Returned, Unsupported};
 
-/// What an epoll descriptor watches, in the order it was told.
+/// Descriptors watched by an epoll descriptor, in order of registration.
 #[derive(Clone, Debug, Default)]
 pub struct Epoll {
     watched: Vec<Watched>,
@@ -22,19 +22,19 @@ pub struct Epoll {
 struct Watched {
     fd: i64,
     events: Value,
-    /// What was told already, for edges; and after one shot, that it is over.
+    /// Events already reported, for edge triggering; next, whether a one-shot watch is over.
     told: Vec<&'static str>,
     is_over: bool,
-    /// News of the error queue, and octets that had arrived, when it was told.
+    /// Number of error queue reports, and octets received, at the last report.
     news: (u64, u64),
 }
 
-/// A call that waits for something to be ready.
+/// A call that waits for readiness.
 #[derive(Clone, Debug)]
 pub enum Watch {
     /// `poll`: the descriptors with the events to wait for.
     Poll(Vec<(i64, Value)>),
-    /// `epoll_wait`: the descriptor and the most events.
+    /// `epoll_wait`: the descriptor and the maximum number of events.
     Epoll(i64, usize),
 }
 
@@ -93,7 +93,7 @@ impl Host {
         }
     }
 
-    /// The events of `wanted` that are there now; errors always count.
+    /// Returns the events of `wanted` that are present now; errors always count.
     fn ready(&self, fd: i64, wanted: &Value, prefix: &str) -> Vec<&'static str> {
         let state = match self.files.get(&fd) {
             Some(File::Socket(socket)) => socket.state,
@@ -156,8 +156,8 @@ impl Host {
         self.watch(Watch::Epoll(args.number(0)?, most), args.number(3)?)
     }
 
-    /// What makes an edge although the events are the same: news of the error
-    /// queue, and octets that arrived.
+    /// Returns values whose change is an edge even if the events are the same. They are the number
+    /// of error queue reports and the octets received.
     fn news_of(&self, fd: i64) -> (u64, u64) {
         let conn = self.open_index(fd).map(|index| &self.connections[index]);
         conn.map_or((0, 0), |conn| {

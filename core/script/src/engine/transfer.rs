@@ -1,7 +1,7 @@
 //! Reading and writing.
 //!
-//! What an application writes is the stream's own octets ([`crate::data`]), so
-//! what is held back needs no memory but a count.
+//! An application writes the stream's own octets ([`crate::data`]), so held data needs only a
+//! count.
 
 use gigatcp_events::State;
 use gigatcp_units::Instant;
@@ -15,7 +15,7 @@ use crate::ast::Value;
 use crate::data;
 use crate::stack::{Progress, Returned, Unsupported};
 
-/// A call that reads.
+/// A read call.
 #[derive(Clone, Debug)]
 pub struct Reading {
     fd: i64,
@@ -23,30 +23,30 @@ pub struct Reading {
     got: usize,
     peek: bool,
     all: bool,
-    /// `recvmsg` says what it found in its message, which is this one.
+    /// The message of `recvmsg`, into which the results are written.
     message: Option<Value>,
-    /// And how much is left (`TCP_INQ`).
+    /// Whether it reports how much is left (`TCP_INQ`).
     tells_left: bool,
     left: Option<u64>,
 }
 
-/// A call that writes.
+/// A write call.
 #[derive(Clone, Debug)]
 pub struct Writing {
     fd: i64,
     left: usize,
     written: usize,
     more: bool,
-    /// The last octet is urgent.
+    /// Whether the last octet is urgent.
     urgent: bool,
-    /// `MSG_ZEROCOPY`.
+    /// Whether `MSG_ZEROCOPY` is set.
     zero_copy: bool,
-    /// `MSG_EOR`.
+    /// Whether `MSG_EOR` is set.
     ends_record: bool,
-    /// It began with the open: the handshake's ACK rides on what it writes.
+    /// Whether it opened the connection: the handshake's ACK is sent with its data.
     opens: bool,
-    /// What is left where a packet of Linux has no room for more pieces, what
-    /// is reached first at the end.
+    /// Octets left at each point where a Linux packet is full of pieces. The first point reached is
+    /// the last entry.
     cuts: Vec<usize>,
 }
 
@@ -102,7 +102,7 @@ impl Host {
         self.start(Operation::Read(reading), None)
     }
 
-    /// The urgent octet, where it does not stay in line.
+    /// Reads the urgent octet, if it is not in line.
     fn read_urgent(&mut self, fd: i64) -> Called {
         let Some(index) = self.open_index(fd) else {
             return failed("ENOTCONN");
@@ -139,7 +139,7 @@ impl Host {
             true => (conn.tcp.readable() as usize).min(wanted),
             false => match conn.take(now, wanted) {
                 Ok(got) => got,
-                // The engine gave octets that the peer did not send.
+                // The engine returned octets that the peer did not send.
                 Err(_) => return Some(Returned::failure("EIO")),
             },
         };
@@ -156,7 +156,7 @@ impl Host {
                 return Some(Returned::failure(errno));
             }
             if reading.tells_left {
-                // After the FIN there is its end to be read.
+                // After the FIN, the end of file can be read.
                 let left = conn.tcp.readable();
                 let left = left.max(u64::from(conn.tcp.is_finished_reading()));
                 reading.left = Some(left);
@@ -207,7 +207,7 @@ impl Host {
         self.begin_write(writing, flags.has_word("MSG_DONTWAIT"))
     }
 
-    /// Writes as far as it goes; what is left waits, unless the call may not.
+    /// Writes as much as possible. The rest waits, unless the call must not block.
     pub fn begin_write(&mut self, mut writing: Writing, never_waits: bool) -> Called {
         if never_waits || self.is_nonblocking(writing.fd) {
             let done = self.attempt_write(&mut writing);
@@ -234,8 +234,8 @@ impl Host {
         };
         let conn = &mut self.connections[index];
         match conn.tcp.state() {
-            // A fast open writes before the handshake is over (RFC 7413
-            // section 4.2.2); a plain one waits.
+            // A Fast Open writes before the handshake is over (RFC 7413 section 4.2.2); an ordinary
+            // write waits.
             State::SynReceived if conn.tcp.is_opened_fast() => {}
             State::SynSent | State::SynReceived => return None,
             State::Established | State::CloseWait => {}
@@ -245,10 +245,10 @@ impl Host {
                 return Some(Returned::failure(errno));
             }
         }
-        // What leaves at once makes room again where `not_sent_lowat` bounds
-        // what waits: the call goes on until nothing more is taken.
+        // Output that leaves immediately frees space if `not_sent_lowat` limits unsent data. The
+        // call continues until nothing more is accepted.
         loop {
-            // Up to the next cut, behind which a new packet begins.
+            // Up to the next cut, after which a new packet begins.
             let behind = writing.cuts.last().copied().unwrap_or(0);
             let len = writing.left - behind;
             let accepted = match writing.urgent {
@@ -279,7 +279,7 @@ impl Host {
         }
     }
 
-    /// A call has written what it will.
+    /// Records that a call has finished writing.
     pub fn note_written(&mut self, writing: &Writing) {
         if writing.written > 0
             && let Some(index) = self.open_index(writing.fd)
@@ -293,7 +293,7 @@ impl Host {
         }
     }
 
-    /// Takes up to `len` octets from the application; gives how many.
+    /// Accepts up to `len` octets from the application; returns the number.
     pub fn feed(&mut self, index: usize, len: usize, more: bool) -> usize {
         let (corked, limit) = match self.connections[index]
             .fd
@@ -313,7 +313,7 @@ impl Host {
             self.release_held(index);
             return accepted;
         }
-        // Whole segments leave, the rest waits for more.
+        // Full segments leave, the rest waits for more.
         let conn = &mut self.connections[index];
         let smss = u64::from(conn.tcp.info().smss.max(1));
         let unsent = conn.tcp.unsent();
@@ -322,8 +322,8 @@ impl Host {
         if conn.held == 0 {
             conn.uncork_at = Instant::FAR_FUTURE;
         } else if conn.uncork_at == Instant::FAR_FUTURE {
-            // Linux's corked data leaves when it looks whether a window has
-            // opened, by the retransmission timer; its manual says 200 ms.
+            // Linux's corked data leaves at a check by the retransmission timer whether a window
+            // has opened; its manual says 200 ms.
             let wait = match as_linux {
                 true => conn.tcp.info().rto,
                 false => CORK_TIME,
@@ -333,7 +333,7 @@ impl Host {
         accepted
     }
 
-    /// Takes octets of which the last is urgent; what was held back goes first.
+    /// Accepts octets of which the last is urgent; held data goes first.
     fn feed_urgent(&mut self, index: usize, len: usize) -> usize {
         self.release_held(index);
         let conn = &mut self.connections[index];
@@ -346,7 +346,7 @@ impl Host {
         accepted
     }
 
-    /// What was held back leaves.
+    /// Releases held data.
     pub fn release_held(&mut self, index: usize) {
         let conn = &mut self.connections[index];
         conn.uncork_at = Instant::FAR_FUTURE;
@@ -355,7 +355,7 @@ impl Host {
 }
 
 impl Writing {
-    /// A plain write.
+    /// Returns an ordinary write.
     pub fn new(fd: i64, len: usize, zero_copy: bool) -> Self {
         Self {
             fd,
@@ -370,7 +370,7 @@ impl Writing {
         }
     }
 
-    /// A write that waits for the handshake which it began.
+    /// Returns a write that waits for the handshake it started.
     pub fn opening(self) -> Self {
         Self {
             opens: true,
@@ -378,12 +378,12 @@ impl Writing {
         }
     }
 
-    /// Whether it began the connection of `fd`.
+    /// Returns whether it opened the connection of `fd`.
     pub fn is_opening(&self, fd: i64) -> bool {
         self.opens && self.fd == fd
     }
 
-    /// All of it is written.
+    /// Returns it with all of its data written.
     pub fn finished(self) -> Self {
         Self {
             written: self.left,
@@ -393,7 +393,7 @@ impl Writing {
 }
 
 impl Reading {
-    /// A plain read.
+    /// Returns an ordinary read.
     pub fn new(fd: i64, len: usize) -> Self {
         Self {
             fd,
@@ -422,8 +422,8 @@ impl Reading {
 }
 
 impl Conn {
-    /// Reads up to `max` octets, or to an urgent mark; the place of one that is
-    /// not the stream's is an error.
+    /// Reads up to `max` octets, or to an urgent mark. The index of an octet that differs from the
+    /// stream is returned as an error.
     fn take(&mut self, now: Instant, max: usize) -> Result<usize, usize> {
         let mut got = 0;
         while got < max
@@ -431,8 +431,7 @@ impl Conn {
         {
             let offset = 1_u32.wrapping_add(self.read);
             if let Some(at) = data::first_difference(offset, &piece) {
-                // An urgent octet was taken out of line: the next one stands
-                // in its place.
+                // An urgent octet was read out of line: the next octet follows at its place.
                 let next = offset.wrapping_add(at as u32).wrapping_add(1);
                 let is_aside = data::first_difference(next, &piece[at..]).is_none();
                 if !self.has_urgent || !is_aside {
@@ -449,7 +448,7 @@ impl Conn {
         Ok(got)
     }
 
-    /// Hands `n` of the octets held back to the engine.
+    /// Passes `n` of the held octets to the engine.
     fn release(&mut self, n: u32) {
         debug_assert!(
             n <= self.held,
@@ -467,8 +466,8 @@ impl Conn {
         self.held -= accepted as u32;
     }
 
-    /// Octets the application may write now; `limit` is a send buffer that
-    /// was requested after the connection began.
+    /// Returns the octets the application may write now. `limit` is a send buffer requested after
+    /// the connection was opened.
     pub fn room(&self, limit: Option<u64>) -> usize {
         if self.counts_packets {
             let room = self.tcp.send_space().saturating_sub(u64::from(self.held));
@@ -497,13 +496,13 @@ fn forbid(flags: &Value, words: &[&str]) -> Result<(), Unsupported> {
     }
 }
 
-/// `{msg_iov(2)=[{..., 40}, {..., 20}]}`.
+/// Returns the length of `{msg_iov(2)=[{..., 40}, {..., 20}]}`.
 fn message_len(message: &Value) -> Option<usize> {
     vector_len(message.member("msg_iov")?)
 }
 
-/// Where the pieces of a message, `len` octets in all, fill packets: how much is
-/// left behind each, what is reached first at the end.
+/// Returns where the pieces of a message of `len` octets fill packets. Each entry is the number of
+/// octets left after a packet; the first one reached is at the end.
 fn cuts(message: &Value, len: usize) -> Vec<usize> {
     let Some(Value::List(pieces)) = message.member("msg_iov") else {
         return Vec::new();
@@ -521,7 +520,7 @@ fn cuts(message: &Value, len: usize) -> Vec<usize> {
     behind
 }
 
-/// `{..., 40}`.
+/// Returns the length of `{..., 40}`.
 fn piece_len(piece: &Value) -> Option<usize> {
     let Value::Struct(members) = piece else {
         return None;
@@ -529,7 +528,7 @@ fn piece_len(piece: &Value) -> Option<usize> {
     usize::try_from(members.get(1)?.value.integer()?).ok()
 }
 
-/// `[{..., 40}, {..., 20}]`.
+/// Returns the length of `[{..., 40}, {..., 20}]`.
 fn vector_len(vector: &Value) -> Option<usize> {
     let Value::List(pieces) = vector else {
         return None;
@@ -541,7 +540,7 @@ fn vector_len(vector: &Value) -> Option<usize> {
     Some(sum)
 }
 
-/// See [`Host::fcntl`].
+/// Returns the flags that [`Host::fcntl`] reports.
 pub fn flags_of(nonblocking: bool) -> i64 {
     use crate::symbols::open::{O_NONBLOCK, O_RDWR};
     if nonblocking {
