@@ -555,7 +555,8 @@ mod tests {
     }
 
     /// The budget of 1988 (E72): 140 us to copy a kilobyte, 130 us to sum it, 200 us for
-    /// both in one loop; 193 us for 1408 bytes, 184 us for 1448.
+    /// Budget of 1988 (E72): 140 us to copy a kilobyte, 130 us to sum it. Both in one loop take 200
+    /// us; 193 us for 1408 bytes, 184 us for 1448.
     #[test]
     fn copies_and_checksums_cost_what_the_budget_of_1988_says() {
         let per_kilobyte = |us: u64| Picoseconds::new(us * 1_000_000 / 1024);
@@ -648,7 +649,8 @@ mod tests {
     }
 
     /// The first envelope: 8.9 µs per segment carry 7.25 Gbit/s of 8948-byte
-    /// segments at 90 % of the processor, and never more than 8.04 Gbit/s.
+    /// 8.9 µs per segment carry 7.25 Gbit/s of 8948-byte segments at 90 % CPU. The rate never
+    /// exceeds 8.04 Gbit/s.
     #[test]
     fn a_cost_per_segment_is_a_ceiling_on_goodput() {
         let mut cpu = Cpu::new();

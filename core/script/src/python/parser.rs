@@ -11,7 +11,7 @@ use crate::source::{Mistake, Span};
 /// Maximum nesting of brackets and operators; hostile text must not exhaust the stack.
 const MOST_DEPTH: u32 = 60;
 
-/// Maximum number of operators in one statement: the tree of a chain is as deep as the chain is
+/// Maximum number of operators in one statement. The tree of a chain is as deep as the chain is
 /// long.
 const MOST_OPERATORS: u32 = 1000;
 
