@@ -11,15 +11,15 @@
 //! 1. calls [`Stack::wait_until`] with the time of the event: the engine runs its timers up to it,
 //!    a kernel's driver sleeps;
 //! 2. performs the event:
-//! * a call: [`Stack::call`]. A call that blocks returns [`Progress::Blocked`]; the runner calls
-//!   [`Stack::poll_call`] after every later event. A kernel runs blocking calls in separate
-//!   threads;
-//! * `<`: [`Stack::inject`] with sequence numbers, ports, addresses and options as on the wire. A
-//!   kernel writes [`Packet::octets`] into its TUN device;
-//! * `>`: [`Stack::next_sent`], with the latest time at which the packet may come. A stack returns
-//!   immediately if it has one (packets queue in the order they left, each with the time at which
-//!   it left). Otherwise it lets time pass up to the latest time. A kernel reads its TUN device
-//!   with that as its timeout, and [`Packet::read`];
+//!    * a call: [`Stack::call`]. A call that blocks returns [`Progress::Blocked`]; the runner
+//!      calls [`Stack::poll_call`] after every later event. A kernel runs blocking calls in
+//!      separate threads;
+//!    * `<`: [`Stack::inject`] with sequence numbers, ports, addresses and options as on the wire.
+//!      A kernel writes [`Packet::octets`] into its TUN device;
+//!    * `>`: [`Stack::next_sent`], with the latest time at which the packet may come. A stack
+//!      returns immediately if it has one (packets queue in the order they left, each with the
+//!      time at which it left). Otherwise it lets time pass up to the latest time. A kernel reads
+//!      its TUN device with that as its timeout, and [`Packet::read`];
 //!    * a command in backticks: [`Stack::command`];
 //!    * `%{ }%`: [`Stack::info`].
 //!
@@ -95,8 +95,8 @@ pub trait Stack {
         Vec::new()
     }
 
-    /// Returns the `tcp_info` of the connection behind `fd`, by field. Names are as in `struct
-    /// tcp_info` (`tcpi_snd_cwnd`), numbers in its units.
+    /// Returns the `tcp_info` of the connection behind `fd`, by field. Names are as in
+    /// `struct tcp_info` (`tcpi_snd_cwnd`), numbers in its units.
     ///
     /// # Errors
     /// If there is no such connection or its `tcp_info` is unavailable.

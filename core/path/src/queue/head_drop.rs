@@ -1,7 +1,7 @@
 //! Head drop: on overflow the oldest packet is dropped and the new one is queued.
 //!
-//! Lakshman, Neidhardt, Ott, "The Drop from Front Strategy in TCP and in TCP over ATM", INFOCOM
-//! 1996. With a full queue of delay D the sender detects the loss D earlier than with tail drop:
+//! Lakshman, Neidhardt, Ott, "The Drop from Front Strategy in TCP and in TCP over ATM",
+//! INFOCOM 1996. With a full queue of delay D the sender detects the loss D earlier than with tail drop:
 //! the gap leaves the queue immediately instead of behind all waiting packets. The goodput of a
 //! single flow is that of tail drop.
 //!
