@@ -1,9 +1,9 @@
 //! Head drop: on overflow the oldest packet is dropped and the new one is queued.
 //!
 //! Lakshman, Neidhardt, Ott, "The Drop from Front Strategy in TCP and in TCP over ATM",
-//! INFOCOM 1996. With a full queue of delay D the sender detects the loss D earlier than with tail drop:
-//! the gap leaves the queue immediately instead of behind all waiting packets. The goodput of a
-//! single flow is that of tail drop.
+//! INFOCOM 1996. With a full queue of delay D the sender detects the loss D earlier than with tail
+//! drop: the gap leaves the queue immediately instead of behind all waiting packets. The goodput
+//! of a single flow is that of tail drop.
 //!
 //! The limits count the packet in service, as those of `fifo` do, so that the same number is the
 //! same buffer. The packet in service cannot be dropped any more: if no other packet waits, the new

@@ -1,8 +1,8 @@
 //! RCP: the router assigns every sender the same rate.
 //!
 //! Dukkipati, Kobayashi, Zhang-Shen, McKeown, "Processor Sharing Flows in the Internet",
-//! IWQoS 2005. The constants are those usual in ns-2 and from memory. Every T = min(10 ms, d0), with
-//! capacity C, arriving rate y and q bytes in the queue:
+//! IWQoS 2005. The constants are those usual in ns-2 and from memory. Every T = min(10 ms, d0),
+//! with capacity C, arriving rate y and q bytes in the queue:
 //!
 //! ```text
 //! R <- R·(1 + (T/d0)·(alpha·(C - y) - beta·q/d0)/C)                     (1)
