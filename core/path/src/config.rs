@@ -83,8 +83,7 @@ pub struct Aggregate {
     /// Maximum number of wire packets served together. A group takes only what is waiting when the
     /// link becomes free.
     pub packets: u32,
-    /// Time each group takes in addition to its packets: contention, preamble, block
-    /// acknowledgment.
+    /// Overhead time of each group: contention, preamble, block acknowledgment.
     pub overhead: Duration,
 }
 
@@ -250,8 +249,8 @@ impl HopConfig {
         }
     }
 
-    /// Returns the rate in terms of which its queue is measured. It is the minimum of a shaper's
-    /// rate and its own, or the mean rate of its trace.
+    /// Returns the rate used to measure its queue. It is the minimum of a shaper's rate and its
+    /// own, or the mean rate of its trace.
     #[must_use]
     pub fn nominal_rate(&self) -> Option<Rate> {
         let own = match &self.rate_source {

@@ -99,7 +99,7 @@ impl<T: Parcel> Line<T> {
     /// Appends a run whose wire packets have been counted in at `now`.
     #[inline]
     pub(crate) fn push(&mut self, now: Instant, run: Run<T>, serialiser: &mut Serialiser) {
-        // Without service time a run departs on arrival, and so have all before it.
+        // Without service time a run departs on arrival, and so have all earlier ones.
         let has_departed = run.all_served <= now;
         self.runs.push_back(run);
         // Done in place: if its address were taken earlier, the run would be copied twice.

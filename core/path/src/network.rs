@@ -144,7 +144,7 @@ impl<T: Routed> Network<T> {
     /// Returns a network of the run with this `seed`.
     ///
     /// # Errors
-    /// What [`NetworkConfig::check`] finds wrong.
+    /// The first invalid setting, see [`NetworkConfig::check`].
     pub fn new(config: NetworkConfig, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
         let upstream = config.links.iter().enumerate().map(|(number, link)| {

@@ -91,8 +91,8 @@ impl SharedMediumConfig {
     /// Checks whether a medium can be built from this.
     ///
     /// # Errors
-    /// When there is no rate, or the medium is so long that a collision may be
-    /// heard only after the slot time (clause 4.1.2.2).
+    /// If there is no rate, or the medium is so long that a collision may be detected only after
+    /// the slot time (clause 4.1.2.2).
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.rate == Rate::ZERO {
             return Err(ConfigError::MediumStandsStill);
@@ -208,7 +208,7 @@ impl<T: Parcel> SharedMedium<T> {
     /// Returns a medium of the run with this `seed`.
     ///
     /// # Errors
-    /// What [`SharedMediumConfig::check`] finds wrong.
+    /// The first invalid setting, see [`SharedMediumConfig::check`].
     pub fn new(config: SharedMediumConfig, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
         let stations = config.recoveries.iter().enumerate();

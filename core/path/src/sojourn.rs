@@ -30,7 +30,7 @@ impl Clone for Histogram {
         }
     }
 
-    /// Copies without an allocation if there is room: readers copy it often.
+    /// Copies without an allocation if the capacity suffices: readers copy it often.
     fn clone_from(&mut self, other: &Self) {
         self.counts.clone_from(&other.counts);
         self.max = other.max;

@@ -1,4 +1,4 @@
-//! A hop does what its configuration says, one sentence at a time.
+//! Properties of a hop by configuration, one setting at a time.
 
 #[allow(dead_code, reason = "each test file uses its part")]
 mod common;

@@ -322,7 +322,7 @@ proptest! {
         let mut dropped = Vec::new();
         poll_dropped(&mut network, &mut dropped);
         prop_assert_eq!(counters.drops.total().packets, dropped.len() as u64);
-        // Only errors come from inside.
+        // All further arrivals are errors generated inside.
         let told = counters.arrived.packets - given as u64;
         prop_assert!(told <= counters.drops[DropCause::TooBig].packets);
     }

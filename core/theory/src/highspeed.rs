@@ -134,7 +134,7 @@ mod tests {
         Probability::try_new(value).expect("a probability")
     }
 
-    /// Loss probability, mean window, round trips between losses.
+    /// Columns: loss probability, mean window, RTTs between losses.
     const TABLE_3: [(f64, f64, f64); 9] = [
         (1e-2, 12.0, 8.0),
         (1e-3, 38.0, 25.0),
@@ -196,7 +196,7 @@ mod tests {
             131, 475, 1_131, 2_160, 3_601, 5_477, 7_799, 10_567, 13_774, 17_409, 21_455, 25_893,
             30_701, 35_856, 41_336, 47_115, 53_170, 59_477, 66_013, 72_754,
         ];
-        // The first round trip has a window of one.
+        // The first RTT has a window of one.
         let mut w = 1.0;
         let mut windows = Vec::new();
         for round in 1..=2_000 {

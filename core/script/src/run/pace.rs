@@ -13,7 +13,7 @@ use crate::ast::{Action, Event};
 /// Clock by which a script is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Pace {
-    /// In virtual time: exactly as the script says.
+    /// In virtual time: exactly as in the script.
     #[default]
     Virtual,
     /// Against a real clock.
