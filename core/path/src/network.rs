@@ -11,8 +11,8 @@
 //!
 //! **Time.** Everything due happens at the instant it was due, in the same order, independent of
 //! when the caller polls. The one exception is a link that ends all its routes, gathers wire
-//! packets ([`Release::Within`](crate::Release::Within)) and has no hold limit. A late poll gets
-//! larger pieces from it; nothing inside depends on that.
+//! packets ([`Release::Within`](crate::Release::Within)) and has neither reordering nor a hold
+//! limit. A late poll gets larger pieces from it; nothing inside depends on that.
 //!
 //! **Order at one instant.** The link with the lower number acts first and delivers all it has of
 //! that instant. Numbers are the caller's choice. With numbers ascending along the routes, as in
