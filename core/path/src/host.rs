@@ -554,7 +554,6 @@ mod tests {
         assert_eq!(walked.of(WorkKind::Walk).as_nanos(), 400);
     }
 
-    /// The budget of 1988 (E72): 140 us to copy a kilobyte, 130 us to sum it, 200 us for
     /// Budget of 1988 (E72): 140 us to copy a kilobyte, 130 us to sum it. Both in one loop take 200
     /// us; 193 us for 1408 bytes, 184 us for 1448.
     #[test]
@@ -648,7 +647,6 @@ mod tests {
         assert_eq!(cpu.busy_until(), at(1335));
     }
 
-    /// The first envelope: 8.9 µs per segment carry 7.25 Gbit/s of 8948-byte
     /// 8.9 µs per segment carry 7.25 Gbit/s of 8948-byte segments at 90 % CPU. The rate never
     /// exceeds 8.04 Gbit/s.
     #[test]

@@ -52,8 +52,8 @@ pub fn plateau(rates: &[(f64, f64)]) -> Option<f64> {
     median(rates[fastest.0..].iter().map(|&(_, rate)| rate))
 }
 
-/// Returns the end of the first interval at 90 % of the [`plateau`], in the unit of the ends.
-/// `None` while still growing.
+/// Returns the end of the first interval at 90 % of the [`plateau`]; `None` while growing. It is in
+/// the unit of the ends.
 #[must_use]
 pub fn seconds_to_90(rates: &[(f64, f64)]) -> Option<f64> {
     let bar = plateau(rates)? * UP_TO_SPEED;
