@@ -1,4 +1,4 @@
-//! The contract between a host and an application.
+//! Interface between a host and an application.
 
 use core::fmt::Debug;
 
@@ -15,62 +15,61 @@ pub enum Role {
     Server,
 }
 
-/// An application with one or more sockets, which count from zero.
+/// An application with one or more sockets, numbered from zero.
 ///
-/// The host calls `handle_*` when something happened and then asks the `poll_*`
-/// functions for every socket of the application, until none has anything to do: an
-/// event at one socket may let another one act, and a write may be followed by more to
-/// write. `poll_*` functions change nothing and may be asked about a moment
-/// in the near future, for which they answer as far as they know.
+/// The host calls `handle_*` after an event. It then calls the `poll_*` functions for every socket
+/// of the application until none has anything to do: an event at one socket may enable another one,
+/// and a write may be followed by more to write. `poll_*` functions change nothing. They may be
+/// called for a time in the near future; they then answer from the current state.
 pub trait Application: Debug + Send {
-    /// The number of its sockets.
+    /// Returns the number of its sockets.
     fn sockets(&self) -> u32 {
         1
     }
 
-    /// Whether it ever writes. Of one that does not, a host asks only what it reads, and
-    /// once the peer has closed whether it closes.
+    /// Returns whether it ever writes. For one that does not, a host polls only reads, and the
+    /// close once the peer has closed.
     fn writes(&self) -> bool {
         true
     }
 
-    /// A connection was established at `now`.
+    /// Processes the establishment of a connection at `now`.
     fn handle_opened(&mut self, _now: Instant, _socket: u32) {}
 
-    /// It has read `octets`, which the host handed over.
+    /// Processes `octets` read, which the host passed to it.
     fn handle_read(&mut self, now: Instant, socket: u32, octets: u64);
 
-    /// It has written `octets`, which the host accepted.
+    /// Processes `octets` written, which the host accepted.
     fn handle_written(&mut self, now: Instant, socket: u32, octets: u64);
 
-    /// The peer has closed; `unread` octets from it have not been read yet.
+    /// Processes the peer's close; `unread` octets from it have not been read yet.
     fn handle_peer_closed(&mut self, _now: Instant, _socket: u32, _unread: u64) {}
 
-    /// The connection has failed: neither reading nor writing is possible.
+    /// Processes the failure of the connection: reading and writing are no longer possible.
     fn handle_failed(&mut self, _now: Instant, _socket: u32) {}
 
-    /// The time of [`Application::poll_timeout`] has come.
+    /// Processes the expiry of [`Application::poll_timeout`].
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// When [`Application::handle_timeout`] is to be called.
+    /// Returns when [`Application::handle_timeout`] is to be called.
     fn poll_timeout(&self) -> Instant {
         Instant::FAR_FUTURE
     }
 
-    /// Octets it would write at `now`, if there was room for all of them.
+    /// Returns the octets it would write at `now` into unlimited space.
     fn poll_write(&self, now: Instant, socket: u32) -> u64;
 
-    /// Octets it would read at `now` in one call, if they were there.
+    /// Returns the octets it would read at `now` in one call, if available.
     fn poll_read(&self, now: Instant, socket: u32) -> u64;
 
-    /// Whether it closes the connection at `now`: it writes nothing more.
+    /// Returns whether it closes the connection at `now`: it writes nothing more.
     fn poll_close(&self, now: Instant, socket: u32) -> bool;
 
-    /// Time in which it left data unread by its own choice.
+    /// Returns the time in which it left data unread by its own choice.
     fn paused(&self, _now: Instant) -> Duration {
         Duration::ZERO
     }
 
-    /// The results up to `now`.
+    /// Returns the results up to `now`.
     fn report(&self, now: Instant) -> Report;
 }

@@ -1,4 +1,4 @@
-//! Flows that begin during a run: when, and how much each carries.
+//! Flows that begin during a run: their times and sizes.
 //!
 //! Times between flows are exponential (a Poisson process) or fixed. They are given as
 //! a mean time, or as a load of a link of rate C (goodput, without headers):
@@ -19,7 +19,7 @@ use crate::dialog::purpose;
 use crate::draws::{DATA_MINING, Draws, Law, WEB_SEARCH};
 use crate::registry::{Build, Entry, Make};
 
-/// The registry's entry.
+/// Entry of the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "arrivals",
     summary: "flows that begin at random times, with sizes from a distribution",
@@ -82,14 +82,13 @@ const FOR: Parameter = Parameter::time(
 /// A flow that begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// When.
+    /// Time at which it begins.
     pub at: Instant,
     /// Bytes that it carries.
     pub size: Bytes,
 }
 
-/// Flows in the order in which they begin; the times are those of the first flow's
-/// begin at zero plus one draw.
+/// Flows in the order in which they begin. The first begins at zero plus one draw.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Arrivals {
     every: Draws,
@@ -100,7 +99,8 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Flows with these distributions (times in seconds, sizes in bytes), without end.
+    /// Returns an unlimited sequence of flows with these distributions (times in seconds, sizes in
+    /// bytes).
     #[must_use]
     pub fn new(every: Law, sizes: Law, seed: u64, name: &str) -> Self {
         let draws = |law, purpose| Draws::new(law, Stream::new(seed, name, purpose));
@@ -140,19 +140,19 @@ impl Arrivals {
         }
     }
 
-    /// Mean time between flows of these sizes that load a link, equation (1).
+    /// Returns the mean time between flows of these sizes that load a link, equation (1).
     #[must_use]
     pub fn time_for_load(load: f64, rate: Rate, sizes: Law) -> Duration {
         Duration::from_secs_f64(8.0 * sizes.mean() / (load * rate.as_bps() as f64))
     }
 
-    /// Whether they end by themselves.
+    /// Returns whether their number or duration is limited.
     #[must_use]
     pub fn is_finite(&self) -> bool {
         self.left != u64::MAX || self.until != Instant::FAR_FUTURE
     }
 
-    /// The mean size: print it next to every load.
+    /// Returns the mean size: print it next to every load.
     #[must_use]
     pub fn mean_size(&self) -> Bytes {
         Bytes::new(libm::round(self.sizes.law().mean()) as u64)
@@ -191,8 +191,8 @@ mod tests {
         assert!((bps / 6e9 - 1.0).abs() < 0.02, "{bps}");
     }
 
-    /// Exponential distances: their coefficient of variation is one, and the number of
-    /// flows per second has the variance of its mean.
+    /// Exponential distances: their coefficient of variation is one. The number of flows per second
+    /// has the variance of its mean.
     #[test]
     fn arrivals_are_poisson_unless_fixed() {
         let mut counts = [0_u32; 1000];

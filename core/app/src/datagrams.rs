@@ -1,4 +1,4 @@
-//! Datagrams at a rate, and what their receiver can say of the path.
+//! Datagrams at a rate, and measurements of the path by their receiver.
 //!
 //! **[`Source`]** has the two laws of nuttcp. The average (`-R`): packet `n` is due at
 //!
@@ -6,29 +6,28 @@
 //! t(n) = t(0) + n size / rate                                           (1)
 //! ```
 //!
-//! and a source that was held up catches up as fast as it can. The instantaneous
-//! (`-Ri`): every packet is due `size / rate` after the one before was really sent, and
-//! nothing is made up for. With both, a source catches up at the instantaneous rate.
-//! With `burst` N (`-Ri300m/20`), N packets are due together, and the next N after N
-//! times that distance. Rates count the payload.
+//! and a source that was delayed catches up as fast as it can. The instantaneous (`-Ri`): every
+//! packet is due `size / rate` after the actual sending of the one before; delays are not made up
+//! for. With both, a source catches up at the instantaneous rate. With `burst` N (`-Ri300m/20`), N
+//! packets are due together, and the next N after N times that distance. Rates count the payload.
 //!
-//! **[`Sink`]** counts by sequence numbers, exactly: a duplicate is not taken for a
-//! packet that was missing, nor hides a loss.
+//! **[`Sink`]** counts by sequence numbers, exactly: a duplicate is not counted as a missing
+//! packet, and does not hide a loss.
 //!
 //! * Reordering (RFC 4737): a packet is reordered if a larger number arrived before it
 //!   (section 3.3). Its extent is the number of arrivals from the first of these to it
 //!   (section 4.2.1). Duplicates are not counted as arrivals.
-//! * Interarrival jitter (RFC 3550 section 6.4.1): with D the difference of the transit
-//!   times of two packets that follow each other,
+//! * Interarrival jitter (RFC 3550 section 6.4.1): with D the difference of the transit times of
+//!   two consecutive packets,
 //!
 //! ```text
 //! J <- J + (|D| - J) / 16                                               (2)
 //! ```
 //!
-//! Equation (2) is computed in nanoseconds with a fraction, not in timestamp units.
-//! A missing packet costs memory until it arrives: one entry per run of losses, at most
-//! [`MAX_RUNS`]. The oldest run gives way: a packet of it that arrives later still counts as a
-//! duplicate, and stays lost.
+//! Equation (2) is computed in nanoseconds with a fraction, not in timestamp units. A missing
+//! packet costs memory until it arrives: one entry per run of losses, at most [`MAX_RUNS`]. Beyond
+//! that the oldest run is dropped: a packet of it that arrives later counts as a duplicate, and
+//! remains lost.
 
 use alloc::collections::BTreeMap;
 
@@ -37,7 +36,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::registry::{Build, Entry, Make};
 
-/// The registry's entry.
+/// Entry of the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "datagrams",
     summary: "UDP at a rate, average or instantaneous, in bursts; losses, reordering, jitter",
@@ -69,15 +68,16 @@ const COUNT: Parameter = Parameter::count("count", None, 1 << 40, "number of dat
 const FOR: Parameter =
     Parameter::time("for", None, "how long it sends; off: to the end of the run");
 
-/// Runs of losses that a sink remembers: a peer chooses the numbers of its datagrams.
+/// Maximum number of runs of losses in a sink. It is bounded because a peer chooses the numbers of
+/// its datagrams.
 pub const MAX_RUNS: usize = 1 << 16;
 
-/// What a source sends and when.
+/// Sizes and times of a source's datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SourceConfig {
-    /// Average rate. None: only the instantaneous one holds.
+    /// Average rate. `None`: only the instantaneous one applies.
     pub rate: Option<Rate>,
-    /// Instantaneous rate. None: what is late is sent at once.
+    /// Instantaneous rate. `None`: late datagrams are sent immediately.
     pub instantaneous: Option<Rate>,
     /// Octets of payload.
     pub size: u32,
@@ -85,7 +85,7 @@ pub struct SourceConfig {
     pub burst: u64,
     /// Number of datagrams. None: unlimited.
     pub count: Option<u64>,
-    /// How long it sends. None: unlimited.
+    /// Duration of sending. `None`: unlimited.
     pub span: Option<Duration>,
 }
 
@@ -104,12 +104,12 @@ pub struct Source {
     config: SourceConfig,
     began_at: Instant,
     sent: u64,
-    /// When the next datagram is due.
+    /// Due time of the next datagram.
     next_at: Instant,
 }
 
 impl Source {
-    /// A source that has not begun.
+    /// Returns a source that has not started.
     #[must_use]
     pub fn new(config: SourceConfig) -> Self {
         Self {
@@ -128,7 +128,7 @@ impl Source {
         let settings = build.settings;
         let is_set = |parameter: &Parameter| settings.iter().any(|s| s.name == parameter.name);
         let instantaneous = settings.rate(&INSTANTANEOUS);
-        // The default of the average rate gives way to an instantaneous one.
+        // An instantaneous rate disables the default of the average rate.
         let has_average = instantaneous.is_none() || is_set(&RATE);
         Self::new(SourceConfig {
             rate: settings.rate(&RATE).filter(|_| has_average),
@@ -140,20 +140,20 @@ impl Source {
         })
     }
 
-    /// It begins.
+    /// Starts the source.
     pub fn start(&mut self, now: Instant) {
         self.began_at = now;
         self.next_at = now;
         self.end_at(now);
     }
 
-    /// When the next datagram is due.
+    /// Returns the due time of the next datagram.
     #[must_use]
     pub fn poll_timeout(&self) -> Instant {
         self.next_at
     }
 
-    /// The datagram that is due at `now`. The host sends it at once, or asks later.
+    /// Returns the datagram due at `now`. The host sends it immediately, or polls later.
     pub fn poll_send(&mut self, now: Instant) -> Option<Datagram> {
         if self.next_at > now {
             return None;
@@ -168,7 +168,7 @@ impl Source {
         Some(datagram)
     }
 
-    /// When the datagram after one that is sent at `now` is due.
+    /// Returns the due time of the datagram after one sent at `now`.
     fn due_after(&self, now: Instant) -> Instant {
         let burst = self.config.burst;
         if !self.sent.is_multiple_of(burst) {
@@ -185,7 +185,7 @@ impl Source {
         average.max(instantaneous).max(now)
     }
 
-    /// It sends no datagram that is due at `at` if it is over by then.
+    /// Stops if the source has ended by `at`, the due time of the next datagram.
     fn end_at(&mut self, at: Instant) {
         let is_over = self.config.count.is_some_and(|count| self.sent >= count)
             || self
@@ -197,29 +197,29 @@ impl Source {
         }
     }
 
-    /// Number of datagrams sent.
+    /// Returns the number of datagrams sent.
     #[must_use]
     pub fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Whether it has begun and sends no more.
+    /// Returns whether it has started and sends no more.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.sent > 0 && self.next_at == Instant::FAR_FUTURE
     }
 }
 
-/// What a sink has counted.
+/// Counts of a sink.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct SinkReport {
-    /// Datagrams that arrived, each number once.
+    /// Datagrams that arrived, each number counted once.
     pub received: u64,
     /// Their octets of payload.
     pub octets: u64,
-    /// Datagrams that did not arrive, of those before the largest number that did.
+    /// Datagrams that did not arrive, among those before the largest number that did.
     pub lost: u64,
-    /// Datagrams whose number had arrived before.
+    /// Datagrams whose number had already arrived.
     pub duplicates: u64,
     /// Reordered datagrams.
     pub reordered: u64,
@@ -229,35 +229,35 @@ pub struct SinkReport {
     pub extents: u64,
     /// Interarrival jitter, equation (2).
     pub jitter: Duration,
-    /// The largest value that it had.
+    /// Maximum of the jitter.
     pub max_jitter: Duration,
-    /// From the first arrival to the last.
+    /// Time from the first arrival to the last.
     pub elapsed: Duration,
 }
 
-/// The receiver of datagrams.
+/// Receiver of datagrams.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Sink {
     report: SinkReport,
-    /// The number after the largest that arrived.
+    /// Number after the largest that arrived.
     next_expected: u64,
-    /// Runs of numbers that are missing: the first, the number after the last, and how
-    /// many had arrived when the run was skipped.
+    /// Runs of missing numbers, by the first. Values: the number after the last, and the number of
+    /// arrivals when the run was skipped.
     missing: BTreeMap<u64, (u64, u64)>,
     first_at: Option<Instant>,
-    /// Transit time of the datagram before, in nanoseconds of two clocks.
+    /// Transit time of the previous datagram, in nanoseconds, between two clocks.
     transit: Option<i128>,
     jitter: f64,
 }
 
 impl Sink {
-    /// A sink that has received nothing.
+    /// Returns a sink that has received nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A datagram arrives at `now`, sent at `sent_at` by the sender's clock.
+    /// Processes a datagram that arrives at `now`, sent at `sent_at` by the sender's clock.
     pub fn handle_datagram(&mut self, now: Instant, sent_at: Instant, datagram: Datagram) {
         let first_at = *self.first_at.get_or_insert(now);
         self.report.elapsed = now.saturating_since(first_at);
@@ -279,7 +279,7 @@ impl Sink {
         }
         self.report.received += 1;
         self.report.octets += u64::from(datagram.size);
-        // A peer chooses the numbers: the largest one has no successor.
+        // A peer chooses the numbers: the largest possible one has no successor.
         debug_assert!(
             self.next_expected == u64::MAX
                 || self.report.received + self.report.lost == self.next_expected,
@@ -289,7 +289,7 @@ impl Sink {
         );
     }
 
-    /// Whether the datagram with this number has arrived.
+    /// Returns whether the datagram with this number has arrived.
     #[must_use]
     pub fn has(&self, seq: u64) -> bool {
         let run = self.missing.range(..=seq).next_back();
@@ -297,7 +297,7 @@ impl Sink {
         seq < self.next_expected && !is_missing
     }
 
-    /// A number arrives late; returns whether it was missing.
+    /// Marks a late number as arrived; returns whether it was missing.
     fn fill(&mut self, seq: u64) -> bool {
         let Some((&first, &(end, skipped_at))) = self.missing.range(..=seq).next_back() else {
             return false;
@@ -323,7 +323,7 @@ impl Sink {
         true
     }
 
-    /// Equation (2).
+    /// Applies equation (2).
     fn take_jitter(&mut self, now: Instant, sent_at: Instant) {
         let transit = i128::from(now.as_nanos()) - i128::from(sent_at.as_nanos());
         if let Some(before) = self.transit.replace(transit) {
@@ -335,7 +335,7 @@ impl Sink {
         }
     }
 
-    /// What it has counted so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn report(&self) -> SinkReport {
         self.report
@@ -360,8 +360,8 @@ mod tests {
         source
     }
 
-    /// Times at which a source sends, if it is asked at the moments that it names,
-    /// except that nothing is sent from `from` to `to`.
+    /// Returns the sending times of a source polled at its due times. Nothing is sent from `from`
+    /// to `to`.
     fn times(source: &mut Source, held: (u64, u64)) -> Vec<u64> {
         let mut times = Vec::new();
         while source.poll_timeout() != Instant::FAR_FUTURE {
@@ -439,8 +439,8 @@ mod tests {
         assert_eq!((sink.report.duplicates, sink.report.reordered), (1, 1000));
     }
 
-    /// The example of RFC 4737 section 4.2.3's kind: of 1 2 3 7 8 9 10 4 5 6 the packets
-    /// 4, 5 and 6 are reordered, by 4, 5 and 6 arrivals after packet 7.
+    /// An example like that of RFC 4737 section 4.2.3. Of 1 2 3 7 8 9 10 4 5 6 the packets 4, 5 and
+    /// 6 are reordered, by 4, 5 and 6 arrivals after packet 7.
     #[test]
     fn the_extent_of_reordering_counts_arrivals_since_the_first_larger_number() {
         let report = sink(&[0, 1, 2, 6, 7, 8, 9, 3, 4, 5]);
@@ -481,8 +481,8 @@ mod tests {
         assert_eq!(report.max_extent, 3);
     }
 
-    /// By hand: transit times 5, 7, 4, 4, 20 ms give |D| = 2, 3, 0, 16 and
-    /// J = 0.125, 0.3046875, 0.28564453125, 1.2677917480... ms.
+    /// By hand: transit times 5, 7, 4, 4, 20 ms give |D| 2, 3, 0, 16. J is 0.125, 0.3046875,
+    /// 0.28564453125, 1.2677917480... ms.
     #[test]
     fn jitter_is_that_of_rfc_3550() {
         let mut sink = Sink::new();

@@ -1,12 +1,12 @@
-//! Requests and their answers: sizes that both ends know, and the server.
+//! Requests and answers: sizes known to both ends, and the server.
 //!
 //! A request is a number of octets, and so is its answer. Both ends draw the sizes of
 //! a socket's n-th request from the same streams, so no message needs a header.
 //!
-//! The server works on requests in the order in which their last octets arrive. With
-//! one worker for all sockets it is a queue of the textbook: with Poisson arrivals it
-//! is M/D/1, or M/M/1 with exponential work (Kleinrock, *Queueing Systems*, 1975). With
-//! a worker per socket only requests on the same socket wait for one another.
+//! The server processes requests in the order in which their last octets arrive. With one worker
+//! for all sockets it is a textbook queue: with Poisson arrivals M/D/1, or M/M/1 with exponential
+//! work (Kleinrock, *Queueing Systems*, 1975). With a worker per socket only requests on the same
+//! socket wait for one another.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -77,13 +77,13 @@ impl Sizes {
         }
     }
 
-    /// Octets of the next request and of its answer.
+    /// Returns the octets of the next request and of its answer.
     pub(crate) fn next(&mut self) -> (u64, u64) {
         (self.request.octets(), self.answer.octets())
     }
 }
 
-/// Draws of a time: zero if the parameter is off.
+/// Returns draws of a time: zero if the parameter is off.
 pub(crate) fn times(
     build: &Build<'_>,
     mean: &Parameter,
@@ -95,7 +95,7 @@ pub(crate) fn times(
     Draws::new(law, Stream::new(build.seed, build.name, purpose))
 }
 
-/// When a client stops sending requests.
+/// Condition under which a client stops sending requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct End {
     count: Option<u64>,
@@ -110,7 +110,7 @@ impl End {
         }
     }
 
-    /// Whether a request may be sent at `at`, after `sent` of them since `from`.
+    /// Returns whether a request may be sent at `at`, after `sent` of them since `from`.
     pub(crate) fn allows(&self, sent: u64, from: Instant, at: Instant) -> bool {
         self.count.is_none_or(|count| sent < count) && self.span.is_none_or(|span| at < from + span)
     }
@@ -123,9 +123,9 @@ pub(crate) struct Server {
     work: Draws,
     /// Whether one worker serves all sockets.
     is_shared: bool,
-    /// When the worker of all sockets is free.
+    /// Time at which the worker of all sockets is free.
     free_at: Instant,
-    /// Requests in work, by the moment at which they are done and their number.
+    /// Requests in progress, by completion time and number.
     jobs: BTreeMap<(Instant, u64), Job>,
     report: Report,
 }
@@ -139,13 +139,13 @@ struct Job {
 #[derive(Clone, PartialEq, Debug)]
 struct Socket {
     sizes: Sizes,
-    /// Octets of the request at hand that are missing, and the size of its answer.
+    /// Octets of the current request that are missing, and the size of its answer.
     missing: (u64, u64),
-    /// When the worker of this socket is free.
+    /// Time at which the worker of this socket is free.
     free_at: Instant,
     jobs: u64,
     to_write: u64,
-    /// Octets that the peer has left unread before it closed.
+    /// Octets that the peer had left unread when it closed.
     left_by_peer: Option<u64>,
 }
 
@@ -172,7 +172,7 @@ impl Server {
         }
     }
 
-    /// A request of `socket` is complete.
+    /// Starts the work on a complete request of `socket`.
     fn begin(&mut self, now: Instant, socket: u32) {
         let work = self.work.time();
         let one = &mut self.sockets[socket as usize];

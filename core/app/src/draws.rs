@@ -63,7 +63,7 @@ pub enum Law {
     Exponential(f64),
     /// Pareto, of this mean.
     Pareto {
-        /// The mean.
+        /// Mean.
         mean: f64,
         /// Index of the tail, above 1; the variance is infinite up to 2.
         shape: f64,
@@ -73,7 +73,7 @@ pub enum Law {
 }
 
 impl Law {
-    /// An exponential distribution if `is_exponential`, else the constant `mean`.
+    /// Returns an exponential distribution if `is_exponential`, else the constant `mean`.
     #[must_use]
     pub const fn of_mean(mean: f64, is_exponential: bool) -> Self {
         if is_exponential {
@@ -83,7 +83,7 @@ impl Law {
         }
     }
 
-    /// The mean.
+    /// Returns the mean.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match *self {
@@ -106,7 +106,7 @@ impl Law {
     }
 }
 
-/// The value whose probability is `p`.
+/// Returns the value whose cumulative probability is `p`.
 fn invert(points: &[Point], p: f64) -> f64 {
     debug_assert!(
         points.is_sorted_by(|a, b| a.0 <= b.0 && a.1 < b.1),
@@ -120,7 +120,7 @@ fn invert(points: &[Point], p: f64) -> f64 {
     }
 }
 
-/// A distribution and the stream that it is drawn from.
+/// A distribution and the stream from which it is drawn.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Draws {
     law: Law,
@@ -128,29 +128,29 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Draws of `law` from `stream`.
+    /// Returns draws of `law` from `stream`.
     #[must_use]
     pub const fn new(law: Law, stream: Stream) -> Self {
         Self { law, stream }
     }
 
-    /// The distribution.
+    /// Returns the distribution.
     #[must_use]
     pub const fn law(&self) -> Law {
         self.law
     }
 
-    /// Draws a whole number of octets, one or more.
+    /// Draws an integer number of octets, at least one.
     pub fn octets(&mut self) -> u64 {
         (libm::round(self.law.draw(&mut self.stream)) as u64).max(1)
     }
 
-    /// Draws a time, of a distribution in seconds.
+    /// Draws a time, from a distribution in seconds.
     pub fn time(&mut self) -> Duration {
         Duration::from_secs_f64(self.law.draw(&mut self.stream))
     }
 
-    /// Draws the moment after `now`, at least a nanosecond later.
+    /// Draws the time after `now`, at least a nanosecond later.
     pub fn next_after(&mut self, now: Instant) -> Instant {
         now + self.time().max(Duration::from_nanos(1))
     }
@@ -172,8 +172,8 @@ mod tests {
         assert!((Law::Table(DATA_MINING).mean() / 12.66e6 - 1.0).abs() < 5e-4);
     }
 
-    /// Coefficient of variation 2.32 for web search: 10^6 draws are within 0.23 %
-    /// (one standard error).
+    /// Coefficient of variation 2.32 for web search. So 10^6 draws are within 0.23 % (one standard
+    /// error).
     #[test]
     fn draws_of_the_tables_have_their_means() {
         let web = mean_of(Law::Table(WEB_SEARCH), 1_000_000);

@@ -1,9 +1,9 @@
 //! Bursts with pauses between them: the chunks of a video and its player.
 //!
-//! The sending end writes a burst, waits until its period is over, and writes the next
-//! one. A burst that takes longer than the period is followed by the next one without
-//! a pause, and nothing is made up for: `start(n+1) = max(start(n) + period, end(n))`.
-//! The first `ahead` bursts have no pause between them; they fill the player's buffer.
+//! The sending end writes a burst, waits until its period is over, and writes the next one. A burst
+//! that takes longer than the period is followed by the next one without a pause, and delays are
+//! not made up for: `start(n+1) = max(start(n) + period, end(n))`. The first `ahead` bursts have no
+//! pause between them; they fill the player's buffer.
 //!
 //! The reading end is the player. It begins when `ahead` bursts are complete (one, if
 //! `ahead` is 0) and plays each for its period. If the next burst is not complete then,
@@ -27,7 +27,7 @@ use crate::draws::{Draws, Law};
 use crate::registry::{Build, Entry, Make};
 use crate::report::Report;
 
-/// The registry's entry.
+/// Entry of the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "on-off",
     summary: "bursts with pauses, as the chunks of a video; the other end plays them",
@@ -85,7 +85,7 @@ impl Script {
     }
 }
 
-/// The end that sends bursts.
+/// Sending end.
 #[derive(Clone, PartialEq, Debug)]
 struct Bursts {
     script: Script,
@@ -93,9 +93,9 @@ struct Bursts {
     count: Option<u64>,
     span: Option<Duration>,
     opened_at: Instant,
-    /// When the next burst begins; far future while one is written.
+    /// Start of the next burst; far future while one is written.
     next_at: Instant,
-    /// When the period of the burst at hand is over.
+    /// End of the period of the current burst.
     period_ends: Instant,
     to_write: u64,
     done: bool,
@@ -118,7 +118,7 @@ impl Bursts {
         }
     }
 
-    /// The next burst, or the end.
+    /// Begins the next burst, or ends.
     fn begin(&mut self, now: Instant) {
         self.next_at = Instant::FAR_FUTURE;
         let begun = self.report.requests;
@@ -198,18 +198,18 @@ impl Application for Bursts {
     }
 }
 
-/// The end that plays bursts.
+/// Playing end.
 #[derive(Clone, PartialEq, Debug)]
 struct Player {
     script: Script,
     ahead: u64,
-    /// Octets of the burst at hand that are missing.
+    /// Octets of the current burst that are missing.
     missing: u64,
-    /// Bursts that are complete and not yet playing.
+    /// Complete bursts not yet playing.
     waiting: u64,
     /// Whether playback has begun.
     is_playing: bool,
-    /// When the burst that plays is over.
+    /// End of the burst being played.
     plays_until: Instant,
     peer_closed: bool,
     report: Report,
@@ -230,7 +230,7 @@ impl Player {
         }
     }
 
-    /// A burst is complete.
+    /// Processes a complete burst.
     fn on_burst(&mut self, now: Instant) {
         self.report.answered += 1;
         if !self.is_playing {
@@ -245,7 +245,7 @@ impl Player {
             }
             return;
         }
-        // Everything complete is part of `plays_until`: behind it, playback stood still.
+        // All complete bursts are part of `plays_until`: after it, playback stalled.
         if now > self.plays_until {
             self.report.pauses += 1;
             self.report.paused += now.saturating_since(self.plays_until);
@@ -331,7 +331,8 @@ mod tests {
             (0, at(4000))
         );
         bursts.handle_timeout(at(4000));
-        // It is late by half a second: the next begins at once, and nothing is made up.
+        // It is late by half a second: the next begins immediately, and the delay is not made up
+        // for.
         bursts.handle_written(at(8500), 0, 1000);
         assert_eq!(bursts.poll_write(at(8500), 0), 1000);
         bursts.handle_written(at(8600), 0, 1000);

@@ -1,7 +1,7 @@
-//! Reading: at once, with a pause, or at a rate.
+//! Ways of reading: immediately, with a pause, or at a rate.
 //!
-//! [`Sink`] reads and counts, and closes after the peer. [`Gated`] holds back the
-//! reading of any application by a [`Reader`]'s pause and rate.
+//! [`Sink`] reads and counts, and closes after the peer. [`Gated`] limits the reading of any
+//! application by a [`Reader`]'s pause and rate.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,7 +13,7 @@ use crate::application::Application;
 use crate::registry::{Entry, Make};
 use crate::report::Report;
 
-/// The registry's entry of reading at once.
+/// Entry of the registry: reading immediately.
 pub(crate) const AT_ONCE: Entry = Entry {
     name: "at-once",
     summary: "reads whatever is there, in calls of a size",
@@ -24,7 +24,7 @@ pub(crate) const AT_ONCE: Entry = Entry {
     }),
 };
 
-/// The registry's entry of reading with a pause.
+/// Entry of the registry: reading with a pause.
 pub(crate) const PAUSED: Entry = Entry {
     name: "paused",
     summary: "reads, and stops once for some time",
@@ -36,7 +36,7 @@ pub(crate) const PAUSED: Entry = Entry {
     }),
 };
 
-/// The registry's entry of reading at a rate.
+/// Entry of the registry: reading at a rate.
 pub(crate) const AT_RATE: Entry = Entry {
     name: "at-rate",
     summary: "reads at a rate, as a slow disk lets it",
@@ -54,19 +54,19 @@ const FOR: Parameter =
     Parameter::time("for", Some(Duration::from_secs(1)), "duration of the pause");
 const RATE: Parameter = Parameter::rate("rate", Some(Rate::from_bps(10_000_000)), "maximum rate");
 
-/// How an application reads.
+/// Reading behavior of an application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reader {
-    /// Octets it takes at once, at most.
+    /// Maximum octets per read call.
     pub read_size: Bytes,
-    /// It stops once, after a number of octets and for some time.
+    /// A single pause: after a number of octets, for a duration.
     pub pause: Option<(Bytes, Duration)>,
-    /// Maximum rate at which it reads. None: unlimited.
+    /// Maximum reading rate. `None`: unlimited.
     pub rate: Option<Rate>,
 }
 
 impl Default for Reader {
-    /// 64 KiB at once, as testers do, and no pause.
+    /// Returns 64 KiB per read, as testers use, without pause.
     fn default() -> Self {
         Self {
             read_size: Bytes::new(65_536),
@@ -77,13 +77,13 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// Whether it reads what is there without holding back.
+    /// Returns whether it reads available data without delay.
     #[must_use]
     pub const fn is_prompt(&self) -> bool {
         self.pause.is_none() && self.rate.is_none()
     }
 
-    /// The application, reading in this way.
+    /// Returns the application with this reading behavior.
     #[must_use]
     pub fn gate(self, application: Box<dyn Application>) -> Box<dyn Application> {
         if self.is_prompt() {
@@ -104,7 +104,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// A sink that reads `read_size` at once.
+    /// Returns a sink that reads `read_size` per call.
     #[must_use]
     pub fn new(read_size: Bytes) -> Self {
         Self {
@@ -159,19 +159,19 @@ impl Application for Sink {
     }
 }
 
-/// The pause and the rate of one socket.
+/// State of the pause and the rate of one socket.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Gate {
     reader: Reader,
     read: u64,
-    /// When it reads again after a pause, or at its rate; far future while it reads.
+    /// Time of the next read after a pause or at its rate. Far future while it reads.
     resume_at: Instant,
-    /// When its pause began.
+    /// Start of its pause.
     paused_at: Option<Instant>,
     pauses: u64,
-    /// Duration of the pauses that are over.
+    /// Total duration of past pauses.
     paused: Duration,
-    /// When its rate allows the next read.
+    /// Time from which its rate allows the next read.
     next_read_at: Instant,
 }
 
@@ -188,7 +188,7 @@ impl Gate {
         }
     }
 
-    /// Octets it would read in one call.
+    /// Returns the octets it would read in one call.
     fn wants(&self) -> u64 {
         let size = self.reader.read_size.as_u64().max(1);
         match self.reader.pause {
@@ -198,7 +198,7 @@ impl Gate {
         }
     }
 
-    /// Having read `octets`, it may pause.
+    /// Processes `octets` read; it may then pause.
     fn on_read(&mut self, now: Instant, octets: u64) {
         self.read += octets;
         if let Some(rate) = self.reader.rate
@@ -231,7 +231,7 @@ impl Gate {
         }
     }
 
-    /// It goes on when its pause is over.
+    /// Resumes when its pause is over.
     fn end_pause(&mut self, now: Instant) {
         if self.resume_at <= now {
             self.resume_at = Instant::FAR_FUTURE;
@@ -247,7 +247,7 @@ impl Gate {
     }
 }
 
-/// An application whose reading is held back, on each of its sockets.
+/// An application whose reading is limited, on each of its sockets.
 #[derive(Debug)]
 pub struct Gated {
     application: Box<dyn Application>,
@@ -255,7 +255,7 @@ pub struct Gated {
 }
 
 impl Gated {
-    /// The application, reading as `reader` says.
+    /// Returns the application with the reading behavior of `reader`.
     #[must_use]
     pub fn new(reader: Reader, application: Box<dyn Application>) -> Self {
         let sockets = application.sockets();

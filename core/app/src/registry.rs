@@ -1,8 +1,8 @@
-//! Applications by name: what a plan or the command line can say.
+//! Registry of applications by name, for plans and the command line.
 //!
-//! To add one: a file with a type that is an [`Application`] and its `ENTRY`, and a
-//! line in [`REGISTRY`]. Its settings, their defaults and their units come to plans,
-//! the command line and `gigatcp list applications` from there.
+//! To add one: a file with a type that is an [`Application`] and its `ENTRY`, and a line in
+//! [`REGISTRY`]. Its settings, their defaults and their units then appear in plans, on the command
+//! line and in `gigatcp list applications`.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -17,29 +17,28 @@ use crate::arrivals::{self, Arrivals};
 use crate::reader::{self, Reader};
 use crate::{datagrams, on_off, request_response, rpc, writer};
 
-/// The setting that says for how long an application runs.
+/// Name of the setting for the duration of an application.
 const SPAN: &str = "for";
 
-/// What an application is made of.
+/// Parameters for building an application.
 #[derive(Clone, Copy, Debug)]
 pub struct Build<'a> {
-    /// The values that differ from the defaults.
+    /// Values that differ from the defaults.
     pub settings: &'a Settings,
     /// The run's seed.
     pub seed: u64,
-    /// The flow's name: with the seed it selects all random streams, so both ends of a
-    /// flow must be given the same.
+    /// Name of the flow, the same for both ends. With the seed it selects all random streams.
     pub name: &'a str,
-    /// How the end reads.
+    /// Reading behavior of this end.
     pub reader: Reader,
 }
 
-/// How an entry of the registry is made.
+/// Builder of an entry of the registry.
 #[derive(Clone, Copy, Debug)]
 pub enum Make {
     /// Both ends of one connection or several.
     Stream(fn(&Build<'_>, Role) -> Box<dyn Application>),
-    /// A way of reading.
+    /// A reading behavior.
     Reader(fn(&Settings) -> Reader),
     /// Flows that begin during a run.
     Arrivals(fn(&Build<'_>) -> Arrivals),
@@ -48,7 +47,7 @@ pub enum Make {
 }
 
 impl Make {
-    /// The kind of entry, for lists.
+    /// Returns the kind of entry, for lists.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -60,16 +59,16 @@ impl Make {
     }
 }
 
-/// An application that has a name.
+/// A named application.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Name in plans and on the command line.
     pub name: &'static str,
-    /// One line on what it does.
+    /// One-line description.
     pub summary: &'static str,
     /// Its settings.
     pub parameters: &'static [Parameter],
-    /// Makes it.
+    /// Its builder.
     pub make: Make,
 }
 
@@ -79,7 +78,7 @@ impl PartialEq for Entry {
     }
 }
 
-/// Every application that has a name. The first is the default.
+/// Registry of all named applications. The first is the default.
 pub const REGISTRY: &[Entry] = &[
     writer::BULK,
     writer::AMOUNT,
@@ -94,7 +93,7 @@ pub const REGISTRY: &[Entry] = &[
     datagrams::ENTRY,
 ];
 
-/// The entry of that name.
+/// Returns the entry of that name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
     REGISTRY.iter().find(|entry| entry.name == name)
@@ -105,12 +104,12 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 pub struct AppConfig {
     /// The application.
     pub entry: &'static Entry,
-    /// The values that differ from its defaults.
+    /// Values that differ from its defaults.
     pub settings: Settings,
 }
 
 impl AppConfig {
-    /// The number of connections that a flow of it has.
+    /// Returns the number of connections of a flow with it.
     #[must_use]
     pub fn connections(&self) -> u32 {
         match self.entry.name == rpc::ENTRY.name {
@@ -119,7 +118,7 @@ impl AppConfig {
         }
     }
 
-    /// Whether it draws times or sizes at random.
+    /// Returns whether it draws times or sizes at random.
     #[must_use]
     pub fn draws(&self) -> bool {
         let is_set = |flag: &str| flag.starts_with("exponential") || flag == "poisson";
@@ -128,13 +127,13 @@ impl AppConfig {
             || settings.any(|one| one.value == Value::Flag(true) && is_set(one.name))
     }
 
-    /// Returns the same for so long at most, where it takes a span and none is set.
+    /// Limits it to `span`, if it has a duration setting that is not set.
     #[must_use]
     pub fn until(mut self, span: Duration) -> Self {
         let is_set = self.settings.iter().any(|setting| setting.name == SPAN);
         let takes = self.entry.parameters.iter().any(|one| one.name == SPAN);
         if takes && !is_set {
-            // A span of no time is no span.
+            // A duration of zero sets nothing.
             let _ = self
                 .settings
                 .set(self.entry.parameters, SPAN, Value::Time(span));
@@ -142,9 +141,9 @@ impl AppConfig {
         self
     }
 
-    /// One end of its connections; `None` if it has none.
+    /// Returns one end of its connections; `None` if it has none.
     ///
-    /// `name` is the flow's, the same for both ends; `reader` is how this end reads.
+    /// `name` is the flow's, the same for both ends; `reader` is the reading behavior of this end.
     #[must_use]
     pub fn stream(
         &self,
@@ -165,7 +164,7 @@ impl AppConfig {
         Some(reader.gate(make(&build, role)))
     }
 
-    /// The way of reading; `None` if it is something else.
+    /// Returns the reading behavior; `None` if it is something else.
     #[must_use]
     pub fn reader(&self) -> Option<Reader> {
         match self.entry.make {
@@ -174,7 +173,7 @@ impl AppConfig {
         }
     }
 
-    /// The arrivals; `None` if it is something else.
+    /// Returns the arrivals; `None` if it is something else.
     #[must_use]
     pub fn arrivals(&self, seed: u64, name: &str) -> Option<Arrivals> {
         match self.entry.make {
@@ -183,7 +182,7 @@ impl AppConfig {
         }
     }
 
-    /// The source of datagrams; `None` if it is something else.
+    /// Returns the source of datagrams; `None` if it is something else.
     #[must_use]
     pub fn datagrams(&self, seed: u64, name: &str) -> Option<datagrams::Source> {
         match self.entry.make {
@@ -202,7 +201,7 @@ impl AppConfig {
     }
 }
 
-/// Prints the text that [`read`] understands.
+/// Prints the text that [`read`] parses.
 impl fmt::Display for AppConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.entry.name)?;
@@ -216,8 +215,7 @@ impl fmt::Display for AppConfig {
     }
 }
 
-/// Reads an application: its name, then its settings, as in
-/// `"on-off, burst 4 MB, every 4 s"`.
+/// Parses an application: its name, then its settings. Example: `"on-off, burst 4 MB, every 4 s"`.
 ///
 /// # Errors
 /// [`Misread`]: an unknown name or setting, or a value that does not fit.

@@ -1,4 +1,4 @@
-//! The results of an application: what its user notices.
+//! Results of an application, as noticed by its user.
 
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ pub struct Report {
     pub written: Bytes,
     /// Bytes read.
     pub read: Bytes,
-    /// Requests that came into being; bursts, of an application that sends bursts.
+    /// Requests generated; for an application that sends bursts, bursts.
     pub requests: u64,
     /// Requests answered; bursts delivered.
     pub answered: u64,
@@ -19,7 +19,7 @@ pub struct Report {
     pub repeated: u64,
     /// Largest number of requests that waited for a free connection.
     pub max_waiting: u64,
-    /// From the moment a request comes into being to the last byte of its answer.
+    /// Times from the generation of a request to the last byte of its answer.
     pub response_times: Times,
     /// Times at which the reading end paused or the player stalled.
     pub pauses: u64,
@@ -29,33 +29,33 @@ pub struct Report {
     pub failures: u64,
 }
 
-/// Times that are kept one by one; from then on they are counted by size.
+/// Number of times kept individually; beyond that they are counted by size class.
 const KEPT: usize = 16_384;
 
-/// Bits of a time behind its highest one that decide where it is counted.
+/// Bits of a time after its highest one that determine its size class.
 const BITS: u32 = 8;
 
 /// Measured times, in bounded memory.
 ///
-/// Up to 16,384 of them quantiles are exact. With more they are too large by less than one
-/// part in 256, and never too small; count, mean and maximum stay exact.
+/// Up to 16,384 of them quantiles are exact. With more they are too large by less than one part in
+/// 256, and never too small. Count, mean and maximum stay exact.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Times {
     count: usize,
     sum: u128,
     max: u64,
     nanos: Vec<u64>,
-    /// Of more than are kept: how many there are of each size, see [`size_of`].
+    /// Counts by size class, if there are more than are kept; see [`size_of`].
     sizes: Vec<u64>,
 }
 
-/// Number of the size that times of `nanos` are counted under.
+/// Returns the size class of a time of `nanos`.
 fn size_of(nanos: u64) -> usize {
     let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(BITS + 1);
     ((shift as usize) << BITS) + (nanos >> shift) as usize
 }
 
-/// The longest time of the size with this number.
+/// Returns the longest time of this size class.
 fn longest_of(size: usize) -> u64 {
     let shift = (size >> BITS).saturating_sub(1);
     let first = (size - (shift << BITS)) as u64;
@@ -63,7 +63,7 @@ fn longest_of(size: usize) -> u64 {
 }
 
 impl Times {
-    /// Adds one.
+    /// Adds a time.
     pub fn add(&mut self, time: Duration) {
         let nanos = time.as_nanos();
         self.count += 1;
@@ -87,13 +87,13 @@ impl Times {
         self.sizes[size_of(nanos)] += 1;
     }
 
-    /// The number of them.
+    /// Returns the number of times.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The mean; `None` without any.
+    /// Returns the mean; `None` if there are none.
     #[must_use]
     pub fn mean(&self) -> Option<Duration> {
         let mean = self.sum.checked_div(self.count as u128)?;
@@ -102,8 +102,8 @@ impl Times {
         ))
     }
 
-    /// The smallest time that a share `q` of all do not exceed (0.5: the median);
-    /// `None` without any.
+    /// Returns the `q` quantile (0.5: the median); `None` if there are none. It is the smallest
+    /// time that a share `q` of all do not exceed.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let last = self.count.checked_sub(1)?;
@@ -118,7 +118,7 @@ impl Times {
         Some(Duration::from_nanos(nanos))
     }
 
-    /// The longest time of the size that holds the one at this place in order.
+    /// Returns the longest time of the size class that contains the time at this rank.
     fn counted(&self, place: u64) -> u64 {
         let mut below = 0;
         let size = self.sizes.iter().position(|count| {
@@ -128,19 +128,19 @@ impl Times {
         size.map_or(self.max, longest_of)
     }
 
-    /// The median.
+    /// Returns the median.
     #[must_use]
     pub fn median(&self) -> Option<Duration> {
         self.quantile(0.5)
     }
 
-    /// The 99th percentile.
+    /// Returns the 99th percentile.
     #[must_use]
     pub fn p99(&self) -> Option<Duration> {
         self.quantile(0.99)
     }
 
-    /// The longest.
+    /// Returns the maximum.
     #[must_use]
     pub fn max(&self) -> Option<Duration> {
         self.quantile(1.0)
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(longest_of(size_of(u64::MAX)), u64::MAX);
     }
 
-    /// Times from 1 us to 100 ms, in an order that is not theirs.
+    /// Times from 1 us to 100 ms, in shuffled order.
     #[test]
     fn many_times_need_no_more_room_and_their_quantiles_stay_close() {
         let mut times = Times::default();

@@ -1,9 +1,9 @@
-//! Requests and answers on one connection, one after the other.
+//! Requests and answers on one connection, one at a time.
 //!
-//! The client sends a request, reads its answer, thinks, and sends the next one. The
-//! server works on each request before it answers. Sizes, thinking and work are
-//! constant or exponential. The response time is from the first octet of the request
-//! that is written to the last octet of the answer that is read.
+//! The client sends a request, reads its answer, thinks, and sends the next one. The server works
+//! on each request before it answers. Sizes, think time and work are constant or exponential. The
+//! response time is from writing the first octet of the request to reading the last octet of the
+//! answer.
 
 use alloc::boxed::Box;
 
@@ -19,7 +19,7 @@ use crate::draws::Draws;
 use crate::registry::{Build, Entry, Make};
 use crate::report::Report;
 
-/// The registry's entry.
+/// Entry of the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "request-response",
     summary: "requests one after the other on one connection, with times to think on both sides",
@@ -50,14 +50,14 @@ const EXPONENTIAL_THINK: Parameter = Parameter::flag(
     "the client's time is exponentially distributed, with this mean",
 );
 
-/// What the client does next.
+/// State of the client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// Waits for its connection.
     Closed,
-    /// Thinks until the moment given.
+    /// Thinks until the given time.
     Thinks(Instant),
-    /// Writes and reads: octets of the request and of the answer that are left.
+    /// Writes and reads: remaining octets of the request and of the answer.
     Asks {
         since: Instant,
         to_write: u64,
@@ -67,7 +67,7 @@ enum State {
     Done,
 }
 
-/// The end that asks.
+/// Client end.
 #[derive(Clone, PartialEq, Debug)]
 struct Client {
     sizes: Sizes,
@@ -90,7 +90,7 @@ impl Client {
         }
     }
 
-    /// The next request, or the end.
+    /// Sends the next request, or ends.
     fn ask(&mut self, now: Instant) {
         if !self.end.allows(self.report.requests, self.opened_at, now) {
             self.state = State::Done;
@@ -211,14 +211,14 @@ mod tests {
         assert_eq!(report.response_times.max(), Some(Duration::from_millis(25)));
         assert_eq!(report.read.as_u64(), 100_000);
         assert_eq!(report.written.as_u64(), 2000);
-        // Ten responses and nine times to think, then the ways of two closes.
+        // Ten responses and nine think times, then the one-way delays of two closes.
         let expected = Duration::from_millis(10 * 25 + 9 * 30 + 20);
         assert_eq!(end.as_nanos(), expected.as_nanos());
         assert!(testbed.is_closed());
     }
 
-    /// A closed loop: one response per think time, work and two ways, so over a long
-    /// time `rate = 1 / (think + work + 2 delay)`.
+    /// A closed loop: one response per think time, work and two one-way delays. Over a long time
+    /// `rate = 1 / (think + work + 2 delay)`.
     #[test]
     fn exponential_times_have_their_means_in_a_closed_loop() {
         let text = "request-response, think 10 ms, work 4 ms, exponential_think, \

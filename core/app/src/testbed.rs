@@ -1,6 +1,6 @@
-//! Both ends of an application with wires of a fixed delay between them, for tests.
+//! Test bed: both ends of an application, connected by wires of a fixed delay.
 //!
-//! A wire has no rate and no limit: what is written arrives whole, after the delay.
+//! A wire has unlimited rate and capacity: a write arrives in one piece, after the delay.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -14,10 +14,10 @@ use crate::reader::Reader;
 use crate::registry;
 use crate::report::Report;
 
-/// Octets on their way, or the end of a stream.
+/// Octets in flight, or the end of a stream.
 struct Delivery {
     at: Instant,
-    /// Index of the end that receives.
+    /// Index of the receiving end.
     to: usize,
     socket: u32,
     octets: Option<u64>,
@@ -47,7 +47,7 @@ impl Testbed {
         }
     }
 
-    /// Runs until nothing is left to do; returns the moment of the last event.
+    /// Runs until no event is left; returns the time of the last event.
     pub(crate) fn run(&mut self, most: Duration) -> Instant {
         for end in 0..2 {
             for socket in 0..self.closed[end].len() as u32 {
@@ -96,7 +96,7 @@ impl Testbed {
         self.act(delivery.to);
     }
 
-    /// An end writes and closes, on each of its sockets.
+    /// Lets an end write and close, on each of its sockets.
     fn act(&mut self, end: usize) {
         for socket in 0..self.closed[end].len() as u32 {
             loop {

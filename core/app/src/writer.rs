@@ -1,8 +1,8 @@
-//! A writer: everything at once, a given amount, or piece by piece.
+//! Writers: everything immediately, a given amount, or piece by piece.
 //!
-//! Three names of the registry are this one application: `bulk` writes for some time,
-//! `amount` a number of bytes, and `paced` what becomes available piece by piece, as
-//! from a camera or a disk. With `two_way` the other end writes as well, and both read.
+//! Three names of the registry are this one application: `bulk` writes for some time, `amount` a
+//! number of bytes, and `paced` data that becomes available piece by piece, as from a camera or a
+//! disk. With `two_way` the other end writes as well, and both read.
 
 use alloc::boxed::Box;
 
@@ -14,7 +14,7 @@ use crate::reader::Sink;
 use crate::registry::{Build, Entry, Make};
 use crate::report::Report;
 
-/// The registry's entry of bulk data.
+/// Entry of the registry: bulk data.
 pub(crate) const BULK: Entry = Entry {
     name: "bulk",
     summary: "writes as much as it can until its time is over",
@@ -22,7 +22,7 @@ pub(crate) const BULK: Entry = Entry {
     make: Make::Stream(|build, role| make(build, role, stop(build.settings, &FOR, None), None)),
 };
 
-/// The registry's entry of a given amount.
+/// Entry of the registry: a given amount.
 pub(crate) const AMOUNT: Entry = Entry {
     name: "amount",
     summary: "writes a number of bytes and closes",
@@ -32,7 +32,7 @@ pub(crate) const AMOUNT: Entry = Entry {
     }),
 };
 
-/// The registry's entry of data that becomes available piece by piece.
+/// Entry of the registry: data that becomes available piece by piece.
 pub(crate) const PACED: Entry = Entry {
     name: "paced",
     summary: "writes pieces as they become available, and makes up for what was late",
@@ -64,27 +64,27 @@ const EVERY: Parameter = Parameter::time(
 const UNTIL: Parameter = Parameter::time("until", None, "when all the rest becomes available");
 const TWO_WAY: Parameter = Parameter::flag("two_way", "the other end writes the same");
 
-/// When a writer stops and closes.
+/// Condition under which a writer stops and closes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
     /// After a number of bytes.
     Bytes(Bytes),
-    /// After a time, counted from the moment its connection is established.
+    /// After a time, counted from the establishment of its connection.
     After(Duration),
 }
 
 /// Data that becomes available to a writer piece by piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Supply {
-    /// Bytes that become available at a time.
+    /// Bytes per piece.
     pub amount: Bytes,
     /// Time from one piece to the next.
     pub every: Duration,
-    /// When everything else becomes available, from the first write. None: never.
+    /// Time from the first write after which everything else is available. `None`: never.
     pub until: Option<Duration>,
 }
 
-/// The end of writing: an amount if one is set, else a time, else none.
+/// Returns the stop condition: an amount if one is set, else a time, else none.
 fn stop(settings: &Settings, time: &Parameter, size: Option<&Parameter>) -> Stop {
     let size = size.and_then(|size| settings.maybe_whole(size));
     match (size, settings.maybe_time(time)) {
@@ -109,21 +109,21 @@ fn make(build: &Build<'_>, role: Role, stop: Stop, supply: Option<Supply>) -> Bo
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Writer {
     stop: Stop,
-    /// How data becomes available to it.
+    /// Pieces in which data becomes available.
     supply: Option<Supply>,
-    /// From when on it writes; far future until the connection is established.
+    /// Time from which it writes; far future until the connection is established.
     writes_from: Instant,
-    /// When it next acts by the clock: it stops, or more becomes available.
+    /// Time of its next timer: it stops, or more becomes available.
     wake_at: Instant,
     written: u64,
-    /// Whether it reads as well.
+    /// Whether it also reads.
     reads: bool,
     read: u64,
     failed: bool,
 }
 
 impl Writer {
-    /// A writer that has not begun.
+    /// Returns a writer that has not started.
     #[must_use]
     pub fn new(stop: Stop, supply: Option<Supply>) -> Self {
         Self {
@@ -142,8 +142,8 @@ impl Writer {
         }
     }
 
-    /// Octets that it has come to have and not written yet. A function of its own: most
-    /// writers have everything at once and are polled for each packet.
+    /// Returns octets available and not yet written. A separate function: most writers have
+    /// everything available and are polled for each packet.
     #[inline(never)]
     fn available(&self, now: Instant) -> u64 {
         let Some(supply) = self.supply.filter(|_| !self.is_supplied(now)) else {
@@ -153,13 +153,13 @@ impl Writer {
         come.saturating_sub(self.written)
     }
 
-    /// Whether everything has become available.
+    /// Returns whether everything is available.
     fn is_supplied(&self, now: Instant) -> bool {
         let until = self.supply.and_then(|supply| supply.until);
         until.is_some_and(|until| now >= self.writes_from + until)
     }
 
-    /// How often something has become available.
+    /// Returns the number of pieces that have become available.
     fn supplies(&self, now: Instant) -> u64 {
         self.supply.map_or(0, |supply| {
             let passed = now.saturating_since(self.writes_from);
@@ -167,7 +167,7 @@ impl Writer {
         })
     }
 
-    /// When more becomes available, if anything will.
+    /// Returns when more becomes available; far future if never.
     fn next_supply(&self, now: Instant) -> Instant {
         match self.supply {
             Some(supply) if self.left(now) > 0 && !self.is_supplied(now) => {
@@ -179,7 +179,7 @@ impl Writer {
         }
     }
 
-    /// Octets it still means to write after `now`.
+    /// Returns the octets it still intends to write after `now`.
     #[inline]
     fn left(&self, now: Instant) -> u64 {
         match self.stop {
@@ -189,7 +189,7 @@ impl Writer {
         }
     }
 
-    /// Sets when it next acts by the clock.
+    /// Sets its next timer.
     fn wind_clock(&mut self, now: Instant) {
         let stops_at = match self.stop {
             Stop::After(span) if now < self.writes_from + span => self.writes_from + span,

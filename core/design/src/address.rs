@@ -1,9 +1,9 @@
-//! What a cell is filed under: a fingerprint of its plan, seed and program version.
+//! Address of a cell's results: fingerprint of its plan, seed and program version.
 //!
-//! A plan is a set of values under dotted keys; its fingerprint is the sum of theirs. A
-//! change takes the fingerprint of the old value away and adds that of the new one. So it
-//! does not matter whether a value stands in the plan or comes from an axis, in which order
-//! axes are written, or how a quantity is spelled. Names, titles and comments do not count.
+//! A plan is a set of values under dotted keys; its fingerprint is the sum of theirs. A change
+//! subtracts the fingerprint of the old value and adds that of the new one. So the result does not
+//! depend on whether a value is in the plan or from an axis, on the order of axes, or on the
+//! spelling of a quantity. Names, titles and comments do not count.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -23,12 +23,12 @@ pub struct Addresses {
     version: u128,
     /// For each series of the plan the sum and its parts.
     series: BTreeMap<usize, (u128, BTreeMap<String, u128>)>,
-    /// The paths that a key of a series leads to.
+    /// Paths to which a key of a series expands.
     paths: BTreeMap<(usize, String), Vec<String>>,
 }
 
 impl Addresses {
-    /// The addresses of a space, by a version of the program; `named` are the texts of the
+    /// Returns the addresses of a space, for a version of the program. `named` are the texts of the
     /// files that the plan names.
     #[must_use]
     pub fn new(space: &Space, version: &str, named: &[String]) -> Self {
@@ -65,7 +65,7 @@ impl Addresses {
             let place = (cell.series, key.clone());
             let paths = self.paths.entry(place).or_insert_with(|| {
                 let paths = space.template().paths(cell.series, key);
-                // A key that leads nowhere still makes another cell.
+                // A key without paths still makes a different cell.
                 if paths.is_empty() {
                     [key.clone()].into()
                 } else {
@@ -100,7 +100,7 @@ fn leaf(path: &str, text: &str) -> u128 {
     u128::from(mix(a ^ mix(d))) << 64 | u128::from(mix(b.rotate_left(7) ^ mix(c)))
 }
 
-/// A fingerprint of bytes: two multiplications for eight of them.
+/// Returns a fingerprint of bytes: two multiplications per eight bytes.
 #[must_use]
 pub fn digest(bytes: &[u8], purpose: u64) -> u128 {
     const FACTORS: [u128; 2] = [0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db];

@@ -1,41 +1,41 @@
-//! The cells of a grid in columns: 20 bytes for each and 8 more for every level and value.
+//! Cells of a grid in columns: 20 bytes each and 8 more for every level and value.
 
 use alloc::vec::Vec;
 
-/// The values of a cell.
+/// Values of a cell.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Arm {
     /// Its number.
     pub cell: u64,
     /// The level of each factor; `None` if it does not vary.
     pub levels: Vec<Option<u32>>,
-    /// One value for each repetition; not a number where it failed or did not run.
+    /// One value per repetition; NaN where it failed or did not run.
     pub values: Vec<f64>,
     /// Repetitions that failed.
     pub failures: u32,
 }
 
-/// An [`Arm`] where it is stored.
+/// A stored [`Arm`], by reference.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ArmRef<'a> {
     /// Its number.
     pub cell: u64,
     /// The level of each factor; `None` if it does not vary.
     pub levels: &'a [Option<u32>],
-    /// One value for each repetition; not a number where it failed or did not run.
+    /// One value per repetition; NaN where it failed or did not run.
     pub values: &'a [f64],
     /// Repetitions that failed.
     pub failures: u32,
 }
 
-/// The cells, in the order of their numbers.
+/// Cells, in the order of their numbers.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Arms {
     cells: Vec<u64>,
     failures: Vec<u32>,
-    /// Those of a cell follow those of the cell before; all have as many.
+    /// Levels of all cells, one cell after the other; all cells have the same number.
     levels: Vec<Option<u32>>,
-    /// Where the values of each cell end.
+    /// End of the values of each cell.
     ends: Vec<usize>,
     values: Vec<f64>,
 }
@@ -59,22 +59,22 @@ impl Arms {
         }
     }
 
-    /// Number of cells.
+    /// Returns the number of cells.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no cells.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 
-    /// The cell with `number` cells before it.
+    /// Returns the cell at index `number`.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// If there are too few cells.
     #[must_use]
     pub fn at(&self, number: usize) -> ArmRef<'_> {
         let factors = self.levels.len() / self.cells.len();
@@ -87,7 +87,7 @@ impl Arms {
         }
     }
 
-    /// The cells.
+    /// Returns the cells.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = ArmRef<'_>> + Clone {
         (0..self.len()).map(|number| self.at(number))
     }

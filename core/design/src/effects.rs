@@ -1,10 +1,10 @@
-//! Effects and interactions: how much of the variance each factor explains.
+//! Effects and interactions: share of the variance that each factor explains.
 //!
-//! Analysis of variance of a balanced design (Fisher): sums of squares of each factor, of
-//! each pair of factors, of everything beyond, and of repetitions within cells. The F test
-//! of a source divides its mean square by that of repetitions. With the same seeds in all
-//! cells repetitions are blocks; the interval of an effect is therefore Student's over the
-//! effects of single repetitions, which what a seed does to all cells alike cannot widen.
+//! Analysis of variance of a balanced design (Fisher): sums of squares of each factor, of each pair
+//! of factors, of higher interactions, and of repetitions within cells. The F test of a source
+//! divides its mean square by that of repetitions. With the same seeds in all cells repetitions are
+//! blocks. The interval of an effect is therefore Student's over the effects of single repetitions:
+//! an influence of the seed common to all cells does not widen it.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -12,12 +12,12 @@ use alloc::vec::Vec;
 use crate::grid::Grid;
 use crate::statistics::{Summary, f_tail, mean};
 
-/// What the factors of a grid explain.
+/// Variance explained by the factors of a grid.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Effects {
-    /// Factors and pairs of factors, as they are in the grid.
+    /// Factors and pairs of factors, in the order of the grid.
     pub sources: Vec<Source>,
-    /// Share of variance of more than two factors together.
+    /// Share of variance of interactions of more than two factors.
     pub beyond: f64,
     /// Share of variance of repetitions within cells.
     pub within: f64,
@@ -32,13 +32,14 @@ pub struct Source {
     pub factors: Vec<usize>,
     /// Share of the variance of all values.
     pub share: f64,
-    /// Probability of a mean square this large by repetitions alone; None without them.
+    /// Probability of a mean square this large by repetitions alone; `None` without repetitions.
     pub p: Option<f64>,
-    /// High less low of a factor of two levels, or half the difference of two such effects.
+    /// Effect of a factor of two levels: mean at high minus mean at low. For two factors: half the
+    /// difference of two such effects.
     pub effect: Option<Summary>,
 }
 
-/// Why there are no effects.
+/// Reason why there are no effects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unbalanced {
     /// A combination of levels, or a repetition, is missing or failed.
@@ -51,7 +52,7 @@ impl Effects {
     /// Returns the effects in a grid.
     ///
     /// # Errors
-    /// When levels of factors do not occur equally often together.
+    /// If combinations of levels do not occur equally often.
     pub fn of(grid: &Grid) -> Result<Self, Unbalanced> {
         let factors: Vec<usize> = (0..grid.scales.len())
             .filter(|factor| levels_of(grid, *factor) > 1)
@@ -126,7 +127,7 @@ fn share(part: f64, total: f64) -> f64 {
     }
 }
 
-/// Single factors, then pairs.
+/// Returns single factors, then pairs.
 fn groups(factors: &[usize]) -> Vec<Vec<usize>> {
     let single = factors.iter().map(|one| alloc::vec![*one]);
     let pairs = factors.iter().enumerate().flat_map(|(at, a)| {
@@ -141,7 +142,7 @@ fn levels_of(grid: &Grid, factor: usize) -> usize {
     levels.collect::<BTreeSet<_>>().len()
 }
 
-/// Sum of squares between combinations of these factors, and how many there are.
+/// Returns the sum of squares between combinations of these factors, and their number.
 fn between(grid: &Grid, group: &[usize], grand: f64) -> Result<(f64, f64), Unbalanced> {
     let combinations: usize = group
         .iter()
@@ -168,7 +169,7 @@ fn between(grid: &Grid, group: &[usize], grand: f64) -> Result<(f64, f64), Unbal
     }
 }
 
-/// The effect in each repetition, summed up; of factors with two levels alone.
+/// Returns the summary of the effect over repetitions; only for factors with two levels.
 fn effect(grid: &Grid, group: &[usize], repetitions: usize) -> Option<Summary> {
     let two = |factor: &usize| {
         let mut levels = grid.arms.iter().map(|arm| arm.levels[*factor]);

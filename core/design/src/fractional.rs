@@ -1,26 +1,27 @@
 //! Fractions of two-level designs: Box, Hunter, "The 2^(k-p) Fractional Factorial Designs",
 //! Technometrics 3, 1961.
 //!
-//! The first factors vary freely; each further one is the product of some of them, its
-//! generator. Effects whose product is a word of the defining relation cannot be told
-//! apart; the shortest word is the resolution.
+//! The first factors vary freely; each further one is the product of some of them, its generator.
+//! Effects whose product is a word of the defining relation are indistinguishable (aliased). The
+//! length of the shortest word is the resolution.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Most factors: a word is a mask of 32 bits, and 2^20 runs are enough.
+/// Maximum number of factors. A word is a mask of 32 bits, and 2^20 runs are enough.
 pub const MOST_FACTORS: usize = 20;
 
 /// A fraction of a two-level design.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fraction {
     factors: usize,
-    /// For each factor beyond the free ones, the free factors whose product it is.
+    /// Generators: per factor beyond the free ones, a mask of free factors. The factor is the
+    /// product of these.
     generators: Vec<u32>,
 }
 
 impl Fraction {
-    /// The fraction with given generators, one for each of the last factors.
+    /// Returns the fraction with given generators, one for each of the last factors.
     #[must_use]
     pub fn new(factors: usize, generators: Vec<u32>) -> Option<Self> {
         let free = factors.checked_sub(generators.len())?;
@@ -59,26 +60,28 @@ impl Fraction {
         })
     }
 
-    /// Its number of runs.
+    /// Returns the number of runs.
     #[must_use]
     pub fn runs(&self) -> u64 {
         1 << (self.factors - self.generators.len())
     }
 
-    /// Its generators: masks of free factors.
+    /// Returns the generators: masks of free factors.
     #[must_use]
     pub fn generators(&self) -> &[u32] {
         &self.generators
     }
 
-    /// Returns the length of the shortest word of the defining relation; None: it is full.
+    /// Returns the resolution: the length of the defining relation's shortest word. `None` if the
+    /// design is full.
     #[must_use]
     pub fn resolution(&self) -> Option<u32> {
         let words = self.relation();
         words.iter().skip(1).map(|word| word.count_ones()).min()
     }
 
-    /// The defining relation: masks of factors whose product is constant, the empty one first.
+    /// Returns the defining relation: masks of factors whose product is constant. The empty one is
+    /// first.
     #[must_use]
     pub fn relation(&self) -> Vec<u32> {
         let free = self.factors - self.generators.len();
@@ -113,7 +116,7 @@ impl Fraction {
     }
 }
 
-/// Adds generators until there are enough; whether it came to an end.
+/// Adds generators until there are enough; returns whether the search was completed.
 fn search(
     wanted: (usize, usize, u32),
     words: &[u32],
@@ -159,7 +162,7 @@ fn search(
 mod tests {
     use super::*;
 
-    /// Runs of the smallest designs in Box, Hunter, Hunter, "Statistics for
+    /// Numbers of runs of the smallest designs. Source: Box, Hunter, Hunter, "Statistics for
     /// Experimenters", table 12.15.
     #[test]
     fn the_smallest_designs_are_those_of_the_textbook() {

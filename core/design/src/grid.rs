@@ -1,4 +1,4 @@
-//! Values of one metric by cell and repetition, and tables of any axes.
+//! Values of one metric by cell and repetition, and tables over any axes.
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -7,12 +7,12 @@ use alloc::vec::Vec;
 pub use crate::arms::{Arm, ArmRef, Arms};
 use crate::statistics::Summary;
 
-/// The values of one metric in all cells.
+/// Values of one metric in all cells.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Grid {
     /// The metric: a column of cells.
     pub metric: String,
-    /// The factors, the one that varies slowest first.
+    /// The factors, the slowest-varying first.
     pub scales: Vec<Scale>,
     /// The cells, in the order of their numbers.
     pub arms: Arms,
@@ -30,31 +30,31 @@ pub struct Scale {
 /// A table of summaries: rows by levels of some factors, columns by those of one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pivot {
-    /// Numbers of the factors that rows stand for.
+    /// Numbers of the factors of the rows.
     pub rows: Vec<usize>,
-    /// Number of the factor that columns stand for.
+    /// Number of the factor of the columns.
     pub column: Option<usize>,
     /// Levels of the columns.
     pub columns: Vec<Option<u32>>,
     /// Levels of a row, and a summary for each column.
     pub cells: Vec<(Vec<Option<u32>>, Vec<Pooled>)>,
-    /// Rows beyond those that were requested.
+    /// Number of rows beyond those requested.
     pub left_out: usize,
 }
 
-/// All values of a place of a table.
+/// All values of one position in a table.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Pooled {
-    /// Their summary; None without values.
+    /// Their summary; `None` without values.
     pub summary: Option<Summary>,
-    /// The first cell, and how many there are.
+    /// Number of the first cell, and number of cells.
     pub cells: (u64, usize),
     /// Repetitions that failed.
     pub failures: u32,
 }
 
 impl Grid {
-    /// The number of the factor of a name, or of the only one whose name ends with it.
+    /// Returns the number of the factor called `name`. A suffix suffices if it is unique.
     #[must_use]
     pub fn factor(&self, name: &str) -> Option<usize> {
         let exact = self.scales.iter().position(|scale| scale.name == name);
@@ -122,8 +122,8 @@ impl Grid {
         self.arms.at(number as usize)
     }
 
-    /// Numbers of all arms in the order of their levels of these factors. Arms with equal
-    /// levels stay in the order of their cells.
+    /// Returns the numbers of all arms in the order of their levels of these factors. Arms with
+    /// equal levels stay in the order of their cells.
     pub(crate) fn order(&self, factors: &[usize]) -> Vec<u32> {
         let levels = |number: u32| factors.iter().map(move |one| self.arm(number).levels[*one]);
         let mut order: Vec<u32> = (0..self.arms.len() as u32).collect();
@@ -131,13 +131,13 @@ impl Grid {
         order
     }
 
-    /// Whether two arms have the same levels of these factors.
+    /// Returns whether two arms have the same levels of these factors.
     pub(crate) fn is_same(&self, factors: &[usize], a: u32, b: u32) -> bool {
         let [a, b] = [self.arm(a), self.arm(b)];
         factors.iter().all(|one| a.levels[*one] == b.levels[*one])
     }
 
-    /// All values of these arms together.
+    /// Returns the pooled values of these arms.
     fn pooled(&self, arms: &[u32]) -> Pooled {
         let values = arms.iter().flat_map(|one| self.arm(*one).values);
         let values: Vec<f64> = values.copied().collect();
@@ -148,7 +148,7 @@ impl Grid {
         }
     }
 
-    /// The name of a level; `-` where the factor does not vary.
+    /// Returns the name of a level; `-` if the factor does not vary.
     #[must_use]
     pub fn label(&self, factor: usize, level: Option<u32>) -> &str {
         level.map_or("-", |level| &self.scales[factor].labels[level as usize])

@@ -1,20 +1,20 @@
-//! Experiments over axes of a plan: which cells to run, and what their results say.
+//! Experiments over axes of a plan: cells to run, and statistics of their results.
 //!
 //! ```text
 //! plan + axes + design -> cells (changes of the plan) -> values of a metric -> statistics
 //! ```
 //!
-//! * [`question`]: what is varied, in the words of a plan or a command line.
-//! * [`space`]: the cells of a question, one by one, without a list of them.
-//! * [`fractional`], [`sampling`]: which combinations.
-//! * [`address`]: what a cell is filed under: the same changes of the same plan are the
-//!   same cell, whichever axes led to it.
+//! * [`question`]: specification of an experiment, in the syntax of a plan or a command line.
+//! * [`space`]: the cells of a question, generated one by one.
+//! * [`fractional`], [`sampling`]: selection of combinations.
+//! * [`address`]: key of a cell's results. The same changes of the same plan are the same cell,
+//!   independent of the axes.
 //! * [`grid`]: values of one metric by cell and repetition; tables of any axes.
 //! * [`statistics`], [`effects`]: intervals, bootstrap, paired differences; effects,
 //!   interactions and shares of variance.
 //! * [`surface`]: a quadratic in all factors.
 //!
-//! Not included: designs that depend on results, except that repetitions go on until an
+//! Not included: designs that depend on results. The one exception: repetitions continue until an
 //! interval is narrow enough.
 #![no_std]
 #![forbid(unsafe_code)]

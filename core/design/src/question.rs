@@ -1,4 +1,4 @@
-//! What is varied and how often: `[sweep]` of a plan, and what a command line adds.
+//! Specification of an experiment: `[sweep]` of a plan, and options of a command line.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -16,43 +16,43 @@ use crate::fractional::{Fraction, MOST_FACTORS};
 use crate::sampling::MOST_SOBOL;
 use crate::statistics::Summary;
 
-/// Repetitions of a cell at most, where an interval is to become narrow.
+/// Maximum number of repetitions of a cell with `until`.
 const MOST_REPETITIONS: u32 = 200;
 
-/// Repetitions before an interval is looked at: of fewer the deviation says little.
+/// Minimum number of repetitions for an interval: with fewer, the deviation is uncertain.
 pub const FEWEST_REPETITIONS: u32 = 5;
 
-/// What is varied, in which cells, how often.
+/// Specification of an experiment: factors, cells, repetitions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Question {
     /// Axes as text.
     pub over: Vec<String>,
-    /// Combinations that are left out.
+    /// Excluded combinations.
     pub exclude: Vec<String>,
-    /// Switches that are left out one at a time.
+    /// Switches that are turned off one at a time.
     pub ablate: Vec<String>,
-    /// Which combinations run, as text.
+    /// Selection of combinations, as text.
     pub design: String,
     /// Whether cells run in random order.
     pub is_random: bool,
     /// Seed of repetition 0 in every cell, of the order and of samples.
     pub seed: u64,
-    /// Repetitions of each cell in each batch; with `until` the first ones.
+    /// Repetitions of each cell in each batch; with `until` the initial ones.
     pub repeat: u32,
-    /// Batches.
+    /// Number of batches.
     pub batches: u32,
-    /// Draws of a batch, as axes.
+    /// Random draws per batch, as axes.
     pub draw: Vec<String>,
-    /// The column that tables and `until` are about.
+    /// Column for tables and `until`.
     pub metric: String,
     /// Half width of the interval to reach, as a share of the mean.
     pub until: Option<f64>,
-    /// Repetitions of a cell at most.
+    /// Maximum number of repetitions of a cell.
     pub most: u32,
 }
 
 impl Question {
-    /// Returns the question of a plan, with what a command line says instead. Axes of the
+    /// Returns the question of a plan, with the options of a command line applied. Axes of the
     /// command line replace those of the plan over the same keys, and are added otherwise.
     #[must_use]
     pub fn of(plan: &Plan, typed: &Sweep, seed: Option<u64>) -> Self {
@@ -93,16 +93,17 @@ impl Question {
         }
     }
 
-    /// Repetitions of a cell before an interval is looked at: all, without `until`.
+    /// Returns the number of repetitions of a cell before the first check of its interval. Without
+    /// `until`: all.
     #[must_use]
     pub const fn first(&self) -> u32 {
         self.repeat.saturating_mul(self.batches)
     }
 
-    /// Returns how many repetitions a cell needs that has these values; None: no more.
+    /// Returns the number of repetitions that a cell with these values needs; `None`: no more.
     ///
-    /// A quarter more at a time: the number depends on the values alone and not on which
-    /// cells ran when.
+    /// It grows by a quarter at a time: the number depends on the values alone and not on the order
+    /// in which cells ran.
     #[must_use]
     pub fn next(&self, values: &[f64]) -> Option<u32> {
         let width = self.until?;
@@ -113,25 +114,26 @@ impl Question {
         (!is_enough && more > count).then_some(more)
     }
 
-    /// The batch of a repetition.
+    /// Returns the batch of a repetition.
     #[must_use]
     pub const fn batch_of(&self, repetition: u32) -> u32 {
         repetition / self.repeat
     }
 
-    /// The seed of a repetition: the same in every cell, so that cells meet the same losses.
+    /// Returns the seed of a repetition. It is the same in every cell, so that cells have the same
+    /// losses.
     #[must_use]
     pub const fn seed_of(&self, repetition: u32) -> u64 {
         self.seed.wrapping_add(repetition as u64)
     }
 }
 
-/// Which combinations of levels run.
+/// Selection of combinations of levels.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Design {
-    /// All.
+    /// All combinations.
     Factorial,
-    /// All of the first and last level of each axis.
+    /// All combinations of the first and last level of each axis.
     TwoLevel,
     /// A fraction of those, of this resolution.
     Fractional(u32),
@@ -147,10 +149,10 @@ impl Design {
     const HINT: &str = "factorial, two-level, `fractional 4` (a resolution), `fractional E=ABCD`, \
                         `latin-hypercube 100` or `sobol 128`";
 
-    /// Reads a design.
+    /// Parses a design.
     ///
     /// # Errors
-    /// Another word, or a number out of bounds.
+    /// An unknown word, or a number out of bounds.
     pub fn read(text: &str) -> Result<Self, Refused> {
         let wrong = |why: &str| Refused::new(text, 0..text.len(), why, Self::HINT);
         let (word, rest) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
@@ -184,7 +186,7 @@ impl Design {
         }
     }
 
-    /// Returns the fraction of this number of factors, where the design is one.
+    /// Returns the fraction for this number of factors, if the design is one.
     pub(crate) fn fraction(&self, factors: usize) -> Option<Result<Fraction, Refused>> {
         let most = format!("a fraction has up to {MOST_FACTORS} axes");
         match self {
@@ -205,7 +207,7 @@ impl Design {
         }
     }
 
-    /// Most axes that it can have.
+    /// Returns the maximum number of axes.
     pub(crate) const fn most_axes(&self) -> usize {
         match self {
             Self::Sobol(_) => MOST_SOBOL,
@@ -217,7 +219,7 @@ impl Design {
 /// Letters of factors, without the I of the identity.
 pub const LETTERS: &str = "ABCDEFGHJKLMNOPQRSTU";
 
-/// Reads generators, as in `D=AB, E=AC`.
+/// Parses generators, as in `D=AB, E=AC`.
 fn generators(text: &str, factors: usize) -> Result<Fraction, Refused> {
     let hint = "one for each of the last axes, as in `fractional D=AB, E=AC` for five axes";
     let wrong = |why: &str| Refused::new(text, 0..text.len(), why, hint);
@@ -247,12 +249,12 @@ fn generators(text: &str, factors: usize) -> Result<Fraction, Refused> {
     Fraction::new(factors, words).ok_or_else(|| wrong("these generators do not fit the axes"))
 }
 
-/// Why a question cannot be put.
+/// Error in a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
-    /// The text that is wrong.
+    /// The invalid text.
     pub text: String,
-    /// Where and why.
+    /// Location and reason.
     pub misread: Misread,
 }
 
@@ -271,7 +273,7 @@ impl Refused {
         }
     }
 
-    /// Returns the finding as one of a plan, for who draws those; `source` names the text.
+    /// Returns the error as diagnostics of a plan; `source` names the text.
     #[must_use]
     pub fn diagnostics(self, source: &str) -> Diagnostics {
         let finding = Diagnostic {

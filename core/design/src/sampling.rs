@@ -11,13 +11,13 @@ use alloc::vec::Vec;
 
 use gigatcp_units::random::Stream;
 
-/// Most dimensions of a Sobol sequence here.
+/// Maximum number of dimensions of a Sobol sequence here.
 pub const MOST_SOBOL: usize = 21;
 
-/// The purpose of the random streams of hypercubes.
+/// Purpose of the random streams of hypercubes.
 const HYPERCUBE: u64 = 0x006c_6873;
 
-/// Returns `count` points of which each dimension has one in each of `count` equal parts.
+/// Returns `count` points. In each dimension, each of `count` equal parts contains one.
 #[must_use]
 pub fn latin_hypercube(count: usize, dimensions: usize, seed: u64) -> Vec<Vec<f64>> {
     let columns = (0..dimensions).map(|dimension| {
@@ -50,7 +50,7 @@ pub fn sobol(count: usize, dimensions: usize) -> Vec<Vec<f64>> {
     for point in 0..count {
         let scaled = |bits: &u32| f64::from(*bits) / 4_294_967_296.0;
         points.push(state.iter().map(scaled).collect());
-        // Gray code: one direction changes from a point to the next.
+        // Gray code: one direction changes from one point to the next.
         let bit = (!point).trailing_zeros() as usize;
         for (bits, direction) in state.iter_mut().zip(&directions) {
             *bits ^= direction[bit.min(31)];
@@ -83,7 +83,7 @@ const JOE_KUO: [(usize, u32, [u32; 7]); MOST_SOBOL - 1] = [
     (7, 4, [1, 3, 7, 13, 13, 15, 69]),
 ];
 
-/// The direction numbers of a dimension, as fractions of 2^32.
+/// Returns the direction numbers of a dimension, as fractions of 2^32.
 fn direction(dimension: usize) -> [u32; 32] {
     let mut v = [0_u32; 32];
     let Some((degree, coefficients, initial)) = dimension.checked_sub(1).map(|at| JOE_KUO[at])

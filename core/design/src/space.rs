@@ -1,10 +1,10 @@
-//! The cells of a question, computed one by one from their number.
+//! Cells of a question, computed one by one from their number.
 //!
-//! A cell is a level of each factor. Factors are the axes, the series of the plan where it
-//! has several (varying slowest), and what is left out in an ablation. A factor with `when`
-//! varies only where its condition holds; elsewhere it has no level, and only the first of
-//! its numbers is a cell. Combinations that are left out are no cells either. What a batch
-//! draws ([`Space::in_batch`]) is added to the changes of every cell in it.
+//! A cell is a level of each factor. Factors are the axes, the series of the plan if it has several
+//! (varying slowest), and the switches of an ablation. A factor with `when` varies only where its
+//! condition holds. Elsewhere it has no level, and only the first of its numbers is a cell.
+//! Excluded combinations are not cells either. The draws of a batch ([`Space::in_batch`]) are added
+//! to the changes of every cell in it.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::collections::BTreeMap;
@@ -23,13 +23,13 @@ use gigatcp_units::random::Stream;
 use crate::question::{Design, Question, Refused};
 use crate::sampling;
 
-/// Most numbers of cells.
+/// Maximum number of cell numbers.
 pub const MOST_CELLS: u64 = 100_000_000;
 
-/// The purpose of the random streams of batches.
+/// Purpose of the random streams of batches.
 const DRAW: u64 = 0x6472_6177;
 
-/// What varies: a name, and levels that each set some keys.
+/// A factor: a name, and levels that each set some keys.
 #[derive(Clone, Debug)]
 pub struct Factor {
     /// Its name in tables.
@@ -47,7 +47,7 @@ pub struct Level {
     settings: Vec<(String, Setting)>,
 }
 
-/// Which levels the numbers of cells stand for.
+/// Levels that correspond to the numbers of cells.
 #[derive(Clone, Debug)]
 enum Points {
     /// All combinations, the last factor varying fastest.
@@ -56,15 +56,15 @@ enum Points {
     Listed(Vec<u32>),
 }
 
-/// The cells of a question.
+/// Cells of a question.
 #[derive(Clone, Debug)]
 pub struct Space {
     template: Template,
-    /// Numbers of the series of the plan that take part.
+    /// Numbers of the selected series of the plan.
     series: Vec<usize>,
     factors: Vec<Factor>,
     exclude: Vec<Vec<Condition>>,
-    /// Draws of batches, and their seed.
+    /// Draws of batches.
     draws: Vec<Axis>,
     seed: u64,
     points: Points,
@@ -80,9 +80,9 @@ pub struct Cell {
     pub series: usize,
     /// The level of each factor; `None` if the factor does not vary.
     pub levels: Vec<Option<u32>>,
-    /// Keys and values that the plan is changed by.
+    /// Keys and values that change the plan.
     pub changes: Vec<(String, String)>,
-    /// Why it cannot run, in words, where a value cannot be computed.
+    /// Reason why it cannot run, if a value cannot be computed.
     pub refused: Option<String>,
 }
 
@@ -97,13 +97,13 @@ impl Cell {
     }
 }
 
-/// BDPs that are remembered: a path may differ in every cell.
+/// Maximum number of cached BDPs: a path may differ in every cell.
 const MAX_BDPS: usize = 4_096;
 
 /// BDPs by series and changes of the path.
 type Bdps = BTreeMap<(usize, Vec<String>), Option<Bytes>>;
 
-/// What was looked up for cells before.
+/// Cache of values computed for cells.
 #[derive(Clone, Default, Debug)]
 pub struct Memory {
     values: RefCell<BTreeMap<(usize, String), Option<String>>>,
@@ -111,10 +111,10 @@ pub struct Memory {
 }
 
 impl Space {
-    /// Returns the cells of a question about a plan, or about the series `only` of it.
+    /// Returns the cells of a question about a plan. With `only`, about these series.
     ///
     /// # Errors
-    /// The first text of the question that is wrong.
+    /// The first invalid text of the question.
     pub fn new(template: Template, question: &Question, only: &[String]) -> Result<Self, Refused> {
         let all = template.plan().series.iter().enumerate();
         let wanted = all.filter(|(_, series)| only.is_empty() || only.contains(&series.name));
@@ -159,7 +159,7 @@ impl Space {
         Ok(space)
     }
 
-    /// Asserts what holds of the combinations that were chosen.
+    /// Asserts the invariants of the chosen combinations.
     fn assert_invariants(&self) {
         debug_assert!(
             self.factors.iter().all(|one| !one.levels.is_empty()),
@@ -244,7 +244,7 @@ impl Space {
         Ok(())
     }
 
-    /// Makes one level of each factor for each point of the unit cube.
+    /// Creates one level of each factor for each point of the unit cube.
     fn sample(&mut self, points: &[Vec<f64>], axes: &[(Axis, &str)]) {
         let mut listed = Vec::with_capacity(points.len() * self.factors.len());
         for (at, factor) in self.factors.iter_mut().enumerate() {
@@ -280,25 +280,25 @@ impl Space {
         self.points = Points::Listed(listed);
     }
 
-    /// Returns how many numbers of cells there are; some may be no cells.
+    /// Returns the number of cell numbers; some may not be cells.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The factors, the one that varies slowest first.
+    /// Returns the factors, the slowest-varying first.
     #[must_use]
     pub fn factors(&self) -> &[Factor] {
         &self.factors
     }
 
-    /// The plan that cells change.
+    /// Returns the plan that cells change.
     #[must_use]
     pub const fn template(&self) -> &Template {
         &self.template
     }
 
-    /// Numbers of the series that take part.
+    /// Returns the numbers of the selected series.
     #[must_use]
     pub fn series(&self) -> &[usize] {
         &self.series
@@ -356,7 +356,7 @@ impl Space {
         (!is_excluded).then_some(cell)
     }
 
-    /// Returns the keys that batches draw.
+    /// Returns the keys drawn per batch.
     pub fn draws(&self) -> impl Iterator<Item = &str> {
         self.draws
             .iter()
@@ -364,7 +364,7 @@ impl Space {
             .map(String::as_str)
     }
 
-    /// Returns what a batch draws, the same in all cells: keys and values.
+    /// Returns the draws of a batch, the same in all cells: keys and values.
     pub fn drawn(&self, batch: u32) -> impl Iterator<Item = (String, String)> {
         self.draws.iter().flat_map(move |axis| {
             let name = format!("batch-{batch}-{}", axis.name());
@@ -385,7 +385,7 @@ impl Space {
         })
     }
 
-    /// Returns a cell as it is in a batch.
+    /// Returns a cell with the draws of a batch.
     #[must_use]
     pub fn in_batch<'a>(&self, cell: &'a Cell, batch: u32) -> Cow<'a, Cell> {
         if self.draws.is_empty() {
@@ -399,7 +399,7 @@ impl Space {
     /// Returns the series that a cell runs.
     ///
     /// # Errors
-    /// Everything that is wrong with the plan once it is changed.
+    /// Every fault of the plan after the changes.
     pub fn scenario(&self, cell: &Cell, files: &dyn Files) -> Result<Series, Diagnostics> {
         self.template.cell(cell.series, &cell.overrides(), files)
     }
@@ -421,7 +421,7 @@ impl Space {
         chosen
     }
 
-    /// The value of a key, or of `bdp`, in a cell as far as it is known.
+    /// Returns the value of a key, or of `bdp`, in a cell, if known.
     fn text(&self, cell: &Cell, name: &str, files: &dyn Files, memory: &Memory) -> Option<String> {
         let own = cell.changes.iter().rev().find(|(key, _)| key == name);
         if let Some((_, text)) = own {
@@ -460,7 +460,7 @@ impl Space {
     }
 }
 
-/// Reads a draw of batches: an axis that depends on nothing.
+/// Parses a draw of batches: an axis that does not depend on others.
 fn of_batches(text: &str, question: &Question) -> Result<Axis, Refused> {
     let axis = Axis::read(text).map_err(|misread| Refused::misread(text, misread))?;
     let settings = axis.levels.iter().flat_map(|level| &level.values);
@@ -520,7 +520,7 @@ fn of_axis(axis: &Axis) -> Factor {
     }
 }
 
-/// One level with everything, and one for each switch that is left out.
+/// Returns a factor with one level for everything on, and one per switch turned off.
 fn of_ablation(switches: &[String]) -> Result<Factor, Refused> {
     let mut levels = vec![Level {
         label: "nothing".to_owned(),
@@ -550,7 +550,7 @@ fn of_ablation(switches: &[String]) -> Result<Factor, Refused> {
     })
 }
 
-/// Two factors that set one key: which of them counts could not be seen in a table.
+/// Rejects two factors that set one key. A table could not show which of them applies.
 fn check_overlap(template: &Template, factors: &[Factor]) -> Result<(), Refused> {
     let mut owners: BTreeMap<String, usize> = BTreeMap::new();
     for (number, factor) in factors.iter().enumerate() {

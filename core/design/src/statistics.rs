@@ -26,7 +26,7 @@ pub struct Summary {
     pub max: f64,
 }
 
-/// Probability that the intervals here cover what they estimate.
+/// Confidence level of the intervals here.
 pub const CONFIDENCE: f64 = 0.95;
 
 impl Summary {
@@ -62,7 +62,7 @@ impl Summary {
         Some(summary)
     }
 
-    /// Half the width of the interval as a share of the mean.
+    /// Returns half the width of the interval as a share of the mean.
     #[must_use]
     pub fn relative(&self) -> f64 {
         if self.half_width == 0.0 {
@@ -143,9 +143,9 @@ pub fn bootstrap(values: &[f64], resamples: usize, seed: u64) -> Option<(f64, f6
 pub struct Batches {
     /// Variance within a batch.
     pub within: f64,
-    /// Variance of what batches add; 0 where their means differ less than chance makes them.
+    /// Variance between batches; 0 if their means differ less than expected by chance.
     pub between: f64,
-    /// Probability of means as different as these if batches added nothing.
+    /// Probability of differences of means this large if batches had no effect.
     pub p: f64,
 }
 
@@ -197,13 +197,13 @@ pub fn t_quantile(probability: f64, freedom: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// Returns the probability of a t at least so far from 0, on either side.
+/// Returns the two-sided tail probability of a t.
 #[must_use]
 pub fn t_two_tails(t: f64, freedom: f64) -> f64 {
     beta(freedom / 2.0, 0.5, freedom / (freedom + t * t))
 }
 
-/// Returns the probability of an F at least so large.
+/// Returns the upper tail probability of an F.
 #[must_use]
 pub fn f_tail(f: f64, above: f64, below: f64) -> f64 {
     match f.is_nan() {
@@ -213,7 +213,7 @@ pub fn f_tail(f: f64, above: f64, below: f64) -> f64 {
     }
 }
 
-/// The regularized incomplete beta function.
+/// Returns the regularized incomplete beta function.
 fn beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -223,7 +223,7 @@ fn beta(a: f64, b: f64, x: f64) -> f64 {
     }
     let front = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b);
     let front = libm::exp(front + a * libm::log(x) + b * libm::log1p(-x));
-    // The fraction converges fast on one side of the mean.
+    // The continued fraction converges fast on one side of the mean.
     let share = if x < (a + 1.0) / (a + b + 2.0) {
         front * fraction(a, b, x) / a
     } else {
@@ -236,7 +236,7 @@ fn beta(a: f64, b: f64, x: f64) -> f64 {
     share
 }
 
-/// The continued fraction of the incomplete beta function.
+/// Returns the continued fraction of the incomplete beta function.
 fn fraction(a: f64, b: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let nonzero = |value: f64| {

@@ -1,9 +1,9 @@
-//! Response surfaces: a quadratic in all factors with numbers, fitted by least squares.
+//! Response surfaces: a quadratic in all numeric factors, fitted by least squares.
 //!
-//! Box and Wilson, "On the Experimental Attainment of Optimum Conditions", 1951. A factor is
-//! coded from -1 to 1 between its extremes, by its logarithm where they differ 15 times and
-//! more. The fit is of the means of cells; failures do not count. Means that are positive and
-//! differ as much are fitted by their logarithms: a quadratic between 1 and 100 goes below zero.
+//! Box and Wilson, "On the Experimental Attainment of Optimum Conditions", 1951. A factor is coded
+//! from -1 to 1 between its extremes, by its logarithm if their ratio is 15 or more. The fit is to
+//! the means of cells; failures do not count. Positive means with such a ratio are fitted by their
+//! logarithms: a quadratic between 1 and 100 goes below zero.
 
 use alloc::vec::Vec;
 
@@ -12,18 +12,18 @@ use gigatcp_plan::axis::Amount;
 use crate::grid::{Grid, Scale};
 use crate::statistics::Summary;
 
-/// Factors of a surface at most: 28 coefficients.
+/// Maximum number of factors of a surface: 28 coefficients.
 const MAX_FACTORS: usize = 6;
 
-/// Least ratio of extremes at which logarithms are used, of factors and of means.
+/// Minimum ratio of extremes for logarithms, of factors and of means.
 const LOG_RATIO: f64 = 15.0;
 
-/// A factor with numbers for levels.
+/// A factor with numeric levels.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Numeric {
     /// Its number in the grid.
     pub factor: usize,
-    /// The number of each level.
+    /// Numeric value of each level.
     pub places: Vec<f64>,
     /// Whether it is coded by its logarithm.
     pub is_log: bool,
@@ -34,19 +34,20 @@ pub struct Numeric {
 /// A fitted quadratic.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Surface {
-    /// The factors, the one that moves the surface most first.
+    /// The factors, in descending order of their influence on the surface.
     pub factors: Vec<Numeric>,
     /// Share of the variance of the cells' means that the surface explains.
     pub r_squared: f64,
-    /// Cells beyond the number of coefficients.
+    /// Number of cells minus the number of coefficients.
     pub degrees_of_freedom: usize,
-    /// True if the logarithms of the means were fitted; `r_squared` is then of them.
+    /// Whether the logarithms of the means were fitted; `r_squared` is then of them.
     pub is_log: bool,
     coefficients: Vec<f64>,
 }
 
 impl Numeric {
-    /// A factor of the grid; `None` if a level is not a number, or all are the same.
+    /// Returns a factor of the grid; `None` if it is not numeric. It is not if a level is not a
+    /// number, or all are the same.
     #[must_use]
     pub fn of(factor: usize, scale: &Scale) -> Option<Self> {
         let read = |label: &alloc::string::String| Amount::read(label).map(|one| one.value);
@@ -62,7 +63,7 @@ impl Numeric {
         })
     }
 
-    /// -1 at the smallest place, 1 at the largest.
+    /// Returns the coded value: -1 at the minimum, 1 at the maximum.
     fn coded(&self, place: f64) -> f64 {
         debug_assert!(
             (self.low..=self.high).contains(&place),
@@ -77,7 +78,7 @@ impl Numeric {
         2.0 * share - 1.0
     }
 
-    /// The place at a coded value.
+    /// Returns the value of the factor at a coded value.
     #[must_use]
     pub fn place(&self, coded: f64) -> f64 {
         let share = (coded + 1.0) / 2.0;
@@ -89,8 +90,8 @@ impl Numeric {
 }
 
 impl Surface {
-    /// Fits the means of all cells; `None` with fewer than two factors of three levels and
-    /// numbers, with too few cells, or where the design cannot tell the coefficients apart.
+    /// Fits the means of all cells; `None` if that is impossible. It requires two factors with
+    /// three numeric levels each, enough cells, and a design that identifies the coefficients.
     #[must_use]
     pub fn fit(grid: &Grid) -> Option<Self> {
         let scales = grid.scales.iter().enumerate();
@@ -142,7 +143,7 @@ impl Surface {
         Some(surface)
     }
 
-    /// The value at coded places of the factors, in their order here.
+    /// Returns the value at coded values of the factors, in their order here.
     #[must_use]
     pub fn at(&self, coded: &[f64]) -> f64 {
         let fitted = dot(&terms(coded), &self.coefficients);
@@ -152,7 +153,7 @@ impl Surface {
         }
     }
 
-    /// How far the surface moves along one factor with the others in their middle.
+    /// Returns the range of the surface along one factor. The others are at their centers.
     #[must_use]
     pub fn range(&self, number: usize) -> f64 {
         let mut coded = alloc::vec![0.0; self.factors.len()];
@@ -163,12 +164,12 @@ impl Surface {
         high - low
     }
 
-    /// Puts the factor that moves it most first, with the coefficients in that order.
+    /// Sorts the factors by descending influence, and the coefficients accordingly.
     fn sort(&mut self) {
         let mut order: Vec<usize> = (0..self.factors.len()).collect();
         order.sort_by(|a, b| self.range(*b).total_cmp(&self.range(*a)));
         let count = order.len();
-        // Where the term of a pair stands among the terms.
+        // Index of the term of a pair.
         let place = |a: usize, b: usize| {
             let (a, b) = (a.min(b), a.max(b));
             1 + count + a * count - a * a.saturating_sub(1) / 2 + (b - a)
@@ -189,19 +190,19 @@ impl Surface {
     }
 }
 
-/// The smallest and the largest value.
+/// Returns the minimum and the maximum.
 fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
     })
 }
 
-/// True if logarithms describe values between these extremes better.
+/// Returns whether logarithms describe values between these extremes better.
 fn spans_decades(low: f64, high: f64) -> bool {
     low > 0.0 && high / low >= LOG_RATIO
 }
 
-/// 1, all factors, then all products of two, squares included.
+/// Returns the terms: 1, all factors, then all products of two, including squares.
 fn terms(coded: &[f64]) -> Vec<f64> {
     let mut terms = alloc::vec![1.0];
     terms.extend(coded);
@@ -215,8 +216,8 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The coefficients of least squares, by the normal equations and Cholesky's factors: coded
-/// factors are of one size. `None` where the points do not determine them.
+/// Returns least-squares coefficients, by the normal equations and Cholesky factors. Coded
+/// factors are of similar size, so this is accurate. `None` if the points do not determine them.
 fn least_squares(points: &[(Vec<f64>, f64)], count: usize) -> Option<Vec<f64>> {
     debug_assert!(
         points.len() >= count && points.iter().all(|(terms, _)| terms.len() == count),
@@ -297,7 +298,7 @@ mod tests {
         }
     }
 
-    /// The grid with the cells that pass.
+    /// Returns the grid with the cells for which `passes` holds.
     fn with(grid: Grid, passes: impl Fn(&Arm) -> bool) -> Grid {
         let arms = grid.arms.iter().map(Arm::from).filter(passes).collect();
         Grid { arms, ..grid }

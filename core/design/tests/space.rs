@@ -1,4 +1,4 @@
-//! Which cells a question has, what each changes, and what it is filed under.
+//! Cells of a question, their changes, and their addresses.
 
 use std::collections::BTreeSet;
 
@@ -66,7 +66,7 @@ fn computed_levels_follow_the_other_axes_of_their_cell() {
     let changes = changes(&space_of(PLAN, &sweep).unwrap());
     assert_eq!(changes[0], "path.rtt=10 ms flow.window=250000 B");
     assert_eq!(changes[1], "path.rtt=40 ms flow.window=1000000 B");
-    // A key that the plan sets, and one that it does not.
+    // A key that the plan sets, and one that it does not set.
     let sweep = asked(&["sender.buffer_limit=2*flow.window"]);
     assert_eq!(
         self::changes(&space_of(PLAN, &sweep).unwrap()),
@@ -269,7 +269,7 @@ fn a_command_line_replaces_axes_over_the_same_keys_and_adds_others() {
     assert_eq!((question.repeat, question.seed), (3, 9));
 }
 
-/// The addresses of all cells with a seed.
+/// Returns the addresses of all cells with a seed.
 fn addresses(plan: &str, sweep: &Sweep, version: &str, seed: u64) -> Vec<u128> {
     let space = space_of(plan, sweep).unwrap();
     let mut addresses = Addresses::new(&space, version, &[]);
@@ -283,7 +283,7 @@ fn addresses(plan: &str, sweep: &Sweep, version: &str, seed: u64) -> Vec<u128> {
 #[test]
 fn the_same_plan_has_one_address_however_it_is_written() {
     let base = addresses(PLAN, &asked(&["path.rtt=10 ms,20 ms"]), "1", 1);
-    // What the plan says already is no change.
+    // A value equal to the plan's is not a change.
     assert_eq!(addresses(PLAN, &asked(&[]), "1", 1), base[1..]);
     let spelled = PLAN
         .replace("\"20 ms\"", "\"10ms\"")

@@ -1,5 +1,5 @@
-//! Statistics against scipy 1.17.1 and statsmodels 0.15.0; `python figures.py` next to this
-//! file prints the figures.
+//! Statistics compared with scipy 1.17.1 and statsmodels 0.15.0; `python figures.py` in this
+//! directory prints the figures.
 
 use gigatcp_design::effects::{Effects, Unbalanced};
 use gigatcp_design::grid::{Arm, Grid, Scale};
@@ -103,7 +103,7 @@ fn two_by_three() -> Grid {
     }
 }
 
-/// The grid with other cells.
+/// Returns the grid with other cells.
 fn changed(change: impl FnOnce(&mut Vec<Arm>)) -> Grid {
     let grid = two_by_three();
     let mut arms: Vec<Arm> = grid.arms.iter().map(Arm::from).collect();

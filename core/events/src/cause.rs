@@ -1,32 +1,32 @@
-//! What would have to change for a connection to be faster: the ids of `gigatcp why`.
+//! Causes that limit a connection's throughput: the ids of `gigatcp why`.
 //!
-//! A [`Limit`] is the mechanism that stopped the engine's output. A [`Cause`] is what is
-//! behind it, as far as the driver, which sees path and hosts as well, knows it. The account of a
-//! run, simulated or live, and the verdicts on a capture use the same ids.
+//! A [`Limit`] is the mechanism that stopped the engine's output. A [`Cause`] is the reason behind
+//! it, as far as it is known to the driver, which sees path and hosts as well. The time attribution
+//! of a run, simulated or live, and the verdicts on a capture use the same ids.
 
 use crate::Limit;
 
-/// What keeps a connection from being faster.
+/// Cause that limits a connection's throughput.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Cause {
-    /// The handshake is not over.
+    /// The handshake is not complete.
     ConnectionSetup,
-    /// A link of the path was busy for a whole RTT, whatever stopped the output; asked first.
+    /// A link of the path was busy for a whole RTT. This is checked first, for every limit.
     PathSaturated,
-    /// The same, and less than half of what the path carried was this flow's.
+    /// The path was saturated, and less than half of its traffic was this flow's.
     CrossTraffic,
-    /// The sender's own link was busy for a whole RTT, or its queue takes no more.
+    /// The sender's own link was busy for a whole RTT, or its queue is full.
     LocalQueue,
-    /// The pacing rate, and for a whole RTT nothing else, held segments back; pacing that only
-    /// spreads another limit is that limit.
+    /// For a whole RTT only the pacing rate held segments back. If pacing only spreads the output
+    /// of another limit, that limit counts.
     PacingLimited,
-    /// The window that the receiver advertises is full.
+    /// The advertised window is full.
     ReceiveWindow,
-    /// The same, and the window cannot exceed 64 KiB because scaling is missing, while the
-    /// buffer could.
+    /// The advertised window is full, and missing window scaling keeps it below 64 KiB. The receive
+    /// buffer is larger.
     NoWindowScaling,
-    /// The window is full, and the receiving application paused.
+    /// The advertised window is full, and the receiving application paused.
     SlowReader,
     /// The CPU of the receiving host was busy, or taken away, for a whole RTT.
     ReceiverCpu,
@@ -34,19 +34,20 @@ pub enum Cause {
     SendBuffer,
     /// The sender has no data to send.
     ApplicationLimited,
-    /// cwnd is below what the path carries, and no loss is to blame.
+    /// cwnd is below what the path carries, and not because of a loss.
     CwndGrowth,
-    /// The CPU of the sending host was busy, or taken away, for a whole RTT, or the sender
-    /// waits for it.
+    /// The CPU of the sending host was busy, or taken away, for a whole RTT. Or the sender waits
+    /// for it.
     SenderCpu,
-    /// cwnd was reduced after losses that no queue explains; until it is as large as before.
+    /// cwnd was reduced after random losses, and has not yet regained its size. Random losses are
+    /// those that no queue explains.
     RandomLoss,
-    /// cwnd was reduced after a queue overflowed, and the link idles since.
+    /// cwnd was reduced after a queue overflowed, and the link has been idle since.
     QueueOverflow,
-    /// cwnd was reduced after active queue management dropped packets before a queue was full,
-    /// and the link idles since.
+    /// cwnd was reduced after drops by active queue management. The queue was not full, and the
+    /// link has been idle since.
     AqmDrops,
-    /// cwnd was reduced after a policer dropped what was above its rate.
+    /// cwnd was reduced after a policer dropped packets above its rate.
     Policer,
     /// cwnd was reduced by ECN marks.
     EcnMarks,
@@ -54,11 +55,11 @@ pub enum Cause {
     Reordering,
     /// The sender waits for its retransmission timer: from the last ACK to the timeout.
     RtoBackoff,
-    /// cwnd was reduced after the receiving host dropped packets for want of buffers.
+    /// cwnd was reduced after the receiving host dropped packets because it had no buffers.
     RxRingOverrun,
-    /// Packets larger than a link takes were dropped, and the sender not told.
+    /// Packets above a link's MTU were dropped, and the sender was not notified.
     PmtuBlackHole,
-    /// A link of the reverse path was busy for a whole RTT, or ACKs were dropped there.
+    /// A link of the reverse path was busy for a whole RTT, or dropped ACKs.
     AckPath,
 }
 
@@ -66,7 +67,7 @@ impl Cause {
     /// Number of causes.
     pub const COUNT: usize = 23;
 
-    /// Every cause, in the order reports show them.
+    /// Every cause, in the order of reports.
     pub const ALL: [Self; Self::COUNT] = [
         Self::ConnectionSetup,
         Self::PathSaturated,
@@ -93,7 +94,7 @@ impl Cause {
         Self::AckPath,
     ];
 
-    /// The id in records, reports and `gigatcp explain`.
+    /// Returns the id in records, reports and `gigatcp explain`.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -123,13 +124,14 @@ impl Cause {
         }
     }
 
-    /// The cause with that id.
+    /// Returns the cause with that id.
     #[must_use]
     pub fn find(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|cause| cause.id() == id)
     }
 
-    /// The cause of a mechanism if nothing else is known; `loss` is what last reduced cwnd.
+    /// Returns the cause of a limit if nothing else is known. `loss` is the cause of the last cwnd
+    /// reduction.
     #[must_use]
     pub const fn of_limit(limit: Limit, loss: Option<Self>) -> Self {
         match (limit, loss) {
@@ -144,7 +146,7 @@ impl Cause {
         }
     }
 
-    /// Position in [`Cause::ALL`].
+    /// Returns the index in [`Cause::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize

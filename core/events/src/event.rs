@@ -1,4 +1,4 @@
-//! What can happen.
+//! Events at a connection or on its path.
 
 use gigatcp_units::Duration;
 use gigatcp_wire::{Flags, IcmpKind};
@@ -22,23 +22,23 @@ pub enum State {
     FinWait1,
     /// Our FIN is acknowledged; the peer may still send.
     FinWait2,
-    /// The peer's FIN came; we may still send.
+    /// The peer's FIN arrived; we may still send.
     CloseWait,
     /// Both FINs crossed; ours is not yet acknowledged.
     Closing,
     /// The peer closed first; our FIN is not yet acknowledged.
     LastAck,
-    /// Both FINs acknowledged; waiting until old segments have died.
+    /// Both FINs acknowledged; waiting until old segments have expired.
     TimeWait,
 }
 
-/// What loss recovery is doing, in Linux's words (`tcp_ca_state`).
+/// Phase of loss recovery, named as in Linux (`tcp_ca_state`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Phase {
-    /// Nothing suspicious.
+    /// No loss or reordering detected.
     #[default]
     Open,
-    /// Duplicate ACKs or SACKs, not yet enough to call it loss.
+    /// Duplicate ACKs or SACKs, not yet enough to detect a loss.
     Disorder,
     /// Window being reduced without loss (explicit notification).
     Cwr,
@@ -48,27 +48,25 @@ pub enum Phase {
     Loss,
 }
 
-/// Why a segment left.
+/// Reason why a segment was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SendReason {
     /// Data (or SYN or FIN) sent for the first time.
     New,
     /// New data on the first two duplicate ACKs (RFC 3042).
     LimitedTransmit,
-    /// Retransmission of what recovery marked lost.
+    /// Retransmission of data marked lost by recovery.
     FastRetransmit,
-    /// Retransmission in recovery of what is not yet marked lost (RFC 6675
-    /// `NextSeg` rule 3) or the rescue retransmission (rule 4).
+    /// Retransmission in recovery of data not yet marked lost (RFC 6675 `NextSeg` rule 3). Also the
+    /// rescue retransmission (rule 4).
     Rescue,
     /// Retransmission after the timer expired.
     Timeout,
-    /// Tail loss probe (RFC 8985 section 7.3): new data, or the last segment
-    /// once more.
+    /// Tail loss probe (RFC 8985 section 7.3): new data, or the last segment retransmitted.
     TailProbe,
-    /// Again, because the path dropped it as too big.
+    /// Retransmission in smaller segments, because the path dropped it as too big.
     Resegmented,
-    /// Data in a segment larger than the others, to find out whether the path
-    /// takes it (RFC 4821).
+    /// Path MTU probe: a larger segment with data (RFC 4821).
     PathMtuProbe,
     /// Probe of a closed window.
     WindowProbe,
@@ -78,10 +76,10 @@ pub enum SendReason {
     Reset,
 }
 
-/// Why the congestion window or the slow-start threshold moved.
+/// Reason why the congestion window or the slow-start threshold changed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CwndCause {
-    /// Start value.
+    /// Initial value.
     Initial,
     /// Slow start.
     SlowStart,
@@ -89,7 +87,7 @@ pub enum CwndCause {
     Avoidance,
     /// Entry to fast recovery.
     EnterRecovery,
-    /// Inside recovery: inflation, deflation, partial acknowledgment.
+    /// During recovery: inflation, deflation, partial acknowledgment.
     InRecovery,
     /// End of recovery.
     ExitRecovery,
@@ -99,15 +97,15 @@ pub enum CwndCause {
     IdleRestart,
     /// The segment size changed with the path's MTU.
     PathMtu,
-    /// A window that was not in use was found too large (RFC 7661).
+    /// An unused window was found too large (RFC 7661).
     Unvalidated,
-    /// The network notified congestion (RFC 3168); nothing was lost.
+    /// The network signaled congestion (RFC 3168); nothing was lost.
     Notified,
-    /// A reduction taken back because it proved unnecessary.
+    /// Undo of a reduction that proved unnecessary.
     Undo,
 }
 
-/// How a loss was found.
+/// Method by which a loss was detected.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LossVerdict {
     /// Three duplicate acknowledgments (RFC 5681).
@@ -120,26 +118,26 @@ pub enum LossVerdict {
     PartialAck,
     /// Overdue by time (RFC 8985 section 6.2, RACK).
     Time,
-    /// A tail loss probe repaired it (RFC 8985 section 7.4).
+    /// Repaired by a tail loss probe (RFC 8985 section 7.4).
     TailProbe,
-    /// A router said that it was too big (RFC 1191).
+    /// A router reported that it was too big (RFC 1191).
     TooBig,
 }
 
-/// Why the estimate of the path's MTU changed.
+/// Reason why the estimate of the path MTU changed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PathMtuCause {
-    /// A router said so (RFC 1191, RFC 8201).
+    /// A router reported it (RFC 1191, RFC 8201).
     Icmp,
-    /// Nothing was heard for so long that more is tried (RFC 1191 section 6.3).
+    /// No report came for some time: a larger size is tried (RFC 1191 section 6.3).
     Aged,
-    /// A probe arrived (RFC 4821).
+    /// A path MTU probe was acknowledged (RFC 4821).
     Probe,
     /// Full-sized segments are silently dropped (RFC 8899 section 4.3).
     BlackHole,
 }
 
-/// Which kind of explicit congestion notification a connection uses.
+/// Kind of ECN feedback that a connection uses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum EcnFeedback {
     /// None.
@@ -152,7 +150,7 @@ pub enum EcnFeedback {
 }
 
 impl EcnFeedback {
-    /// Its name in records.
+    /// Returns its name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -163,38 +161,38 @@ impl EcnFeedback {
     }
 }
 
-/// Why a path element dropped a packet.
+/// Reason why a path element dropped a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DropCause {
     /// The queue was full.
     QueueFull,
-    /// A loss model said so.
+    /// A loss model selected it.
     LossModel,
-    /// Anything else an element may declare.
+    /// Any other reason.
     Other,
 }
 
-/// One thing that happened at a connection or on its path.
+/// Event at a connection or on its path.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event {
     /// The connection moved from one state to another.
     StateChanged {
-        /// Where it was.
+        /// Previous state.
         from: State,
-        /// Where it is.
+        /// New state.
         to: State,
     },
-    /// A segment was handed to the path. `len` counts payload octets.
+    /// A segment was passed to the path. `len` counts payload octets.
     SegmentSent {
         /// Stream offset of the first octet.
         seq: u64,
         /// Payload octets.
         len: u32,
-        /// How many wire segments these are.
+        /// Number of wire segments.
         segments: u32,
         /// Control bits.
         flags: Flags,
-        /// Why it left.
+        /// Reason for sending.
         reason: SendReason,
     },
     /// An acknowledgment was sent, alone or with data.
@@ -212,9 +210,9 @@ pub enum Event {
         seq: u64,
         /// Payload octets.
         len: u32,
-        /// Whether it arrived beyond a hole.
+        /// Whether it arrived after a gap.
         out_of_order: bool,
-        /// Octets of it that had been received before.
+        /// Number of its octets that had been received before.
         duplicate: u32,
     },
     /// A segment arrived and was not acceptable (RFC 9293 section 3.10.7.4).
@@ -232,38 +230,37 @@ pub enum Event {
         acked: u64,
         /// Octets newly selectively acknowledged.
         sacked: u64,
-        /// Send window it announces, in octets.
+        /// Send window it advertises, in octets.
         wnd: u64,
-        /// Whether it is a duplicate in the sense of RFC 5681 section 2.
+        /// Whether it is a duplicate as defined in RFC 5681 section 2.
         duplicate: bool,
     },
-    /// cwnd or ssthresh moved.
+    /// cwnd or ssthresh changed.
     CwndMoved {
         /// Congestion window in octets.
         cwnd: u64,
         /// Slow-start threshold in octets; `u64::MAX` while unset.
         ssthresh: u64,
-        /// Why.
+        /// Reason.
         cause: CwndCause,
     },
     /// Loss recovery changed phase.
     PhaseChanged {
-        /// Where it was.
+        /// Previous phase.
         from: Phase,
-        /// Where it is.
+        /// New phase.
         to: Phase,
     },
-    /// Both sides agreed on explicit congestion notification.
+    /// Both sides agreed on Explicit Congestion Notification.
     EcnAgreed {
-        /// Of which kind.
+        /// Kind of feedback.
         feedback: EcnFeedback,
     },
-    /// The peer reported packets of ours that arrived with a congestion mark.
+    /// The peer reported packets of ours that arrived with a CE mark.
     MarksReported {
-        /// Their octets; with classic feedback all that were acknowledged with
-        /// the echo.
+        /// Their octets; with classic feedback all octets acknowledged with the echo.
         octets: u64,
-        /// How many wire segments they were.
+        /// Number of wire segments.
         segments: u32,
     },
     /// Octets were marked lost.
@@ -272,14 +269,14 @@ pub enum Event {
         seq: u64,
         /// Octets marked.
         len: u64,
-        /// How it was found.
+        /// Detection method.
         verdict: LossVerdict,
     },
-    /// A retransmission timeout fired.
+    /// The retransmission timer expired.
     TimeoutFired {
-        /// The timeout that ran out.
+        /// The timeout that expired.
         rto: Duration,
-        /// How many in a row, 1 for the first.
+        /// Number of timeouts in a row, 1 for the first.
         backoff: u32,
     },
     /// A round-trip time was measured.
@@ -295,10 +292,10 @@ pub enum Event {
     },
     /// An ICMP error that quotes a segment of this connection arrived.
     IcmpArrived {
-        /// What it says.
+        /// Its type.
         kind: IcmpKind,
-        /// Whether it meant anything: not if what it quotes is not in flight,
-        /// or if it says what cannot be.
+        /// Whether it was accepted. It is not if the quoted data is not in flight, or if its
+        /// contents are impossible.
         believed: bool,
     },
     /// The peer announced urgent data (RFC 9293 section 3.8.5).
@@ -308,33 +305,33 @@ pub enum Event {
     },
     /// The estimate of the path's MTU changed.
     PathMtuChanged {
-        /// Largest packet that is thought to pass.
+        /// Largest packet that is believed to pass.
         mtu: u32,
         /// Payload octets of a full-sized segment from now on.
         smss: u32,
-        /// Why.
+        /// Reason.
         cause: PathMtuCause,
     },
-    /// The send buffer follows the congestion window.
+    /// The send buffer grew with the congestion window.
     SendBufferGrew {
-        /// What it holds from now on, in octets.
+        /// New size, in octets.
         octets: u64,
     },
-    /// The receive buffer follows the path.
+    /// The receive buffer grew by autotuning.
     ReceiveBufferGrew {
-        /// What it holds from now on, in octets.
+        /// New size, in octets.
         octets: u64,
     },
-    /// What keeps the sender from sending more changed.
+    /// The limit that stops the sender's output changed.
     LimitChanged {
-        /// The limit from now on.
+        /// New limit.
         limit: Limit,
     },
     /// A path element dropped a packet of this connection.
     PacketDropped {
-        /// Index of the element in the world.
+        /// Index of the element in the simulation.
         hop: u32,
-        /// Why.
+        /// Reason.
         cause: DropCause,
         /// Stream offset of its first octet.
         seq: u64,

@@ -1,24 +1,23 @@
-//! What kept a sender from sending more, and for how long.
+//! Limits of a sender, and the time spent under each.
 //!
-//! At every instant of a connection exactly one [`Limit`] holds, so the times
-//! of a [`LimitClock`] add up to the run: the exact form of what RFC 4898
-//! (`tcpEStatsPerfSndLimTime*`) and `tcp_info` (`tcpi_rwnd_limited`,
-//! `tcpi_sndbuf_limited`) sample.
+//! At every instant of a connection exactly one [`Limit`] holds, so the times of a [`LimitClock`]
+//! add up to the run. This is the exact form of what RFC 4898 (`tcpEStatsPerfSndLimTime*`) and
+//! `tcp_info` (`tcpi_rwnd_limited`, `tcpi_sndbuf_limited`) sample.
 
 use alloc::boxed::Box;
 
 use gigatcp_units::{Duration, Instant};
 
-/// What keeps the sender from sending more right now.
+/// Mechanism that stops the sender's output at an instant.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Limit {
-    /// The application has written nothing more (also: handshake, closing).
+    /// No data: the application has written nothing more (also: handshake, closing).
     Application,
     /// The application would write, but the send buffer is full of data in
     /// flight.
     SendBuffer,
-    /// The window the receiver advertises.
+    /// The advertised window.
     ReceiveWindow,
     /// The congestion window, in slow start.
     SlowStart,
@@ -28,14 +27,14 @@ pub enum Limit {
     Recovery,
     /// The pacing rate.
     Pacing,
-    /// The processor of the sending host.
+    /// The CPU of the sending host.
     HostCpu,
-    /// The path: the first link takes no more.
+    /// The path: the queue of the first link is full.
     Path,
 }
 
 impl Limit {
-    /// Every limit, in the order reports show them.
+    /// Every limit, in the order of reports.
     pub const ALL: [Limit; 9] = [
         Limit::Application,
         Limit::SendBuffer,
@@ -48,7 +47,7 @@ impl Limit {
         Limit::Path,
     ];
 
-    /// The name used in records and reports.
+    /// Returns the name used in records and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -64,9 +63,8 @@ impl Limit {
         }
     }
 
-    /// The limit that held longest between two readings of [`LimitClock::all`].
-    /// Of several the first; a clock that started anew in between counts from
-    /// its start.
+    /// Returns the limit that held longest between two readings of [`LimitClock::all`]. If several
+    /// did, the first; a clock that restarted in between counts from its start.
     #[must_use]
     pub fn longest_between(before: &[Duration; 9], after: &[Duration; 9]) -> Limit {
         let held = |limit: &Limit| after[limit.index()].saturating_sub(before[limit.index()]);
@@ -77,7 +75,7 @@ impl Limit {
             .unwrap_or(Limit::Application)
     }
 
-    /// Position in [`Limit::ALL`].
+    /// Returns the index in [`Limit::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -95,17 +93,17 @@ const _: () = {
     }
 };
 
-/// Adds up the time spent under each limit.
+/// A clock that adds up the time spent under each limit.
 #[derive(Clone, Debug)]
 pub struct LimitClock {
     current: Limit,
     since: Instant,
-    /// Once the limit has changed.
+    /// `None` until the limit changes for the first time.
     spent: Option<Box<[Duration; Limit::ALL.len()]>>,
 }
 
 impl LimitClock {
-    /// A clock that starts at `now` under `limit`.
+    /// Returns a clock that starts at `now` under `limit`.
     #[must_use]
     pub fn new(now: Instant, limit: Limit) -> Self {
         Self {
@@ -115,13 +113,13 @@ impl LimitClock {
         }
     }
 
-    /// The limit that holds.
+    /// Returns the current limit.
     #[must_use]
     pub fn current(&self) -> Limit {
         self.current
     }
 
-    /// Says what limits from `now` on; returns whether that is a change.
+    /// Sets the limit from `now` on; returns whether it changed.
     #[inline]
     pub fn set(&mut self, now: Instant, limit: Limit) -> bool {
         let changes = limit != self.current;
@@ -143,7 +141,7 @@ impl LimitClock {
         self.current = limit;
     }
 
-    /// Time spent under `limit` up to `now`.
+    /// Returns the time spent under `limit` up to `now`.
     #[must_use]
     pub fn spent(&self, now: Instant, limit: Limit) -> Duration {
         let spent = self.spent.as_ref();
@@ -155,8 +153,8 @@ impl LimitClock {
         }
     }
 
-    /// Time spent under each limit up to `now`, in the order of
-    /// [`Limit::ALL`]; adds up to the time since the clock started.
+    /// Returns the time spent under each limit up to `now`. In the order of [`Limit::ALL`]; adds up
+    /// to the time since the clock started.
     #[must_use]
     pub fn all(&self, now: Instant) -> [Duration; Limit::ALL.len()] {
         Limit::ALL.map(|limit| self.spent(now, limit))

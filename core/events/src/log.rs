@@ -1,4 +1,4 @@
-//! Collecting events, and comparing runs by them.
+//! Collection of events, and a hash for comparing runs.
 
 use alloc::vec::Vec;
 use core::ops::BitOr;
@@ -7,35 +7,35 @@ use gigatcp_units::Instant;
 
 use crate::Event;
 
-/// An event with its moment.
+/// An event with its time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Stamped {
-    /// When it happened.
+    /// Time of the event.
     pub at: Instant,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// Which kinds of event are wanted.
+/// Mask of the kinds of events to record.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct EventMask(u32);
 
 impl EventMask {
     /// No event: the engine runs without a log.
     pub const NONE: Self = Self(0);
-    /// State, phase and window changes, losses, timeouts, limits: what a
-    /// report needs and a run can afford.
+    /// State, phase and window changes, losses, timeouts, limits. A report needs these, and a run
+    /// can afford them.
     pub const CHANGES: Self = Self(1);
     /// Every segment sent and received and every acknowledgment.
     pub const SEGMENTS: Self = Self(2);
     /// Every round-trip sample.
     pub const RTT: Self = Self(4);
-    /// Every move of cwnd, also the small ones of slow start and avoidance.
+    /// Every change of cwnd, including the small ones of slow start and avoidance.
     pub const CWND: Self = Self(8);
-    /// Everything.
+    /// Every kind.
     pub const ALL: Self = Self(15);
 
-    /// Whether any kind of `kinds` is wanted.
+    /// Returns whether any kind of `kinds` is in the mask.
     #[must_use]
     pub const fn wants(self, kinds: Self) -> bool {
         self.0 & kinds.0 != 0
@@ -49,7 +49,7 @@ impl BitOr for EventMask {
     }
 }
 
-/// Where an element leaves its events until the driver takes them.
+/// Queue of events from an element to its driver.
 #[derive(Clone, Default, Debug)]
 pub struct Outbox {
     mask: EventMask,
@@ -57,7 +57,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// An outbox that keeps the kinds in `mask`.
+    /// Returns an outbox that keeps the kinds in `mask`.
     #[must_use]
     pub fn new(mask: EventMask) -> Self {
         Self {
@@ -66,14 +66,14 @@ impl Outbox {
         }
     }
 
-    /// Whether events of these kinds are wanted: ask before computing one.
+    /// Returns whether events of these kinds are recorded: check before computing one.
     #[inline]
     #[must_use]
     pub fn wants(&self, kinds: EventMask) -> bool {
         self.mask.wants(kinds)
     }
 
-    /// Leaves an event of the given kind, if that kind is wanted.
+    /// Records an event of the given kind, if that kind is in the mask.
     #[inline]
     pub fn put(&mut self, kind: EventMask, at: Instant, event: Event) {
         if self.mask.wants(kind) {
@@ -85,23 +85,23 @@ impl Outbox {
         }
     }
 
-    /// Whether nothing waits.
+    /// Returns whether no events are waiting.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
-    /// Takes all waiting events, oldest first, keeping the memory.
+    /// Removes all waiting events, oldest first, keeping the memory.
     pub fn drain(&mut self) -> impl Iterator<Item = Stamped> + '_ {
         self.events.drain(..)
     }
 }
 
-/// A 64-bit fingerprint of a sequence of words: equal runs have equal prints.
+/// A 64-bit hash of a sequence of words: equal runs have equal hashes.
 ///
-/// Multiply-and-fold over 128 bits (the mixing step of wyhash). It guards
-/// against accident, not against an adversary.
+/// Multiply-and-fold over 128 bits (the mixing step of wyhash). It detects accidental differences;
+/// it does not resist an adversary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EventHash(u64);
 
@@ -120,7 +120,7 @@ impl EventHash {
         self.0 = (product as u64) ^ ((product >> 64) as u64);
     }
 
-    /// The fingerprint so far.
+    /// Returns the hash so far.
     #[must_use]
     pub fn finish(self) -> u64 {
         self.0

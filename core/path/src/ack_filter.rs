@@ -1,56 +1,57 @@
-//! ACK filters: of several acknowledgments of one connection the newest says all
-//! (RFC 3449 section 5.2.1), so that a slow reverse path carries fewer.
+//! ACK filters: drop ACKs that a newer one of the same connection makes redundant (RFC 3449 section
+//! 5.2.1). A slow reverse path then carries fewer.
 //!
-//! What a filter may take is an ACK that says nothing but "more bytes have arrived", as
-//! far as the ACK before it tells:
+//! A filter may drop an ACK that reports only "more bytes have arrived", compared with the ACK
+//! before it:
 //!
 //! ```text
 //! plain(a, before) = a.ack > before.ack, and a.flags, a.sack as before's        (1)
 //! ```
 //!
-//! So these are kept: the first ACK of a connection, duplicate ACKs and window updates
-//! (which acknowledge nothing new), ACKs whose SACK blocks or ECE, CWR and AE flags differ
-//! from those before. What is no [`PureAck`] at all is never taken: data, SYN, FIN, RST,
-//! URG, options that the filter does not know, packets capable of ECN. The rule is that of
-//! CAKE's `ack-filter` (Linux `sch_cake.c`), but compares each ACK with the one before it.
+//! So these are kept: the first ACK of a connection, duplicate ACKs and window updates (which
+//! acknowledge nothing new), ACKs whose SACK blocks or ECE, CWR and AE flags differ from those
+//! before. Packets other than a [`PureAck`] are never dropped: data, SYN, FIN, RST, URG, unknown
+//! options, ECN-capable packets. The rule is that of CAKE's `ack-filter` (Linux `sch_cake.c`), but
+//! compares each ACK with the one before it.
 //!
-//! * [`AckFilter::Queue`]: a plain ACK takes the place of the newest waiting one, if that is
-//!   plain too and nothing else of the connection has come since: as cable modems do. It
-//!   leaves when the older one would have left, and overtakes no packet of its connection.
-//! * [`AckFilter::Every`]: of each run of plain ACKs every n-th passes, at once; the others
-//!   are dropped. The last of a run may be among them, and then the sender waits for its
-//!   tail loss probe or timeout, which a filter in a queue never causes.
+//! * [`AckFilter::Queue`]: a plain ACK replaces the newest waiting one, as in cable modems. The
+//!   waiting one must be plain too, and no other packet of the connection may have arrived since.
+//!   The new ACK leaves when the older one would have left, and overtakes no packet of its
+//!   connection.
+//! * [`AckFilter::Every`]: of each run of plain ACKs every n-th passes, immediately; the others are
+//!   dropped. The last of a run may be dropped; then the sender waits for its tail loss probe or
+//!   timeout. A filter in a queue never causes this.
 //!
-//! What is remembered is one ACK of each of [`SLOTS`] connections, which share slots by a
-//! hash of their flow: where two meet, both pass unfiltered. Memory is fixed, and an ACK
-//! costs one look into a table.
+//! The filter stores one ACK of each of [`SLOTS`] connections, which share slots by a hash of their
+//! flow. On a collision, both connections pass unfiltered. Memory is fixed, and an ACK costs one
+//! table lookup.
 
 use alloc::boxed::Box;
 
-/// What an ACK filter does.
+/// Rule of an ACK filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AckFilter {
-    /// Replaces what waits in the queue.
+    /// Replaces ACKs waiting in the queue.
     Queue,
     /// Lets every n-th plain ACK pass, without a queue; 1 filters nothing.
     Every(u32),
 }
 
-/// A segment that does nothing but acknowledge, as far as an ACK filter reads it.
+/// A pure ACK, reduced to the fields that an ACK filter uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PureAck {
-    /// The connection and direction: different numbers for different ones.
+    /// Number of connection and direction, unique to each.
     pub connection: u64,
     /// SEG.ACK.
     pub ack: u32,
     /// ACK, ECE, CWR and AE.
     pub flags: u16,
-    /// Left and right edges of the SACK blocks in their order; zeros where there is none.
+    /// Left and right edges of the SACK blocks in their order; unused entries are zero.
     pub sack: [u32; 8],
 }
 
 impl PureAck {
-    /// Equation (1).
+    /// Returns whether the ACK is plain: equation (1).
     fn is_plain_after(&self, before: &Self) -> bool {
         let newly_acked = self.ack.wrapping_sub(before.ack);
         self.connection == before.connection
@@ -61,14 +62,14 @@ impl PureAck {
     }
 }
 
-/// Connections that are remembered.
+/// Number of connections stored.
 pub(crate) const SLOTS: usize = 1024;
 
-/// What is known of a connection.
+/// State of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Slot<W> {
     last: PureAck,
-    /// The filter's own state with it.
+    /// The filter's additional state.
     note: W,
 }
 
@@ -81,18 +82,19 @@ impl<W: Copy> Slots<W> {
         Self(alloc::vec![None; SLOTS].into())
     }
 
-    /// The slot of a flow: the upper bits of a product with 2^32 over the golden ratio.
+    /// Returns the slot of a flow. Multiplicative hash: the upper bits of a product with 2^32 over
+    /// the golden ratio.
     fn of(&mut self, flow: u32) -> &mut Option<Slot<W>> {
         let hash = flow.wrapping_mul(0x9e37_79b9) >> (32 - SLOTS.ilog2());
         &mut self.0[hash as usize]
     }
 }
 
-/// [`AckFilter::Every`] at work.
+/// Running state of [`AckFilter::Every`].
 #[derive(Clone, Debug)]
 pub(crate) struct EveryNth {
     n: u32,
-    /// Plain ACKs taken since one has passed.
+    /// Plain ACKs dropped since the last one passed.
     slots: Slots<u32>,
 }
 
@@ -104,7 +106,7 @@ impl EveryNth {
         }
     }
 
-    /// Whether an ACK of the flow passes.
+    /// Returns whether an ACK of the flow passes.
     pub(crate) fn passes(&mut self, flow: u32, ack: PureAck) -> bool {
         let slot = self.slots.of(flow);
         let before = slot.filter(|slot| ack.is_plain_after(&slot.last));
@@ -123,13 +125,13 @@ impl EveryNth {
     }
 }
 
-/// Where a packet waits: the number under which it is held, and which arrival it was.
+/// Place of a waiting packet: number under which it is held, and number of its arrival.
 pub(crate) type Waiting = (u32, u64);
 
-/// [`AckFilter::Queue`] at work.
+/// Running state of [`AckFilter::Queue`].
 #[derive(Clone, Debug)]
 pub(crate) struct Replacing {
-    /// The newest ACK, where it waits, if it is plain and may be replaced.
+    /// Place of the newest ACK, if it is plain and may be replaced.
     slots: Slots<Option<Waiting>>,
 }
 
@@ -140,8 +142,8 @@ impl Replacing {
         }
     }
 
-    /// An ACK of the flow arrives: `None` if it is to be kept for good, else the place of
-    /// the one before it, which it may take if that still waits.
+    /// Processes an arriving ACK of the flow. Returns `None` if the ACK must be kept. Otherwise
+    /// returns the place of the ACK before it, which it may replace if that still waits.
     pub(crate) fn on_ack(&mut self, flow: u32, ack: PureAck) -> Option<Option<Waiting>> {
         let slot = self.slots.of(flow);
         let before = slot.filter(|slot| ack.is_plain_after(&slot.last));
@@ -153,14 +155,14 @@ impl Replacing {
         note
     }
 
-    /// The ACK that has just arrived and is plain waits at `place`.
+    /// Records that the plain ACK that has just arrived waits at `place`.
     pub(crate) fn on_queued(&mut self, flow: u32, place: Waiting) {
         if let Some(slot) = self.slots.of(flow) {
             slot.note = Some(place);
         }
     }
 
-    /// Something else of the flow arrives: no ACK behind it takes a place before it.
+    /// Processes another packet of the flow: later ACKs must not take a place before it.
     pub(crate) fn on_other(&mut self, flow: u32) {
         if let Some(slot) = self.slots.of(flow) {
             slot.note = None;

@@ -1,8 +1,8 @@
-//! The closed form of a hop: fixed rate, first in first out, fixed delay.
+//! Closed form of a hop: fixed rate, first in first out, fixed delay.
 //!
-//! Every departure is known on arrival: nothing is scheduled, nothing is searched, and
-//! reordered packets (constant extra delay) are a second FIFO merged by due time.
-//! What a link does beyond that is [`crate::link`].
+//! Every departure is known on arrival, without scheduling or searching. Reordered packets
+//! (constant extra delay) are a second FIFO merged by due time. [`crate::link`] implements all
+//! other links.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -25,11 +25,11 @@ pub(crate) struct Closed<T> {
     reorder_delay: Duration,
     serialiser: Serialiser,
     line: Line<T>,
-    /// Reordered packets on their extra delay, in order of due time.
+    /// Reordered packets in their extra delay, in order of due time.
     late: VecDeque<Late<T>>,
 }
 
-/// A reordered parcel and when it comes out.
+/// A reordered parcel and its due time.
 #[derive(Clone, Debug)]
 struct Late<T> {
     due: Instant,
@@ -37,7 +37,7 @@ struct Late<T> {
     frames: Frames,
 }
 
-/// The limits as plain numbers; without limit is the largest.
+/// Queue limits as plain numbers; unlimited is the maximum value.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     packets: u64,
@@ -45,14 +45,14 @@ struct Limits {
     hold: u64,
 }
 
-/// What the queue decides on a wire packet.
+/// Verdict of the queue on one wire packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Refused(DropCause),
     Accepted { is_marked: bool },
 }
 
-/// Neighboring wire packets on which the queue has one verdict.
+/// Neighboring wire packets with the same queue verdict.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     verdict: Verdict,
@@ -78,9 +78,8 @@ impl<T: Parcel> Closed<T> {
         }
     }
 
-    /// Hands out the next parcel that has arrived at the far end by `now`, in
-    /// order of arrival. Of two arriving at the same instant the reordered one
-    /// comes first: it left earlier.
+    /// Returns the next parcel that has arrived at the far end by `now`. Parcels come in order of
+    /// arrival. If two arrive at the same instant, the reordered one comes first: it left earlier.
     #[inline(always)]
     pub(crate) fn poll_delivery(&mut self, now: Instant, books: &mut Books<T>) -> Option<T> {
         loop {
@@ -98,9 +97,9 @@ impl<T: Parcel> Closed<T> {
         }
     }
 
-    /// When to poll for a delivery again: not after the next one, and after
-    /// the last call of [`Hop::poll_delivery`] that gave nothing. A reordered
-    /// packet asks for one call before the one at which it comes out.
+    /// Returns when to poll for a delivery again. It is not after the next delivery, and after the
+    /// last call of [`Hop::poll_delivery`] that returned `None`. A reordered packet requires one
+    /// call before the one at which it is delivered.
     #[inline]
     #[must_use]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
@@ -110,8 +109,8 @@ impl<T: Parcel> Closed<T> {
         (next != Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// All that is inside, for a link that goes on where this one ends: what has
-    /// entered the line, and what is on its extra delay.
+    /// Returns everything inside, for a [`crate::link`] that continues from here. These are the
+    /// packets in the line and those in their extra delay.
     pub(crate) fn into_parts(
         mut self,
     ) -> (
@@ -129,47 +128,47 @@ impl<T: Parcel> Closed<T> {
         )
     }
 
-    /// Everything inside.
+    /// Returns everything inside.
     pub(crate) fn parcels(&self) -> impl Iterator<Item = &T> {
         self.line
             .parcels()
             .chain(self.late.iter().map(|late| &late.parcel))
     }
 
-    /// Waiting and in service at `now`: what the queue limits count.
+    /// Returns what is waiting and in service at `now`: what the queue limits count.
     pub(crate) fn backlog(&mut self, now: Instant) -> Tally {
         self.line.settle(now, &mut self.serialiser);
         self.line.queued()
     }
 
-    /// Wire packets that [`Closed::backlog`] would find at most.
+    /// Returns an upper bound, in wire packets, of [`Closed::backlog`].
     #[inline]
     pub(crate) const fn backlog_at_most(&self) -> u64 {
         self.line.queued().packets
     }
 
-    /// Whether reordered packets are on their extra delay.
+    /// Returns whether reordered packets are in their extra delay.
     #[inline]
     pub(crate) fn has_late(&self) -> bool {
         !self.late.is_empty()
     }
 
-    /// The sojourns of what has departed, as of the last look at the backlog.
+    /// Returns the sojourns of what has departed, as of the last check of the backlog.
     pub(crate) const fn sojourns(&self) -> &Sojourns {
         self.line.sojourns()
     }
 
-    /// How long a wire packet arriving at `now` would wait before its service begins.
+    /// Returns the waiting time before service of a wire packet arriving at `now`.
     pub(crate) fn wait(&self, now: Instant) -> Duration {
         self.serialiser.free_at().saturating_since(now)
     }
 
-    /// Time from zero to `now` in which the serializer had work.
+    /// Returns the time from zero to `now` in which the serializer had work.
     pub(crate) fn busy_time(&self, now: Instant) -> Duration {
         self.serialiser.busy_time(now)
     }
 
-    /// Lets wire packets into the queue, as far as the limits allow.
+    /// Accepts wire packets into the queue, as far as the limits allow.
     #[inline(always)]
     pub(crate) fn enter(
         &mut self,
@@ -206,8 +205,8 @@ impl<T: Parcel> Closed<T> {
         self.push(now, run, books);
     }
 
-    /// Whether the threshold marks any of `frames`, going by a backlog that is
-    /// at least the real one. The last one sees the longest queue.
+    /// Returns whether the threshold may mark any of `frames`. It uses an upper bound of the
+    /// backlog. The last frame sees the longest queue.
     #[inline]
     fn may_mark(&self, now: Instant, parcel: &T, frames: Frames) -> bool {
         let threshold = self.mark_above;
@@ -237,8 +236,8 @@ impl<T: Parcel> Closed<T> {
         }
     }
 
-    /// Whether the threshold marks a wire packet of `size` that is about to
-    /// enter. The line must be settled.
+    /// Returns whether the threshold marks a wire packet of `size` that is about to enter. The line
+    /// must be settled.
     fn is_above_threshold(&self, now: Instant, size: u64) -> bool {
         let queued = self.line.queued();
         match self.mark_above {
@@ -249,8 +248,8 @@ impl<T: Parcel> Closed<T> {
         }
     }
 
-    /// Whether all limits leave room for `more`, going by a backlog that is at
-    /// least the real one: it may have fallen since it was last settled.
+    /// Returns whether all limits certainly allow `more`. It uses an upper bound of the backlog,
+    /// which may have fallen since the line was last settled.
     fn has_room_for(&self, more: Tally, books: &Books<T>) -> bool {
         let mut after = self.line.queued();
         after.add(more);
@@ -259,8 +258,8 @@ impl<T: Parcel> Closed<T> {
             && books.counters.inside.packets + more.packets <= self.limits.hold
     }
 
-    /// Lets in those wire packets of a parcel that find room, one at a time,
-    /// and cuts where verdicts change.
+    /// Accepts the wire packets of a parcel that the limits allow, one at a time. The parcel is
+    /// split where verdicts change.
     #[inline(never)]
     fn enter_by_piece(
         &mut self,
@@ -287,8 +286,8 @@ impl<T: Parcel> Closed<T> {
         self.close(now, entrance, pieces.cut(open), books);
     }
 
-    /// The queue's verdict on a wire packet of `size` at `now`; with room, it
-    /// is served. The line must be settled.
+    /// Returns the queue's verdict on a wire packet of `size` at `now`. If accepted, it is served.
+    /// The line must be settled.
     fn admit(
         &mut self,
         now: Instant,
@@ -329,7 +328,7 @@ impl<T: Parcel> Closed<T> {
         }
     }
 
-    /// Sends a stretch that was cut off its parcel where its verdict says.
+    /// Processes a stretch that was cut off its parcel according to its verdict.
     fn close(
         &mut self,
         now: Instant,
@@ -388,7 +387,7 @@ impl<T: Parcel> Closed<T> {
         Some(late.parcel)
     }
 
-    /// Moves the front, reordered and due, to its extra delay.
+    /// Moves the front packet, which is reordered and due, to its extra delay.
     #[cold]
     fn divert_front(&mut self, now: Instant, due: Instant) {
         let Some(frames) = self.line.front_frames(now, &mut self.serialiser) else {
@@ -422,7 +421,7 @@ fn mark<T: Parcel>(now: Instant, parcel: &mut T, frames: Frames, books: &mut Boo
 }
 
 impl<T: Parcel> Pieces<T> {
-    /// Takes a stretch off, if there is one.
+    /// Cuts a stretch off, if there is one.
     fn cut(&mut self, stretch: Option<Stretch>) -> Option<(Stretch, T, Frames)> {
         let stretch = stretch?;
         let (parcel, frames) = self.take(stretch.count)?;

@@ -1,16 +1,16 @@
-//! The kernel's pool of clusters: buffers of one size for what is received and sent.
+//! Kernel pool of clusters: buffers of one size for received and sent data.
 //!
-//! A BSD kernel keeps packets and socket buffers in *clusters* of `MCLBYTES`, of which
-//! there are `NMBCLUSTERS`. A packet of `n` bytes takes
+//! A BSD kernel keeps packets and socket buffers in *clusters* of `MCLBYTES` each; there are
+//! `NMBCLUSTERS` of them. A packet of `n` bytes takes
 //!
 //! ```text
 //! clusters = ceil(n / size), none if n < MINCLSIZE                      (1)
 //! ```
 //!
-//! until the application has read its last byte, and what is written takes as many until
-//! it is acknowledged. Where there is none left, a packet that arrives is dropped and a
-//! write waits. Small packets lie in mbufs, which are not counted: ACKs and small pings
-//! pass when nothing else does.
+//! until the application has read its last byte; written data takes as many until it is
+//! acknowledged. If no cluster is free, an arriving packet is dropped and a write waits. Small
+//! packets are stored in mbufs, which are not counted. So ACKs and small pings pass even if the
+//! pool is exhausted.
 //!
 //! Source: 4.4BSD and FreeBSD 2 to 4, `sys/mbuf.h`; Villamizar, FreeBSD kern/6032, 1998,
 //! had 1024 clusters of 2048 bytes.
@@ -18,16 +18,16 @@
 /// Bytes below which a packet needs no cluster: `MINCLSIZE` of FreeBSD 2 to 4.
 const SMALL: u64 = 208;
 
-/// How many clusters there are, and how large each is.
+/// Number and size of clusters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClustersConfig {
-    /// Clusters in all (`NMBCLUSTERS`).
+    /// Total number of clusters (`NMBCLUSTERS`).
     pub count: u32,
-    /// Bytes in each (`MCLBYTES`).
+    /// Bytes per cluster (`MCLBYTES`).
     pub size: u32,
 }
 
-/// The clusters of a host.
+/// Pool of clusters of a host.
 #[derive(Clone, Copy, Debug)]
 pub struct ClusterPool {
     config: ClustersConfig,
@@ -36,7 +36,7 @@ pub struct ClusterPool {
 }
 
 impl ClusterPool {
-    /// A pool of which nothing is in use.
+    /// Returns a pool with all clusters free.
     #[must_use]
     pub const fn new(config: ClustersConfig) -> Self {
         Self {
@@ -81,13 +81,13 @@ impl ClusterPool {
         is_enough
     }
 
-    /// Gives clusters back.
+    /// Returns clusters to the pool.
     pub fn release(&mut self, clusters: u32) {
         debug_assert!(clusters <= self.used, "more clusters than were taken");
         self.used = self.used.saturating_sub(clusters);
     }
 
-    /// Returns the bytes for which a write finds clusters.
+    /// Returns the bytes that can be written into free clusters.
     #[must_use]
     pub fn free_bytes(&self) -> u64 {
         u64::from(self.config.count.saturating_sub(self.used)) * u64::from(self.config.size)
@@ -99,7 +99,7 @@ impl ClusterPool {
         self.used
     }
 
-    /// Returns the largest number that was in use at a time.
+    /// Returns the maximum number of clusters in use so far.
     #[must_use]
     pub const fn max_used(&self) -> u32 {
         self.max_used

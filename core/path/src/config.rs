@@ -1,4 +1,4 @@
-//! What a hop is made of, said once and checked once.
+//! Configuration of a hop ([`HopConfig`]) and its validation.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,110 +13,105 @@ use crate::schedule::Schedule;
 use crate::trace::Trace;
 use crate::{LossModel, Policer};
 
-/// How super-packets leave a hop.
+/// Form in which super-packets leave a hop.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Release {
-    /// A super-packet is cut into frames at the serializer, as segmentation
-    /// hardware does: each wire packet leaves at its own instant, exactly as
-    /// if it had come alone.
+    /// A super-packet is cut into frames at the serializer, as by segmentation offload. Each wire
+    /// packet leaves at its own instant, exactly as if it had arrived alone.
     #[default]
     PerPacket,
-    /// A super-packet leaves in pieces of the wire packets that have been
-    /// served together: a piece comes out with the last wire packet that has been
-    /// served at most this long after its first, and no wire packet is later than
-    /// that. Where a service takes longer, each comes out alone and on time. What
-    /// a network card with interrupt moderation shows. A driver that comes late
-    /// gets one larger piece instead of several.
+    /// A super-packet leaves in pieces, as from a network card with interrupt moderation. A piece
+    /// holds wire packets served within this time of its first one. It leaves with its last wire
+    /// packet; no wire packet leaves later than that. If one service takes longer, each leaves
+    /// alone and on time. A driver that polls late gets one larger piece instead of several.
     Within(Duration),
-    /// A super-packet stays whole and leaves when its last wire packet has
-    /// been served, at a fraction of the cost. Queue, limits, loss and
-    /// duplication still act on the wire packets inside, and it is split only
-    /// where their verdicts differ. What the receiver sees is what a network
-    /// card with receive coalescing would show it: up to one super-packet's
-    /// serialization time late, in fewer pieces.
+    /// A super-packet stays whole and leaves when its last wire packet has been served. This costs
+    /// a fraction of the other forms. Queue, limits, loss and duplication still act on the wire
+    /// packets inside. It is split only where their outcomes differ. The receiver sees what a
+    /// network card with receive coalescing delivers: fewer pieces, up to one super-packet's
+    /// serialization time late.
     Whole,
 }
 
-/// Late delivery of single packets, which later ones overtake.
+/// Reordering: single packets are delayed and later ones overtake them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Reorder {
-    /// The probability that a wire packet is reordered.
+    /// Probability that a wire packet is reordered.
     pub probability: Probability,
-    /// What a reordered packet needs in addition to the one-way delay. It is
-    /// overtaken by all that leave the serializer less than this after it.
+    /// Delay of a reordered packet in addition to the one-way delay. Packets that leave the
+    /// serializer less than this after it overtake it.
     pub extra_delay: Duration,
 }
 
-/// From which backlog on a hop marks packets instead of letting the queue grow
-/// silently: the step of RFC 8257 section 3.1, seen by the arriving packet.
+/// Backlog above which a hop marks packets: the step of RFC 8257 section 3.1. It applies to the
+/// arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MarkAbove {
-    /// More IP bytes than this are waiting and in service, the arriving packet
-    /// counting, as in [`HopConfig::limit_bytes`].
+    /// More IP bytes than this are waiting and in service, including the arriving packet. Counted
+    /// as in [`HopConfig::limit_bytes`].
     Bytes(Bytes),
-    /// More packets than this, the arriving one counting.
+    /// More packets than this, including the arriving one.
     Packets(u64),
-    /// The packet will wait longer than this before its service begins: its
-    /// sojourn in the queue, which a fixed rate tells on arrival.
+    /// The packet will wait longer than this before its service begins. With a fixed rate this
+    /// sojourn time is known on arrival.
     Sojourn(Duration),
 }
 
-/// A rate that changes.
+/// A variable rate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RateSource {
-    /// At moments known beforehand.
+    /// Rate changes at times known beforehand.
     Schedule(Schedule<Rate>),
-    /// As it was recorded: opportunities to send, in place of a rate.
+    /// A recorded trace of opportunities to send, in place of a rate.
     Trace(Trace),
 }
 
-/// A shaper: packets wait for the tokens of a bucket before they are served at the
-/// hop's rate. In any time t no more than `burst + rate * t` leaves.
+/// A shaper: packets wait for tokens of a bucket before they are served. Service is at the hop's
+/// rate. In any time t no more than `burst + rate * t` leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shaper {
-    /// IP octets per second that come as tokens.
+    /// Token rate, in IP bytes per second.
     pub rate: Rate,
-    /// The most tokens there are, in octets.
+    /// Bucket size, in bytes.
     pub burst: Bytes,
 }
 
-/// Several packets are served together and arrive together, as in a frame aggregate
-/// of Wi-Fi (A-MPDU) or a grant of a cable modem.
+/// Aggregation: several packets are served together and arrive together. Examples are a frame
+/// aggregate of Wi-Fi (A-MPDU) and a grant of a cable modem.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Aggregate {
-    /// The most wire packets that are served together: what waits when the link is
-    /// free, no more.
+    /// Maximum number of wire packets served together. A group takes only what is waiting when the
+    /// link becomes free.
     pub packets: u32,
-    /// What each group takes next to its packets: contention, preamble, block
-    /// acknowledgment.
+    /// Overhead time of each group: contention, preamble, block acknowledgment.
     pub overhead: Duration,
 }
 
-/// How a random delay is distributed about the hop's own.
+/// Distribution of a random delay about the hop's own delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JitterLaw {
-    /// Evenly between the delay less the spread and the delay and the spread.
+    /// Uniform, from the delay minus the spread to the delay plus the spread.
     Uniform,
-    /// Normally, the spread being the standard deviation; no delay is below zero or
-    /// more than four deviations from its mean.
+    /// Normal, with the spread as standard deviation. No delay is below zero or more than four
+    /// deviations from its mean.
     Normal,
 }
 
-/// A delay that is random.
+/// Random variation of the delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Jitter {
-    /// How far the delay is from its mean.
+    /// Spread of the delay about its mean.
     pub spread: Duration,
-    /// How it is distributed.
+    /// Distribution of the delay.
     pub law: JitterLaw,
-    /// How long a draw holds; zero: each wire packet has its own.
+    /// Time for which a drawn delay holds; zero: each wire packet draws its own.
     pub hold: Duration,
-    /// Whether a packet with a shorter delay overtakes one that left before it;
-    /// otherwise it waits for that one.
+    /// Whether a packet with a shorter delay overtakes an earlier one. If not, it waits for that
+    /// one.
     pub overtaking: bool,
 }
 
-/// A span of time, counted from the start of the run.
+/// A period, counted from the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Period {
     /// Start, inclusive.
@@ -136,115 +131,105 @@ impl Period {
 
 /// One direction of one link, router port or emulator.
 ///
-/// A wire packet meets, in this order: middlebox and bleaching; the loss models, the policer,
+/// A wire packet passes, in this order: middlebox and bleaching; the loss models, the policer,
 /// corruption, the random mark and the duplication; the hold limit; the tail-drop queue and its
-/// marking threshold; the serializer (rate and packet ceiling); the delay line,
-/// with extra delay when it is reordered. The default has none of all this: a
-/// wire of no length.
+/// marking threshold; the serializer (rate and packet ceiling); the delay line, with extra delay if
+/// it is reordered. The default has none of these: a wire of zero length.
 ///
-/// Marks strike packets whose transport speaks ECN, and only those that find
-/// room. Others pass unmarked until the queue is full: a hop that wants to
-/// drop them early has a loss model for it.
+/// Marks apply only to packets of an ECN-capable transport that are not dropped by the queue limit.
+/// Other packets pass unmarked until the queue is full. To drop those early, add a loss model.
 ///
-/// Loss strikes at the *entrance*, before the queue: a lost packet takes
-/// neither room nor service time. For loss on the line behind a bottleneck
-/// (frames that were sent and arrive broken) put the loss model on a next hop
-/// without rate.
+/// Loss applies at the *entrance*, before the queue: a lost packet takes neither queue space nor
+/// service time. For loss after a bottleneck (frames that were sent and arrive corrupted), put the
+/// loss model on a next hop without rate.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct HopConfig {
-    /// The element's name, unique in its run: it selects the random streams,
-    /// so two hops of one name would lose the same packets.
+    /// Name of the element, unique in its run. It selects the random streams: two hops of one name
+    /// would lose the same packets.
     pub name: String,
-    /// The serializer's rate; none is infinitely fast, [`Rate::ZERO`] stands
-    /// still.
+    /// Rate of the serializer. `None` is infinitely fast; [`Rate::ZERO`] serves nothing.
     pub rate: Option<Rate>,
-    /// What the link adds to each wire packet while it is served, e.g. 38
-    /// bytes on Ethernet (preamble 8, header 14, check 4, gap 12). It costs
-    /// time but no room: limits and counts are in IP bytes.
+    /// Bytes the link adds to each wire packet during its service. E.g. 38 bytes on Ethernet
+    /// (preamble 8, header 14, check 4, gap 12). They cost time but no queue space: limits and
+    /// counts are in IP bytes.
     pub link_overhead: Bytes,
-    /// The minimum service time of a wire packet: the inverse of a packet
-    /// capacity, as of a software emulator or a router's processor. Service
-    /// takes the longer of this and the time the rate asks for. The nanosecond
-    /// grain matters from some 10 Mpacket/s up (67.2 ns for 64-byte frames at
-    /// 10 Gbit/s): there use the rate.
+    /// Minimum service time of a wire packet. It is the inverse of a packet capacity, as of a
+    /// software emulator or a router's CPU. Service takes the longer of this and the serialization
+    /// time at the rate. The nanosecond resolution matters from about 10 Mpacket/s up (67.2 ns for
+    /// 64-byte frames at 10 Gbit/s): use the rate there.
     pub per_packet: Duration,
-    /// Propagation from the end of service to the far end.
+    /// Propagation delay from the end of service to the far end.
     pub one_way_delay: Duration,
-    /// How the rate changes, if it does.
+    /// Variable rate, if any.
     pub rate_source: Option<RateSource>,
-    /// A token bucket before the serializer.
+    /// Token bucket before the serializer.
     pub shaper: Option<Shaper>,
-    /// Packets that are served together.
+    /// Aggregation of packets, if any.
     pub aggregate: Option<Aggregate>,
-    /// How the propagation delay changes, if it does.
+    /// Changes of the propagation delay, if any.
     pub delay_schedule: Option<Schedule<Duration>>,
-    /// How it varies at random.
+    /// Random variation of the delay, if any.
     pub jitter: Option<Jitter>,
-    /// The queue discipline and its settings; by default first in, first out.
+    /// Queue discipline and its settings; default: first in, first out.
     pub queue: QueueConfig,
-    /// The most wire packets waiting and in service together; the arriving one
-    /// counts. A packet whose service ends at the very instant of an arrival
-    /// has made room. None: without limit.
+    /// Maximum number of wire packets waiting and in service, including the arriving one. A packet
+    /// whose service ends at the very instant of an arrival no longer counts. `None`: unlimited.
     pub limit_packets: Option<u64>,
-    /// The most IP bytes waiting and in service together (a packet in service
-    /// counts whole until its last bit has left); counts as
-    /// [`HopConfig::limit_packets`] does.
+    /// Maximum IP bytes waiting and in service, counted as in [`HopConfig::limit_packets`]. A
+    /// packet in service counts whole until its last bit has left.
     pub limit_bytes: Option<Bytes>,
-    /// The most wire packets inside the element, those in the delay line
-    /// included: the `limit` of the Linux emulator netem. Packets count until
-    /// they are handed out, so the driver of the hop collects what is due
-    /// before handing in what arrives at the same instant.
+    /// Maximum number of wire packets inside the element, including the delay line. It is the
+    /// `limit` of the Linux emulator netem. Packets count until the driver has collected them. At
+    /// one instant, the driver therefore collects what is due before it hands in arrivals.
     pub hold_limit: Option<u64>,
-    /// Loss models, all of which see every wire packet.
+    /// Loss models. Each of them sees every wire packet.
     pub loss: Vec<LossModel>,
-    /// When the loss models take packets; outside they only count. None: always.
+    /// Period in which the loss models drop packets; outside it they only count. `None`: always.
     pub loss_period: Option<Period>,
-    /// Models that corrupt packets instead of taking them; [`HopConfig::loss_period`] is
-    /// not theirs. A damaged packet has its place in queue and service as any other, and
-    /// the receiving host drops it: a checksum fails there.
+    /// Loss models that corrupt packets instead of dropping them. [`HopConfig::loss_period`] does
+    /// not apply to them. A corrupted packet passes queue and service as any other. The receiving
+    /// host drops it for a wrong checksum.
     pub corrupt: Vec<LossModel>,
-    /// A rate beyond which packets are dropped without a queue, or two. What a loss
-    /// model takes costs no tokens; a copy needs none.
+    /// Policer: drops packets above one rate, or two, without a queue. Packets dropped by a loss
+    /// model cost no tokens; a duplicate needs none.
     pub policer: Option<Policer>,
-    /// A filter that lets fewer ACKs through.
+    /// Filter that drops redundant ACKs.
     pub ack_filter: Option<AckFilter>,
-    /// Displacement of single packets.
+    /// Reordering of single packets.
     pub reorder: Option<Reorder>,
-    /// The probability that a wire packet which is not lost is followed by a copy
-    /// of itself. The copy queues as a packet of its own, may find no room,
-    /// and is neither lost to a model, corrupted, reordered nor copied a second time.
+    /// Probability that a wire packet that is not lost is followed by a duplicate. The duplicate
+    /// queues as its own packet and may be tail-dropped. It is neither dropped by a model,
+    /// corrupted, reordered nor duplicated a second time.
     pub duplicate: Option<Probability>,
     /// Marking by backlog.
     pub mark_above: Option<MarkAbove>,
-    /// The probability that a wire packet is marked, whatever the backlog.
+    /// Probability that a wire packet is marked, independent of the backlog.
     pub mark: Option<Probability>,
     /// Whether the ECN field of every packet is cleared on arrival.
     pub ecn_bleach: bool,
-    /// Whether it answers requests for Quick-Start (RFC 4782).
+    /// Whether it answers Quick-Start requests (RFC 4782).
     pub quick_start: bool,
-    /// A middlebox that changes segments with SYN on arrival, before anything else.
+    /// Middlebox that changes segments with SYN on arrival, before anything else.
     pub middlebox: Option<Middlebox>,
-    /// Octets of the largest IP packet the element takes; larger ones are
-    /// dropped as they arrive, before anything else happens to them. None:
-    /// any size.
+    /// Size of the largest IP packet the element accepts, in bytes. Larger ones are dropped on
+    /// arrival, before anything else happens to them. `None`: any size.
     pub mtu: Option<Bytes>,
-    /// Whether what is larger is cut into fragments instead, as far as it may be: IPv4
-    /// without DF. Each fragment then is a wire packet.
+    /// Whether packets above the MTU are fragmented where this is permitted: IPv4 without DF. Each
+    /// fragment then is a wire packet.
     pub fragments: bool,
-    /// Whether the sender of a packet that is too large is notified (RFC 1191
-    /// section 4). The element only drops; notification is the work of the
-    /// driver.
+    /// Whether the sender of a packet above the MTU is notified (RFC 1191 section 4). The element
+    /// only drops; the driver sends the notification.
     pub tells_too_big: bool,
-    /// How super-packets leave.
+    /// Form in which super-packets leave.
     pub release: Release,
 }
 
 impl HopConfig {
-    /// Whether a hop can be built from this.
+    /// Checks whether a hop can be built from this.
     ///
     /// # Errors
     ///
-    /// The first thing that is wrong, see [`ConfigError`].
+    /// The first invalid setting, see [`ConfigError`].
     pub fn check(&self) -> Result<(), ConfigError> {
         let mut models = self.loss.iter().chain(&self.corrupt);
         models.try_for_each(LossModel::check)?;
@@ -264,8 +249,8 @@ impl HopConfig {
         }
     }
 
-    /// The rate that its queue is measured by: its own, a shaper's if that is less, or
-    /// the mean of its trace.
+    /// Returns the rate used to measure its queue. It is the minimum of a shaper's rate and its
+    /// own, or the mean rate of its trace.
     #[must_use]
     pub fn nominal_rate(&self) -> Option<Rate> {
         let own = match &self.rate_source {
@@ -276,7 +261,7 @@ impl HopConfig {
         own.into_iter().chain(shaped).min()
     }
 
-    /// Whether nothing ever waits before this link: it has no rate of any kind.
+    /// Returns whether packets never wait before this link: it has no rate of any kind.
     #[must_use]
     pub fn never_queues(&self) -> bool {
         self.rate.is_none()
@@ -286,8 +271,8 @@ impl HopConfig {
             && self.aggregate.is_none()
     }
 
-    /// Whether departures are known on arrival: a fixed rate and delay, first in,
-    /// first out.
+    /// Returns whether departures are known on arrival. This requires a fixed rate and delay and a
+    /// FIFO queue.
     #[must_use]
     pub fn is_closed_form(&self) -> bool {
         self.rate_source.is_none()
@@ -301,7 +286,7 @@ impl HopConfig {
     }
 }
 
-/// Why a hop cannot be built.
+/// Reason why a hop cannot be built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConfigError {
     /// A periodic loss with period zero.
@@ -312,23 +297,23 @@ pub enum ConfigError {
     ListNotAscending,
     /// A schedule without a step.
     ScheduleEmpty,
-    /// A schedule that goes back in time or stands still.
+    /// A schedule whose times do not strictly ascend.
     ScheduleNotAscending,
-    /// A schedule that begins anew before its last step.
+    /// A schedule that repeats before its last step.
     SchedulePeriod,
-    /// Groups of no packets.
+    /// Aggregation of zero packets.
     AggregateOfNone,
-    /// Settings of a queue discipline that cannot be together.
+    /// Settings of a queue discipline that are mutually exclusive.
     QueueSettings(&'static str),
     /// An ACK filter with period zero.
     AckFilterPeriodZero,
     /// A shared medium without a rate.
     MediumStandsStill,
-    /// A shared medium on which a collision may be heard too late.
+    /// A shared medium on which a collision may be detected too late.
     MediumTooLong,
     /// A route over a link that does not exist.
     NoSuchLink,
-    /// A route whose answers have no route, or leave it at a link it does not have.
+    /// A route whose answers have no route or enter it at a missing link.
     NoWayBack,
     /// A route over more links than a packet can count.
     RouteTooLong,

@@ -1,4 +1,4 @@
-//! What has passed an element, in wire packets and IP bytes.
+//! Counters of an element, in wire packets and IP bytes.
 
 use alloc::collections::VecDeque;
 
@@ -9,8 +9,7 @@ use crate::event_times::EventTimes;
 use crate::parcel::Frames;
 use crate::tally::Tally;
 
-/// Share of the time from zero to `now` that was `busy`, 0 to 1; for printing
-/// only.
+/// Returns the share of the time from zero to `now` that was `busy`. 0 to 1; for printing only.
 pub(crate) fn utilisation(busy: Duration, now: Instant) -> f64 {
     if now == Instant::ZERO {
         return 0.0;
@@ -53,57 +52,50 @@ impl<T> Books<T> {
     }
 }
 
-/// Everything that has happened to wire packets at an element since its start.
+/// Counters of wire packets at an element since its start.
 ///
-/// A packet is counted as dropped when the verdict falls, which is when it
-/// arrives, and as delivered when it is handed out.
+/// A packet is counted as dropped when that is decided, and as delivered when it is collected.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counters {
-    /// Handed to the element.
+    /// Arrived at the element.
     pub arrived: Tally,
-    /// Made by the element as copies of arrived ones; a copy that is dropped
-    /// for want of room counts here and as dropped.
+    /// Duplicates made by the element. A duplicate that is dropped at the queue limit counts here
+    /// and as dropped.
     pub duplicated: Tally,
-    /// Added by cutting packets into fragments: of a packet that becomes three, two packets
-    /// and the bytes of their headers.
+    /// Added by fragmentation. If a packet becomes three, these are two packets and the bytes of
+    /// their headers.
     pub fragmented: Tally,
-    /// Handed out by the element.
+    /// Collected from the element.
     pub delivered: Tally,
     /// Dropped, by cause.
     pub drops: Drops,
-    /// Given the extra delay of reordering; not a state of its own, these are
-    /// inside or delivered as well.
+    /// Given the extra delay of reordering. These are also counted as inside or delivered.
     pub reordered: Tally,
-    /// Marked by the element as having met congestion; not a state of its
-    /// own, these are inside or delivered as well.
+    /// Marked with CE by the element. These are also counted as inside or delivered.
     pub marked: Tally,
-    /// Found by a policer between its two rates; whatever becomes of them is counted
-    /// elsewhere.
+    /// Found by a policer between its two rates. Their outcome is counted elsewhere.
     pub exceeding: Tally,
-    /// Damaged by the element, so that a checksum fails at the receiver; not a state of
-    /// its own, the element carries them as any other.
+    /// Corrupted by the element, so that a checksum fails at the receiver. The element carries them
+    /// as any other packets.
     pub corrupted: Tally,
-    /// Arrived with an ECN field that the element cleared; whatever becomes of
-    /// them is counted elsewhere.
+    /// Arrived with an ECN field that the element cleared. Their outcome is counted elsewhere.
     pub bleached: Tally,
-    /// Changed by a middlebox; whatever becomes of them is counted elsewhere.
+    /// Changed by a middlebox. Their outcome is counted elsewhere.
     pub rewritten: Tally,
-    /// In the element now: queue, serializer and delay line, and what has
-    /// arrived at the far end without having been collected.
+    /// In the element now: queue, serializer, delay line, and the far end until collected.
     pub inside: Tally,
 }
 
 impl Counters {
-    /// Whether nothing has appeared or vanished:
-    /// `arrived + duplicated + fragmented == delivered + dropped + inside`, in packets
-    /// and in bytes.
+    /// Returns whether packets are conserved, in packets and in bytes. That is
+    /// `arrived + duplicated + fragmented == delivered + dropped + inside`.
     #[must_use]
     pub fn is_conserved(&self) -> bool {
         let came = self.arrived.plus(self.duplicated).plus(self.fragmented);
         came == self.delivered.plus(self.drops.total()).plus(self.inside)
     }
 
-    /// Asserts that nothing has appeared or vanished. A part is no more than its whole.
+    /// Asserts the conservation of packets, and that each part is no more than its whole.
     pub(crate) fn assert_invariants(&self) {
         debug_assert!(
             self.is_conserved(),
@@ -134,7 +126,7 @@ impl Counters {
         );
     }
 
-    /// Counts in all that happened at another element.
+    /// Adds the counters of another element.
     pub(crate) fn add(&mut self, other: &Self) {
         let Self {
             arrived,

@@ -1,7 +1,7 @@
-//! What a hop is made of as text: one line per setting, under the names of plans.
+//! Text form of a hop's configuration: one line per setting, under the names of plans.
 //!
-//! For lists of what changed, in words that a plan or the command line understands.
-//! A setting that is off is left out.
+//! Used for lists of changes, in the syntax of plans and of the command line. A setting that is off
+//! is left out.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -13,7 +13,7 @@ use gigatcp_units::Duration;
 use crate::config::{HopConfig, Jitter, JitterLaw, MarkAbove, RateSource};
 use crate::{AckFilter, LossModel, Middlebox, Schedule, Trace, WindowScale};
 
-/// Longer than any run.
+/// A duration longer than any run.
 const FOREVER: Duration = Duration::from_nanos(u64::MAX);
 
 /// A setting that differs between two hops.
@@ -21,9 +21,9 @@ const FOREVER: Duration = Duration::from_nanos(u64::MAX);
 pub struct Difference {
     /// Its name in plans, as in `rate`.
     pub what: &'static str,
-    /// What it was; `None`: off.
+    /// Value before; `None`: off.
     pub from: Option<String>,
-    /// What it is; `None`: off.
+    /// Value after; `None`: off.
     pub to: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl HopConfig {
             .collect()
     }
 
-    /// Rate, delay and queue.
+    /// Returns rate, delay and queue.
     fn describe_service(&self) -> Described {
         let (schedule, trace) = match &self.rate_source {
             None => (None, None),
@@ -79,7 +79,7 @@ impl HopConfig {
         ])
     }
 
-    /// What takes packets.
+    /// Returns the settings that drop packets.
     fn describe_losses(&self) -> Described {
         let from = self.loss_period.map(|period| period.from);
         let until = self.loss_period.map(|period| period.until);
@@ -109,7 +109,7 @@ impl HopConfig {
         ])
     }
 
-    /// What damages, displaces, copies, marks or changes packets.
+    /// Returns the settings that corrupt, reorder, duplicate, mark or change packets.
     fn describe_others(&self) -> Described {
         let reorder = self.reorder;
         let threshold = self.mark_above.map(|threshold| match threshold {
@@ -153,7 +153,7 @@ impl HopConfig {
             .collect()
     }
 
-    /// Discipline, settings and limits, as in `fq_codel, 1000 packets, target 5 ms`.
+    /// Returns discipline, settings and limits, as in `fq_codel, 1000 packets, target 5 ms`.
     fn queue_text(&self) -> String {
         let mut parts = Vec::new();
         if !self.queue.is_fifo() {
@@ -181,7 +181,7 @@ fn steps<V: Display>(schedule: &Schedule<V>) -> String {
     parts.join(", ")
 }
 
-/// What a trace amounts to: its numbers would fill pages.
+/// Returns a summary of a trace, which is too long to print.
 fn mean(trace: &Trace) -> String {
     let mean = gigatcp_units::Rate::from_bps(trace.mean_bps());
     format!("mean {mean}, every {}", trace.period())

@@ -1,25 +1,24 @@
-//! Why packets are dropped, and how many by each cause: one table.
+//! Causes of packet drops and drop counts by cause: one table.
 //!
-//! A further cause is a further row of the table below. The enumeration, its ids, where it
-//! happens, what it makes a connection limited by and the table of docs/run-json.md come
-//! from there.
+//! A new cause is a new row of the table below. The enum, its ids, the place of each cause, the
+//! resulting limit of a connection and the table of docs/run-json.md are generated from the rows.
 
 use core::ops::Index;
 
 use crate::tally::Tally;
 
-/// Where packets are dropped.
+/// Place where packets are dropped.
 enum Place {
     Path,
     Host,
 }
 
-/// Makes [`DropCause`] of a table: the description of a cause, its name (with what it carries,
-/// and any value of that), its id in JSON, its place, and the id that `gigatcp why` has for
-/// what such drops make a connection limited by.
+/// Generates [`DropCause`] from a table. A row is the description of a cause, its name (with its
+/// data, and any value of that), its id in JSON, its place, and the id in `gigatcp why` of the
+/// resulting limit of a connection.
 macro_rules! drop_causes {
     ($($(#[$about:meta])+ $name:ident $(($carried:ty, $any:expr))? = $id:literal, $place:ident, $limits:literal;)+) => {
-        /// Why a wire packet did not get through.
+        /// Reason why a wire packet was dropped.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum DropCause {
             $($(#[$about])+ $name $(($carried))?,)+
@@ -29,30 +28,30 @@ macro_rules! drop_causes {
             /// Number of causes; all loss models of a hop are one.
             pub const COUNT: usize = [$($id),+].len();
 
-            /// Every cause, in the order of tables. A new one comes last: fingerprints of
-            /// runs go by the place.
+            /// Every cause, in the order of tables. A new one must be appended: the hashes of runs
+            /// depend on the index.
             pub const ALL: [Self; Self::COUNT] = [$(Self::$name $(($any))?),+];
 
-            /// Returns its name in JSON, and with spaces in tables: `queue_full`.
+            /// Returns its name in JSON, e.g. `queue_full`; tables show it with spaces.
             #[must_use]
             pub const fn id(self) -> &'static str {
                 match self { $(Self::$name { .. } => $id,)+ }
             }
 
-            /// Returns whether it happens at hosts, and never at an element of the path.
+            /// Returns whether it occurs at hosts, and never at an element of the path.
             #[must_use]
             pub const fn is_at_host(self) -> bool {
                 let place = match self { $(Self::$name { .. } => Place::$place,)+ };
                 matches!(place, Place::Host)
             }
 
-            /// Returns the id that `gigatcp why` has for what it limits connections by.
+            /// Returns the `gigatcp why` id of the resulting limit of connections.
             #[must_use]
             pub const fn limits(self) -> &'static str {
                 match self { $(Self::$name { .. } => $limits,)+ }
             }
 
-            /// Returns its place in [`DropCause::ALL`].
+            /// Returns its index in [`DropCause::ALL`].
             #[inline]
             #[must_use]
             pub const fn index(self) -> usize {
@@ -64,19 +63,20 @@ macro_rules! drop_causes {
 }
 
 drop_causes! {
-    /// The queue had no room, in packets or bytes.
+    /// The queue limit, in packets or bytes, was reached.
     QueueFull = "queue_full", Path, "queue-overflow";
     /// The element held as many packets as `hold_limit` allows.
     HoldLimit = "hold_limit", Path, "queue-overflow";
-    /// A loss model took it: its place, from zero, in the hop's list.
+    /// A loss model selected it. The number is the index of the model, from zero, in the hop's
+    /// list.
     Loss(usize, 0) = "loss", Path, "random-loss";
     /// Larger than `mtu` of the element.
     TooBig = "too_big", Path, "pmtu-black-hole";
-    /// Beyond the rate of the policer; with two rates, the peak rate.
+    /// Above the rate of the policer; with two rates, the peak rate.
     Policed = "policed", Path, "policer";
     /// Collided 16 times on an Ethernet.
     Collisions = "collisions", Path, "random-loss";
-    /// The queue's discipline (RED, CoDel, PIE, ...) chose to, before the queue was full.
+    /// The queue's discipline (RED, CoDel, PIE, ...) dropped it before the queue was full.
     Aqm = "aqm", Path, "aqm-drops";
     /// An ACK that a newer one of its connection made redundant (`ack_filter`).
     AckFiltered = "ack_filtered", Path, "ack-path";
@@ -88,11 +88,11 @@ drop_causes! {
     InputQueue = "input_queue", Host, "rx-ring-overrun";
     /// The receive buffer of a datagram socket was full.
     SocketBuffer = "socket_buffer", Host, "rx-ring-overrun";
-    /// A listening socket had no room for a handshake.
+    /// The backlog of a listening socket was full.
     Backlog = "backlog", Host, "rx-ring-overrun";
     /// The kernel's pool of clusters was empty.
     Clusters = "clusters", Host, "rx-ring-overrun";
-    /// Corrupted on the way: the checksum was wrong.
+    /// Corrupted on the path: the checksum was wrong.
     Checksum = "checksum", Host, "random-loss";
 }
 
@@ -109,32 +109,32 @@ impl Index<DropCause> for Drops {
 }
 
 impl Drops {
-    /// Returns every cause with what it dropped, zeros too; causes of hosts only if they
-    /// dropped something.
+    /// Returns every cause with its count, including zeros. Causes of hosts are included only if
+    /// not zero.
     pub fn iter(&self) -> impl Iterator<Item = (DropCause, Tally)> {
         let pairs = DropCause::ALL.into_iter().zip(self.0);
         pairs.filter(|(cause, dropped)| !cause.is_at_host() || !dropped.is_zero())
     }
 
-    /// Returns all drops together.
+    /// Returns the total of all drops.
     #[must_use]
     pub fn total(&self) -> Tally {
         self.0.into_iter().fold(Tally::default(), Tally::plus)
     }
 
-    /// Returns what was dropped by the causes that `is_meant` says.
+    /// Returns the total of the causes for which `is_meant` returns true.
     #[must_use]
     pub fn sum(&self, is_meant: impl Fn(DropCause) -> bool) -> Tally {
         let meant = self.iter().filter(|(cause, _)| is_meant(*cause));
         meant.fold(Tally::default(), |sum, (_, dropped)| sum.plus(dropped))
     }
 
-    /// Counts in what `cause` dropped.
+    /// Adds drops by `cause`.
     pub fn add(&mut self, cause: DropCause, dropped: Tally) {
         self.0[cause.index()].add(dropped);
     }
 
-    /// Counts in all of `others`.
+    /// Adds all of `others`.
     pub fn add_all(&mut self, others: &Self) {
         for (sum, more) in self.0.iter_mut().zip(others.0) {
             sum.add(more);

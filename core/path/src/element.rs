@@ -1,5 +1,5 @@
-//! The contract of all elements that carry parcels; [the crate's page](crate#contract)
-//! says in which order a driver calls.
+//! Contract of all elements that carry parcels. [The crate's page](crate#contract) describes the
+//! order in which a driver calls.
 
 use gigatcp_units::Instant;
 
@@ -8,32 +8,31 @@ use crate::{Counters, DropCause, Hop, Network, Parcel, Routed, SharedMedium};
 
 /// An element that carries parcels.
 ///
-/// * What is given in comes out or is dropped, wire packet by wire packet, and
-///   [`Element::counters`] account for it at any moment.
-/// * Nothing comes out before [`Element::poll_timeout`]; after
-///   [`Element::poll_delivery`] has given `None` that is later than `now`, or never.
-/// * To poll more often than requested changes nothing.
-/// * Equal calls have equal results: the seed an element was built with is all that is
-///   random about it.
+/// * Every wire packet that enters comes out or is dropped, and [`Element::counters`] account for
+///   it at any moment.
+/// * Nothing comes out before [`Element::poll_timeout`]. After [`Element::poll_delivery`] has
+///   returned `None`, that time is later than `now`, or never.
+/// * Polling more often than requested changes nothing.
+/// * Equal calls have equal results: the only randomness is the seed an element was built with.
 ///
-/// `core/path/tests/elements.rs` holds every element to that.
+/// `core/path/tests/elements.rs` tests this for every element.
 pub trait Element {
-    /// What it carries.
+    /// Type of parcel it carries.
     type Parcel: Parcel;
 
-    /// Takes in a parcel at `now`.
+    /// Accepts a parcel at `now`.
     fn handle_arrival(&mut self, now: Instant, parcel: Self::Parcel);
 
     /// Returns the next parcel that has come out by `now`.
     fn poll_delivery(&mut self, now: Instant) -> Option<Self::Parcel>;
 
-    /// Returns the next parcel that did not get through, and why.
+    /// Returns the next dropped parcel, and the cause.
     fn poll_dropped(&mut self) -> Option<(Self::Parcel, DropCause)>;
 
     /// Returns when to poll for a delivery again: not after the next one.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Returns what has happened to wire packets so far.
+    /// Returns the counters of wire packets so far.
     fn counters(&self) -> Counters;
 }
 
@@ -64,8 +63,7 @@ impl<T: Parcel> Element for Hop<T> {
     }
 }
 
-/// Parcels come in at the station that has the number of their flow, or what is left of
-/// that number by the number of stations.
+/// Parcels enter at the station numbered by their flow, modulo the number of stations.
 impl<T: Parcel> Element for SharedMedium<T> {
     type Parcel = T;
 
@@ -91,7 +89,7 @@ impl<T: Parcel> Element for SharedMedium<T> {
     }
 }
 
-/// Parcels come in where their routes begin and out where they end.
+/// Parcels enter where their routes begin and come out where they end.
 impl<T: Routed> Element for Network<T> {
     type Parcel = T;
 

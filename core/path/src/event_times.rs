@@ -1,4 +1,4 @@
-//! When an element dropped and marked packets: the first of each.
+//! Times of the first drops and marks of an element.
 
 use alloc::vec::Vec;
 
@@ -6,10 +6,10 @@ use gigatcp_units::Instant;
 
 use crate::drops::DropCause;
 
-/// Times kept at most of drops, and of marks.
+/// Maximum number of times kept, of drops and of marks each.
 pub const MAX_TIMES: usize = 1000;
 
-/// The first [`MAX_TIMES`] events of a kind, and the number of others.
+/// The first [`MAX_TIMES`] events of a kind, and the number of further ones.
 #[derive(Clone, Debug)]
 pub struct Times<E> {
     kept: Vec<E>,
@@ -34,13 +34,13 @@ impl<E: Copy> Times<E> {
         self.left_out += packets - kept as u64;
     }
 
-    /// Returns the first ones, in their order.
+    /// Returns the first events, in order.
     #[must_use]
     pub fn kept(&self) -> &[E] {
         &self.kept
     }
 
-    /// Returns how many more there were.
+    /// Returns the number of further events.
     #[must_use]
     pub const fn left_out(&self) -> u64 {
         self.left_out
@@ -50,9 +50,9 @@ impl<E: Copy> Times<E> {
 /// Drops and marks of an element, one entry per wire packet.
 #[derive(Clone, Default, Debug)]
 pub struct EventTimes {
-    /// Drops, and why.
+    /// Times and causes of drops.
     pub drops: Times<(Instant, DropCause)>,
-    /// Marks.
+    /// Times of marks.
     pub marks: Times<Instant>,
 }
 

@@ -1,8 +1,8 @@
-//! The fate of each wire packet at a hop's entrance: lost, policed, damaged,
-//! marked, reordered, duplicated.
+//! Impairment outcome of each wire packet at a hop's entrance: lost, policed, corrupted, marked,
+//! reordered, duplicated.
 //!
-//! Each impairment asks its own stream once per arriving wire packet, whatever
-//! the others have said, so that switching one on does not shift another.
+//! Each impairment draws from its own random stream once per arriving wire packet, independent of
+//! the others. Enabling one therefore does not shift another.
 
 use gigatcp_units::Instant;
 
@@ -14,10 +14,10 @@ use crate::policer::{Color, Meter, Yellow};
 use crate::random::{Chance, Purpose};
 use crate::{Parcel, Tally};
 
-/// What the impairments have in store for one wire packet.
+/// Impairment outcome of one wire packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Fate {
-    /// The loss model that takes it, by its place in the list.
+    /// Index of the loss model that drops it.
     pub(crate) lost_to: Option<usize>,
     pub(crate) is_policed: bool,
     pub(crate) is_corrupted: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Fate {
 }
 
 impl Fate {
-    /// What of it concerns queue and line.
+    /// Returns the part that queue and line use.
     pub(crate) const fn entrance(self) -> Entrance {
         Entrance {
             is_displaced: self.is_displaced,
@@ -36,7 +36,7 @@ impl Fate {
     }
 }
 
-/// The impairments of a hop at work.
+/// Running state of the impairments of a hop.
 #[derive(Clone, Debug)]
 pub(crate) struct Impairments {
     losses: Losses,
@@ -46,14 +46,14 @@ pub(crate) struct Impairments {
     duplicate: Option<Chance>,
     mark: Option<Chance>,
     policer: Option<Meter>,
-    /// What the policer has found between its two rates.
+    /// Packets that the policer found between its two rates.
     exceeding: Tally,
     every_nth_ack: Option<EveryNth>,
     is_clean: bool,
 }
 
 impl Impairments {
-    /// Impairments of a configuration that has been checked.
+    /// Returns the impairments of a configuration that has been checked.
     pub(crate) fn new(config: &HopConfig, seed: u64) -> Self {
         let chance = |probability, purpose| Chance::new(probability, seed, &config.name, purpose);
         let models = |models, harm| Losses::new(models, harm, seed, &config.name);
@@ -89,8 +89,8 @@ impl Impairments {
         }
     }
 
-    /// Goes on as `after` says in place of `before`: what both say alike keeps its
-    /// stream, its count and its tokens.
+    /// Replaces the configuration `before` by `after`. Parts that are equal in both keep their
+    /// random stream, count and tokens.
     pub(crate) fn reconfigure(&mut self, before: &HopConfig, after: &HopConfig, seed: u64) {
         let kept = core::mem::replace(self, Self::new(after, seed));
         if before.loss == after.loss {
@@ -118,13 +118,12 @@ impl Impairments {
         }
     }
 
-    /// Whether nothing can happen to any packet.
+    /// Returns whether no impairment is configured.
     pub(crate) const fn is_clean(&self) -> bool {
         self.is_clean
     }
 
-    /// The impairments of the next wire packet, which arrives at `now` with `ip_bytes`
-    /// octets.
+    /// Returns the outcome of the next wire packet, of `octets` IP bytes, at `now`.
     pub(crate) fn judge(&mut self, now: Instant, octets: u64) -> Fate {
         if self.is_clean {
             return Fate::default();
@@ -148,7 +147,7 @@ impl Impairments {
         }
     }
 
-    /// Whether a filter takes the parcel, which is neither lost nor policed.
+    /// Returns whether a filter drops the parcel, which is neither lost nor policed.
     pub(crate) fn takes_ack<T: Parcel>(&mut self, parcel: &T) -> bool {
         let Some(filter) = &mut self.every_nth_ack else {
             return false;
@@ -157,7 +156,7 @@ impl Impairments {
         ack.is_some_and(|ack| !filter.passes(parcel.flow(), ack))
     }
 
-    /// What the policer has found between its two rates since the last call.
+    /// Returns the packets found between the policer's two rates since the last call.
     pub(crate) fn take_exceeding(&mut self) -> Tally {
         core::mem::take(&mut self.exceeding)
     }

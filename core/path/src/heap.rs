@@ -1,15 +1,14 @@
-//! Which element acts next: an indexed binary heap with one place per element.
+//! Schedule of elements: an indexed binary heap with one place per element.
 //!
-//! Elements are known from the start and each has at most one appointment, so an
-//! appointment is moved in place (O(log n), n = number of elements) and a million
-//! packets in flight need a heap of a handful. Ties go to the element with the lower
-//! number, so that runs are reproducible.
+//! Elements are known from the start and each has at most one appointment. So an appointment is
+//! moved in place (O(log n), n = number of elements), and a million packets in flight need a heap
+//! of a few entries. Ties go to the element with the lower number, so that runs are reproducible.
 
 use alloc::vec::Vec;
 
 use gigatcp_units::Instant;
 
-/// When an element acts.
+/// Time at which an element acts.
 #[derive(Clone, Copy, Debug)]
 struct Appointment {
     at: Instant,
@@ -23,7 +22,7 @@ impl Appointment {
     }
 }
 
-/// Appointments of elements, which have their numbers from zero.
+/// Appointments of elements, which are numbered from zero.
 #[derive(Clone, Debug)]
 pub struct Appointments {
     /// Each element's appointment, as a binary heap.
@@ -33,7 +32,7 @@ pub struct Appointments {
 }
 
 impl Appointments {
-    /// No appointments for `elements` elements.
+    /// Returns a schedule without appointments for `elements` elements.
     #[must_use]
     pub fn new(elements: usize) -> Self {
         let at = Instant::FAR_FUTURE;
@@ -47,7 +46,7 @@ impl Appointments {
         }
     }
 
-    /// Makes room for `elements` elements; new ones have no appointments.
+    /// Enlarges the schedule to `elements` elements; new ones have no appointments.
     pub fn grow(&mut self, elements: usize) {
         for element in self.place.len()..elements {
             self.place.push(element as u32);
@@ -89,7 +88,7 @@ impl Appointments {
         self.assert_invariants(element);
     }
 
-    /// Asserts, around `element`, that no appointment comes before the one above it.
+    /// Asserts the heap order around `element`.
     fn assert_invariants(&self, element: usize) {
         let place = self.place[element] as usize;
         let own = self.heap[place];
@@ -109,8 +108,8 @@ impl Appointments {
         );
     }
 
-    /// Moves the appointment of `element` if it is too late. One that is too early
-    /// costs less: its element finds that nothing is due, and moves it.
+    /// Moves the appointment of `element` to `at` if it is later than that. An appointment that is
+    /// too early costs less: its element finds that nothing is due, and moves it.
     #[inline]
     pub fn bring_forward(&mut self, element: usize, at: Instant) {
         let place = self.place[element] as usize;
@@ -134,7 +133,7 @@ impl Appointments {
         self.place[entry.element as usize] = place as u32;
     }
 
-    /// Puts `entry` at `place` or above, moving down what is later.
+    /// Puts `entry` at `place` or above, moving later entries down.
     fn rise(&mut self, mut place: usize, entry: Appointment) {
         while place > 0 {
             let parent = (place - 1) / 2;
@@ -148,7 +147,7 @@ impl Appointments {
         self.put(place, entry);
     }
 
-    /// Puts `entry` at `place` or below, moving up what is earlier.
+    /// Puts `entry` at `place` or below, moving earlier entries up.
     #[inline(always)]
     fn sink(&mut self, mut place: usize, entry: Appointment) {
         loop {

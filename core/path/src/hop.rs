@@ -1,18 +1,15 @@
-//! One direction of one link, router port or emulator, as a pure element.
+//! One direction of one link, router port or emulator.
 //!
-//! See [`HopConfig`] for what happens to a packet and in which order. What happens
-//! at the entrance is here; queue, serializer and delay line have two forms, between
-//! which the configuration decides: [`crate::closed`], where every departure is known
-//! on arrival, and [`crate::link`] for all else.
+//! [`HopConfig`] describes what happens to a packet and in which order. This module implements the
+//! entrance. Queue, serializer and delay line have two forms, selected by the configuration:
+//! [`crate::closed`] if every departure is known on arrival, and [`crate::link`] otherwise.
 //!
 //! **Super-packets** are accounted for wire packet by wire packet. With
-//! [`Release::PerPacket`](crate::Release::PerPacket) the outcome is the same
-//! as if each wire packet had been handed in alone at the same instant:
-//! verdicts, departures and counters. With
-//! [`Release::Whole`](crate::Release::Whole) verdicts and counters are the
-//! same unless a hold limit is set (a whole parcel is inside until its end has
-//! arrived) and arrival is that of the last wire packet.
-//! [`Release::Within`](crate::Release::Within) lies between the two.
+//! [`Release::PerPacket`](crate::Release::PerPacket) verdicts, departures and counters are the same
+//! as if each wire packet had arrived alone at the same instant. With
+//! [`Release::Whole`](crate::Release::Whole) verdicts and counters are the same unless a hold limit
+//! is set (a whole parcel is inside until its end has arrived). Its arrival is that of the last
+//! wire packet. [`Release::Within`](crate::Release::Within) lies between the two.
 
 use alloc::boxed::Box;
 
@@ -61,11 +58,11 @@ use crate::{ConfigError, Counters, DropCause, HopConfig, Parcel, Tally, counters
 pub struct Hop<T> {
     config: HopConfig,
     seed: u64,
-    /// How often it has become another one.
+    /// Number of reconfigurations so far.
     changes: u64,
-    /// Octets of the largest packet it takes.
+    /// MTU in bytes.
     mtu: u64,
-    /// Numbers for packets that are cut, where they are.
+    /// IDs for fragmented packets, if packets are fragmented.
     fragment_ids: Option<Stream>,
     /// Whether headers are changed on arrival.
     rewrites: bool,
@@ -74,25 +71,25 @@ pub struct Hop<T> {
     books: Books<T>,
 }
 
-/// How departures come about.
+/// Method of computing departures.
 #[derive(Debug)]
 #[allow(
     clippy::large_enum_variant,
     reason = "the large form is the usual one, and each packet would pay for the way to it"
 )]
 enum Form<T> {
-    /// Known on arrival.
+    /// Departures are known on arrival.
     Closed(Closed<T>),
-    /// One after another.
+    /// Departures are computed one after another.
     Open(Box<Link<T>>),
 }
 
 impl<T: Parcel> Hop<T> {
-    /// A hop of the run with this `seed`.
+    /// Returns a hop of the run with this `seed`.
     ///
     /// # Errors
     ///
-    /// What [`HopConfig::check`] finds wrong.
+    /// The first invalid setting, see [`HopConfig::check`].
     pub fn new(config: HopConfig, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
         let form = if config.is_closed_form() {
@@ -115,20 +112,20 @@ impl<T: Parcel> Hop<T> {
         })
     }
 
-    /// A hop whose rate and delay may change at any time: departures are not known on
-    /// arrival, even where the configuration alone would allow that. Until something
-    /// changes all is as with [`Hop::new`], packet by packet, only slower.
+    /// Returns a hop whose rate and delay may change at any time. Departures are not computed on
+    /// arrival, even if the configuration alone would allow that. Until the first change the
+    /// results equal those of [`Hop::new`], packet by packet, but are computed more slowly.
     ///
     /// # Errors
     ///
-    /// What [`HopConfig::check`] finds wrong.
+    /// The first invalid setting, see [`HopConfig::check`].
     pub fn changeable(config: HopConfig, seed: u64) -> Result<Self, ConfigError> {
         let mut hop = Self::new(config, seed)?;
         hop.open(Instant::ZERO);
         Ok(hop)
     }
 
-    /// From `now` on the serializer has another rate, also for what it is at.
+    /// Sets the rate of the serializer from `now` on, including for the packet in service.
     pub fn set_rate(&mut self, now: Instant, rate: Option<Rate>) {
         self.open(now);
         self.config.rate = rate;
@@ -137,8 +134,8 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// What leaves the serializer from `now` on needs another time to the far end.
-    /// Nothing overtakes because of that.
+    /// Sets the one-way delay of packets that leave the serializer from `now` on. The change itself
+    /// causes no overtaking.
     pub fn set_delay(&mut self, now: Instant, delay: Duration) {
         self.open(now);
         self.config.one_way_delay = delay;
@@ -147,24 +144,24 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// From `now` on the hop is what `config` says, except its name, which selects its
-    /// random streams and stays. Nothing that is inside is lost:
+    /// Replaces the configuration from `now` on. The name, which selects the random streams, stays.
+    /// Nothing inside is lost:
     ///
-    /// * what is on the line comes out when it was due, and nothing overtakes it unless
-    ///   jitter may;
-    /// * what is in service goes on at the new rate, or begins anew where it waits for
-    ///   the tokens of a shaper or for a trace;
-    /// * what waits moves to the new queue in the order of its arrival, where the queue
-    ///   or its limits changed. It keeps the time it has waited, and meets the new queue
-    ///   as if it arrived now: what finds no room is dropped and counted as it always is.
+    /// * Packets on the line come out when they were due; they are not overtaken unless jitter may
+    ///   do that.
+    /// * Packets in service continue at the new rate, or begin anew if they wait for tokens of a
+    ///   shaper or for a trace.
+    /// * If the queue or its limits changed, waiting packets move to the new queue in the order of
+    ///   arrival. They keep the time they have waited, and meet the new queue as if they arrived
+    ///   now. What exceeds the limit is dropped and counted as usual.
     ///
-    /// Schedules and traces that are new count from `now`, buckets that are new are
-    /// full, chances that are new draw from a stream of their own; all that is as before
-    /// goes on as before. From then on departures are not known on arrival any more.
+    /// New schedules and traces count from `now`, new buckets are full, new probabilities draw from
+    /// separate random streams. Everything unchanged continues. From then on departures are no
+    /// longer computed on arrival.
     ///
     /// # Errors
     ///
-    /// What [`HopConfig::check`] finds wrong; then nothing has changed.
+    /// The first invalid setting, see [`HopConfig::check`]; then nothing has changed.
     pub fn reconfigure(&mut self, now: Instant, config: HopConfig) -> Result<(), ConfigError> {
         config.check()?;
         let config = HopConfig {
@@ -192,7 +189,7 @@ impl<T: Parcel> Hop<T> {
         Ok(())
     }
 
-    /// Goes over to the general form at `now`, with all that is inside.
+    /// Switches to the general form at `now`, with everything inside.
     fn open(&mut self, now: Instant) {
         let Form::Closed(closed) = &mut self.form else {
             return;
@@ -203,7 +200,7 @@ impl<T: Parcel> Hop<T> {
         self.form = Form::Open(link);
     }
 
-    /// Takes in a parcel that reaches the hop at `now`.
+    /// Accepts a parcel that reaches the hop at `now`.
     pub fn handle_arrival(&mut self, now: Instant, mut parcel: T) {
         let frames = Frames::of(&parcel);
         if self.rewrites {
@@ -217,7 +214,7 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Changes headers of what arrives.
+    /// Changes headers of arriving packets.
     #[inline(never)]
     fn rewrite(&mut self, parcel: &mut T, tally: Tally) {
         let middlebox = self.config.middlebox.as_ref();
@@ -230,14 +227,14 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// [`Hop::handle_fitting`] for what comes seldom: the usual way stays small.
+    /// Calls [`Hop::handle_fitting`] in rare cases, out of line, to keep the common path small.
     #[cold]
     #[inline(never)]
     fn handle_seldom(&mut self, now: Instant, parcel: T, frames: Frames) {
         self.handle_fitting(now, parcel, frames);
     }
 
-    /// Deals with wire packets of a size the element takes.
+    /// Processes wire packets within the MTU.
     #[inline(always)]
     fn handle_fitting(&mut self, now: Instant, parcel: T, frames: Frames) {
         if self.fates.is_clean() {
@@ -247,8 +244,7 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Drops what is larger than the element takes. Of a super-packet that is
-    /// all but perhaps the last.
+    /// Drops wire packets above the MTU. In a super-packet these are all except perhaps the last.
     #[cold]
     fn handle_too_big(&mut self, now: Instant, parcel: T, frames: Frames) {
         let mut pieces = Pieces::new(parcel, frames);
@@ -267,7 +263,7 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Cuts wire packets that are too large into fragments, if they may be cut.
+    /// Fragments wire packets above the MTU where this is permitted.
     #[cold]
     fn fragment(&mut self, now: Instant, parcel: T, frames: Frames) {
         let mut pieces = Pieces::new(parcel, frames);
@@ -286,9 +282,8 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Hands out the next parcel that has arrived at the far end by `now`, in
-    /// order of arrival. Of two arriving at the same instant the reordered one
-    /// comes first: it left earlier.
+    /// Returns the next parcel that has arrived at the far end by `now`. Parcels come in order of
+    /// arrival. If two arrive at the same instant, the reordered one comes first: it left earlier.
     #[inline]
     pub fn poll_delivery(&mut self, now: Instant) -> Option<T> {
         match &mut self.form {
@@ -297,28 +292,27 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Hands out the next parcel that did not get through, in order of the
-    /// verdicts. Neighboring wire packets of one super-packet and one cause
-    /// may come together. Uncollected parcels stay in memory: poll until nothing
-    /// comes.
+    /// Returns the next dropped parcel, in order of the verdicts. Neighboring wire packets of one
+    /// super-packet and one cause may come together. Uncollected parcels stay in memory: poll until
+    /// `None`.
     pub fn poll_dropped(&mut self) -> Option<(T, DropCause)> {
         self.books.dropped.pop_front()
     }
 
-    /// Whether [`Hop::poll_dropped`] has something to hand out.
+    /// Returns whether [`Hop::poll_dropped`] has a parcel to return.
     #[inline]
     pub(crate) fn has_dropped(&self) -> bool {
         !self.books.dropped.is_empty()
     }
 
-    /// Whether departures are known on arrival.
+    /// Returns whether departures are known on arrival.
     pub(crate) const fn is_closed_form(&self) -> bool {
         matches!(self.form, Form::Closed(_))
     }
 
-    /// When to poll for a delivery again: not after the next one, and after
-    /// the last call of [`Hop::poll_delivery`] that gave nothing. A reordered
-    /// packet asks for one call before the one at which it comes out.
+    /// Returns when to poll for a delivery again. It is not after the next delivery, and after the
+    /// last call of [`Hop::poll_delivery`] that returned `None`. A reordered packet requires one
+    /// call before the one at which it is delivered.
     #[inline]
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -328,7 +322,7 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Waiting and in service at `now`: what the queue limits count.
+    /// Returns what is waiting and in service at `now`: what the queue limits count.
     pub fn backlog(&mut self, now: Instant) -> Tally {
         match &mut self.form {
             Form::Closed(closed) => closed.backlog(now),
@@ -339,8 +333,8 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Wire packets that [`Hop::backlog`] would find at most: it costs nothing,
-    /// and what has departed since the last look is still in it.
+    /// Returns an upper bound, in wire packets, of [`Hop::backlog`]. It costs nothing, and includes
+    /// what has departed since the last check.
     #[inline]
     #[must_use]
     pub fn backlog_at_most(&self) -> u64 {
@@ -350,7 +344,7 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Whether what arrives now may come out before what has arrived already.
+    /// Returns whether a new arrival may come out before an earlier one.
     #[inline]
     #[must_use]
     pub fn has_late(&self) -> bool {
@@ -360,8 +354,8 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// How long a wire packet arriving at `now` waits before its service begins, where
-    /// departures are known on arrival; elsewhere an estimate: as long as what left last.
+    /// Returns the waiting time before service of a wire packet arriving at `now`. If departures
+    /// are not known on arrival, it is an estimate: the waiting time of the last departure.
     #[must_use]
     pub fn wait(&self, now: Instant) -> Duration {
         match &self.form {
@@ -370,8 +364,8 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// How long wire packets waited that have left the queue by `now`: from reaching it to
-    /// the beginning of their transmission.
+    /// Returns the queueing delays of wire packets that have left the queue by `now`. They are
+    /// measured from arrival at the queue to the beginning of transmission.
     #[must_use]
     pub fn sojourns(&mut self, now: Instant) -> &Sojourns {
         self.backlog(now);
@@ -381,13 +375,13 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// When packets were dropped and marked.
+    /// Returns the times of drops and marks.
     #[must_use]
     pub const fn event_times(&self) -> &EventTimes {
         &self.books.times
     }
 
-    /// Everything inside, in no particular order; what was dropped is not.
+    /// Returns everything inside, in no particular order; dropped packets are not included.
     #[must_use]
     pub fn parcels(&self) -> Box<dyn Iterator<Item = &T> + '_> {
         match &self.form {
@@ -396,14 +390,14 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Everything that has happened to wire packets so far.
+    /// Returns the counters of wire packets so far.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         self.books.counters.assert_invariants();
         &self.books.counters
     }
 
-    /// Time from zero to `now` in which the serializer had work.
+    /// Returns the time from zero to `now` in which the serializer had work.
     #[must_use]
     pub fn busy_time(&self, now: Instant) -> Duration {
         match &self.form {
@@ -412,27 +406,26 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Share of the time from zero to `now` in which the serializer had work,
-    /// 0 to 1; for printing only.
+    /// Returns the utilization of the serializer from zero to `now`, 0 to 1. For printing only.
     #[must_use]
     pub fn utilisation(&self, now: Instant) -> f64 {
         counters::utilisation(self.busy_time(now), now)
     }
 
-    /// Returns the MTU that senders of larger packets are sent. `None`: they are not
-    /// notified.
+    /// Returns the MTU reported to senders of larger packets. `None`: they are not notified.
     #[must_use]
     pub fn told_mtu(&self) -> Option<Bytes> {
         self.config.mtu.filter(|_| self.config.tells_too_big)
     }
 
-    /// What the hop was built from.
+    /// Returns the configuration of the hop.
     #[must_use]
     pub const fn config(&self) -> &HopConfig {
         &self.config
     }
 
-    /// Asks for the fate of each wire packet and cuts where fates change.
+    /// Draws the impairment outcome of each wire packet and splits the parcel where outcomes
+    /// change.
     #[inline(never)]
     fn handle_fates(&mut self, now: Instant, parcel: T, frames: Frames) {
         let mut pieces = Pieces::new(parcel, frames);
@@ -463,7 +456,7 @@ impl<T: Parcel> Hop<T> {
         self.books.counters.exceeding.add(exceeding);
     }
 
-    /// Deals with wire packets of one fate.
+    /// Processes wire packets with the same impairment outcome.
     fn handle_fate(&mut self, now: Instant, fate: Fate, parcel: T, frames: Frames) {
         if let Some(model) = fate.lost_to {
             self.books
@@ -496,15 +489,14 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// [`Hop::enter`] for hops with fates, so that those without have it in
-    /// one piece with all that leads there: each step a parcel is handed on is
-    /// a copy.
+    /// Calls [`Hop::enter`] for hops with impairments. Hops without impairments have `enter`
+    /// inlined: each further call copies the parcel.
     #[inline(never)]
     fn enter_judged(&mut self, now: Instant, entrance: Entrance, parcel: T, frames: Frames) {
         self.enter(now, entrance, parcel, frames);
     }
 
-    /// Lets wire packets into the queue.
+    /// Puts wire packets into the queue.
     #[inline(always)]
     fn enter(&mut self, now: Instant, entrance: Entrance, parcel: T, frames: Frames) {
         match &mut self.form {
@@ -519,7 +511,7 @@ impl<T: Parcel> Hop<T> {
     }
 }
 
-/// Whether headers are changed on arrival.
+/// Returns whether headers are changed on arrival.
 const fn rewrites(config: &HopConfig) -> bool {
     config.ecn_bleach || config.middlebox.is_some()
 }

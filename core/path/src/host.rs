@@ -1,41 +1,37 @@
-//! The processor of a host: one serial server of protocol work.
+//! CPU of a host: one serial server of protocol work.
 //!
-//! A host that is too slow shows itself in three ways: segments leave late,
-//! ACKs leave late, and a queue of unprocessed arrivals grows. All three follow
-//! from one rule: a processor does one thing at a time, in the order given,
+//! A slow host has three effects: segments leave late, ACKs leave late, and a queue of unprocessed
+//! arrivals grows. All three follow from one rule: a CPU does one thing at a time, in the order
+//! given,
 //!
 //! ```text
 //! finish = max(now, previous finish) + work                             (1)
 //! work   = sum over events of their configured cost                     (2)
 //! ```
 //!
-//! **Closeness class D**: this is a parameterised host, never *the* host of a
-//! published measurement. Costs are declared inputs of a plan; with all of
-//! them zero, the default, the host is ideal. What may be claimed is shape
-//! and order (which cost limits, where the knee lies), not the number.
+//! **Closeness class D**: this is a parameterized host, never *the* host of a published
+//! measurement. Costs are declared inputs of a plan. With all of them zero, the default, the host
+//! is ideal. Results support claims about shape and order (which cost limits, where the knee lies),
+//! not about the number.
 //!
 //! # Back of the envelope
 //!
-//! * A flow of 7.25 Gbit/s in segments of 8948 bytes is 101 280 segments per
-//!   second, one each 9.87 µs. A sender reported 90 % busy spends 8.9 µs per
-//!   segment on everything, a receiver reported 53 % busy 5.2 µs. How much of
-//!   that is per packet and how much per byte, two numbers cannot say: at
-//!   300 ps/B the copy alone is 2.7 µs.
-//! * At MTU 1500 the same 8.9 µs per segment allow 1.3 Gbit/s: why large
-//!   frames, and later segmentation offload, mattered more than clock rate.
-//! * Walking a list of 11 000 segments at each ACK takes 220 µs at 20 ns (a
-//!   cache miss) per entry; 11 000 ACKs of one window take 2.4 s. A sender that
-//!   walks can be silent for seconds where an ideal one repairs in one RTT.
+//! * A flow of 7.25 Gbit/s in segments of 8948 bytes is 101 280 segments per second, one each 9.87
+//!   µs. A sender reported 90 % busy spends 8.9 µs per segment in total, a receiver reported 53 %
+//!   busy 5.2 µs. These two numbers do not separate per-packet from per-byte cost: at 300 ps/B the
+//!   copy alone is 2.7 µs.
+//! * At MTU 1500 the same 8.9 µs per segment allow 1.3 Gbit/s. So large frames, and later
+//!   segmentation offload, mattered more than clock rate.
+//! * Walking a list of 11 000 segments at each ACK takes 220 µs at 20 ns (a cache miss) per entry;
+//!   11 000 ACKs of one window take 2.4 s. A sender that walks can be silent for seconds where an
+//!   ideal one recovers in one RTT.
 //!
-//! * A chain of 2 KiB buffers whose headers miss the cache costs 100 ns each at
-//!   memory of 2001: 49 ps per byte queued. 2 MiB beyond the cache add 100 µs to
-//!   every packet.
+//! * A chain of 2 KiB buffers whose headers miss the cache costs 100 ns each at memory of 2001: 49
+//!   ps per byte queued. 2 MiB beyond the cache add 100 µs to every packet.
 //!
-//! Not modeled: locks of several processors, and caches (except what `queue_cached`
-//! says of one list). A host that needs one of them is not described by this model, and
-//! results for it should not be quoted. Which work comes first is in
-//! [`Scheduling`](crate::Scheduling); time that others have the processor is apart,
-//! [`Steal`](crate::Steal).
+//! Not modeled: locks between CPUs, and caches (except one list, see `queue_cached`). If locks or
+//! caches matter to a host, do not quote results of this model for it. The order of work is in
+//! [`Scheduling`](crate::Scheduling). CPU time taken by others is in [`Steal`](crate::Steal).
 
 use core::fmt;
 use core::ops::Add;
@@ -46,15 +42,15 @@ use crate::counters;
 
 const PICOS_PER_NANO: u64 = 1000;
 
-/// A page of memory, which zero copy moves as a whole.
+/// A memory page, the unit that zero copy moves.
 pub const PAGE: Bytes = Bytes::new(4096);
 
-/// A span in picoseconds: costs per byte are fractions of a nanosecond.
+/// A duration in picoseconds: costs per byte are fractions of a nanosecond.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Picoseconds(u64);
 
 impl fmt::Display for Picoseconds {
-    /// As plans have it: `450 ps`, `1.5 us`.
+    /// Writes the form used in plans: `450 ps`, `1.5 us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 % PICOS_PER_NANO {
             0 => Duration::from_nanos(self.0 / PICOS_PER_NANO).fmt(f),
@@ -64,25 +60,25 @@ impl fmt::Display for Picoseconds {
 }
 
 impl Picoseconds {
-    /// A span of `ps` picoseconds.
+    /// Returns a duration of `ps` picoseconds.
     #[must_use]
     pub const fn new(ps: u64) -> Self {
         Self(ps)
     }
 
-    /// The span as a plain number of picoseconds.
+    /// Returns the duration as a plain number of picoseconds.
     #[must_use]
     pub const fn as_u64(self) -> u64 {
         self.0
     }
 }
 
-/// What a processor spends its time on, as reported.
+/// Kinds of CPU work, as reported.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum WorkKind {
-    /// Protocol processing of what leaves: segments and ACKs sent.
+    /// Protocol processing of sent segments and ACKs.
     Send,
-    /// Protocol processing of what arrives: segments and ACKs received.
+    /// Protocol processing of received segments and ACKs.
     Receive,
     /// Moving bytes between the application and the stack.
     Copy,
@@ -90,13 +86,13 @@ pub enum WorkKind {
     Walk,
     /// Handling interrupts of the network card.
     Interrupt,
-    /// Entering and leaving a call of the application.
+    /// Entering and leaving a system call of the application.
     Call,
     /// Work of the application itself.
     User,
-    /// Checksums of data, in a loop of their own.
+    /// Checksums of data, in a separate loop.
     Checksum,
-    /// Waiting for memory while the network card has it.
+    /// Waiting for memory during DMA by the network card.
     Dma,
 }
 
@@ -126,7 +122,7 @@ const _: () = {
     }
 };
 
-/// An amount of processor time by kind; amounts add up.
+/// An amount of CPU time by kind of work; amounts can be added.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Work {
     picos: [u64; WorkKind::ALL.len()],
@@ -138,7 +134,7 @@ impl Work {
         picos: [0; WorkKind::ALL.len()],
     };
 
-    /// `span` of one kind.
+    /// Returns `span` of work of one kind.
     #[must_use]
     pub const fn new(kind: WorkKind, span: Duration) -> Self {
         Self::from_picos(kind, span.as_nanos().saturating_mul(PICOS_PER_NANO))
@@ -150,13 +146,13 @@ impl Work {
         work
     }
 
-    /// The part of one kind, rounded up to the nanosecond.
+    /// Returns the part of one kind, rounded up to the nanosecond.
     #[must_use]
     pub const fn of(&self, kind: WorkKind) -> Duration {
         Duration::from_nanos(self.picos[kind as usize].div_ceil(PICOS_PER_NANO))
     }
 
-    /// All kinds together, rounded up to the nanosecond.
+    /// Returns the sum of all kinds, rounded up to the nanosecond.
     #[must_use]
     pub fn total(&self) -> Duration {
         Duration::from_nanos(self.total_picos().div_ceil(PICOS_PER_NANO))
@@ -172,7 +168,7 @@ impl Work {
 impl Add for Work {
     type Output = Work;
 
-    /// Sum by kind; stays at 213 days where it would be more.
+    /// Returns the sum by kind, saturating at 213 days.
     fn add(mut self, other: Work) -> Work {
         for (mine, more) in self.picos.iter_mut().zip(other.picos) {
             *mine = mine.saturating_add(more);
@@ -181,20 +177,20 @@ impl Add for Work {
     }
 }
 
-/// Where checksums of data are computed.
+/// Place where checksums of data are computed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Checksum {
-    /// By the network card, at no cost.
+    /// In the network card, at no cost.
     #[default]
     Card,
-    /// In a loop of their own, with protocol work.
+    /// In a separate loop, with protocol work.
     Apart,
     /// In the loop that copies to or from the application.
     Copy,
 }
 
 impl Checksum {
-    /// The names in plans, in the order of the variants.
+    /// Names in plans, in the order of the variants.
     pub const NAMES: [&'static str; 3] = ["card", "apart", "copy"];
 
     /// Returns its name in plans.
@@ -203,7 +199,7 @@ impl Checksum {
         Self::NAMES[self as usize]
     }
 
-    /// Returns the one of that name.
+    /// Returns the variant of that name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         [Self::Card, Self::Apart, Self::Copy]
@@ -212,73 +208,70 @@ impl Checksum {
     }
 }
 
-/// What each event costs a host's processor. The default costs nothing.
+/// CPU cost of each event at a host. By default nothing costs CPU time.
 ///
-/// A *segment* here is what the stack hands down or gets handed in one piece,
-/// a super-segment where there is offload; *packets* are the wire packets
-/// inside. Without offload both are one, and only their sum matters.
+/// A *segment* here is the unit that crosses between stack and card: with offload a super-segment.
+/// *Packets* are the wire packets inside. Without offload both are one, and only the sum of their
+/// costs matters.
 ///
-/// Closeness class D: declared inputs, see the module text.
+/// Closeness class D: declared inputs, see the module documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CpuCosts {
-    /// Per data segment handed down: what segmentation offload saves.
+    /// Per data segment sent; segmentation offload reduces their number.
     pub per_segment_sent: Duration,
-    /// Per wire packet of data sent: what it does not save.
+    /// Per wire packet of data sent; segmentation offload does not reduce their number.
     pub per_packet_sent: Duration,
-    /// Per data segment handed up: what receive coalescing saves.
+    /// Per data segment received; receive coalescing reduces their number.
     pub per_segment_received: Duration,
-    /// Per wire packet of data received: what it does not save.
+    /// Per wire packet of data received; receive coalescing does not reduce their number.
     pub per_packet_received: Duration,
     /// Per ACK without data sent.
     pub per_ack_sent: Duration,
     /// Per ACK without data received.
     pub per_ack_received: Duration,
-    /// Per interrupt of the network card, however many packets it brings: what
-    /// moderation and polling save.
+    /// Per interrupt of the network card, independent of the number of packets. Interrupt
+    /// moderation and polling reduce their number.
     pub per_interrupt: Duration,
-    /// Per wire packet that is taken from the card, in its interrupt.
+    /// Per wire packet taken from the card, in its interrupt.
     pub per_packet_interrupt: Duration,
-    /// Per packet that the driver drops for want of a buffer: what it says about it.
+    /// Per packet that the driver drops because it has no buffer: cost of reporting it.
     pub per_drop: Duration,
     /// Per read or write of an application, or piece of one.
     pub per_call: Duration,
-    /// Per connection that an application accepts, in addition to the call.
+    /// Per accepted connection, in addition to the call.
     pub per_accept: Duration,
-    /// Per byte copied to or from the application (1000 is 1 ns per byte,
-    /// 8 Gbit/s of copying at most).
+    /// Per byte copied to or from the application. 1000 is 1 ns per byte: at most 8 Gbit/s of
+    /// copying.
     pub per_byte_copied: Picoseconds,
-    /// Per byte of data sent or received, for its checksum where that is
-    /// [`Checksum::Apart`].
+    /// Per byte of data sent or received, for its checksum, if that is [`Checksum::Apart`].
     pub per_byte_checksummed: Picoseconds,
-    /// Per byte copied with its checksum in one loop, in place of `per_byte_copied`, where
-    /// that is [`Checksum::Copy`].
+    /// Per byte copied and checksummed in one loop, in place of `per_byte_copied`. Applies with
+    /// [`Checksum::Copy`].
     pub per_byte_copied_summed: Picoseconds,
-    /// Per page of [`PAGE`] bytes that a call moves without a copy, in place of
-    /// `per_byte_copied`, with `zero_copy`.
+    /// Per page of [`PAGE`] bytes moved without a copy, in place of `per_byte_copied`. Applies with
+    /// `zero_copy`.
     pub per_page_mapped: Duration,
-    /// Where checksums of data are computed.
+    /// Place where checksums of data are computed.
     pub checksum: Checksum,
-    /// Whether pages change hands in place of copies.
+    /// Whether pages are remapped instead of copied.
     pub zero_copy: bool,
-    /// Per byte of IP packet that the card reads from memory or writes to it, during which
-    /// the processor waits.
+    /// Per byte of IP packet transferred by DMA of the card. The CPU waits meanwhile.
     pub per_byte_dma: Picoseconds,
-    /// Per byte that the application reads or writes, for its own work on it.
+    /// Per byte that the application reads or writes: the application's own processing.
     pub per_byte_application: Picoseconds,
-    /// Per entry walked in a list that grows with the window, such as the
-    /// retransmission queue at each selective ACK in stacks that search it.
+    /// Per entry walked in a list that grows with the window. An example is the retransmission
+    /// queue, in stacks that search it at each selective ACK.
     pub per_entry_walked: Duration,
-    /// Per packet of data and byte that waits in the socket buffer it leaves or
-    /// enters, beyond `queue_cached`: stacks that walk the chain of a buffer to
-    /// find its place or its end.
+    /// Per data packet and per byte waiting in its socket buffer, beyond `queue_cached`. For stacks
+    /// that walk the chain of a buffer to find the packet's place or the end.
     pub per_byte_queued: Picoseconds,
-    /// Bytes waiting in a socket buffer whose chain the processor's cache holds:
-    /// walking over this many costs nothing.
+    /// Bytes waiting in a socket buffer whose chain fits in the CPU cache. Walking over them costs
+    /// nothing.
     pub queue_cached: Bytes,
 }
 
 impl CpuCosts {
-    /// Every cost under its name in plans, a byte's or a piece of work's.
+    /// Returns every cost with its name in plans, per byte or per piece of work.
     #[must_use]
     pub fn named(&self) -> [(&'static str, Picoseconds); 19] {
         let span = |span: Duration| Picoseconds(span.as_nanos().saturating_mul(PICOS_PER_NANO));
@@ -305,14 +298,14 @@ impl CpuCosts {
         ]
     }
 
-    /// Sending one data segment of `wire_packets`.
+    /// Returns the work of sending one data segment of `wire_packets`.
     #[must_use]
     pub fn data_sent(&self, wire_packets: usize) -> Work {
         let packets = self.per_packet_sent.saturating_mul(wire_packets as u64);
         Work::new(WorkKind::Send, self.per_segment_sent) + Work::new(WorkKind::Send, packets)
     }
 
-    /// Receiving one data segment of `wire_packets`.
+    /// Returns the work of receiving one data segment of `wire_packets`.
     #[must_use]
     pub fn data_received(&self, wire_packets: usize) -> Work {
         let packets = self.per_packet_received.saturating_mul(wire_packets as u64);
@@ -320,19 +313,19 @@ impl CpuCosts {
             + Work::new(WorkKind::Receive, packets)
     }
 
-    /// Sending one ACK without data.
+    /// Returns the work of sending one ACK without data.
     #[must_use]
     pub const fn ack_sent(&self) -> Work {
         Work::new(WorkKind::Send, self.per_ack_sent)
     }
 
-    /// Receiving one ACK without data.
+    /// Returns the work of receiving one ACK without data.
     #[must_use]
     pub const fn ack_received(&self) -> Work {
         Work::new(WorkKind::Receive, self.per_ack_received)
     }
 
-    /// Whether the card's interrupts cost anything.
+    /// Returns whether the card's interrupts cost CPU time.
     #[must_use]
     pub const fn has_interrupts(&self) -> bool {
         !(self.per_interrupt.is_zero()
@@ -340,13 +333,13 @@ impl CpuCosts {
             && self.per_drop.is_zero())
     }
 
-    /// Entering the handler of an interrupt.
+    /// Returns the work of entering the interrupt handler.
     #[must_use]
     pub const fn interrupted(&self) -> Work {
         Work::new(WorkKind::Interrupt, self.per_interrupt)
     }
 
-    /// Taking a frame of `wire_packets` from the network card.
+    /// Returns the work of taking a frame of `wire_packets` from the network card.
     #[must_use]
     pub fn taken(&self, wire_packets: usize) -> Work {
         let span = self
@@ -355,14 +348,14 @@ impl CpuCosts {
         Work::new(WorkKind::Interrupt, span)
     }
 
-    /// Dropping a packet for want of a buffer.
+    /// Returns the work of dropping a packet because there is no buffer.
     #[must_use]
     pub const fn dropped(&self) -> Work {
         Work::new(WorkKind::Interrupt, self.per_drop)
     }
 
-    /// A read or a write of `amount`: the call, the copy, and what the application does
-    /// with it.
+    /// Returns the work of a read or write of `amount`. It consists of the call, the copy, and the
+    /// application's processing.
     #[must_use]
     pub fn called(&self, amount: Bytes) -> Work {
         let own = self.per_byte_application.0.saturating_mul(amount.as_u64());
@@ -371,13 +364,13 @@ impl CpuCosts {
             + Work::from_picos(WorkKind::User, own)
     }
 
-    /// Accepting a connection.
+    /// Returns the work of accepting a connection.
     #[must_use]
     pub fn accepted(&self) -> Work {
         Work::new(WorkKind::Call, self.per_call) + Work::new(WorkKind::Call, self.per_accept)
     }
 
-    /// Moving `amount` to or from the application.
+    /// Returns the work of moving `amount` to or from the application.
     #[must_use]
     pub const fn copied(&self, amount: Bytes) -> Work {
         if self.zero_copy {
@@ -391,7 +384,7 @@ impl CpuCosts {
         Work::from_picos(WorkKind::Copy, each.saturating_mul(amount.as_u64()))
     }
 
-    /// The checksum of `amount` of data sent or received, with protocol work.
+    /// Returns the work of checksumming `amount` of data sent or received, with protocol work.
     #[must_use]
     pub const fn checksummed(&self, amount: u64) -> Work {
         let picos = match self.checksum {
@@ -401,14 +394,13 @@ impl CpuCosts {
         Work::from_picos(WorkKind::Checksum, picos)
     }
 
-    /// The card's reading or writing of `ip_bytes`.
+    /// Returns the CPU time spent waiting for DMA of `ip_bytes`.
     #[must_use]
     pub const fn dma(&self, ip_bytes: u64) -> Work {
         Work::from_picos(WorkKind::Dma, self.per_byte_dma.0.saturating_mul(ip_bytes))
     }
 
-    /// Walking over the chain of a socket buffer in which `queued` wait, for each
-    /// of `wire_packets`.
+    /// Returns the work of walking a socket buffer of `queued` bytes, once per wire packet.
     #[must_use]
     pub fn queue_walked(&self, queued: Bytes, wire_packets: usize) -> Work {
         let beyond = queued
@@ -419,7 +411,7 @@ impl CpuCosts {
         Work::from_picos(WorkKind::Walk, picos)
     }
 
-    /// Walking over `entries` of a list.
+    /// Returns the work of walking over `entries` of a list.
     #[must_use]
     pub const fn walked(&self, entries: u64) -> Work {
         let span = self.per_entry_walked.saturating_mul(entries);
@@ -427,30 +419,30 @@ impl CpuCosts {
     }
 }
 
-/// One serial processor: equation (1).
+/// One serial CPU: equation (1).
 ///
-/// Fractions of a nanosecond are kept from one piece of work to the next;
-/// only the finishing instant handed out is rounded up.
+/// Fractions of a nanosecond carry over from one piece of work to the next. Only the returned
+/// finishing instant is rounded up.
 #[derive(Clone, Default, Debug)]
 pub struct Cpu {
     free_nanos: u64,
     free_picos: u64,
     /// Time spent without work before `free`.
     idle: Duration,
-    /// Of this, time that others had it.
+    /// Part of `idle` during which others used the CPU.
     taken: Duration,
     accepted: Work,
 }
 
 impl Cpu {
-    /// A processor that has never worked.
+    /// Returns a CPU that has never worked.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Accepts `work` at `now`, behind all accepted before; returns when it is
-    /// done. On an ideal host that is `now`.
+    /// Accepts `work` at `now`, after all accepted before; returns when it is done. On an ideal
+    /// host that is `now`.
     pub fn start(&mut self, now: Instant, work: Work) -> Instant {
         let free_at = self.busy_until();
         if now >= free_at {
@@ -474,8 +466,8 @@ impl Cpu {
         self.busy_until()
     }
 
-    /// Others have the processor for `span`, from `now` or from when the work
-    /// accepted so far is done; returns when it is back. Not counted as work.
+    /// Takes the CPU away for `span`, from `now` or from the end of accepted work. Returns when it
+    /// is available again. The time is not counted as work.
     pub fn take_away(&mut self, now: Instant, span: Duration) -> Instant {
         self.start(now, Work::NONE);
         self.free_nanos = self.free_nanos.saturating_add(span.as_nanos());
@@ -484,13 +476,13 @@ impl Cpu {
         self.busy_until()
     }
 
-    /// When everything accepted so far is done; not after `now` when idle.
+    /// Returns when all accepted work is done; not after `now` when idle.
     #[must_use]
     pub const fn busy_until(&self) -> Instant {
         Instant::from_nanos(self.free_nanos.saturating_add((self.free_picos > 0) as u64))
     }
 
-    /// Time from zero to `now` in which there was work.
+    /// Returns the time from zero to `now` in which there was work.
     #[must_use]
     pub fn busy_time(&self, now: Instant) -> Duration {
         let total = now.saturating_since(Instant::ZERO);
@@ -505,23 +497,23 @@ impl Cpu {
         total.saturating_sub(self.idle).saturating_sub(idle_now)
     }
 
-    /// Time from zero to `now` in which the host could not begin more work: its own, and
-    /// what [`Cpu::take_away`] took (counted when it begins).
+    /// Returns the time from zero to `now` in which no more work could begin. This is the host's
+    /// work and the time taken by [`Cpu::take_away`] (counted when it begins).
     #[must_use]
     pub fn occupied_time(&self, now: Instant) -> Duration {
         let total = now.saturating_since(Instant::ZERO);
         (self.busy_time(now) + self.taken).min(total)
     }
 
-    /// Share of the time from zero to `now` in which there was work, 0 to 1:
-    /// the %CPU of testers. For printing only.
+    /// Returns the share of the time from zero to `now` with work, 0 to 1. This is the %CPU of
+    /// testers. For printing only.
     #[must_use]
     pub fn utilisation(&self, now: Instant) -> f64 {
         counters::utilisation(self.busy_time(now), now)
     }
 
-    /// All work accepted so far, by kind; it differs from the busy time by
-    /// what has been accepted and is not yet done.
+    /// Returns all work accepted so far, by kind. It exceeds the busy time by accepted work that is
+    /// not yet done.
     #[must_use]
     pub const fn accepted(&self) -> &Work {
         &self.accepted
@@ -562,8 +554,8 @@ mod tests {
         assert_eq!(walked.of(WorkKind::Walk).as_nanos(), 400);
     }
 
-    /// The budget of 1988 (E72): 140 us to copy a kilobyte, 130 us to sum it, 200 us for
-    /// both in one loop; 193 us for 1408 bytes, 184 us for 1448.
+    /// Budget of 1988 (E72): 140 us to copy a kilobyte, 130 us to sum it. Both in one loop take 200
+    /// us; 193 us for 1408 bytes, 184 us for 1448.
     #[test]
     fn copies_and_checksums_cost_what_the_budget_of_1988_says() {
         let per_kilobyte = |us: u64| Picoseconds::new(us * 1_000_000 / 1024);
@@ -655,8 +647,8 @@ mod tests {
         assert_eq!(cpu.busy_until(), at(1335));
     }
 
-    /// The first envelope: 8.9 µs per segment carry 7.25 Gbit/s of 8948-byte
-    /// segments at 90 % of the processor, and never more than 8.04 Gbit/s.
+    /// 8.9 µs per segment carry 7.25 Gbit/s of 8948-byte segments at 90 % CPU. The rate never
+    /// exceeds 8.04 Gbit/s.
     #[test]
     fn a_cost_per_segment_is_a_ceiling_on_goodput() {
         let mut cpu = Cpu::new();

@@ -1,11 +1,11 @@
-//! Delays that change: by a schedule, at random, or both.
+//! Variable delays: by a schedule, at random, or both.
 //!
 //! ```text
 //! delay = max(0, mean + spread * z),  z uniform in [-1, 1] or normal    (1)
 //! ```
 //!
-//! The normal variate is the sum of twelve uniform ones less six (Irwin and Hall;
-//! variance 1, |z| below 6, cut at 4): no logarithm, so that all machines agree.
+//! The normal variate is the sum of twelve uniform ones minus six (Irwin and Hall; variance 1, |z|
+//! below 6, cut at 4). It needs no logarithm, so all machines agree.
 
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Duration, Instant};
@@ -14,13 +14,13 @@ use crate::config::{HopConfig, Jitter, JitterLaw};
 use crate::random::{Purpose, stream};
 use crate::schedule::Follower;
 
-/// The delay line's delay at work.
+/// Running state of the delay of a delay line.
 #[derive(Clone, Debug)]
 pub(crate) struct Delay {
     mean: Duration,
     changes: Option<Follower<Duration>>,
     jitter: Option<(Jitter, Stream)>,
-    /// The draw that holds, and until when.
+    /// Current draw, and the time until which it holds.
     drawn: Option<(i64, Instant)>,
 }
 
@@ -35,13 +35,13 @@ impl Delay {
         }
     }
 
-    /// The mean from now on, unless a schedule changes it.
+    /// Sets the mean from now on, unless a schedule changes it.
     pub(crate) fn set_mean(&mut self, mean: Duration) {
         self.mean = mean;
     }
 
-    /// From `now` on it is as `after` says in place of `before`. A schedule that is new
-    /// counts from `now`.
+    /// Replaces the configuration `before` by `after` from `now` on. A new schedule counts from
+    /// `now`.
     pub(crate) fn reconfigure(
         &mut self,
         now: Instant,
@@ -63,15 +63,14 @@ impl Delay {
         }
     }
 
-    /// Whether each packet may overtake those before it.
+    /// Returns whether each packet may overtake earlier ones.
     pub(crate) fn is_overtaking(&self) -> bool {
         self.jitter
             .as_ref()
             .is_some_and(|(jitter, _)| jitter.overtaking)
     }
 
-    /// The minimum that a packet which leaves later can be given, unless the schedule
-    /// says less by then.
+    /// Returns the minimum delay of a later packet, unless the schedule falls below it.
     pub(crate) fn least(&self) -> Duration {
         if self.changes.is_some() {
             return Duration::ZERO;
@@ -82,8 +81,8 @@ impl Delay {
         }
     }
 
-    /// The delay of a wire packet that leaves the serializer at `now`, never earlier
-    /// than the one before.
+    /// Returns the delay of a wire packet that leaves the serializer at `now`. `now` must not
+    /// precede that of the call before.
     pub(crate) fn of(&mut self, now: Instant) -> Duration {
         while let Some(changes) = &mut self.changes
             && changes.poll_timeout().is_some_and(|at| at <= now)
@@ -118,9 +117,9 @@ fn follower(config: &HopConfig, start: Instant) -> Option<Follower<Duration>> {
     schedule.map(|schedule| Follower::new(schedule, start))
 }
 
-/// How far one delay is from its mean, in nanoseconds.
+/// Draws the difference of one delay from its mean, in nanoseconds.
 fn draw(jitter: &Jitter, random: &mut Stream) -> i64 {
-    /// Uniform in [0, 2^32).
+    /// Draws from the uniform distribution on [0, 2^32).
     fn part(random: &mut Stream) -> i128 {
         i128::from(random.bits() as u32)
     }

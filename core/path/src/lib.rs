@@ -1,47 +1,44 @@
-//! The path and the hosts at its ends, as pure elements.
+//! Path elements: links, queues, media, and the hosts at their ends.
 //!
 //! * [`Hop`]: queue, serializer, delay line and impairments of one direction
 //!   of one link or emulator, built from a [`HopConfig`].
-//! * [`Cpu`]: the one serial processor of a host, with [`CpuCosts`] saying
-//!   what each piece of protocol work costs, and [`Steal`] when others have it.
+//! * [`Cpu`]: the one serial CPU of a host. [`CpuCosts`] is the cost of each piece of protocol
+//!   work; [`Steal`] is the CPU time that others take.
 //! * [`SharedMedium`]: half-duplex Ethernet, which several stations share.
 //! * [`Network`]: hops as links, media, a route for each flow and direction, one schedule.
-//! * [`ReceiveRings`]: what a network card can receive before the host runs
-//!   out of buffers.
+//! * [`ReceiveRings`]: receive capacity of a network card before the host runs out of buffers.
 //!
-//! A path does not know TCP: it carries anything that is a [`Parcel`].
+//! A path is independent of TCP: it carries any [`Parcel`].
 //!
 //! # Contract
 //!
-//! Hops, media and networks are an [`Element`] each; what holds for all of them is said
-//! and tested there. No element has a clock, a thread or a socket. The driver calls, in
-//! this order at every instant that matters:
+//! Hops, media and networks each implement [`Element`]. The common contract is documented and
+//! tested there. No element has a clock, a thread or a socket. At every relevant instant the driver
+//! calls, in this order:
 //!
-//! 1. `poll_*` until each returns nothing: what has come out by `now`.
-//! 2. `handle_*(now, input)`: what goes in at `now`.
-//! 3. `poll_timeout()`: when to come back.
+//! 1. `poll_*` until each returns `None`: the output up to `now`.
+//! 2. `handle_*(now, input)`: the input at `now`.
+//! 3. `poll_timeout()`: the time of the next call.
 //!
-//! The order of the first two is part of the result where a limit counts what
-//! has not been collected yet (see [`HopConfig::hold_limit`]). `now` never
-//! runs backwards; if it does (two real clocks met) the elements stay
-//! consistent and treat the call as coming no earlier than what they have
-//! already promised.
+//! The order of the first two affects the result if a limit counts uncollected packets (see
+//! [`HopConfig::hold_limit`]). `now` never runs backwards. If it does (two real clocks met), the
+//! elements stay consistent and treat the call as no earlier than the output they already
+//! scheduled.
 //!
 //! # Cost
 //!
-//! A parcel costs one push and one pop of a double-ended queue per hop,
-//! however long the delay line is, and a fixed-rate link needs no timer per
-//! packet: the departure is known when the parcel arrives.
+//! A parcel costs one push and one pop of a double-ended queue per hop, independent of the length
+//! of the delay line. A fixed-rate link needs no timer per packet: the departure is known when the
+//! parcel arrives.
 //!
-//! Queue disciplines, rates and delays that change, jitter, shapers and groups
-//! ([`queue`], [`RateSource`], [`Shaper`], [`Aggregate`], [`Jitter`]) make departures
-//! depend on what happens later. A hop with one of these goes from event to event, each
-//! at its instant, and still needs no timer per packet of its driver.
+//! With queue disciplines, variable rates and delays, jitter, shapers and aggregation ([`queue`],
+//! [`RateSource`], [`Shaper`], [`Aggregate`], [`Jitter`]), departures depend on later events. Such
+//! a hop runs from event to event and still needs no driver timer per packet.
 //!
 //! # Out of scope
 //!
-//! Routes that change during a run, links of layer 2 other than the Ethernet above, and
-//! names or addresses: a parcel carries the number of its route.
+//! Routes that change during a run, links of layer 2 other than the Ethernet above, and names or
+//! addresses: a parcel carries the number of its route.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

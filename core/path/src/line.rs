@@ -1,10 +1,9 @@
-//! The line: everything from the tail of the queue to the far end.
+//! Line of a hop: everything from the tail of the queue to the far end.
 //!
-//! Departures are known on arrival, so queue, serializer and delay line are
-//! one FIFO of *runs*: parcels whose wire packets are served back to back.
-//! A cursor separates what has departed (in the delay line) from what has not
-//! (in the queue). It only moves forward, over each run once, so the backlog
-//! is exact at any time and no packet costs more than one push and one pop.
+//! Departures are known on arrival, so queue, serializer and delay line are one FIFO of *runs*:
+//! parcels whose wire packets are served back to back. A cursor separates departed packets (in the
+//! delay line) from the others (in the queue). It only moves forward, over each run once. So the
+//! backlog is exact at any time and no packet costs more than one push and one pop.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -21,32 +20,31 @@ use crate::{HopConfig, Parcel, Release, Tally};
 pub(crate) struct Run<T> {
     pub(crate) parcel: T,
     pub(crate) frames: Frames,
-    /// When it reached the queue.
+    /// Time of arrival at the queue.
     pub(crate) arrived: Instant,
-    /// When the service of the first of `frames` begins.
+    /// Start of service of the first of `frames`.
     pub(crate) began: Instant,
-    /// When the first of `frames` has been served.
+    /// End of service of the first of `frames`.
     pub(crate) first_served: Moment,
-    /// When the last has.
+    /// End of service of the last of `frames`.
     pub(crate) all_served: Instant,
-    /// Whether it takes the extra delay after this line.
+    /// Whether it is given the extra delay after this line.
     pub(crate) is_displaced: bool,
-    /// Nanoseconds between the departures of the first of `frames` and of the last
-    /// that comes out with it, where [`Release::Within`] says so. The line sees
-    /// to it.
+    /// Nanoseconds between the departures of the first and the last frame that come out together.
+    /// Only with [`Release::Within`]; set by the line.
     pub(crate) gathers: u32,
 }
 
-/// The first wire packet that has not departed.
+/// First wire packet that has not departed.
 #[derive(Clone, Copy, Default, Debug)]
 struct Cursor {
-    /// Its run, counted from the front.
+    /// Index of its run, from the front.
     run: usize,
-    /// Its place in the run.
+    /// Index within the run.
     frame: usize,
-    /// When its service begins; the run says so itself where `frame` is zero.
+    /// Start of its service; unused if `frame` is zero: the run has it.
     began: Instant,
-    /// When it departs; the run says so itself where `frame` is zero.
+    /// End of its service; unused if `frame` is zero: the run has it.
     served: Moment,
 }
 
@@ -55,9 +53,9 @@ struct Cursor {
 pub(crate) struct Line<T> {
     runs: VecDeque<Run<T>>,
     cursor: Cursor,
-    /// Accepted and not yet departed.
+    /// Packets accepted and not yet departed.
     queued: Tally,
-    /// Of what has departed.
+    /// Sojourns of departed packets.
     sojourns: Sojourns,
     delay: Duration,
     release: Release,
@@ -75,23 +73,23 @@ impl<T: Parcel> Line<T> {
         }
     }
 
-    /// Waiting and in service, as of the last [`Line::settle`].
+    /// Returns what is waiting and in service, as of the last [`Line::settle`].
     pub(crate) const fn queued(&self) -> Tally {
         self.queued
     }
 
-    /// Everything in it.
+    /// Returns everything inside.
     pub(crate) fn parcels(&self) -> impl Iterator<Item = &T> {
         self.runs.iter().map(|run| &run.parcel)
     }
 
-    /// The sojourns of what has departed, as of the last [`Line::settle`].
+    /// Returns the sojourns of departed packets, as of the last [`Line::settle`].
     pub(crate) const fn sojourns(&self) -> &Sojourns {
         &self.sojourns
     }
 
-    /// Counts wire packets of which the first departs at `departure` into the
-    /// queue, ahead of the run they will be pushed in.
+    /// Counts wire packets into the queue before the run with them is pushed. The first of them
+    /// departs at `departure`.
     pub(crate) fn count_in(&mut self, now: Instant, departure: Instant, tally: Tally) {
         if departure > now {
             self.queued.add(tally);
@@ -101,11 +99,10 @@ impl<T: Parcel> Line<T> {
     /// Appends a run whose wire packets have been counted in at `now`.
     #[inline]
     pub(crate) fn push(&mut self, now: Instant, run: Run<T>, serialiser: &mut Serialiser) {
-        // Without service time a run departs as it arrives, and so has all
-        // before it.
+        // Without service time a run departs on arrival, and so have all earlier ones.
         let has_departed = run.all_served <= now;
         self.runs.push_back(run);
-        // In its place: a run whose address is taken before would be copied twice.
+        // Done in place: if its address were taken earlier, the run would be copied twice.
         if let (Release::Within(longest), Some(run)) = (self.release, self.runs.back_mut()) {
             gather(run, longest, serialiser);
         }
@@ -119,8 +116,8 @@ impl<T: Parcel> Line<T> {
         self.assert_invariants();
     }
 
-    /// Asserts what holds after each arrival. Runs are served in their order, and what lies
-    /// behind the cursor is what is queued.
+    /// Asserts the invariants that hold after each arrival. Runs are served in order, and what lies
+    /// after the cursor is what is queued.
     fn assert_invariants(&self) {
         debug_assert!(
             self.cursor.run <= self.runs.len(),
@@ -156,7 +153,7 @@ impl<T: Parcel> Line<T> {
         }
     }
 
-    /// Moves the cursor over all that has departed by `now`.
+    /// Moves the cursor past everything that has departed by `now`.
     pub(crate) fn settle(&mut self, now: Instant, serialiser: &mut Serialiser) {
         while let Some(run) = self.runs.get(self.cursor.run) {
             if run.all_served > now {
@@ -181,7 +178,7 @@ impl<T: Parcel> Line<T> {
         }
     }
 
-    /// Counts the sojourns of what is left of a run that has departed.
+    /// Counts the sojourns of the rest of a run that has departed.
     #[inline(never)]
     fn count_rest(&mut self, serialiser: &mut Serialiser) {
         let run = &self.runs[self.cursor.run];
@@ -197,7 +194,7 @@ impl<T: Parcel> Line<T> {
         }
     }
 
-    /// Moves the cursor inside a run of which something stays.
+    /// Moves the cursor within a run that has not entirely departed.
     fn settle_within_run(&mut self, now: Instant, serialiser: &mut Serialiser) {
         let Some(run) = self.runs.get(self.cursor.run) else {
             return;
@@ -219,7 +216,7 @@ impl<T: Parcel> Line<T> {
         self.cursor.frame = frame;
     }
 
-    /// When the first piece of a run comes out at the far end.
+    /// Returns the time at which the first piece of a run comes out.
     #[inline]
     fn due(&self, run: &Run<T>) -> Instant {
         let departure = match self.release {
@@ -232,14 +229,14 @@ impl<T: Parcel> Line<T> {
         departure + self.delay
     }
 
-    /// When the front comes out, and whether it is reordered.
+    /// Returns the due time of the front, and whether it is reordered.
     #[inline]
     pub(crate) fn front_due(&self) -> Option<(Instant, bool)> {
         let front = self.runs.front()?;
         Some((self.due(front), front.is_displaced))
     }
 
-    /// The sizes of what comes out at `now`, when the front is due.
+    /// Returns the sizes of what comes out at `now`, when the front is due.
     #[inline]
     pub(crate) fn front_frames(&self, now: Instant, serialiser: &mut Serialiser) -> Option<Frames> {
         let front = self.runs.front()?;
@@ -256,9 +253,9 @@ impl<T: Parcel> Line<T> {
         })
     }
 
-    /// How many wire packets of `run` have come to the far end by `now`, which
-    /// is more than none and fewer than all. Apart, so that what needs no counting
-    /// is small enough to be inlined.
+    /// Returns how many wire packets of `run` have come to the far end by `now`. The number is at
+    /// least one and less than all. A separate function, so that the callers' common path is small
+    /// enough to be inlined.
     #[inline(never)]
     fn arrived(&self, run: &Run<T>, now: Instant, serialiser: &mut Serialiser) -> usize {
         let mut served = run.first_served;
@@ -270,8 +267,8 @@ impl<T: Parcel> Line<T> {
         count.max(1)
     }
 
-    /// Takes out the front, which must be due by `now`: `frames` of it, as
-    /// [`Line::front_frames`] says.
+    /// Removes the front, which must be due by `now`. `frames` is its size, from
+    /// [`Line::front_frames`].
     #[inline]
     pub(crate) fn take_front(
         &mut self,
@@ -279,7 +276,7 @@ impl<T: Parcel> Line<T> {
         frames: Frames,
         serialiser: &mut Serialiser,
     ) -> Option<T> {
-        // What comes out has departed: the cursor must have passed it.
+        // Output has departed: the cursor must have passed it.
         if self.cursor.run == 0 {
             self.settle(now, serialiser);
         }
@@ -305,7 +302,7 @@ impl<T: Parcel> Line<T> {
     }
 }
 
-/// A wire packet, when it has been served, and whether it is reordered.
+/// A wire packet, its end of service, and whether it is reordered.
 #[derive(Clone, Debug)]
 pub(crate) struct Served<T> {
     pub(crate) parcel: T,
@@ -317,7 +314,7 @@ pub(crate) struct Served<T> {
 }
 
 impl<T: Parcel> Line<T> {
-    /// Everything in it, each wire packet by itself.
+    /// Returns everything inside as single wire packets.
     pub(crate) fn into_wire_packets(self, serialiser: &mut Serialiser) -> Vec<Served<T>> {
         let mut all = Vec::new();
         for run in self.runs {
@@ -345,9 +342,9 @@ impl<T: Parcel> Line<T> {
     }
 }
 
-/// Finds the last wire packet that departs within `longest` of the first. All but
-/// the last are of one size, and depart one service time apart. A function of its
-/// own, so that paths that release each packet alone do not carry it along.
+/// Finds the last wire packet that departs within `longest` of the first. All but the last are of
+/// one size, and depart one service time apart. A separate function, so that paths that release
+/// each packet alone do not carry it along.
 #[inline(never)]
 fn gather<T>(run: &mut Run<T>, longest: Duration, serialiser: &mut Serialiser) {
     let first = run.first_served.instant();
@@ -357,7 +354,7 @@ fn gather<T>(run: &mut Run<T>, longest: Duration, serialiser: &mut Serialiser) {
     } else {
         serialiser.whole_services(run.frames.size(0), longest.as_nanos())
     };
-    // Four seconds are more than any plan means.
+    // More than four seconds is not a reasonable setting.
     run.gathers = u32::try_from(gathers).unwrap_or(u32::MAX);
 }
 
@@ -370,8 +367,8 @@ mod tests {
 
     const NOW: Instant = Instant::ZERO;
 
-    /// A line behind a link of one byte per nanosecond, with three runs of
-    /// three wire packets of 10 bytes in it.
+    /// Returns a line after a link of one byte per nanosecond. It holds three runs of three wire
+    /// packets of 10 bytes.
     fn filled(release: Release) -> (Line<Numbered>, Serialiser) {
         let config = HopConfig {
             rate: Some(Rate::from_bps(8_000_000_000)),
@@ -402,7 +399,7 @@ mod tests {
         (line, serialiser)
     }
 
-    /// Takes out the front, which must be `count` wire packets.
+    /// Removes the front, which must be `count` wire packets.
     fn taken(
         line: &mut Line<Numbered>,
         now: Instant,
@@ -452,24 +449,24 @@ mod tests {
     #[test]
     fn a_run_released_within_a_time_comes_out_in_pieces_of_what_has_arrived() {
         let (mut line, mut serialiser) = filled(Release::Within(Duration::from_nanos(12)));
-        // The first of three has been served after 10 ns, the second 10 later; each
-        // travels 5.
+        // The first of three has been served after 10 ns, the second 10 later; each has a delay of
+        // 5.
         let due = Instant::from_nanos(10 + 10 + 5);
         assert_eq!(line.front_due(), Some((due, false)));
         let piece = taken(&mut line, due, 2, &mut serialiser);
         assert_eq!((piece.first, piece.count), (0, 2));
         assert_eq!(line.queued().packets, 7);
-        // What is left is over before the time is.
+        // The rest is complete before the gathering time ends.
         let due = Instant::from_nanos(30 + 5);
         assert_eq!(line.front_due(), Some((due, false)));
         let piece = taken(&mut line, due, 1, &mut serialiser);
         assert_eq!((piece.first, piece.count), (2, 1));
-        // Nobody waits for what would come too late.
+        // Packets do not wait for one that would come too late.
         let mut alone = filled(Release::Within(Duration::from_nanos(9))).0;
         assert_eq!(alone.front_due(), Some((Instant::from_nanos(15), false)));
         let piece = taken(&mut alone, Instant::from_nanos(15), 1, &mut serialiser);
         assert_eq!(piece.count, 1);
-        // Whoever comes late gets all that has arrived.
+        // A late poll gets everything that has arrived.
         let late = Instant::from_nanos(1000);
         let piece = taken(&mut line, late, 3, &mut serialiser);
         assert_eq!((piece.first, piece.count), (3, 3));

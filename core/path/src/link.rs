@@ -1,20 +1,17 @@
-//! A link in its general form: any queue discipline, a rate that changes, a delay
-//! that varies.
+//! General form of a link: any queue discipline, variable rate, variable delay.
 //!
-//! [`Hop`](crate::Hop) uses it where departures are not known on arrival. A property
-//! test (`tests/forms.rs`) proves that with a fixed rate, a FIFO and a fixed delay
-//! both forms give the same, packet by packet.
+//! [`Hop`](crate::Hop) uses it if departures are not known on arrival. A property test
+//! (`tests/forms.rs`) shows that with a fixed rate, a FIFO and a fixed delay both forms give the
+//! same results, packet by packet.
 //!
-//! Everything inside happens at the instant it is due, whenever the link is asked:
-//! [`Link::advance`] goes from event to event (end of a service, change of the rate,
-//! timer of the discipline) up to now. So the driver need come only when
-//! something may reach the far end; what a discipline drops as it dequeues is reported
-//! then, or at the next arrival.
+//! Everything inside happens at the instant it is due, independent of when the link is polled.
+//! [`Link::advance`] goes from event to event (end of a service, change of the rate, timer of the
+//! discipline) up to now. So the driver need call only when something may reach the far end.
+//! Packets that a discipline drops at dequeue are reported then, or at the next arrival.
 //!
-//! A super-segment waits as one parcel, whose wire packets have a [`Ticket`] each. A
-//! wire packet is cut off when its service begins or when it is dropped, and joined
-//! again to the one that left just before it where the hop's [`Release`] allows that
-//! and both fared alike.
+//! A super-segment waits as one parcel, and each of its wire packets has a [`Ticket`]. A wire
+//! packet is split off when its service begins or when it is dropped. It is joined with the one
+//! that left just before it if the hop's [`Release`] allows that and both had the same outcome.
 
 use alloc::boxed::Box;
 use alloc::collections::{BinaryHeap, VecDeque};
@@ -40,38 +37,38 @@ mod change;
 mod invariants;
 mod requests;
 
-/// What the entrance has decided on wire packets.
+/// Decisions of the entrance on wire packets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Entrance {
     pub(crate) is_displaced: bool,
     pub(crate) is_marked: bool,
 }
 
-/// A parcel of which something waits.
+/// A parcel with wire packets waiting in the queue.
 #[derive(Clone, Debug)]
 struct Held<T> {
-    /// Which arrival it is or was part of.
+    /// Number of the arrival it is or was part of.
     arrival: u64,
     parcel: T,
     frames: Frames,
-    /// Place of the first of its wire packets among those that the parcel once had.
+    /// Index of its first wire packet within the original parcel.
     first: u32,
     entrance: Entrance,
 }
 
-/// Wire packets being served, or those of one parcel that have just left.
+/// Wire packets in service, or those of one parcel that have just left.
 #[derive(Clone, Debug)]
 struct Piece<T> {
-    /// Which arrival it was part of.
+    /// Number of the arrival it was part of.
     arrival: u64,
-    /// The ticket of the last of them.
+    /// Ticket of the last of them.
     ticket: Ticket,
     parcel: T,
     tally: Tally,
     is_displaced: bool,
 }
 
-/// What has left and may be joined by what leaves next.
+/// Departed wire packets that the next departures may join.
 #[derive(Clone, Debug)]
 struct Gathering<T> {
     piece: Piece<T>,
@@ -79,11 +76,11 @@ struct Gathering<T> {
     last_left: Instant,
 }
 
-/// On the way to the far end.
+/// A parcel in the delay line.
 #[derive(Clone, Debug)]
 struct Departed<T> {
     due: Instant,
-    /// In which order they left.
+    /// Sequence number of the departure.
     number: u64,
     parcel: T,
     tally: Tally,
@@ -119,43 +116,43 @@ pub(crate) struct Link<T> {
     service: Service,
     delay: Delay,
     reorder_delay: Duration,
-    /// Whether single packets are reordered, which wait for none before them.
+    /// Whether single packets are reordered; these do not wait for earlier ones.
     displaces: bool,
     mark_above: Option<MarkAbove>,
     release: Release,
     ack_filter: Option<Replacing>,
-    /// Most packets served together.
+    /// Maximum number of packets served together.
     group: u32,
-    /// Parcels by their number; those without one are free.
+    /// Waiting parcels, by their number; `None` entries are free.
     held: Vec<Option<Held<T>>>,
     free: Vec<u32>,
-    /// In service, in their order.
+    /// Packets in service, in order.
     serving: Vec<Piece<T>>,
     in_service: Tally,
-    /// Of what has left the serializer.
+    /// Sojourns of packets that have left the serializer.
     sojourns: Sojourns,
-    /// Of what left it last.
+    /// Waiting time of the packet that left it last.
     last_wait: Duration,
     gathering: Option<Gathering<T>>,
-    /// What keeps its order.
+    /// Delay line of packets that keep their order.
     line: VecDeque<Departed<T>>,
-    /// What may come in another order.
+    /// Delay line of packets that may overtake.
     unordered: BinaryHeap<Reverse<Departed<T>>>,
     arrivals: u64,
     departures: u64,
     drops: Drops,
-    /// Brought up to this moment.
+    /// Time up to which the state is current.
     at: Instant,
     /// Time spent serving before `at`.
     busy: Duration,
 }
 
-/// The ACK filter of its queue, if it has one.
+/// Returns the ACK filter of its queue, if it has one.
 fn replacing(config: &HopConfig) -> Option<Replacing> {
     (config.ack_filter == Some(AckFilter::Queue)).then(Replacing::new)
 }
 
-/// The queue of a hop, from `start` on.
+/// Returns the queue of a hop, starting at `start`.
 fn queue_of(config: &HopConfig, seed: u64, start: Instant) -> Box<dyn Discipline> {
     (config.queue.discipline.build)(queue::Build {
         settings: &config.queue.settings,
@@ -169,7 +166,7 @@ fn queue_of(config: &HopConfig, seed: u64, start: Instant) -> Box<dyn Discipline
 }
 
 impl<T: Parcel> Link<T> {
-    /// A link of a configuration that has been checked.
+    /// Returns a link of a configuration that has been checked.
     pub(crate) fn new(config: &HopConfig, seed: u64) -> Self {
         let mut queue = queue_of(config, seed, Instant::ZERO);
         Self {
@@ -201,7 +198,7 @@ impl<T: Parcel> Link<T> {
         }
     }
 
-    /// What the queue may know about the link behind it.
+    /// Returns the properties of the link that the queue may use.
     fn view(&self) -> queue::Link {
         queue::Link {
             in_service: self.in_service,
@@ -209,12 +206,12 @@ impl<T: Parcel> Link<T> {
         }
     }
 
-    /// Waiting and in service, as of the last call that brought it up to date.
+    /// Returns what is waiting and in service, as of the last update.
     pub(crate) fn backlog(&self) -> Tally {
         self.queue.backlog().plus(self.in_service)
     }
 
-    /// Everything inside.
+    /// Returns everything inside.
     pub(crate) fn parcels(&self) -> impl Iterator<Item = &T> {
         let held = self.held.iter().flatten().map(|held| &held.parcel);
         let gathering = self.gathering.iter().map(|gathering| &gathering.piece);
@@ -225,11 +222,11 @@ impl<T: Parcel> Link<T> {
             .chain(departed.map(|departed| &departed.parcel))
     }
 
-    /// When something may come out next: never later than it does.
+    /// Returns the time of the next possible delivery: never later than the actual one.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let ordered = self.line.front().map(|first| first.due);
         let unordered = self.unordered.peek().map(|first| first.0.due);
-        // What leaves next can come no earlier; a change may hasten it.
+        // The next departure can come no earlier, but a change may bring it forward.
         let left = match self.service.is_busy() {
             true => self.service.end().min(self.service.poll_change()),
             false => Instant::FAR_FUTURE,
@@ -238,12 +235,12 @@ impl<T: Parcel> Link<T> {
         [ordered, unordered, next].into_iter().flatten().min()
     }
 
-    /// Whether something may come out before what is at the end of the line.
+    /// Returns whether a delivery may precede the parcel at the end of the line.
     pub(crate) fn is_unordered(&self) -> bool {
         !self.unordered.is_empty() || self.delay.is_overtaking() || self.displaces
     }
 
-    /// Time from zero to `now` in which there was something to serve.
+    /// Returns the time from zero to `now` in which there was something to serve.
     pub(crate) fn busy_time(&self, now: Instant) -> Duration {
         if self.service.is_busy() {
             self.busy + now.saturating_since(self.at)
@@ -252,12 +249,12 @@ impl<T: Parcel> Link<T> {
         }
     }
 
-    /// The sojourns of what has left the serializer.
+    /// Returns the sojourns of packets that have left the serializer.
     pub(crate) const fn sojourns(&self) -> &Sojourns {
         &self.sojourns
     }
 
-    /// How long what left last had waited; zero if nothing is here.
+    /// Returns the waiting time of the last departure; zero if the link is empty.
     pub(crate) fn wait(&self) -> Duration {
         match self.service.is_busy() {
             true => self.last_wait,
@@ -265,19 +262,19 @@ impl<T: Parcel> Link<T> {
         }
     }
 
-    /// From `now` on the rate is another one.
+    /// Sets the rate from `now` on.
     pub(crate) fn set_rate(&mut self, now: Instant, rate: Option<Rate>, books: &mut Books<T>) {
         self.advance(now, books);
         self.service.set_rate(now, rate);
     }
 
-    /// What leaves from `now` on takes another time to the far end.
+    /// Sets the delay of departures from `now` on.
     pub(crate) fn set_delay(&mut self, now: Instant, delay: Duration, books: &mut Books<T>) {
         self.advance(now, books);
         self.delay.set_mean(delay);
     }
 
-    /// Wire packets reach the queue at `now`; at most `hold` may be inside.
+    /// Queues wire packets that arrive at `now`; at most `hold` may be inside.
     pub(crate) fn handle_arrival(
         &mut self,
         now: Instant,
@@ -347,8 +344,8 @@ impl<T: Parcel> Link<T> {
         self.assert_invariants(books);
     }
 
-    /// Lets an ACK take the place of an older one that waits, which is dropped: then
-    /// `None`. Otherwise it is to be queued; its flow is said if it may be replaced there.
+    /// Replaces an older waiting ACK by this one, drops the older and returns `None`. Otherwise the
+    /// ACK is to be queued; its flow is returned if it may be replaced there.
     #[inline(never)]
     fn replace_ack(
         &mut self,
@@ -381,7 +378,7 @@ impl<T: Parcel> Link<T> {
         None
     }
 
-    /// Whether a packet that finds this backlog is marked.
+    /// Returns whether a packet is marked that arrives at this backlog.
     fn is_above_threshold(&self, arriving: Tally) -> bool {
         let inside = self.backlog().plus(arriving);
         match self.mark_above {
@@ -391,7 +388,7 @@ impl<T: Parcel> Link<T> {
         }
     }
 
-    /// Gives a parcel a number.
+    /// Stores a parcel and returns its number.
     fn hold(&mut self, held: Held<T>) -> u32 {
         if let Some(number) = self.free.pop() {
             self.held[number as usize] = Some(held);
@@ -401,7 +398,7 @@ impl<T: Parcel> Link<T> {
         (self.held.len() - 1) as u32
     }
 
-    /// Takes the first wire packet off a held parcel.
+    /// Splits the first wire packet off a held parcel.
     fn take(&mut self, number: u32) -> Option<Held<T>> {
         debug_assert!(
             self.held.get(number as usize).is_some_and(Option::is_some),
@@ -423,8 +420,8 @@ impl<T: Parcel> Link<T> {
         Some(first)
     }
 
-    /// Drops a wire packet out of a held parcel. Those before it, if any, wait on;
-    /// those behind it are then a parcel of their own. Returns the number of that.
+    /// Drops a wire packet out of a held parcel. Earlier ones of the parcel, if any, continue to
+    /// wait; later ones become a separate parcel. Returns the number of the latter.
     fn cut_out(
         &mut self,
         now: Instant,
@@ -456,8 +453,8 @@ impl<T: Parcel> Link<T> {
         number
     }
 
-    /// Lets go of what the discipline has dropped, all of which was inside. Returns
-    /// the number under which the rest of the parcel goes on that was `arriving`.
+    /// Releases the packets that the discipline has dropped, all of which were inside. Returns the
+    /// number under which the rest of the parcel `arriving` continues.
     fn release_dropped(&mut self, now: Instant, books: &mut Books<T>, arriving: u32) -> u32 {
         let mut number = arriving;
         let mut drops = core::mem::take(&mut self.drops.0);
@@ -472,12 +469,12 @@ impl<T: Parcel> Link<T> {
         number
     }
 
-    /// Does all that is due by `now`, each at its instant.
+    /// Processes everything due by `now`, each event at its instant.
     pub(crate) fn advance(&mut self, now: Instant, books: &mut Books<T>) {
         loop {
             let timer = self.queue.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
             if !self.service.is_busy() {
-                // An empty queue makes up for its timers at once.
+                // An empty queue catches up on its timers immediately.
                 if timer <= now {
                     let view = self.view();
                     self.queue.handle_timeout(now, &view);
@@ -509,7 +506,7 @@ impl<T: Parcel> Link<T> {
         self.at = self.at.max(now);
     }
 
-    /// What is in service has left at `now`; the next begins.
+    /// Ends the service at `now` and begins the next.
     fn finish(&mut self, now: Instant, books: &mut Books<T>) {
         self.service.finish();
         self.in_service = Tally::default();
@@ -524,7 +521,7 @@ impl<T: Parcel> Link<T> {
         self.serve_next(now, true, books);
     }
 
-    /// Begins the next service at `now`, `at_once` after the last one.
+    /// Begins the next service at `now`, `at_once` if directly after the last one.
     fn serve_next(&mut self, now: Instant, at_once: bool, books: &mut Books<T>) {
         while (self.serving.len() as u32) < self.group {
             let view = self.view();
@@ -553,7 +550,7 @@ impl<T: Parcel> Link<T> {
         }
     }
 
-    /// A wire packet leaves the queue to be served.
+    /// Moves a wire packet from the queue into service.
     fn begin(&mut self, now: Instant, mut ticket: Ticket, books: &mut Books<T>) {
         let Some(mut held) = self.take(ticket.parcel) else {
             return;
@@ -584,9 +581,9 @@ impl<T: Parcel> Link<T> {
         });
     }
 
-    /// A wire packet has left the serializer.
+    /// Processes a wire packet that has left the serializer.
     fn leave(&mut self, now: Instant, piece: Piece<T>) {
-        // What a router has answered differs from packet to packet.
+        // The answer of a router differs from packet to packet.
         if self.release == Release::PerPacket || self.is_router {
             self.depart(now, piece);
             return;
@@ -608,21 +605,21 @@ impl<T: Parcel> Link<T> {
         });
     }
 
-    /// Nothing more joins what was gathering.
+    /// Sends on the gathered packets; later ones do not join them.
     fn close(&mut self) {
         if let Some(gathering) = self.gathering.take() {
             self.depart(gathering.last_left, gathering.piece);
         }
     }
 
-    /// Sends a piece on its way to the far end.
+    /// Puts a piece on the delay line.
     fn depart(&mut self, now: Instant, piece: Piece<T>) {
         let due = now + self.delay.of(now);
         self.push(due, piece);
     }
 
-    /// Puts a piece on the line that comes out when it is `due`, or later where it is
-    /// reordered or keeps its order.
+    /// Puts a piece on the line, to come out at `due`. It comes out later if it is reordered or
+    /// keeps its order.
     fn push(&mut self, mut due: Instant, piece: Piece<T>) {
         let is_unordered = piece.is_displaced || self.delay.is_overtaking();
         if piece.is_displaced {
@@ -650,7 +647,7 @@ impl<T: Parcel> Link<T> {
         }
     }
 
-    /// What comes out next at the far end by `now`.
+    /// Returns the next parcel at the far end by `now`.
     pub(crate) fn poll_delivery(&mut self, now: Instant, books: &mut Books<T>) -> Option<T> {
         self.advance(now, books);
         let ordered = self.line.front();
@@ -674,8 +671,8 @@ impl<T: Parcel> Link<T> {
 }
 
 impl<T: Parcel> Piece<T> {
-    /// Whether `next` was the wire packet behind this one and has fared alike, so
-    /// that both may arrive as one.
+    /// Returns whether both may be delivered as one. Then `next` was the next wire packet of the
+    /// parcel and had the same outcome.
     fn is_before(&self, next: &Self) -> bool {
         T::JOINS
             && self.arrival == next.arrival

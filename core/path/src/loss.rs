@@ -1,12 +1,11 @@
-//! Loss models: which wire packets disappear at a hop's entrance, or are damaged there.
+//! Loss models: select wire packets to drop or corrupt at a hop's entrance.
 //!
-//! A model sees *every* wire packet that arrives, also those another model of
-//! the same hop has taken: its count and its random stream never depend on
-//! its neighbors. Where two models claim the same packet, the first in the
-//! list is named as the cause.
+//! A model sees *every* wire packet that arrives, including those selected by another model of the
+//! same hop. Its count and its random stream therefore do not depend on other models. If two models
+//! select the same packet, the first in the list is reported as the cause.
 //!
-//! **Loss in bursts** is the chain of Gilbert (1960) and Elliott (1963): a good state
-//! and a bad one, in which packets are lost with different chances.
+//! **Bursty loss** is the chain of Gilbert (1960) and Elliott (1963): a good and a bad state with
+//! different loss probabilities.
 //!
 //! ```text
 //! P(good -> bad) = p,  P(bad -> good) = r,  per packet
@@ -14,8 +13,8 @@
 //! mean burst = 1/r, mean gap between bursts = 1/p                       (2)
 //! ```
 //!
-//! A packet's fate is decided by the state before the move that it causes, as in
-//! netem's `gemodel`. The chain begins in the good state.
+//! A packet's outcome is decided by the state before the transition that it causes, as in netem's
+//! `gemodel`. The chain begins in the good state.
 
 use alloc::vec::Vec;
 
@@ -24,16 +23,16 @@ use gigatcp_units::Probability;
 use crate::ConfigError;
 use crate::random::{Chance, Purpose};
 
-/// Which of the wire packets arriving at a hop are lost; in [`HopConfig::corrupt`],
-/// which of them are damaged.
+/// A model that selects wire packets arriving at a hop. Selected packets are lost or, in
+/// [`HopConfig::corrupt`], corrupted.
 ///
 /// [`HopConfig::corrupt`]: crate::HopConfig::corrupt
 #[derive(Clone, PartialEq, Debug)]
 pub enum LossModel {
-    /// Each with this probability, independent of all others.
+    /// Each packet with this probability, independently.
     ///
-    /// The random stream belongs to the hop's name and to this model's place
-    /// among the Bernoulli models of the hop.
+    /// The random stream is determined by the hop's name and this model's index among the Bernoulli
+    /// models of the hop.
     Bernoulli(Probability),
     /// In bursts.
     GilbertElliott(GilbertElliott),
@@ -42,29 +41,27 @@ pub enum LossModel {
         /// The period in wire packets, 1 or more.
         every: u64,
     },
-    /// Exactly these, counted from 1 in order of arrival; strictly ascending.
+    /// The listed packets, counted from 1 in order of arrival; strictly ascending.
     Listed(Vec<u64>),
 }
 
-/// A chain of two states, in each of which packets are lost with a probability of its
-/// own.
+/// A chain of two states with different loss probabilities.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct GilbertElliott {
-    /// The probability that a packet finds the good state and leaves the bad one behind it.
+    /// Probability per packet of the transition from the good to the bad state.
     pub to_bad: Probability,
-    /// The probability that a packet finds the bad state and leaves the good one behind it.
+    /// Probability per packet of the transition from the bad to the good state.
     pub to_good: Probability,
-    /// The probability that a packet is lost in the bad state: 1 in Gilbert's simple chain.
+    /// Loss probability in the bad state: 1 in Gilbert's simple chain.
     pub bad_loss: Probability,
-    /// The probability that a packet is lost in the good state: 0 in Gilbert's.
+    /// Loss probability in the good state: 0 in Gilbert's simple chain.
     pub good_loss: Probability,
 }
 
 impl GilbertElliott {
-    /// The simple chain (all is lost in the bad state, nothing in the good one) with
-    /// this share of packets lost, in bursts of `burst` on average. `None` if there
-    /// is no such chain: bursts are of one packet or more, and the good state must be
-    /// left with a probability of at most 1.
+    /// Returns Gilbert's simple chain with this loss probability and mean burst length. In its bad
+    /// state all packets are lost, in its good state none. `None` if there is no such chain: bursts
+    /// are of one packet or more, and the good state must be left with a probability of at most 1.
     #[must_use]
     pub fn of_bursts(loss: Probability, mean_burst: f64) -> Option<Self> {
         let loss = loss.as_f64();
@@ -79,7 +76,7 @@ impl GilbertElliott {
         })
     }
 
-    /// The share of packets lost in the long run: equation (1).
+    /// Returns the long-run loss probability: equation (1).
     #[must_use]
     pub fn mean_loss(&self) -> f64 {
         let (p, r) = (self.to_bad.as_f64(), self.to_good.as_f64());
@@ -91,7 +88,7 @@ impl GilbertElliott {
 }
 
 impl LossModel {
-    /// Says what is wrong with the model, if anything.
+    /// Checks whether the settings are valid.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self {
             Self::Bernoulli(_) | Self::GilbertElliott(_) => Ok(()),
@@ -106,7 +103,7 @@ impl LossModel {
     }
 }
 
-/// A Gilbert-Elliott chain at work.
+/// Running state of a Gilbert-Elliott chain.
 #[derive(Clone, Debug)]
 struct Chain {
     is_bad: bool,
@@ -117,7 +114,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// A chain whose four chances have the purposes that `purpose` gives for 0 to 3.
+    /// Returns a chain whose four random streams have the purposes `purpose(0)` to `purpose(3)`.
     fn new(
         model: &GilbertElliott,
         seed: u64,
@@ -145,7 +142,7 @@ impl Chain {
     }
 }
 
-/// A loss model at work.
+/// Running state of a loss model.
 #[derive(Clone, Debug)]
 enum Judge {
     Bernoulli(Chance),
@@ -162,7 +159,7 @@ enum Judge {
 }
 
 impl Judge {
-    /// Whether the next wire packet is lost.
+    /// Returns whether the next wire packet is selected.
     fn is_lost(&mut self) -> bool {
         match self {
             Self::Bernoulli(chance) => chance.strikes(),
@@ -190,7 +187,7 @@ impl Judge {
     }
 }
 
-/// What models do to the packets that they take.
+/// Effect of models on the packets that they select.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Harm {
     Loss,
@@ -198,7 +195,7 @@ pub(crate) enum Harm {
 }
 
 impl Harm {
-    /// The stream of the n-th Bernoulli model.
+    /// Returns the random stream of the n-th Bernoulli model.
     const fn bernoulli(self, n: u64) -> Purpose {
         match self {
             Self::Loss => Purpose::Loss(n),
@@ -206,7 +203,7 @@ impl Harm {
         }
     }
 
-    /// The stream of one of the probabilities of the n-th chain.
+    /// Returns the random stream of one of the probabilities of the n-th chain.
     const fn chain(self, n: u64, part: u64) -> Purpose {
         match self {
             Self::Loss => Purpose::Burst(4 * n + part),
@@ -215,14 +212,14 @@ impl Harm {
     }
 }
 
-/// All models of a hop that do one kind of harm, at work.
+/// Running state of all models of a hop with the same effect.
 #[derive(Clone, Debug)]
 pub(crate) struct Losses {
     judges: Vec<Judge>,
 }
 
 impl Losses {
-    /// Models as configured; they must have passed [`LossModel::check`].
+    /// Returns the models as configured; they must have passed [`LossModel::check`].
     pub(crate) fn new(models: &[LossModel], harm: Harm, seed: u64, name: &str) -> Self {
         let (mut bernoullis, mut chains) = (0, 0);
         let judges = models.iter().map(|model| match model {
@@ -255,7 +252,7 @@ impl Losses {
         self.judges.is_empty()
     }
 
-    /// The first model that takes the next wire packet, if any does.
+    /// Returns the first model that selects the next wire packet, if any.
     pub(crate) fn judge(&mut self) -> Option<usize> {
         let mut taken_by = None;
         for (index, judge) in self.judges.iter_mut().enumerate() {
@@ -295,8 +292,8 @@ mod tests {
         assert_eq!(lost_of(&[LossModel::Listed(list)], 400), [1, 2, 77]);
     }
 
-    /// The count of a binomial(n, p) lies within five standard deviations of
-    /// n p except once in 1.7 million: here never, since the seed is fixed.
+    /// The count of a binomial(n, p) lies within five standard deviations of n p. Exceptions occur
+    /// once in 1.7 million; here never, since the seed is fixed.
     #[test]
     fn bernoulli_loss_lies_within_the_binomial_interval() {
         for p in [1e-5, 1e-3, 0.01, 0.5, 0.99] {
@@ -308,9 +305,9 @@ mod tests {
         }
     }
 
-    /// Expected by equations (1) and (2): with p 0.01 and r 0.25 a loss of 3.846 % in
-    /// bursts of 4; with p 0.001 and r 0.1 of 0.990 % in bursts of 10; the second
-    /// chain that these figures request.
+    /// Expected by equations (1) and (2). p 0.01 and r 0.25: loss of 3.846 % in bursts of 4. p
+    /// 0.001 and r 0.1: loss of 0.990 % in bursts of 10. The second chain is built from these
+    /// figures.
     #[test]
     fn bursts_have_the_share_and_the_length_that_were_asked_for() {
         let chance = |p| Probability::try_new(p).unwrap();

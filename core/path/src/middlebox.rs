@@ -1,8 +1,7 @@
-//! A middlebox that changes what the ends of a connection may agree on: it clears or
-//! clamps options of segments with SYN (Honda et al., "Is it Still Possible to Extend
-//! TCP?", IMC 2011).
+//! Middlebox that interferes with option negotiation: it clears or clamps options of segments with
+//! SYN (Honda et al., "Is it Still Possible to Extend TCP?", IMC 2011).
 //!
-//! A receiver acts on what it reads, so each end falls back as RFCs say:
+//! Each end falls back according to the options it receives:
 //!
 //! * without Window Scale neither end scales (RFC 7323 section 2.2): windows of 65,535
 //!   bytes at most;
@@ -11,23 +10,23 @@
 //! * with a smaller MSS the peer sends smaller segments (RFC 9293 section 3.7.1);
 //! * without ECE, CWR and AE on the SYN there is no ECN (RFC 3168 section 6.1.1).
 //!
-//! A *clamped* Window Scale breaks the agreement: the sender of the SYN goes on shifting by
-//! what it offered, and its peer reads the window as smaller by a power of two. The
-//! connection works, with a window that is too small; some firewalls did that.
+//! A *clamped* Window Scale makes the ends disagree: the sender of the SYN continues to use the
+//! shift it offered. Its peer reads the window as smaller by a power of two. The connection works,
+//! with a window that is too small; some firewalls did that.
 //!
-//! The path reads no packets: [`Parcel::try_rewrite`](crate::Parcel::try_rewrite) does what
-//! is said here. ECN fields of IP are another matter
+//! The path does not parse packets: [`Parcel::try_rewrite`](crate::Parcel::try_rewrite) implements
+//! the changes. The ECN field of IP is separate
 //! ([`HopConfig::ecn_bleach`](crate::HopConfig::ecn_bleach)).
 //!
-//! Out of scope: boxes that renumber sequences, split or join segments, or take options off
-//! segments without SYN, which the swarm of `drive/sim` has.
+//! Out of scope: middleboxes that renumber sequences, split or join segments, or remove options
+//! from segments without SYN. The swarm of `drive/sim` has these.
 
-/// What a middlebox does to segments with SYN.
+/// Changes that a middlebox makes to segments with SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Middlebox {
-    /// The largest MSS that passes, in bytes; a SYN without the option stays without.
+    /// Maximum MSS that passes, in bytes; a SYN without the option stays without.
     pub mss: Option<u16>,
-    /// What happens to Window Scale.
+    /// Handling of Window Scale.
     pub window_scale: WindowScale,
     /// Whether SACK-permitted is removed.
     pub clears_sack: bool,
@@ -37,20 +36,20 @@ pub struct Middlebox {
     pub clears_ecn: bool,
 }
 
-/// What a middlebox does to the Window Scale option.
+/// Handling of the Window Scale option by a middlebox.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum WindowScale {
-    /// It passes.
+    /// The option passes.
     #[default]
     Pass,
     /// A larger shift is replaced by this one.
     Clamp(u8),
-    /// It is removed.
+    /// The option is removed.
     Clear,
 }
 
 impl WindowScale {
-    /// What is left of an option with this shift; `None` if it is removed.
+    /// Returns the resulting shift; `None` if the option is removed.
     #[must_use]
     pub fn of(self, shift: u8) -> Option<u8> {
         match self {

@@ -1,26 +1,24 @@
-//! Links and shared media joined to a network: a route for each flow and direction, one
-//! schedule.
+//! Network of links and shared media, with one event schedule. Each flow and direction has a route.
 //!
-//! Each parcel says which route it takes and how many of its links it has entered
-//! ([`Routed`]). The network hands it from link to link at the instant it comes out,
-//! and hands it out at the end of its route. A link that refuses a packet as too large
-//! may tell its sender ([`HopConfig::tells_too_big`]): the answer starts at that link
-//! and takes the other route ([`Route::back`]).
+//! Each parcel carries its route and the number of its links already entered ([`Routed`]). The
+//! network passes it from link to link at the instant it comes out, and returns it at the end of
+//! its route. A link may notify the sender of a packet above its MTU
+//! ([`HopConfig::tells_too_big`]). The answer starts at that link and takes the other route
+//! ([`Route::back`]).
 //!
 //! A medium is an element of several routes, each of which enters it at its own station
 //! ([`NetworkConfig::media`]).
 //!
-//! **Time.** All that was due happens at the instant it was due, in the same order,
-//! however late the caller comes. Only a link that ends all its routes, gathers wire
-//! packets ([`Release::Within`](crate::Release::Within)) and has no hold limit then
-//! gives larger pieces: nothing inside depends on how these leave.
+//! **Time.** Everything due happens at the instant it was due, in the same order, independent of
+//! when the caller polls. The one exception is a link that ends all its routes, gathers wire
+//! packets ([`Release::Within`](crate::Release::Within)) and has neither reordering nor a hold
+//! limit. A late poll gets larger pieces from it; nothing inside depends on that.
 //!
-//! **Order at one instant.** The link with the lower number comes first and gives all
-//! it has of that instant. Numbers are the caller's choice. Numbered along their
-//! routes, as [`NetworkConfig::path`] does, what a link gives reaches the next before
-//! that gives what is due. Numbered against them
-//! ([`NetworkConfig::last_link_first`]), what leaves makes room for what comes, which
-//! matters to a [`HopConfig::hold_limit`] alone.
+//! **Order at one instant.** The link with the lower number acts first and delivers all it has of
+//! that instant. Numbers are the caller's choice. With numbers ascending along the routes, as in
+//! [`NetworkConfig::path`], the output of a link reaches the next before that delivers what is due.
+//! With descending numbers ([`NetworkConfig::last_link_first`]), departures make room for arrivals,
+//! which matters only to a [`HopConfig::hold_limit`].
 //!
 //! **Cost.** One appointment per link in an indexed heap, never one per packet.
 //!
@@ -45,38 +43,38 @@ use media::Media;
 /// The last instant at which something can happen.
 const LAST: Instant = Instant::from_nanos(Instant::FAR_FUTURE.as_nanos() - 1);
 
-/// A parcel that has come out, and when.
+/// A delivered parcel with its delivery time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Delivery<T> {
-    /// When it came out; the clock may show more.
+    /// Time at which it came out; the clock may be later.
     pub due: Instant,
     /// The parcel.
     pub parcel: T,
 }
 
-/// A parcel that a link did not carry.
+/// A parcel that a link dropped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dropped<T> {
-    /// Number of the link; media have the numbers after those of the links.
+    /// Number of the link; numbers of media follow those of the links.
     pub link: usize,
     /// The parcel.
     pub parcel: T,
-    /// Why.
+    /// Cause of the drop.
     pub cause: DropCause,
 }
 
-/// What has happened and was not collected yet.
+/// Events that have not been collected yet.
 #[derive(Debug)]
 struct News<T> {
-    /// All entries below: most of the time there are none.
+    /// Number of all entries below: most of the time zero.
     count: usize,
-    /// At the end of their routes.
+    /// Parcels at the end of their routes.
     arrived: VecDeque<Delivery<T>>,
-    /// Dropped, when, and their senders not yet told.
+    /// Dropped parcels with the time; their senders are not yet notified.
     unanswered: VecDeque<(Instant, Dropped<T>)>,
-    /// Dropped and dealt with.
+    /// Dropped parcels that have been processed.
     dropped: VecDeque<Dropped<T>>,
-    /// On the way from link to link.
+    /// Parcels passed from link to link, if watched.
     passed: VecDeque<Delivery<T>>,
 }
 
@@ -93,7 +91,7 @@ impl<T> Default for News<T> {
 }
 
 impl<T> News<T> {
-    /// Changes it.
+    /// Changes it by `act` and updates the count.
     #[cold]
     fn update<R>(&mut self, act: impl FnOnce(&mut Self) -> R) -> R {
         let result = act(self);
@@ -117,36 +115,36 @@ pub struct Network<T> {
     routes: Vec<Route>,
     ways: Ways,
     appointments: Appointments,
-    /// The element that acts next, and when.
+    /// Time and number of the next element to act.
     first: (Instant, usize),
-    /// Whether that element has more to give at that instant, and so comes before others.
+    /// Whether that element has more output at that instant, which precedes other elements.
     is_serving: bool,
-    /// When what was polled last was due.
+    /// Due time of the last polled parcel.
     polled: Instant,
     news: News<T>,
-    /// Whether what passes from link to link is kept.
+    /// Whether parcels passed from link to link are recorded.
     is_watched: bool,
-    /// Of a link that may give later what it has: the elements upstream.
+    /// For each link that may deliver with delay: the elements upstream.
     upstream: Vec<Option<Box<[usize]>>>,
     /// Whether there is such a link.
     may_wait: bool,
-    /// Of each link and medium, whether it is a link that is the last of all its routes.
+    /// Per link and medium: whether it is a link that ends all its routes.
     ends_routes: Vec<bool>,
-    /// The largest backlog of each link so far, in wire packets.
+    /// Maximum backlog of each link so far, in wire packets.
     max_backlog: Vec<u64>,
-    /// What has entered each link or station as an answer.
+    /// Answers that entered each link or station.
     answers: Vec<Tally>,
-    /// Handed from link to link.
+    /// Parcels passed from link to link.
     handed_on: Tally,
-    /// What entered behind the last link of its route.
+    /// Parcels that entered after the last link of their route.
     straight: Tally,
 }
 
 impl<T: Routed> Network<T> {
-    /// A network of the run with this `seed`.
+    /// Returns a network of the run with this `seed`.
     ///
     /// # Errors
-    /// What [`NetworkConfig::check`] finds wrong.
+    /// The first invalid setting, see [`NetworkConfig::check`].
     pub fn new(config: NetworkConfig, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
         let upstream = config.links.iter().enumerate().map(|(number, link)| {
@@ -183,8 +181,8 @@ impl<T: Routed> Network<T> {
         })
     }
 
-    /// Takes in a parcel at `now`, where its route and stage say. What was due before
-    /// happens before.
+    /// Accepts a parcel at `now`, at the place given by its route and stage. Everything due before
+    /// `now` happens first.
     pub fn handle_arrival(&mut self, now: Instant, parcel: T) {
         if self.due() < now {
             self.advance_until(now);
@@ -192,8 +190,8 @@ impl<T: Routed> Network<T> {
         self.handle_arrival_in_time(now, parcel);
     }
 
-    /// [`Network::handle_arrival`] for a caller that has polled all that was due before
-    /// `now`.
+    /// Accepts a parcel as [`Network::handle_arrival`]. The caller must have polled everything due
+    /// before `now`.
     #[inline(always)]
     pub fn handle_arrival_in_time(&mut self, now: Instant, mut parcel: T) {
         let Some(link) = self.next_link(&parcel) else {
@@ -205,8 +203,8 @@ impl<T: Routed> Network<T> {
         self.enter(now, link, parcel);
     }
 
-    /// Returns the next parcel that has come to the end of its route by `now`. Those of
-    /// one route come in the order in which they were due.
+    /// Returns the next parcel that has reached the end of its route by `now`. Parcels of one route
+    /// come in the order in which they were due.
     pub fn poll_delivery(&mut self, now: Instant) -> Option<Delivery<T>> {
         while self.due() <= now.min(LAST) {
             if let Some(parcel) = self.act(now) {
@@ -217,9 +215,8 @@ impl<T: Routed> Network<T> {
         None
     }
 
-    /// Does what is due next, which must be due by `now`; returns the parcel if one has
-    /// come to the end of its route. For a caller that comes at each instant of
-    /// [`Network::due`].
+    /// Processes the next event, which must be due by `now`. Returns the parcel if one has reached
+    /// the end of its route. For a caller that calls at each instant of [`Network::due`].
     #[inline(always)]
     pub fn act(&mut self, now: Instant) -> Option<T> {
         debug_assert!(
@@ -240,7 +237,7 @@ impl<T: Routed> Network<T> {
         self.serve(at, link, now)
     }
 
-    /// Returns the next parcel that did not get through; poll until `None`.
+    /// Returns the next dropped parcel; poll until `None`.
     pub fn poll_dropped(&mut self) -> Option<Dropped<T>> {
         if let Some(dropped) = self.poll_known_dropped() {
             return Some(dropped);
@@ -255,8 +252,8 @@ impl<T: Routed> Network<T> {
         })
     }
 
-    /// Returns the next parcel that is known not to have got through. What a queue has
-    /// dropped on its own becomes known when something arrives there.
+    /// Returns the next dropped parcel that is already known. Drops by a queue on its own become
+    /// known at the next arrival there.
     #[inline]
     pub fn poll_known_dropped(&mut self) -> Option<Dropped<T>> {
         if self.news.count == 0 {
@@ -266,26 +263,26 @@ impl<T: Routed> Network<T> {
         dropped.or_else(|| self.answer_next())
     }
 
-    /// Returns whether [`Network::poll_known_dropped`], [`Network::poll_passed`] or, of
-    /// what has arrived without having been due, [`Network::poll_delivery`] have
-    /// something to give.
+    /// Returns whether a `poll` function has output that was not scheduled. These are
+    /// [`Network::poll_known_dropped`], [`Network::poll_passed`] and, for parcels that arrived
+    /// without having been due, [`Network::poll_delivery`].
     #[inline]
     #[must_use]
     pub fn has_news(&self) -> bool {
         self.news.count > 0
     }
 
-    /// Returns the next parcel that passed from link to link, if that is watched.
+    /// Returns the next parcel passed from link to link, if these are watched.
     pub fn poll_passed(&mut self) -> Option<Delivery<T>> {
         self.news.update(|news| news.passed.pop_front())
     }
 
-    /// Keeps every parcel that passes from link to link for [`Network::poll_passed`].
+    /// Records every parcel passed from link to link, for [`Network::poll_passed`].
     pub fn watch(&mut self) {
         self.is_watched = true;
     }
 
-    /// Returns when something is due next.
+    /// Returns the time of the next event; `None` if there is none.
     #[inline]
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -293,7 +290,7 @@ impl<T: Routed> Network<T> {
         (due != Instant::FAR_FUTURE).then_some(due)
     }
 
-    /// Returns when something is due next; the far future if nothing is.
+    /// Returns the time of the next event; the far future if there is none.
     #[inline]
     #[must_use]
     pub fn due(&self) -> Instant {
@@ -309,7 +306,7 @@ impl<T: Routed> Network<T> {
         arrived.unwrap_or_else(|| self.due_inside())
     }
 
-    /// Returns what has arrived, or answers what was dropped.
+    /// Returns an arrived parcel, or processes a dropped one.
     #[cold]
     fn catch_up(&mut self) -> Option<T> {
         let arrived = self.news.update(|news| news.arrived.pop_front());
@@ -322,15 +319,15 @@ impl<T: Routed> Network<T> {
         None
     }
 
-    /// A parcel is at the end of its route, and was not polled there.
+    /// Records a parcel at the end of its route that was not polled there.
     #[cold]
     fn arrive(&mut self, due: Instant, parcel: T) {
         let delivery = Delivery { due, parcel };
         self.news.update(|news| news.arrived.push_back(delivery));
     }
 
-    /// Does all that is due by `now`, then lets `act` on a link: change it, or ask it
-    /// for what is up to date.
+    /// Processes everything due by `now`, then runs `act` on a link. `act` may change the link or
+    /// read its current state.
     pub fn with_link<R>(
         &mut self,
         now: Instant,
@@ -346,8 +343,8 @@ impl<T: Routed> Network<T> {
         result
     }
 
-    /// Returns the backlog of a link at `now`, and how long what has left it waited.
-    /// Nothing becomes known by asking that would not become so otherwise.
+    /// Returns the backlog of a link at `now`, and the sojourns of departed packets. The query has
+    /// no effect on the state that other functions report.
     pub fn queue_at(&mut self, now: Instant, link: usize) -> (Tally, &Sojourns) {
         let hop = &mut self.links[link];
         (hop.backlog(now), hop.sojourns(now))
@@ -377,20 +374,20 @@ impl<T: Routed> Network<T> {
         &self.routes
     }
 
-    /// Returns the largest backlog of each link so far, in wire packets.
+    /// Returns the maximum backlog of each link so far, in wire packets.
     #[must_use]
     pub fn max_backlog(&self) -> &[u64] {
         &self.max_backlog
     }
 
-    /// Returns what has entered each link or station as an answer to a sender.
+    /// Returns the answers to senders that entered each link or station.
     #[must_use]
     pub fn answers(&self) -> &[Tally] {
         &self.answers
     }
 
-    /// Returns what has happened in all elements together. Answers count as arrived; what
-    /// passes from link to link is neither delivered nor arrived.
+    /// Returns the sum of the counters of all elements. Answers count as arrived; parcels passed
+    /// from link to link count neither as delivered nor as arrived.
     #[must_use]
     pub fn counters(&self) -> Counters {
         let mut sum = Counters::default();
@@ -407,8 +404,8 @@ impl<T: Routed> Network<T> {
         sum
     }
 
-    /// Returns the MTU that a link or a medium reports to senders of larger packets,
-    /// by the number of [`Dropped::link`]. `None`: it reports nothing.
+    /// Returns the MTU that a link or medium reports to senders of larger packets. `link` is
+    /// numbered as in [`Dropped::link`]. `None`: it reports nothing.
     #[must_use]
     pub fn told_mtu(&self, link: usize) -> Option<Bytes> {
         match self.links.get(link) {
@@ -422,13 +419,13 @@ impl<T: Routed> Network<T> {
         self.ways.link(parcel.route(), parcel.stage())
     }
 
-    /// When something happens next, other than that a parcel is collected.
+    /// Returns the time of the next event other than the collection of a parcel.
     fn due_inside(&self) -> Instant {
         let unanswered = self.news.unanswered.front();
         unanswered.map_or_else(|| self.first.0, |(at, _)| *at)
     }
 
-    /// Does all that is due before `now`.
+    /// Processes everything due before `now`.
     #[inline(never)]
     fn advance_until(&mut self, now: Instant) {
         let last = just_before(now);
@@ -437,7 +434,7 @@ impl<T: Routed> Network<T> {
         }
     }
 
-    /// Does what is due next, which must be due by `now`.
+    /// Processes the next event, which must be due by `now`.
     fn advance_one(&mut self, now: Instant) {
         if let Some(dropped) = self.answer_next() {
             self.news.update(|news| news.dropped.push_back(dropped));
@@ -449,8 +446,8 @@ impl<T: Routed> Network<T> {
         }
     }
 
-    /// Takes what comes out next of a link that is due at `at`, and hands it on;
-    /// returns it if it is at the end of its route.
+    /// Takes the next output of a link that is due at `at`. It is passed on, or returned if it is
+    /// at the end of its route.
     #[inline(always)]
     fn serve(&mut self, at: Instant, link: usize, now: Instant) -> Option<T> {
         if !self.ends_routes[link] {
@@ -460,8 +457,8 @@ impl<T: Routed> Network<T> {
         self.poll_link(at, link, now)
     }
 
-    /// [`Network::serve`] of what is not the last of all its routes. A function of
-    /// its own: a parcel that is looked at would be copied once more.
+    /// Serves elements that are not the last of all their routes, as [`Network::serve`]. It is a
+    /// separate function: a parcel that is inspected would be copied once more.
     #[inline(never)]
     fn serve_between(&mut self, at: Instant, link: usize, now: Instant) -> Option<T> {
         let parcel = self.poll_link(at, link, now)?;
@@ -473,7 +470,7 @@ impl<T: Routed> Network<T> {
         None
     }
 
-    /// Takes what comes out next of a link or medium, and sets its next appointment.
+    /// Takes the next output of a link or medium, and sets its next appointment.
     #[inline(always)]
     fn poll_link(&mut self, at: Instant, link: usize, now: Instant) -> Option<T> {
         let until = match self.may_wait {
@@ -489,7 +486,7 @@ impl<T: Routed> Network<T> {
         polled
     }
 
-    /// Notes when an element that was due at `at` is due next.
+    /// Sets the next due time of an element that was due at `at`.
     #[inline(always)]
     fn appoint(&mut self, at: Instant, element: usize, next: Instant) {
         self.is_serving = next <= at;
@@ -499,8 +496,8 @@ impl<T: Routed> Network<T> {
         }
     }
 
-    /// Up to when a link that is due at `at` may be asked at once: all that comes out
-    /// by `now`, but not after something may reach it.
+    /// Returns the time up to which a link due at `at` may be polled together. This is `now`, but
+    /// not after something may reach the link.
     #[inline(never)]
     fn until(&self, at: Instant, link: usize, now: Instant) -> Instant {
         let Some(Some(upstream)) = self.upstream.get(link) else {
@@ -519,7 +516,7 @@ impl<T: Routed> Network<T> {
         limits.fold(now, Instant::min).max(at)
     }
 
-    /// Takes a parcel to a further link of its route.
+    /// Passes a parcel to the next link of its route.
     #[inline(never)]
     fn hand_on(&mut self, at: Instant, link: usize, mut parcel: T) {
         if self.is_watched {
@@ -544,8 +541,8 @@ impl<T: Routed> Network<T> {
             self.max_backlog[link] = self.max_backlog[link].max(backlog);
         }
         let has_dropped = hop.has_dropped();
-        // What joins a queue comes out behind it, but perhaps before what waits
-        // next to it.
+        // A new arrival comes out after the packets in the queue, but perhaps before reordered ones
+        // in their extra delay.
         if self.appointments.is_free(link) || hop.has_late() {
             self.reschedule(link);
         }
@@ -566,8 +563,8 @@ impl<T: Routed> Network<T> {
         }
     }
 
-    /// Takes what a link has dropped. It comes before what was dropped before it and
-    /// is not answered yet: it may be an answer itself.
+    /// Collects the drops of a link. They precede earlier drops that are not answered yet: a drop
+    /// may be an answer itself.
     #[inline(never)]
     fn collect_dropped(&mut self, at: Instant, link: usize) {
         let hop = &mut self.links[link];
@@ -585,8 +582,8 @@ impl<T: Routed> Network<T> {
         });
     }
 
-    /// Deals with what was dropped first: if it was too large, its sender is notified
-    /// where the link does that.
+    /// Processes the first drop. If the packet was above the MTU, its sender is notified where the
+    /// link does that.
     #[inline]
     fn answer_next(&mut self) -> Option<Dropped<T>> {
         let (at, dropped) = self.news.update(|news| news.unanswered.pop_front())?;
@@ -620,14 +617,13 @@ impl<T: Routed> Network<T> {
         let mtu = self.told_mtu(dropped.link)?;
         let parcel = &dropped.parcel;
         let (back, left_out) = self.routes.get(parcel.route())?.back.as_ref()?;
-        // It counts this link as entered.
+        // The stage includes this link.
         let stage = left_out.get(parcel.stage().checked_sub(1)?)?;
         parcel.too_big(mtu, *back, *stage)
     }
 }
 
-/// Returns whether it is the same to all inside of a link when what has come out of it
-/// is collected.
+/// Returns whether the time at which output is collected has no effect inside the link.
 fn is_indifferent(link: &HopConfig) -> bool {
     matches!(link.release, Release::Within(_))
         && link.reorder.is_none()

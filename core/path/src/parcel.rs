@@ -1,129 +1,126 @@
-//! What a path carries.
+//! Packets and super-packets as a path carries them.
 //!
-//! A path sees sizes and counts, never contents. A super-packet (the shape
-//! that TSO hands to a network card and GRO hands to a stack) is one parcel
-//! with several *wire packets* inside; every verdict and every count of this
-//! crate is about wire packets.
+//! A path sees sizes and counts, never contents. A super-packet (as passed by TSO to a network card
+//! and by GRO to a stack) is one parcel with several *wire packets* inside. Every verdict and every
+//! count of this crate is about wire packets.
 
 use crate::ack_filter::PureAck;
 use crate::{Middlebox, Request, Tally};
 
-/// What a path carries: an IP packet, or a super-packet of several.
+/// Unit carried by a path: an IP packet, or a super-packet of several.
 ///
-/// The wire packets of one parcel are of equal size, except that the last may
-/// be shorter: the shape in which a stack cuts a stretch of data.
+/// The wire packets of one parcel are of equal size, except that the last may be shorter, as a
+/// stack segments contiguous data.
 pub trait Parcel: Clone {
-    /// Number of wire packets inside: 1 or more.
+    /// Returns the number of wire packets inside: 1 or more.
     fn wire_packets(&self) -> usize;
 
-    /// IP octets (headers included) of all wire packets together.
+    /// Returns the IP bytes (headers included) of all wire packets together.
     fn ip_bytes(&self) -> u64;
 
-    /// IP octets of the first wire packet.
+    /// Returns the IP bytes of the first wire packet.
     fn leading_ip_bytes(&self) -> u64;
 
-    /// [`Parcel::wire_packets`], [`Parcel::ip_bytes`] and
-    /// [`Parcel::leading_ip_bytes`], for parcels that know them cheaper
-    /// together.
+    /// Returns wire packets, IP bytes and IP bytes of the first wire packet. For parcels that can
+    /// compute [`Parcel::wire_packets`], [`Parcel::ip_bytes`] and [`Parcel::leading_ip_bytes`]
+    /// together at less cost.
     #[inline]
     fn sizes(&self) -> (usize, u64, u64) {
         let (count, total) = (self.wire_packets(), self.ip_bytes());
         (count, total, self.leading_ip_bytes())
     }
 
-    /// Cuts off and returns the first `n` wire packets. Only called with `n`
-    /// from 1 to `wire_packets() - 1`.
+    /// Splits off and returns the first `n` wire packets. Only called with `n` from 1 to
+    /// `wire_packets() - 1`.
     fn split_front(&mut self, n: usize) -> Self;
 
-    /// Whether what was cut apart can be joined again.
+    /// Whether split parcels can be joined again.
     const JOINS: bool = false;
 
-    /// Takes in `next`, which was cut off the same parcel just behind it and has the
-    /// same marks. Only called where [`Parcel::JOINS`].
+    /// Joins `next`, which was split off the same parcel just after it. Both have the same marks.
+    /// Only called if [`Parcel::JOINS`].
     fn join(&mut self, next: &Self) {
         let _ = next;
     }
 
-    /// Marks every wire packet inside as having met congestion (RFC 3168
-    /// section 5) and says whether the mark is new: a packet whose transport
-    /// does not speak ECN takes none. A parcel has one mark for all; where
-    /// marks differ the path splits it. By default nothing speaks ECN.
+    /// Marks every wire packet inside with CE (RFC 3168 section 5). Returns whether the mark is
+    /// new. A packet of a transport without ECN is not marked. A parcel has one mark for all; the
+    /// path splits it where marks differ. By default no parcel is ECN-capable.
     fn try_mark(&mut self) -> bool {
         false
     }
 
-    /// Whether [`Parcel::try_mark`] would succeed.
+    /// Returns whether [`Parcel::try_mark`] would succeed.
     fn takes_mark(&self) -> bool {
         false
     }
 
-    /// Whether the ECN field is ECT(1) or CE, the identifier of low-latency service
-    /// (RFC 9331 section 5.1).
+    /// Returns whether the ECN field is ECT(1) or CE. This is the L4S identifier (RFC 9331 section
+    /// 5.1).
     fn is_l4s(&self) -> bool {
         false
     }
 
-    /// Number of the flow: the same for all packets of one five-tuple and direction.
-    /// By default all are of one flow.
+    /// Returns the number of the flow. It is the same for all packets of one five-tuple and
+    /// direction. By default all belong to one flow.
     fn flow(&self) -> u32 {
         0
     }
 
-    /// Clears the ECN field of every wire packet, as a box that takes it for a
-    /// part of the old type of service does; says whether that changed it.
+    /// Clears the ECN field of every wire packet and returns whether that changed it. Devices do
+    /// this that treat the field as part of the former type of service.
     fn try_bleach(&mut self) -> bool {
         false
     }
 
-    /// Does to every wire packet inside what a middlebox does to it, and says whether that
-    /// changed anything. Sizes stay.
+    /// Applies a middlebox to every wire packet inside and returns whether that changed anything.
+    /// Sizes stay.
     fn try_rewrite(&mut self, middlebox: &Middlebox) -> bool {
         let _ = middlebox;
         false
     }
 
-    /// What an ACK filter reads of it; `None` if it is not a segment that does nothing but
-    /// acknowledge. Read only on links with an ACK filter, and only of parcels of one
-    /// wire packet.
+    /// Returns the fields that an ACK filter uses; `None` without a pure ACK. Only called on links
+    /// with an ACK filter, for parcels of one wire packet.
     fn pure_ack(&self) -> Option<PureAck> {
         None
     }
 
-    /// Cuts the packet into fragments of at most `mtu` IP bytes (RFC 791 section 3.2), which
-    /// then are its wire packets; `false` if it may not be cut. `id` is a number of its own
-    /// for each packet. Only called where one wire packet is inside, a larger one.
+    /// Fragments the packet into at most `mtu` IP bytes each (RFC 791 section 3.2). The fragments
+    /// then are its wire packets. Returns `false` if it may not be fragmented. `id` is unique to
+    /// each packet. Only called with one wire packet inside, which exceeds `mtu`.
     fn try_fragment(&mut self, mtu: u64, id: u64) -> bool {
         let _ = (mtu, id);
         false
     }
 
-    /// Returns the request to routers that each wire packet carries; by default none.
+    /// Returns the request to routers that each wire packet carries; default: none.
     fn request(&self) -> Option<Request> {
         None
     }
 
-    /// Writes into its request what a router has made of it. Only called with one wire
-    /// packet inside that has a request.
+    /// Writes a router's answer into its request. Only called with one wire packet inside that has
+    /// a request.
     fn answer(&mut self, request: &Request) {
         let _ = request;
     }
 
-    /// Damages the packet, so that the checksum of its transport fails at the receiver;
-    /// says whether that changed it. Only called where one wire packet is inside. By
-    /// default nothing can be damaged.
+    /// Corrupts the packet, so that its transport checksum fails at the receiver. Returns whether
+    /// that changed it. Only called with one wire packet inside. By default a packet cannot be
+    /// corrupted.
     fn try_corrupt(&mut self) -> bool {
         false
     }
 }
 
-/// The sizes of a parcel's wire packets, read once and then kept by the path
-/// so that accounting cannot drift from what was admitted.
+/// Sizes of a parcel's wire packets, read once. The path keeps them so that accounting cannot
+/// differ from what was admitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Frames {
     count: usize,
-    /// Size of each wire packet but the last; of a lone one, unused.
+    /// Size of each wire packet except the last; of a single one, unused.
     each: u64,
-    /// All together; at least `each * (count - 1)`.
+    /// Total size; at least `each * (count - 1)`.
     total: u64,
 }
 
@@ -139,7 +136,7 @@ impl Frames {
                 total,
             };
         }
-        // A parcel whose sizes do not add up is taken as equally cut.
+        // A parcel with inconsistent sizes is treated as equally split.
         let is_sound = full
             .checked_mul(count as u64 - 1)
             .is_some_and(|all_but_last| all_but_last <= total);
@@ -151,7 +148,7 @@ impl Frames {
         self.count
     }
 
-    /// IP octets of wire packet `index`.
+    /// Returns the IP bytes of wire packet `index`.
     pub(crate) const fn size(&self, index: usize) -> u64 {
         if index + 1 < self.count {
             self.each
@@ -160,7 +157,7 @@ impl Frames {
         }
     }
 
-    /// IP octets of the largest wire packet.
+    /// Returns the IP bytes of the largest wire packet.
     pub(crate) const fn largest(&self) -> u64 {
         let last = self.size(self.count - 1);
         if self.count > 1 && self.each > last {
@@ -170,7 +167,7 @@ impl Frames {
         }
     }
 
-    /// The wire packets without the first `n`; at least one must be left.
+    /// Returns the wire packets without the first `n`; at least one must be left.
     pub(crate) const fn without_front(self, n: usize) -> Self {
         debug_assert!(n < self.count, "at least one wire packet is left");
         debug_assert!(
@@ -184,7 +181,7 @@ impl Frames {
         }
     }
 
-    /// The first `n` wire packets, fewer than all.
+    /// Returns the first `n` wire packets, fewer than all.
     pub(crate) const fn front(self, n: usize) -> Self {
         Self {
             count: n,
@@ -202,8 +199,7 @@ impl Frames {
     }
 }
 
-/// A parcel on the way through a verdict per wire packet, handed on in pieces
-/// of equal verdict.
+/// A parcel that is split into pieces of equal verdict.
 pub(crate) struct Pieces<T> {
     rest: Option<T>,
     frames: Frames,
@@ -217,8 +213,8 @@ impl<T: Parcel> Pieces<T> {
         }
     }
 
-    /// The next `n` wire packets; nothing when `n` is zero or none is left.
-    /// The last piece is moved, never split or copied.
+    /// Returns the next `n` wire packets; `None` when `n` is zero or none is left. The last piece
+    /// is moved, never split or copied.
     pub(crate) fn take(&mut self, n: usize) -> Option<(T, Frames)> {
         if n == 0 {
             return None;
@@ -242,7 +238,7 @@ impl<T: Parcel> Pieces<T> {
 pub(crate) mod tests {
     use super::*;
 
-    /// Wire packets numbered from `first`, all of `size` octets but the last.
+    /// Wire packets numbered from `first`, all of `size` bytes except the last.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub(crate) struct Numbered {
         pub(crate) first: u64,
@@ -309,7 +305,7 @@ pub(crate) mod tests {
         assert!(pieces.take(1).is_none());
     }
 
-    /// A parcel that says of itself whatever it likes.
+    /// A parcel that reports arbitrary sizes.
     #[derive(Clone)]
     struct Liar {
         count: usize,

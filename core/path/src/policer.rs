@@ -1,11 +1,11 @@
-//! A policer: token buckets that drop what exceeds them (RFC 2475 section 2.3.3.3).
+//! Policer: token buckets that drop packets above their rates (RFC 2475 section 2.3.3.3).
 //!
-//! **One rate**: the meter of RFC 2697 section 3 with one bucket. Tokens come at a fixed
-//! rate until the bucket is full; a wire packet that finds as many tokens as it has IP
-//! bytes takes them and passes, another one is dropped and takes none.
+//! **One rate**: the meter of RFC 2697 section 3 with one bucket. Tokens arrive at a fixed rate
+//! until the bucket is full. A wire packet passes if there are as many tokens as it has IP bytes,
+//! and takes them. Otherwise it is dropped and takes none.
 //!
-//! **Two rates**: the three-color marker of RFC 2698 section 3, color-blind. A packet of
-//! B bytes at time t meets the buckets P (peak) and C (committed), full at the start:
+//! **Two rates**: the three-color marker of RFC 2698 section 3, color-blind. A packet of B bytes at
+//! time t is compared with the buckets P (peak) and C (committed), full at the start:
 //!
 //! ```text
 //! red     if B > Tp(t)                              nothing is taken     (1)
@@ -13,49 +13,47 @@
 //! green   otherwise                                 Tp -= B, Tc -= B     (3)
 //! ```
 //!
-//! Green passes, red is dropped, and [`Yellow`] says what becomes of yellow. The meter
-//! does not know that: a yellow packet that is dropped has taken its peak tokens.
+//! Green passes, red is dropped, and [`Yellow`] defines the handling of yellow. The meter is
+//! independent of that: a yellow packet that is dropped has taken its peak tokens.
 //!
 //! There is no queue, and so no delay. Arithmetic is exact: levels are kept in bits times
-//! nanoseconds per second. Where no policer is configured, none of this runs.
+//! nanoseconds per second. If no policer is configured, none of this runs.
 //!
-//! Out of scope: the color-aware modes and the excess bucket of RFC 2697, which need
-//! packets that carry a color (a DSCP) from an earlier meter. The cost: a chain of
-//! policers of one domain meters each packet anew.
+//! Out of scope: the color-aware modes and the excess bucket of RFC 2697, which need packets that
+//! carry a color (a DSCP) from an earlier meter. The cost: in a chain of policers of one domain,
+//! each meters a packet anew.
 
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
-/// A token bucket without a queue, or two.
+/// Token bucket policer without a queue, with one rate or two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policer {
-    /// IP bytes per second that come as tokens: the committed information rate.
+    /// Committed information rate: token rate in IP bytes per second.
     pub rate: Rate,
-    /// The most tokens there are, in bytes: the committed burst size. A packet that is
-    /// larger never finds enough.
+    /// Committed burst size: the bucket size in bytes. A larger packet never passes.
     pub burst: Bytes,
-    /// A second bucket for what exceeds the first. `None`: that is dropped.
+    /// Second bucket, for packets that exceed the first. `None`: these are dropped.
     pub peak: Option<Peak>,
 }
 
-/// The second bucket of a policer with two rates.
+/// Second bucket of a policer with two rates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Peak {
-    /// The peak information rate: not less than the committed one (RFC 2698 section 2).
+    /// Peak information rate: not less than the committed one (RFC 2698 section 2).
     pub rate: Rate,
-    /// The peak burst size, in bytes.
+    /// Peak burst size, in bytes.
     pub burst: Bytes,
-    /// What becomes of packets between the two rates.
+    /// Handling of packets between the two rates.
     pub yellow: Yellow,
 }
 
-/// What a policer with two rates does to packets that exceed the committed rate and not
-/// the peak rate.
+/// Handling of packets above the committed rate and within the peak rate.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Yellow {
     /// They pass and are counted.
     #[default]
     Pass,
-    /// They pass with a congestion mark, if their transport speaks ECN.
+    /// They pass with a congestion mark, if they are ECN-capable.
     Mark,
     /// They are dropped.
     Drop,
@@ -65,7 +63,7 @@ impl Yellow {
     /// Names in plans.
     pub const NAMES: [&'static str; 3] = ["pass", "mark", "drop"];
 
-    /// What `name` says; `None` if it says nothing.
+    /// Returns the variant called `name`; `None` if there is none.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         match name {
@@ -76,25 +74,25 @@ impl Yellow {
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 }
 
-/// How a packet conforms.
+/// Conformance of a packet to the rates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Color {
-    /// To the committed rate.
+    /// Conforms to the committed rate.
     Green,
-    /// To the peak rate only.
+    /// Conforms to the peak rate only.
     Yellow(Yellow),
-    /// To none.
+    /// Conforms to neither rate.
     Red,
 }
 
-/// A policer at work.
+/// Running state of a policer.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
     committed: Bucket,
@@ -110,7 +108,7 @@ impl Meter {
         }
     }
 
-    /// The color of a packet of `bytes` IP bytes at `now`: equations (1) to (3).
+    /// Returns the color of a packet of `bytes` IP bytes: equations (1) to (3).
     pub(crate) fn color(&mut self, now: Instant, bytes: u64) -> Color {
         if let Some((peak, _)) = &mut self.peak
             && !peak.takes(now, bytes)
@@ -130,7 +128,7 @@ impl Meter {
 /// One bit, in the unit of the level.
 const BIT: u128 = 1_000_000_000;
 
-/// The bucket at work.
+/// Running state of a token bucket.
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     rate: u128,
@@ -140,7 +138,7 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// Full at the start.
+    /// Returns a full bucket.
     pub(crate) fn new(rate: Rate, burst: Bytes) -> Self {
         let most = cost_of(burst.as_u64());
         Self {
@@ -151,15 +149,15 @@ impl Bucket {
         }
     }
 
-    /// The tokens that have come by `now`.
+    /// Adds the tokens that have arrived by `now`.
     fn fill(&mut self, now: Instant) {
         let passed = u128::from(now.saturating_since(self.at).as_nanos());
         self.at = self.at.max(now);
         self.level = (self.level + self.rate * passed).min(self.most);
     }
 
-    /// Takes the tokens of a packet as soon as there are enough, from `now` on;
-    /// returns when. A packet larger than the bucket waits until that is full.
+    /// Takes the tokens of a packet as soon as there are enough. Returns when that is, at `now` or
+    /// later. A packet larger than the bucket waits until the bucket is full.
     pub(crate) fn take_when_ready(&mut self, now: Instant, octets: u64) -> Instant {
         self.fill(now);
         let cost = cost_of(octets).min(self.most);
@@ -181,8 +179,7 @@ impl Bucket {
         self.at
     }
 
-    /// Whether a packet of `octets` passes at `now`; it takes its tokens
-    /// then.
+    /// Takes the tokens of a packet of `octets` at `now`; returns whether it passes.
     pub(crate) fn takes(&mut self, now: Instant, octets: u64) -> bool {
         self.fill(now);
         let cost = cost_of(octets);
@@ -210,7 +207,8 @@ mod tests {
 
     use super::*;
 
-    /// The colors of packets of 1000 bytes, back to back at `now`, until one is red.
+    /// Returns the colors of packets of 1000 bytes, back to back at `now`. It stops at the first
+    /// red one.
     fn colors(meter: &mut Meter, now: Instant) -> String {
         let mut colors = String::new();
         loop {
@@ -249,8 +247,8 @@ mod tests {
         assert_eq!(colors(&mut meter, at(10)), "GGGYR");
     }
 
-    /// To the byte and the nanosecond: the committed bucket has 1000 bytes again after one
-    /// second, the peak bucket after half of one.
+    /// To the byte and the nanosecond. The committed bucket has 1000 bytes again after one second,
+    /// the peak bucket after half a second.
     #[test]
     fn tokens_of_both_buckets_come_back_to_the_byte() {
         let mut meter = two_rates();

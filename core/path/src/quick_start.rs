@@ -1,38 +1,38 @@
-//! A Quick-Start router: approves the rate at which a connection asks to begin.
+//! Quick-Start router: approves initial rates that connections request.
 //!
-//! RFC 4782 sections 3.3 and 4; appendix D leaves the algorithm to the router. A request for
-//! 40 kbit/s · 2^N is approved up to what is spare:
+//! RFC 4782 sections 3.3 and 4; appendix D leaves the algorithm to the router. A request for 40
+//! kbit/s · 2^N is approved up to the spare rate:
 //!
 //! ```text
 //! spare = threshold·C - max(y of this slot, y of the last) - approved   (1)
 //! ```
 //!
-//! y is the arriving rate in slots of 150 ms; `approved` sums what was approved in this slot
-//! and the one before, whose data may not have arrived yet. The threshold is 0.95. A request
-//! for which less than 80 kbit/s is spare is not approved: it goes on as it came, and its
-//! sender finds that a router has not touched it. A link without rate (also one that follows
-//! a trace) approves what is asked.
+//! y is the arriving rate in slots of 150 ms; `approved` sums the rates approved in this slot and
+//! the one before, whose data may not have arrived yet. The threshold is 0.95. If less than 80
+//! kbit/s is spare, the request is not approved. It is forwarded unchanged, and its sender detects
+//! that a router has not processed it. A link without rate (also one that follows a trace) approves
+//! every request in full.
 //!
-//! Constants of the slots are this file's choice. Reports of approved rates (section 3.3) are
-//! not sent, so what a router below cut stays counted here for up to 300 ms.
+//! The slot constants are this file's choice. Reports of approved rates (section 3.3) are not sent.
+//! So a rate that a later router reduced stays counted here in full for up to 300 ms.
 
 use gigatcp_units::{Duration, Instant, Rate};
 
 /// Length of a slot.
 const SLOT: Duration = Duration::from_millis(150);
 
-/// Share of the link that approved requests may bring it to, in percent.
+/// Share of the link up to which requests are approved, in percent.
 const THRESHOLD: u64 = 95;
 
 /// Largest N of a request (section 3.1).
 const MAX_CODE: u8 = 15;
 
-/// The rate of a request in bit/s (section 3.1): 40 kbit/s · 2^N.
+/// Returns the rate of a request in bit/s (section 3.1): 40 kbit/s · 2^N.
 const fn rate_of(code: u8) -> u64 {
     40_000 << code
 }
 
-/// What a link knows about the last two slots.
+/// State of a link in the last two slots.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct QuickStart {
     begin: Instant,
@@ -43,7 +43,7 @@ pub(crate) struct QuickStart {
 }
 
 impl QuickStart {
-    /// A wire packet of `bytes` arrives.
+    /// Processes the arrival of a wire packet of `bytes`.
     pub(crate) fn on_arrival(&mut self, now: Instant, bytes: u64) {
         self.advance(now);
         self.arrived[0] += bytes;
@@ -58,7 +58,7 @@ impl QuickStart {
         self.begin += SLOT.saturating_mul(slots);
     }
 
-    /// Returns the code that is approved of what is asked; `None` if none is.
+    /// Returns the code approved for a request of `asked`; `None` if none is.
     pub(crate) fn approve(&mut self, now: Instant, link: Option<Rate>, asked: u8) -> Option<u8> {
         self.advance(now);
         let asked = asked.min(MAX_CODE);
@@ -87,7 +87,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(millis)
     }
 
-    /// 81.92 of 95 Mbit/s; then 13 are left, of which 10.24 can be told; then 2.56.
+    /// Expected: 81.92 of 95 Mbit/s; then 13 are left, rounded down to 10.24. Then 2.56.
     #[test]
     fn what_was_approved_is_not_approved_again_for_two_slots() {
         let mut router = QuickStart::default();

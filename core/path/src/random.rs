@@ -1,41 +1,39 @@
-//! What the random streams of a path decide, each for one element and purpose.
+//! Random streams of a path, one per element and purpose.
 //!
-//! Every random decision of a path draws from a [`Stream`] that belongs to it alone, so
-//! that adding an element, or a loss model to another element, leaves every other
-//! decision of the run as it was.
+//! Every random decision of a path draws from its own [`Stream`]. Adding an element, or a loss
+//! model to another element, therefore leaves every other decision of the run unchanged.
 
 use gigatcp_units::Probability;
 use gigatcp_units::random::Stream;
 
-/// What a stream decides inside its element.
+/// Purpose of a stream inside its element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
-    /// The n-th Bernoulli loss model of the element, counted from zero among
-    /// those of its kind.
+    /// The n-th Bernoulli loss model of the element, counted from zero among Bernoulli models.
     Loss(u64),
     /// The n-th probability of the element's Gilbert-Elliott chains, four to each.
     Burst(u64),
-    /// [`Purpose::Loss`] of corruption instead of loss.
+    /// The n-th Bernoulli model of corruption, as [`Purpose::Loss`].
     Corrupt(u64),
-    /// [`Purpose::Burst`] of corruption instead of loss.
+    /// The n-th chain probability of corruption, as [`Purpose::Burst`].
     CorruptBurst(u64),
     Reorder,
     Duplicate,
     Mark,
-    /// How long a station of a shared medium waits after a collision.
+    /// Backoff of a station of a shared medium after a collision.
     Backoff,
-    /// When a processor is taken away, and for how long.
+    /// Times at which a CPU is taken away, and durations.
     Steal,
-    /// What a queue discipline decides by chance.
+    /// Random decisions of a queue discipline.
     Queue,
-    /// By how much delays vary.
+    /// Variation of delays.
     Jitter,
-    /// Numbers of packets that are cut into fragments.
+    /// IDs of fragmented packets.
     Fragment,
 }
 
 impl Purpose {
-    /// The code that enters the key: kind in the high half, number in the low.
+    /// Returns the code that enters the key: kind in the high half, number below.
     const fn code(self) -> u64 {
         match self {
             Self::Loss(n) => (1 << 32) | n,
@@ -54,16 +52,16 @@ impl Purpose {
     }
 }
 
-/// An event that happens or not, drawn once per question, from its own stream.
+/// A random event of fixed probability, drawn from its own stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance {
-    /// Of 2^63: the comparison is between integers, the same on every machine.
+    /// Threshold, of 2^63: the comparison is between integers, the same on every machine.
     threshold: u64,
     stream: Stream,
 }
 
 impl Chance {
-    /// An event of this `probability`, to a resolution of 2^-63 (1.1e-19).
+    /// Returns an event of this `probability`, to a resolution of 2^-63 (1.1e-19).
     pub(crate) fn new(probability: Probability, seed: u64, name: &str, purpose: Purpose) -> Self {
         const WHOLE: f64 = (1_u64 << 63) as f64;
         Self {
@@ -74,13 +72,13 @@ impl Chance {
         }
     }
 
-    /// Whether it strikes this time.
+    /// Draws whether the event happens this time.
     pub(crate) fn strikes(&mut self) -> bool {
         (self.stream.bits() >> 1) < self.threshold
     }
 }
 
-/// The stream of a purpose.
+/// Returns the stream of a purpose.
 pub(crate) fn stream(seed: u64, name: &str, purpose: Purpose) -> Stream {
     Stream::new(seed, name, purpose.code())
 }
@@ -94,8 +92,8 @@ mod tests {
         [(); 3].map(|()| stream.bits())
     }
 
-    /// Computed apart from this code, from the text of [`gigatcp_units::random`] alone. If
-    /// it changes, no old run can be replayed.
+    /// Computed independently of this code, from the documentation of [`gigatcp_units::random`]
+    /// alone. If it changes, no old run can be replayed.
     #[test]
     fn a_stream_is_the_same_on_every_machine() {
         let expected = [

@@ -1,17 +1,15 @@
-//! The receive side of a network card: rings of posted buffers, and the pools
-//! they are filled from.
+//! Receive side of a network card: rings of posted buffers, and their buffer pools.
 //!
-//! A card writes each frame it receives into a buffer that the host has posted
-//! for it beforehand. The host's driver takes the filled buffer up to the stack
-//! and posts another in its place; the buffer it took comes back when the last
-//! octet in it has been read. Two shortages follow, and both look like loss on
-//! the path to every observer except the host itself:
+//! A card writes each frame it receives into a buffer that the host has posted for it beforehand.
+//! The host's driver passes the filled buffer to the stack and posts another in its place. The
+//! first buffer is free again when its last byte has been read. Two shortages follow. Both look
+//! like loss on the path to every observer except the host itself:
 //!
-//! * **No descriptor.** The driver was too slow: all posted buffers are full,
-//!   and the card drops what arrives.
-//! * **No buffer.** The stack holds too many: there is nothing to post in the
-//!   place of the buffer just filled. The driver then keeps its ring whole
-//!   rather than the frame: it drops the frame and posts the same buffer again.
+//! * **No descriptor.** The driver was too slow: all posted buffers are full, and the card drops
+//!   arriving frames.
+//! * **No buffer.** The stack holds too many: there is no buffer to post in place of the one just
+//!   filled. The driver then keeps its ring complete instead of the frame: it drops the frame and
+//!   posts the same buffer again.
 //!
 //! With a pool of `P` buffers of which `R` are posted, a host can hold
 //!
@@ -19,14 +17,13 @@
 //! held <= P - R                                                         (1)
 //! ```
 //!
-//! frames that the application has not read, whatever window its TCP has advertised.
+//! frames that the application has not read, independent of the window its TCP has advertised.
 //!
-//! Small frames have a ring of their own where a card has one, and a driver may
-//! copy small frames out and keep the buffer (*copy-break*): such frames pass
-//! when large ones no longer do.
+//! Some cards have a separate ring for small frames, and some drivers copy small frames out and
+//! keep the buffer (*copy-break*). Such frames still pass when large ones do not.
 //!
-//! Source of the rule of dropping: the driver `ti(4)` of FreeBSD 4, whose
-//! constants (256 posted of 384) are inputs of a plan and stand nowhere here.
+//! Source of the drop rule: the driver `ti(4)` of FreeBSD 4. Its constants (256 posted of 384) are
+//! inputs of a plan and do not appear here.
 //!
 //! Out of scope: buffers of several sizes chained for one frame, pages
 //! split between frames, and pools that several cards share.
@@ -34,17 +31,17 @@
 use crate::drops::{DropCause, Drops};
 use crate::tally::Tally;
 
-/// How many buffers a ring has posted, and how many there are for it in all.
+/// Number of buffers posted to a ring, and their total number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RingConfig {
-    /// Buffers posted to the card: frames it can take before the driver looks.
+    /// Buffers posted to the card: frames it can receive before the driver runs.
     pub descriptors: u32,
-    /// Buffers in all, posted ones included; absent: as many as are requested.
+    /// Total number of buffers, including posted ones; `None`: unlimited.
     pub pool: Option<u32>,
 }
 
 impl RingConfig {
-    /// Frames the host can hold next to those posted, equation (1).
+    /// Returns the frames the host can hold in addition to those posted, equation (1).
     #[must_use]
     pub const fn most_held(&self) -> Option<u32> {
         match self.pool {
@@ -54,19 +51,20 @@ impl RingConfig {
     }
 }
 
-/// The receive side of a card.
+/// Configuration of the receive side of a card.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RingsConfig {
-    /// For every frame that the small ring does not take.
+    /// Ring of every frame that does not belong to the small ring.
     pub large: RingConfig,
-    /// For frames up to a size, in octets of IP packet; `None`: there is no such ring.
+    /// Maximum IP packet size in bytes of the small ring, and the ring. `None`: the card has no
+    /// small ring.
     pub small: Option<(u64, RingConfig)>,
-    /// Frames up to this size, in octets of IP packet, are copied out of their
-    /// buffer, which is posted again at once; 0: none.
+    /// Maximum IP packet size in bytes of frames that are copied out of their buffer. The buffer is
+    /// posted again immediately. 0: none.
     pub copy_break: u64,
 }
 
-/// Which ring a frame belongs to.
+/// Ring to which a frame belongs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Ring {
     /// [`RingsConfig::small`].
@@ -75,26 +73,26 @@ pub enum Ring {
     Large,
 }
 
-/// What has happened at one ring, in frames.
+/// Counters of one ring, in frames.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct RingCounters {
-    /// Reached the card.
+    /// Frames that reached the card.
     pub arrived: u64,
-    /// Taken up to the stack.
+    /// Frames passed to the stack.
     pub accepted: u64,
-    /// Dropped by the card (`no_descriptor`) or its driver (`no_buffer`).
+    /// Frames dropped by the card (`no_descriptor`) or its driver (`no_buffer`).
     pub drops: Drops,
-    /// Most buffers that were held at once.
+    /// Maximum number of buffers held by the stack.
     pub most_held: u32,
 }
 
-/// One ring at work.
+/// Running state of one ring.
 #[derive(Clone, Debug)]
 struct State {
     config: RingConfig,
-    /// Posted buffers that are full and wait for the driver.
+    /// Posted buffers that are full and not yet processed by the driver.
     filled: u32,
-    /// Buffers that the stack has.
+    /// Buffers held by the stack.
     held: u32,
     counters: RingCounters,
 }
@@ -109,8 +107,8 @@ impl State {
         }
     }
 
-    /// Asserts what holds between two calls. Each frame that arrived was taken up, was
-    /// dropped or fills a posted buffer.
+    /// Asserts the invariants that hold between two calls. Each frame that arrived was passed to
+    /// the stack, was dropped or fills a posted buffer.
     fn assert_invariants(&self) {
         debug_assert!(
             self.filled <= self.config.descriptors,
@@ -156,7 +154,7 @@ pub struct ReceiveRings {
 }
 
 impl ReceiveRings {
-    /// Rings with every descriptor posted and nothing received.
+    /// Returns rings with every descriptor posted and nothing received.
     #[must_use]
     pub fn new(config: RingsConfig) -> Self {
         Self {
@@ -166,7 +164,7 @@ impl ReceiveRings {
         }
     }
 
-    /// The ring that frames of that size belong to.
+    /// Returns the ring to which frames of that size belong.
     #[must_use]
     pub fn ring_of(&self, ip_bytes: u64) -> Ring {
         match self.config.small {
@@ -175,10 +173,10 @@ impl ReceiveRings {
         }
     }
 
-    /// The card receives a frame and fills the next posted buffer.
+    /// Fills the next posted buffer with a received frame.
     ///
     /// # Errors
-    /// [`DropCause::NoDescriptor`] when none is empty.
+    /// [`DropCause::NoDescriptor`] if no posted buffer is empty.
     pub fn handle_frame(&mut self, ip_bytes: u64) -> Result<(), DropCause> {
         let ring = self.ring_of(ip_bytes);
         let state = self.state_mut(ring);
@@ -191,12 +189,12 @@ impl ReceiveRings {
         Ok(())
     }
 
-    /// The driver takes up the oldest frame of that size that the card has
-    /// filled in. `Some(ring)` is the buffer the stack now holds, to be given
-    /// back with [`ReceiveRings::release`]; `None`: the frame was copied.
+    /// Passes the oldest filled frame of that size to the stack. `Some(ring)` is the buffer the
+    /// stack now holds, to be returned with [`ReceiveRings::release`]. `None`: the frame was
+    /// copied.
     ///
     /// # Errors
-    /// [`DropCause::NoBuffer`] when the frame had to give its buffer back.
+    /// [`DropCause::NoBuffer`] if the frame was dropped to post its buffer again.
     pub fn take_up(&mut self, ip_bytes: u64) -> Result<Option<Ring>, DropCause> {
         let ring = self.ring_of(ip_bytes);
         let copied = ip_bytes <= self.config.copy_break;
@@ -221,32 +219,32 @@ impl ReceiveRings {
         Ok(Some(ring))
     }
 
-    /// Whether a frame of that size would get to the stack now.
+    /// Returns whether a frame of that size would get to the stack now.
     #[must_use]
     pub fn takes(mut self, ip_bytes: u64) -> bool {
         self.handle_frame(ip_bytes).is_ok() && self.take_up(ip_bytes).is_ok()
     }
 
-    /// The stack is done with a buffer of that ring.
+    /// Returns a buffer of that ring from the stack.
     pub fn release(&mut self, ring: Ring) {
         let state = self.state_mut(ring);
         debug_assert!(state.held > 0, "given back twice");
         state.held = state.held.saturating_sub(1);
     }
 
-    /// Whether the card has that ring.
+    /// Returns whether the card has that ring.
     #[must_use]
     pub fn has(&self, ring: Ring) -> bool {
         self.state(ring).is_some()
     }
 
-    /// Buffers of that ring that the stack holds now.
+    /// Returns the number of buffers of that ring that the stack holds now.
     #[must_use]
     pub fn held(&self, ring: Ring) -> u32 {
         self.state(ring).map_or(0, |state| state.held)
     }
 
-    /// What has happened at that ring; nothing, where there is none.
+    /// Returns the counters of that ring; zeros if the card does not have it.
     #[must_use]
     pub fn counters(&self, ring: Ring) -> RingCounters {
         self.state(ring)
@@ -272,7 +270,7 @@ impl ReceiveRings {
 mod tests {
     use super::*;
 
-    /// What the card and its driver make of one frame.
+    /// Receives one frame: by the card, then by its driver.
     fn receive(rings: &mut ReceiveRings, ip_bytes: u64) -> Result<Option<Ring>, DropCause> {
         rings.handle_frame(ip_bytes)?;
         rings.take_up(ip_bytes)

@@ -1,5 +1,4 @@
-//! What a network is built from: links, media, and for each flow and direction a route
-//! over them.
+//! Configuration of a network: links, media, and a route over them for each flow and direction.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -8,38 +7,37 @@ use gigatcp_units::Bytes;
 
 use crate::{ConfigError, HopConfig, Parcel, SharedMediumConfig};
 
-/// A parcel that finds its way through a network.
+/// A parcel with a route through a network.
 pub trait Routed: Parcel {
     /// Returns the number of its route.
     fn route(&self) -> usize;
 
-    /// Returns how many links of its route it has entered.
+    /// Returns the number of links of its route it has entered.
     fn stage(&self) -> usize;
 
     /// Counts one more link as entered.
     fn advance(&mut self);
 
-    /// Returns what tells its sender that it is too large for a link of `mtu` octets
-    /// (RFC 1191 section 4, RFC 4443 section 3.2). The answer takes route `back`, of
-    /// which it counts `stage` links as entered. `None` if the sender is not told: errors
-    /// cause no errors (RFC 1122 section 3.2.2).
+    /// Returns the notification to its sender that it exceeds the MTU `mtu` of a link. RFC 1191
+    /// section 4, RFC 4443 section 3.2. The answer takes route `back`, of which it counts `stage`
+    /// links as entered. `None` if the sender is not notified: errors cause no errors (RFC 1122
+    /// section 3.2.2).
     fn too_big(&self, mtu: Bytes, back: usize, stage: usize) -> Option<Self>;
 }
 
-/// The way of a flow in one direction.
+/// Route of a flow in one direction.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Route {
     /// Numbers of its links and stations, in order.
     pub links: Vec<usize>,
-    /// The route that answers take, and for each of `links` how many links of that
-    /// route an answer from there leaves out. `None`: senders are not told.
+    /// Route of answers, and for each of `links` the number of links skipped there. `None`: senders
+    /// are not notified.
     pub back: Option<(usize, Vec<usize>)>,
 }
 
 impl Route {
-    /// Returns routes `first` and `first + 1`: there over the links `forward`, back over
-    /// `reverse`. An error goes back over as many links as the packet had crossed, the
-    /// last of the other route.
+    /// Returns routes `first` and `first + 1`: over the links `forward`, and back over `reverse`.
+    /// An error returns over as many links as the packet had crossed, the last of the other route.
     #[must_use]
     pub fn pair(first: usize, forward: Vec<usize>, reverse: Vec<usize>) -> [Self; 2] {
         let (there, back) = (forward.len(), reverse.len());
@@ -60,13 +58,13 @@ impl Route {
     }
 }
 
-/// Links, media and routes of a network.
+/// Configuration of links, media and routes of a network.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct NetworkConfig {
-    /// All links; each has a name of its own.
+    /// All links, with unique names.
     pub links: Vec<HopConfig>,
-    /// Media that routes share. Their stations have the numbers after those of the
-    /// links, in order; a route enters a medium at its own station.
+    /// Media that routes share. Numbers of their stations follow those of the links, in order. A
+    /// route enters a medium at its own station.
     pub media: Vec<SharedMediumConfig>,
     /// All routes.
     pub routes: Vec<Route>,
@@ -107,7 +105,7 @@ impl NetworkConfig {
         })
     }
 
-    /// Returns the medium of every station and its number there.
+    /// Returns the medium of every station, and the station's number there.
     pub(crate) fn stations(&self) -> impl Iterator<Item = (usize, usize)> {
         let media = self.media.iter().enumerate();
         media.flat_map(|(medium, config)| {
@@ -116,14 +114,14 @@ impl NetworkConfig {
         })
     }
 
-    /// Returns the same network with its links numbered from the last to the first;
-    /// stations keep their numbers.
+    /// Returns the same network with its links numbered in reverse order. Stations keep their
+    /// numbers.
     #[must_use]
     pub fn last_link_first(mut self) -> Self {
         self.links.reverse();
         let count = self.links.len();
         for link in self.routes.iter_mut().flat_map(|route| &mut route.links) {
-            // A number that does not exist stays one.
+            // The number of a missing link stays that of a missing link.
             *link = count.checked_sub(*link + 1).unwrap_or(*link);
         }
         self
@@ -132,9 +130,8 @@ impl NetworkConfig {
     /// Checks that a network can be built from this.
     ///
     /// # Errors
-    /// What is wrong with a link ([`HopConfig::check`]) or a medium
-    /// ([`SharedMediumConfig::check`]); [`ConfigError::NoSuchLink`];
-    /// [`ConfigError::NoWayBack`].
+    /// An invalid link ([`HopConfig::check`]) or medium ([`SharedMediumConfig::check`]);
+    /// [`ConfigError::NoSuchLink`]; [`ConfigError::NoWayBack`].
     pub fn check(&self) -> Result<(), ConfigError> {
         self.links.iter().try_for_each(HopConfig::check)?;
         self.media.iter().try_for_each(SharedMediumConfig::check)?;
@@ -166,7 +163,7 @@ impl NetworkConfig {
         })
     }
 
-    /// Returns the element behind a number of a route: links come first, then media.
+    /// Returns the element for a link number of a route: links come first, then media.
     fn element(&self, link: usize) -> usize {
         let count = self.links.len();
         let station = link.checked_sub(count);
@@ -174,7 +171,7 @@ impl NetworkConfig {
         station.map_or(link, |(medium, _)| count + medium)
     }
 
-    /// Returns the elements from which something may come to `link`, over others too.
+    /// Returns the elements from which parcels may reach `link`, directly or over others.
     pub(crate) fn upstream(&self, link: usize) -> Box<[usize]> {
         let mut found: Vec<usize> = Vec::new();
         let mut open = alloc::vec![link];
@@ -189,7 +186,7 @@ impl NetworkConfig {
         found.into()
     }
 
-    /// Returns the elements that hand on to `element`, or answer into it.
+    /// Returns the elements that pass parcels to `element`, or answer into it.
     fn directly_before(&self, element: usize) -> impl Iterator<Item = usize> {
         let is_it = move |link: &usize| self.element(*link) == element;
         self.routes.iter().flat_map(move |route| {
@@ -208,9 +205,9 @@ impl NetworkConfig {
 /// The links of all routes, in one table.
 #[derive(Clone, Debug)]
 pub(crate) struct Ways {
-    /// The links of each route, filled up with [`Ways::END`].
+    /// The links of each route, padded with [`Ways::END`].
     table: Box<[u32]>,
-    /// One more than the longest route has.
+    /// Length of the longest route plus one.
     stride: usize,
 }
 
@@ -232,7 +229,7 @@ impl Ways {
         }
     }
 
-    /// Returns the link with the number `stage` of a route.
+    /// Returns the link at index `stage` of a route.
     #[inline]
     pub(crate) fn link(&self, route: usize, stage: usize) -> Option<usize> {
         debug_assert!(

@@ -1,23 +1,22 @@
-//! Receive-side scaling: a network card spreads flows over its receive queues.
+//! Receive-side scaling (RSS): a network card distributes flows over its receive queues.
 //!
-//! The card hashes addresses and ports of each packet it receives, source first, and
-//! looks the queue up in a table of 128 entries, which a driver fills in turn:
+//! The card hashes addresses and ports of each received packet, source first. It looks the queue up
+//! in a table of 128 entries, which a driver fills in turn:
 //!
 //! ```text
 //! hash  = XOR over the set bits i of the input of key[i .. i + 32]      (1)
 //! queue = (hash mod 128) mod queues                                     (2)
 //! ```
 //!
-//! So a flow stays in one queue and is never reordered, two flows may share a queue while
-//! another is empty, and with a number of queues that does not divide 128 the first ones
-//! get more.
+//! So a flow stays in one queue and is never reordered. Two flows may share a queue while another
+//! is empty. If the number of queues does not divide 128, the first queues get more flows.
 //!
 //! Source of (1): Toeplitz hash of Krawczyk (CRYPTO 1994) with the key of Microsoft's
 //! *Receive Side Scaling* verification suite; of (2): Linux's default for the table
 //! (`ethtool_rxfh_indir_default`).
 //!
-//! Out of scope: a table that is changed while traffic runs, and filters that lead one
-//! flow to a chosen queue (`ntuple`, accelerated RFS).
+//! Out of scope: a table that is changed while traffic runs, and filters that steer one flow to a
+//! chosen queue (`ntuple`, accelerated RFS).
 
 /// Key of the verification suite.
 const KEY: [u8; 40] = [
@@ -26,13 +25,13 @@ const KEY: [u8; 40] = [
     0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
 ];
 
-/// Entries of the table that leads from hash to queue.
+/// Number of entries of the table from hash to queue.
 const ENTRIES: u32 = 128;
 
-/// Returns the hash of a packet's addresses and ports as they stand in it, equation (1).
+/// Returns the hash of a packet's addresses and ports in packet order, equation (1).
 ///
 /// # Panics
-/// If the input is longer than 36 bytes, which IPv6 with ports has.
+/// If the input is longer than 36 bytes, the length for IPv6 with ports.
 #[must_use]
 pub fn rss_hash(input: &[u8]) -> u32 {
     assert!(input.len() + 4 <= KEY.len(), "longer than its key");
@@ -49,7 +48,7 @@ pub fn rss_hash(input: &[u8]) -> u32 {
     hash
 }
 
-/// Returns the receive queue that a hash leads to, equation (2).
+/// Returns the receive queue of a hash, equation (2).
 #[must_use]
 pub const fn rss_queue(hash: u32, queues: u16) -> u16 {
     (hash % ENTRIES % queues as u32) as u16
@@ -71,7 +70,7 @@ mod tests {
         .concat()
     }
 
-    /// The verification suite for IPv4: of addresses alone, and with ports.
+    /// The verification suite for IPv4: addresses only, and with ports.
     #[test]
     fn hashes_are_those_of_the_verification_suite() {
         for (source, destination, ports, alone, with_ports) in [

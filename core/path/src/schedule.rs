@@ -1,4 +1,4 @@
-//! Values that change at moments known beforehand: the rate of a link, its delay.
+//! Values that change at times known beforehand: the rate of a link, its delay.
 
 use alloc::vec::Vec;
 
@@ -6,20 +6,19 @@ use gigatcp_units::{Duration, Instant};
 
 use crate::ConfigError;
 
-/// A value from each of some moments on, perhaps over and over.
+/// A piecewise constant value, optionally periodic.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule<V> {
-    /// Since the start of the run, or of the period: strictly ascending. Before the
-    /// first holds what the element says without a schedule.
+    /// Times and values. Times count from the start of the run, or of the period, and strictly
+    /// ascend. Before the first step the element's value without schedule holds.
     pub steps: Vec<(Duration, V)>,
-    /// Begins anew after so long, if at all; then the last value holds until the
-    /// first moment of the next period.
+    /// Period, if any. At its end the last value holds until the first step of the next period.
     pub every: Option<Duration>,
 }
 
 impl<V: Copy> Schedule<V> {
-    /// Returns what it changes after `from` and no later than `until`, both counted from
-    /// its start: when, and to which value.
+    /// Returns the changes after `from` and no later than `until`, as time and value. Both bounds
+    /// and the times count from the schedule's start.
     pub fn steps_between(
         &self,
         from: Duration,
@@ -42,7 +41,7 @@ impl<V: Copy> Schedule<V> {
             .take_while(move |(at, _)| *at <= until)
     }
 
-    /// Whether it can be followed.
+    /// Checks whether the schedule is valid.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let Some((last, _)) = self.steps.last() else {
             return Err(ConfigError::ScheduleEmpty);
@@ -57,18 +56,18 @@ impl<V: Copy> Schedule<V> {
     }
 }
 
-/// A schedule being followed.
+/// Running state of a schedule.
 #[derive(Clone, Debug)]
 pub(crate) struct Follower<V> {
     schedule: Schedule<V>,
-    /// When the period that holds began.
+    /// Start of the current period.
     began: Duration,
-    /// The step that comes next.
+    /// Index of the next step.
     next: usize,
 }
 
 impl<V: Copy> Follower<V> {
-    /// At `start`, from which the moments of a schedule that has been checked count.
+    /// Starts at `start`, from which the times of a checked schedule count.
     pub(crate) fn new(schedule: Schedule<V>, start: Instant) -> Self {
         Self {
             schedule,
@@ -77,14 +76,14 @@ impl<V: Copy> Follower<V> {
         }
     }
 
-    /// When the value changes next.
+    /// Returns the time of the next change.
     #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let (after, _) = self.schedule.steps.get(self.next)?;
         Some(Instant::ZERO + (self.began + *after))
     }
 
-    /// The value from now on; the time of the next change must have come.
+    /// Returns the value from now on; the time of the next change must have come.
     pub(crate) fn take(&mut self) -> Option<V> {
         let (_, value) = *self.schedule.steps.get(self.next)?;
         self.next += 1;

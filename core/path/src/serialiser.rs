@@ -1,5 +1,4 @@
-//! The serializer: one server of fixed rate that works first come, first
-//! served.
+//! Serializer: one server of fixed rate, first come, first served.
 //!
 //! With a fixed rate the departure of a packet is known when it arrives:
 //!
@@ -8,18 +7,17 @@
 //! service   = max((ip bytes + overhead) * 8 / rate, per packet)         (2)
 //! ```
 //!
-//! Moments are exact: nanoseconds and a remainder counted in units of 1/rate
-//! nanosecond, in which every service time is an integer. Only the instant
-//! that others see is rounded, up, so that a link never carries more than its
-//! rate; the next packet starts from the unrounded moment. While there is
-//! work the long-run rate is therefore the configured one without error.
+//! Times are exact: nanoseconds and a remainder counted in units of 1/rate nanosecond, in which
+//! every service time is an integer. Only the reported instant is rounded, up, so that a link never
+//! carries more than its rate. The next packet starts from the unrounded time. While there is work
+//! the long-run rate is therefore exactly the configured one.
 
 use gigatcp_units::{Duration, Instant, Rate};
 
 use crate::HopConfig;
 use crate::parcel::Frames;
 
-/// An exact moment or span at a serializer: `nanos + parts / rate` ns.
+/// An exact time or duration at a serializer: `nanos + parts / rate` ns.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Moment {
     nanos: u64,
@@ -27,12 +25,12 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// The first instant that is not before this moment.
+    /// Returns the first instant that is not before this time.
     pub(crate) const fn instant(self) -> Instant {
         Instant::from_nanos(self.nanos.saturating_add((self.parts > 0) as u64))
     }
 
-    /// How long after `now` this moment is: nanoseconds, and parts of 1/rate ns.
+    /// Returns the time from `now` until this time: nanoseconds, and parts of 1/rate ns.
     pub(crate) const fn after(self, now: Instant) -> (u64, u64) {
         match self.nanos.checked_sub(now.as_nanos()) {
             Some(nanos) => (nanos, self.parts),
@@ -40,7 +38,7 @@ impl Moment {
         }
     }
 
-    /// This moment and `span`, both with `unit` parts in a nanosecond.
+    /// Returns the sum of this and `span`, both with `unit` parts in a nanosecond.
     fn plus(self, span: Self, unit: u64) -> Self {
         debug_assert!(
             self.parts < unit && span.parts < unit,
@@ -59,7 +57,7 @@ impl Moment {
         }
     }
 
-    /// This span `n` times.
+    /// Returns `n` times this duration.
     fn times(self, n: u64, unit: u64) -> Self {
         let (carried, parts) = if let Some(parts) = self.parts.checked_mul(n) {
             (parts / unit, parts % unit)
@@ -77,7 +75,7 @@ impl Moment {
     }
 }
 
-/// The serializer of a hop.
+/// Running state of the serializer of a hop.
 #[derive(Clone, Debug)]
 pub(crate) struct Serialiser {
     rate: Option<Rate>,
@@ -87,8 +85,8 @@ pub(crate) struct Serialiser {
     free: Moment,
     /// Time spent without work before `free`.
     idle: Duration,
-    /// The size served last and its service time: neighbors are of one
-    /// size, and a division costs more than all the rest.
+    /// The size served last and its service time. Neighbors are of one size, and a division costs
+    /// more than everything else.
     known: (u64, Moment),
 }
 
@@ -126,8 +124,7 @@ impl Serialiser {
         self.free
     }
 
-    /// Accepts all `frames` at `now`; returns when the service of the first
-    /// and of the last ends.
+    /// Accepts all `frames` at `now`. Returns when the service of the first and of the last ends.
     #[inline(always)]
     pub(crate) fn serve_all(&mut self, now: Instant, frames: Frames) -> (Moment, Moment) {
         let first = self.serve(now, frames.size(0));
@@ -142,15 +139,15 @@ impl Serialiser {
         (first, self.free)
     }
 
-    /// The end of a service of `ip_bytes` that begins at `start`.
+    /// Returns the end of a service of `ip_bytes` that begins at `start`.
     #[inline]
     pub(crate) fn after(&mut self, start: Moment, ip_bytes: u64) -> Moment {
         let service = self.service(ip_bytes);
         start.plus(service, self.unit())
     }
 
-    /// Of a span of nanoseconds, those that are whole services of packets of
-    /// `ip_bytes`, rounded up as departures are.
+    /// Returns the number of services of packets of `ip_bytes` that fit into `nanos`. Services are
+    /// rounded up as departures are.
     pub(crate) fn whole_services(&mut self, ip_bytes: u64, nanos: u64) -> u64 {
         let service = self.service(ip_bytes);
         if service == Moment::default() {
@@ -165,12 +162,12 @@ impl Serialiser {
         span.instant().as_nanos().min(nanos)
     }
 
-    /// Parts in a nanosecond.
+    /// Returns the number of parts in a nanosecond.
     fn unit(&self) -> u64 {
         self.rate.map_or(1, Rate::as_bps).max(1)
     }
 
-    /// The service time of a packet of `ip_bytes`.
+    /// Returns the service time of a packet of `ip_bytes`.
     #[inline]
     fn service(&mut self, ip_bytes: u64) -> Moment {
         if self.known.0 != ip_bytes {
@@ -179,7 +176,7 @@ impl Serialiser {
         self.known.1
     }
 
-    /// Equation (2).
+    /// Computes equation (2).
     fn service_time(&self, ip_bytes: u64) -> Moment {
         let per_packet = Moment {
             nanos: self.per_packet,
@@ -188,8 +185,8 @@ impl Serialiser {
         match self.rate {
             None => per_packet,
             Some(rate) => {
-                // At least one byte, so that service at a finite rate takes
-                // time whatever a parcel claims.
+                // At least one byte, so that service at a finite rate takes time whatever size a
+                // parcel reports.
                 let bytes = ip_bytes.saturating_add(self.overhead).max(1);
                 let at_rate = time_at(rate.as_bps(), bytes);
                 if at_rate.nanos >= self.per_packet {
@@ -201,12 +198,12 @@ impl Serialiser {
         }
     }
 
-    /// When everything accepted so far has been served.
+    /// Returns the end of service of everything accepted so far.
     pub(crate) const fn free_at(&self) -> Instant {
         self.free.instant()
     }
 
-    /// Time from zero to `now` in which there was something to serve.
+    /// Returns the time from zero to `now` in which there was something to serve.
     pub(crate) fn busy_time(&self, now: Instant) -> Duration {
         let total = now.saturating_since(Instant::ZERO);
         let idle_now = now.saturating_since(self.free_at());
@@ -220,7 +217,7 @@ impl Serialiser {
     }
 }
 
-/// The exact time `bytes` take at `bps`; indefinitely at zero.
+/// Returns the exact time of `bytes` at `bps`; infinite at zero.
 fn time_at(bps: u64, bytes: u64) -> Moment {
     if bps == 0 {
         return Moment {
@@ -228,7 +225,7 @@ fn time_at(bps: u64, bytes: u64) -> Moment {
             parts: 0,
         };
     }
-    // 2.3 GB is the most that fits 64 bits here; every packet does.
+    // Up to 2.3 GB fits into 64 bits here; every packet does.
     if let Some(bit_ns) = bytes.checked_mul(8_000_000_000) {
         return Moment {
             nanos: bit_ns / bps,
@@ -268,8 +265,8 @@ mod tests {
         assert_eq!(departures, [1231, 2461, 3692, 4922, 6152]);
     }
 
-    /// Ten million packets later the end of service is what arithmetic says,
-    /// to the nanosecond, for rates that divide nothing evenly.
+    /// Ten million packets later the end of service is exact to the nanosecond. The rates do not
+    /// divide evenly.
     #[test]
     fn the_long_run_rate_is_exact() {
         for bps in [3, 333_333_333, 9_999_999_967, 100_000_000_003, u64::MAX] {
@@ -285,8 +282,8 @@ mod tests {
         }
     }
 
-    /// 200 super-packets of 64 against 12 800 packets, also where the parts of
-    /// 64 packets overflow 64 bits.
+    /// 200 super-packets of 64 against 12 800 packets. Includes cases in which the parts of 64
+    /// packets overflow 64 bits.
     #[test]
     fn serving_many_at_once_ends_when_serving_each_does() {
         for bps in [333_333_333, 99_999_999_977, u64::MAX] {

@@ -1,4 +1,4 @@
-//! The server of a link whose rate may change: when what is in service has left.
+//! Server of a link with variable rate: computes the end of each service.
 //!
 //! Work is counted in bits times nanoseconds per second, so that it is exact at any
 //! rate:
@@ -8,9 +8,9 @@
 //! end  = since + work left / rate, rounded up to a nanosecond           (2)
 //! ```
 //!
-//! What rounding up served too much is taken off the next packet's work if that
-//! begins at once, so that the long-run rate is exact. With a constant rate every end
-//! is that of [`crate::serialiser`].
+//! The excess work done because of rounding up is subtracted from the next packet's work if that
+//! begins immediately. So the long-run rate is exact. With a constant rate every end is that of
+//! [`crate::serialiser`].
 
 use gigatcp_units::{Duration, Instant, Rate};
 
@@ -22,17 +22,17 @@ use crate::{HopConfig, RateSource, Tally};
 /// One bit, in the unit of work.
 const BIT: u128 = 1_000_000_000;
 
-/// How fast a link serves.
+/// Capacity of a link.
 #[derive(Clone, Debug)]
 enum Pace {
     /// At a rate, which a schedule may change.
     Rate(Option<Follower<Rate>>),
-    /// When a trace says.
+    /// At the opportunities of a trace.
     Trace(Opportunities),
 }
 
 impl Pace {
-    /// From `start` on.
+    /// Returns the pace of a configuration, starting at `start`.
     fn new(config: &HopConfig, start: Instant) -> Self {
         match &config.rate_source {
             None => Self::Rate(None),
@@ -52,22 +52,22 @@ pub(crate) struct Service {
     shaper: Option<Bucket>,
     overhead: u64,
     per_packet: Duration,
-    /// What a group needs next to its packets, e.g. a contention for the medium.
+    /// Time of a group in addition to its packets, e.g. contention for the medium.
     per_group: Duration,
-    /// Whether something is in service.
+    /// Whether packets are in service.
     is_busy: bool,
-    /// When transmission of what is or was last in service began: after tokens and the
-    /// medium were there; of a trace, at the opportunity that it left with.
+    /// Start of transmission of the current or last service, after waiting for tokens and medium.
+    /// With a trace: the opportunity with which it left.
     began: Instant,
-    /// `left` was right at this moment.
+    /// Time at which `left` was current.
     since: Instant,
-    /// Work left of what is in service.
+    /// Remaining work of the current service.
     left: u128,
-    /// It ends no earlier.
+    /// Earliest possible end of the service.
     not_before: Instant,
     /// Work done beyond the end of the last service.
     spare: u128,
-    /// Equation (2), which a division finds once and not at each question.
+    /// Result of equation (2), stored to save divisions.
     end: Instant,
 }
 
@@ -96,24 +96,24 @@ impl Service {
         self.rate
     }
 
-    /// Bytes on the line for `octets` of one packet.
+    /// Returns the bytes on the line of one packet of `octets`.
     pub(crate) const fn on_line(&self, octets: u32) -> u64 {
         self.overhead + octets as u64
     }
 
-    /// Whether something is in service.
+    /// Returns whether packets are in service.
     #[inline]
     pub(crate) const fn is_busy(&self) -> bool {
         self.is_busy
     }
 
-    /// When transmission of what is or was last in service began.
+    /// Returns the start of transmission of the current or last service.
     pub(crate) const fn began(&self) -> Instant {
         self.began
     }
 
-    /// Begins to serve `packets` with `octets` together at `now`; `at_once`
-    /// after what was in service before.
+    /// Begins to serve `packets` with `octets` together at `now`. `at_once`: immediately after the
+    /// previous service.
     pub(crate) fn start(&mut self, now: Instant, packets: u64, octets: u64, at_once: bool) {
         self.begin(now, packets, octets, at_once);
         self.end = self.next_end();
@@ -161,8 +161,8 @@ impl Service {
         }
     }
 
-    /// When what is in service has left; the far future where nothing is, or the link
-    /// stands still.
+    /// Returns the end of the current service. It is the far future if nothing is in service, or
+    /// the rate is zero.
     #[inline]
     pub(crate) const fn end(&self) -> Instant {
         self.end
@@ -186,7 +186,7 @@ impl Service {
         (self.since + Duration::from_nanos(nanos)).max(self.not_before)
     }
 
-    /// What was in service has left: [`Service::end`] is now.
+    /// Ends the current service: [`Service::end`] is now.
     pub(crate) fn finish(&mut self) {
         self.spare = self.work_until(self.end).saturating_sub(self.left);
         self.is_busy = false;
@@ -194,13 +194,13 @@ impl Service {
         self.end = Instant::FAR_FUTURE;
     }
 
-    /// Work that is done between `since` and `until`.
+    /// Returns the work done between `since` and `until`.
     fn work_until(&self, until: Instant) -> u128 {
         let span = until.saturating_since(self.since).as_nanos();
         u128::from(span) * u128::from(self.rate.map_or(0, Rate::as_bps))
     }
 
-    /// When the rate changes next.
+    /// Returns the time of the next change of the rate.
     #[inline]
     pub(crate) fn poll_change(&self) -> Instant {
         match &self.pace {
@@ -209,7 +209,7 @@ impl Service {
         }
     }
 
-    /// The time of a change has come.
+    /// Applies a change that is due.
     pub(crate) fn change(&mut self, now: Instant) {
         if let Pace::Rate(Some(changes)) = &mut self.pace
             && let Some(rate) = changes.take()
@@ -218,7 +218,7 @@ impl Service {
         }
     }
 
-    /// From `now` on the rate is another one, also for what is in service.
+    /// Sets the rate from `now` on, including for the packets in service.
     pub(crate) fn set_rate(&mut self, now: Instant, rate: Option<Rate>) {
         if self.is_busy && self.left > 0 {
             self.left = self.left.saturating_sub(self.work_until(now));
@@ -232,10 +232,9 @@ impl Service {
         self.end = self.next_end();
     }
 
-    /// From `now` on it serves as `after` says in place of `before`. A schedule or
-    /// trace that is new counts from `now`. What is in service goes on at the new rate;
-    /// where it waits for tokens or for a trace, or shall from now on, its service
-    /// begins anew.
+    /// Replaces the configuration `before` by `after` from `now` on. A new schedule or trace counts
+    /// from `now`. The current service continues at the new rate. If it waits for tokens or for a
+    /// trace, or must do so from now on, it begins anew.
     pub(crate) fn reconfigure(
         &mut self,
         now: Instant,
@@ -268,8 +267,8 @@ impl Service {
         }
     }
 
-    /// Goes on with what another server `began`: its end is `nanos` ns and
-    /// `parts` parts of 1/rate ns after `now`.
+    /// Continues a service that another server `began`. Its end is `nanos` ns and `parts` parts of
+    /// 1/rate ns after `now`.
     pub(crate) fn take_over(&mut self, now: Instant, nanos: u64, parts: u64, began: Instant) {
         self.is_busy = true;
         self.began = began;

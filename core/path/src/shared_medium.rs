@@ -1,30 +1,27 @@
-//! Half-duplex Ethernet: one medium that all stations send on, by carrier sense
-//! with collision detection (IEEE 802.3 clause 4, media access control).
+//! Half-duplex Ethernet: CSMA/CD on one medium shared by all stations (IEEE 802.3 clause 4, media
+//! access control).
 //!
-//! A station with a frame waits until the medium is idle, then for the gap between
-//! frames, then sends (deference, clause 4.2.3.2.1). What others send is heard
-//! `delay` later. In the last third of the gap a station listens no more
-//! (clause 4.2.3.2.2), so stations that waited for the same end of a frame start
-//! together. A station that hears another while it sends finishes its preamble,
-//! jams, and tries again after
+//! A station with a frame waits until the medium is idle, then for the interframe gap, then sends
+//! (deference, clause 4.2.3.2.1). Transmissions of others are detected `delay` later. In the last
+//! third of the gap a station no longer senses the carrier (clause 4.2.3.2.2), so stations that
+//! waited for the end of the same frame start together. A station that detects another while it
+//! sends finishes its preamble, jams, and tries again after
 //!
 //! ```text
 //! r x slot,  r uniform in 0 .. 2^min(n, 10) - 1                         (1)
 //! ```
 //!
-//! at the n-th collision of a frame (clause 4.2.3.2.5, truncated binary
-//! exponential backoff). The 16th gives the frame up. That the winner of a
-//! collision mostly wins the next one too, because its n begins anew, is not
-//! modeled: it follows.
+//! at the n-th collision of a frame (clause 4.2.3.2.5, truncated binary exponential backoff). At
+//! the 16th the frame is dropped. The winner of a collision mostly wins the next one too, because
+//! its n begins anew (capture effect). This is not modeled separately: it follows.
 //!
-//! A card may need some time of its own to recover from a collision before
-//! its backoff begins: the cards of the time differed in nothing more.
+//! A card may need additional time to recover from a collision before its backoff begins. The cards
+//! of the time differed in nothing else.
 //!
-//! Out of scope: distances that differ (every two stations are `delay`
-//! apart), late collisions (a medium so long that a frame may be over before its
-//! collision is heard is refused), repeaters, bit errors, full duplex (which is
-//! two hops). Cost: each start and end of a frame looks at every station; right
-//! for a segment of a few, slow for a thousand.
+//! Out of scope: different distances (every two stations are `delay` apart), late collisions,
+//! repeaters, bit errors, full duplex (which is two hops). A medium is rejected if a frame may be
+//! over before its collision is detected. Cost: each start and end of a frame visits every station;
+//! suitable for a segment of a few, slow for a thousand.
 
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -37,44 +34,44 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use crate::random::{Purpose, stream};
 use crate::{ConfigError, Counters, DropCause, Parcel, Tally};
 
-/// Clause 4.4.2: bits in which a collision is over, and the unit of backoff.
+/// Clause 4.4.2: slot time in bits. A collision is over within it; it is the unit of backoff.
 const SLOT_BITS: u64 = 512;
-/// Clause 4.4.2: bits between two frames, 9.6 µs at 10 Mbit/s.
+/// Clause 4.4.2: interframe gap in bits, 9.6 µs at 10 Mbit/s.
 const GAP_BITS: u64 = 96;
-/// Clause 4.4.2: bits that make a collision visible to every station.
+/// Clause 4.4.2: jam size in bits, which makes a collision visible to every station.
 const JAM_BITS: u64 = 32;
 /// Clause 4.2.5: bits of preamble and start delimiter before the frame.
 const PREAMBLE_BITS: u64 = 64;
-/// Clause 4.4.2: attempts that a frame gets.
+/// Clause 4.4.2: maximum number of attempts per frame.
 const ATTEMPT_LIMIT: u32 = 16;
-/// Clause 4.4.2: from this collision on the backoff grows no more.
+/// Clause 4.4.2: number of the collision from which the backoff no longer grows.
 const BACKOFF_LIMIT: u32 = 10;
-/// Clause 4.4.2: octets of the shortest frame, its check sequence included.
+/// Clause 4.4.2: minimum frame size in bytes, including the check sequence.
 const LEAST_FRAME: u64 = 64;
-/// Octets of addresses, type and check sequence around an IP packet.
+/// Bytes of addresses, type and check sequence around an IP packet.
 const FRAME_OVERHEAD: u64 = 18;
-/// Clause 4.4.2: octets of the largest frame less those around the packet.
+/// Clause 4.4.2: maximum frame size in bytes minus those around the packet.
 const MOST_PACKET: u64 = 1500;
 
-/// A shared medium.
+/// Configuration of a shared medium.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SharedMediumConfig {
-    /// The element's name: it selects the random streams.
+    /// Name of the element: it selects the random streams.
     pub name: String,
-    /// How fast bits are sent; at most 1 Gbit/s, the fastest there was.
+    /// Bit rate; at most 1 Gbit/s, the fastest half-duplex Ethernet.
     pub rate: Rate,
-    /// How long a bit takes from any station to any other.
+    /// Propagation delay from any station to any other.
     pub delay: Duration,
-    /// Frames each station's card queues, the one being sent included; one more
-    /// is dropped. None: without limit.
+    /// Maximum number of frames queued at each station's card, including the one being sent.
+    /// Further frames are dropped. `None`: unlimited.
     pub limit_packets: Option<u64>,
-    /// What the card of each station needs after a collision before its backoff; there
-    /// are as many stations.
+    /// Recovery time of each station's card after a collision, before its backoff. There is one
+    /// entry per station.
     pub recoveries: Vec<Duration>,
 }
 
 impl SharedMediumConfig {
-    /// The largest IP packet that fits into a frame (clause 4.4.2).
+    /// Maximum IP packet that fits into a frame (clause 4.4.2).
     pub const MTU: Bytes = Bytes::new(MOST_PACKET);
 
     /// Returns the name of a station.
@@ -91,11 +88,11 @@ impl SharedMediumConfig {
         (number < self.recoveries.len()).then_some(number)
     }
 
-    /// Whether a medium can be built from this.
+    /// Checks whether a medium can be built from this.
     ///
     /// # Errors
-    /// When there is no rate, or the medium is so long that a collision may be
-    /// heard only after the slot time (clause 4.1.2.2).
+    /// If there is no rate, or the medium is so long that a collision may be detected only after
+    /// the slot time (clause 4.1.2.2).
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.rate == Rate::ZERO {
             return Err(ConfigError::MediumStandsStill);
@@ -108,7 +105,7 @@ impl SharedMediumConfig {
     }
 }
 
-/// The constants of clause 4.4.2 as spans of time.
+/// Constants of clause 4.4.2 as durations.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     rate: Rate,
@@ -129,7 +126,7 @@ impl Times {
         }
     }
 
-    /// Preamble and frame of an IP packet.
+    /// Returns the duration of preamble and frame of an IP packet.
     fn frame(&self, ip_bytes: u64) -> Duration {
         let octets = (ip_bytes + FRAME_OVERHEAD).max(LEAST_FRAME);
         bits(self.rate, PREAMBLE_BITS + 8 * octets)
@@ -141,30 +138,30 @@ fn bits(rate: Rate, count: u64) -> Duration {
     Duration::from_nanos((count * SECOND).div_ceil(rate.as_bps().max(1)))
 }
 
-/// What has happened to the frames of one station.
+/// Counters of the frames of one station.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct StationCounters {
     /// Frames sent.
     pub sent: u64,
     /// Collisions it took part in.
     pub collisions: u64,
-    /// Frames given up after [`DropCause::Collisions`].
+    /// Frames dropped after [`DropCause::Collisions`].
     pub given_up: u64,
-    /// Times that it had to wait because it heard another.
+    /// Times that it had to wait because it detected another station.
     pub deferred: u64,
 }
 
-/// What a station is at.
+/// Transmission state of a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Has nothing to send.
+    /// Nothing to send.
     Quiet,
     /// Sends at `start` unless it detects a carrier before `listens_until`.
     Pending {
         start: Instant,
         listens_until: Instant,
     },
-    /// Hears another.
+    /// Waits because it detected another station.
     Deferring,
     Sending {
         start: Instant,
@@ -179,11 +176,11 @@ struct Station<T> {
     phase: Phase,
     /// Collisions of the frame in front.
     attempts: u32,
-    /// Not before this moment, for reasons of its own: backoff, its own gap.
+    /// Earliest start by its own rules: backoff, interframe gap after its own frame.
     ready: Instant,
-    /// When the last that it heard was over.
+    /// End of the last transmission it detected.
     quiet_from: Option<Instant>,
-    /// What its card needs after a collision.
+    /// Recovery time of its card after a collision.
     recovery: Duration,
     backoff: Stream,
     counters: StationCounters,
@@ -191,14 +188,14 @@ struct Station<T> {
 
 /// A medium that several stations share.
 ///
-/// The contract is that of a [`Hop`](crate::Hop); a parcel arrives at a station,
-/// and comes out for all others.
+/// The contract is that of a [`Hop`](crate::Hop). A parcel arrives at one station and comes out at
+/// all others.
 #[derive(Clone, Debug)]
 pub struct SharedMedium<T> {
     config: SharedMediumConfig,
     times: Times,
     stations: Vec<Station<T>>,
-    /// Sent, and on the way to the others: in order, the delay is one for all.
+    /// Sent frames in propagation, in order: all have the same delay.
     arriving: VecDeque<(Instant, usize, T, Tally)>,
     dropped: VecDeque<(T, DropCause)>,
     counters: Counters,
@@ -208,10 +205,10 @@ pub struct SharedMedium<T> {
 }
 
 impl<T: Parcel> SharedMedium<T> {
-    /// A medium of the run with this `seed`.
+    /// Returns a medium of the run with this `seed`.
     ///
     /// # Errors
-    /// What [`SharedMediumConfig::check`] finds wrong.
+    /// The first invalid setting, see [`SharedMediumConfig::check`].
     pub fn new(config: SharedMediumConfig, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
         let stations = config.recoveries.iter().enumerate();
@@ -241,8 +238,8 @@ impl<T: Parcel> SharedMedium<T> {
         })
     }
 
-    /// Takes in a parcel that `station` wants to send. A super-packet is cut:
-    /// on this medium every frame fights for itself.
+    /// Accepts a parcel to be sent by `station`. A super-packet is split: on this medium every
+    /// frame contends separately.
     pub fn handle_arrival(&mut self, now: Instant, station: usize, mut parcel: T) {
         self.advance(now);
         while parcel.wire_packets() > 1 {
@@ -256,7 +253,7 @@ impl<T: Parcel> SharedMedium<T> {
         self.assert_invariants();
     }
 
-    /// Asserts what holds after each arrival.
+    /// Asserts the invariants that hold after each arrival.
     fn assert_invariants(&self) {
         self.counters.assert_invariants();
         for station in &self.stations {
@@ -274,7 +271,7 @@ impl<T: Parcel> SharedMedium<T> {
         }
     }
 
-    /// Hands out the next parcel that has arrived by `now`, and who sent it.
+    /// Returns the next parcel that has arrived by `now`, with its sending station.
     pub fn poll_delivery(&mut self, now: Instant) -> Option<(usize, T)> {
         self.advance(now);
         if self.arriving.front()?.0 > now {
@@ -285,12 +282,12 @@ impl<T: Parcel> SharedMedium<T> {
         Some((station, parcel))
     }
 
-    /// Hands out the next parcel that did not get through.
+    /// Returns the next dropped parcel.
     pub fn poll_dropped(&mut self) -> Option<(T, DropCause)> {
         self.dropped.pop_front()
     }
 
-    /// When to poll for a delivery again.
+    /// Returns when to poll for a delivery again.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let arrival = self.arriving.front().map(|(due, ..)| *due);
@@ -298,37 +295,37 @@ impl<T: Parcel> SharedMedium<T> {
         arrival.into_iter().chain(event).min()
     }
 
-    /// Everything that has happened to frames so far.
+    /// Returns the counters of frames so far.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Everything inside, in no particular order; what was dropped is not.
+    /// Returns everything inside, in no particular order; dropped frames are not included.
     pub fn parcels(&self) -> impl Iterator<Item = &T> {
         let queues = self.stations.iter().flat_map(|station| &station.queue);
         let arriving = self.arriving.iter().map(|(_, _, parcel, _)| parcel);
         queues.map(|(parcel, _)| parcel).chain(arriving)
     }
 
-    /// What has happened at each station.
+    /// Returns the counters of each station.
     pub fn stations(&self) -> impl Iterator<Item = &StationCounters> {
         self.stations.iter().map(|station| &station.counters)
     }
 
-    /// Most frames that waited at one station.
+    /// Returns the maximum number of frames that waited at one station.
     #[must_use]
     pub const fn max_backlog(&self) -> u64 {
         self.max_backlog
     }
 
-    /// Time in which a station sent, whole frames and collisions.
+    /// Returns the time in which a station sent, whole frames and collisions.
     #[must_use]
     pub const fn busy_time(&self) -> Duration {
         self.busy
     }
 
-    /// What the medium was built from.
+    /// Returns the configuration of the medium.
     #[must_use]
     pub const fn config(&self) -> &SharedMediumConfig {
         &self.config
@@ -360,7 +357,7 @@ impl<T: Parcel> SharedMedium<T> {
         self.counters.inside.add(tally);
     }
 
-    /// Lets happen what is due by `now`.
+    /// Processes everything due by `now`.
     fn advance(&mut self, now: Instant) {
         while let Some((at, station)) = self.next_event()
             && at <= now
@@ -377,7 +374,7 @@ impl<T: Parcel> SharedMedium<T> {
         }
     }
 
-    /// Who starts or ends next; at one instant ends come first.
+    /// Returns time and station of the next start or end; ends come first.
     fn next_event(&self) -> Option<(Instant, usize)> {
         let events = self.stations.iter().enumerate();
         let events = events.filter_map(|(number, station)| match station.phase {
@@ -388,7 +385,7 @@ impl<T: Parcel> SharedMedium<T> {
         events.min().map(|(at, _, number)| (at, number))
     }
 
-    /// When `number`, which has a frame and does not send, will begin.
+    /// Determines when `number`, which has a frame and does not send, will begin.
     fn plan(&mut self, now: Instant, number: usize) {
         let station = &self.stations[number];
         let ready = station.ready.max(now);
@@ -414,8 +411,8 @@ impl<T: Parcel> SharedMedium<T> {
         }
     }
 
-    /// A station begins to send. Who does so already collides with it, who hears
-    /// it in time waits.
+    /// Starts the transmission of a station. Stations already sending collide with it; stations
+    /// that detect it in time defer.
     fn start(&mut self, now: Instant, number: usize) {
         let heard_at = now + self.config.delay;
         let mut heard_by_it = Instant::FAR_FUTURE;
@@ -457,7 +454,7 @@ impl<T: Parcel> SharedMedium<T> {
         };
     }
 
-    /// A station ends to send: a frame, or its part in a collision.
+    /// Ends the transmission of a station: a frame, or its part in a collision.
     fn end(&mut self, now: Instant, number: usize) {
         let Phase::Sending {
             start, collided, ..
@@ -489,7 +486,7 @@ impl<T: Parcel> SharedMedium<T> {
         }
     }
 
-    /// The frame in front is through.
+    /// Removes the front frame, which was sent successfully.
     fn send_off(&mut self, now: Instant, number: usize) {
         let station = &mut self.stations[number];
         station.counters.sent += 1;
@@ -505,7 +502,7 @@ impl<T: Parcel> SharedMedium<T> {
         }
     }
 
-    /// The frame in front has collided: equation (1).
+    /// Backs off after a collision of the front frame: equation (1).
     fn back_off(&mut self, now: Instant, number: usize) {
         let station = &mut self.stations[number];
         station.counters.collisions += 1;

@@ -1,12 +1,11 @@
-//! How long packets waited in a queue, measured at those that left it.
+//! Sojourn times in a queue, measured at packets that left it.
 //!
-//! A sojourn is the time from reaching the queue to the beginning of transmission: behind
-//! other packets, for tokens of a shaper, for a medium, for an opportunity of a trace. The
-//! transmission itself is not in it, so that an idle link has none.
+//! A sojourn is the time from arrival at the queue to the beginning of transmission. The packet
+//! waits for other packets, tokens of a shaper, a medium, or an opportunity of a trace. The
+//! transmission itself is not included, so the sojourn is zero on an idle link.
 //!
-//! Percentiles are of packets, from a histogram whose steps are 1/64 of a power of two: 0.8 %
-//! in either direction, exact below 64 ns. A packet costs a shift, and an addition in the
-//! histogram.
+//! Percentiles are of packets, from a histogram whose steps are 1/64 of a power of two: 0.8 % in
+//! either direction, exact below 64 ns. A packet costs a shift, and an addition in the histogram.
 
 use alloc::vec::Vec;
 
@@ -18,7 +17,7 @@ const STEP_BITS: u32 = 6;
 /// Durations, counted in steps of 1/64 of a power of two.
 #[derive(PartialEq, Eq, Default, Debug)]
 pub struct Histogram {
-    /// By step, up to the last that has any.
+    /// Counts by step, up to the last step that is not zero.
     counts: Vec<u64>,
     max: u64,
 }
@@ -31,7 +30,7 @@ impl Clone for Histogram {
         }
     }
 
-    /// Without a new allocation if there is room: readers copy it many times a second.
+    /// Copies without an allocation if the capacity suffices: readers copy it often.
     fn clone_from(&mut self, other: &Self) {
         self.counts.clone_from(&other.counts);
         self.max = other.max;
@@ -63,8 +62,7 @@ impl Histogram {
         self.counts[step] = 1;
     }
 
-    /// Returns the time that a share of what was counted does not exceed, to 0.8 %; `None`
-    /// if nothing was.
+    /// Returns a quantile, accurate to 0.8 %; `None` if nothing was counted.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let all: u64 = self.counts.iter().sum();
@@ -78,21 +76,21 @@ impl Histogram {
         Some(Duration::from_nanos((low + width / 2).min(self.max)))
     }
 
-    /// Returns the longest.
+    /// Returns the maximum.
     #[must_use]
     pub const fn max(&self) -> Duration {
         Duration::from_nanos(self.max)
     }
 }
 
-/// The step that `nanos` belong to.
+/// Returns the step of `nanos`.
 #[inline]
 const fn step_of(nanos: u64) -> usize {
     let shift = (nanos | 1 << STEP_BITS).ilog2() - STEP_BITS;
     ((shift as usize) << STEP_BITS) + (nanos >> shift) as usize
 }
 
-/// The shortest time of a step, and how many nanoseconds belong to it.
+/// Returns the shortest duration of a step, and its width in nanoseconds.
 const fn bounds(step: usize) -> (u64, u64) {
     let octave = step >> STEP_BITS;
     let Some(shift) = octave.checked_sub(1) else {
@@ -102,17 +100,17 @@ const fn bounds(step: usize) -> (u64, u64) {
     (((1 << STEP_BITS) + within) << shift, 1 << shift)
 }
 
-/// Packets that left a queue, and the sum of their sojourns.
+/// Number of packets that left a queue, and the sum of their sojourns.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Waited {
     /// Wire packets.
     pub packets: u64,
-    /// Nanoseconds of all together, modulo 2^64.
+    /// Sum of sojourns in nanoseconds, modulo 2^64.
     nanos: u64,
 }
 
 impl Waited {
-    /// Returns the mean sojourn of what has left since `before`; `None` if nothing has.
+    /// Returns the mean sojourn of packets that left since `before`; `None` if there are none.
     #[must_use]
     pub const fn mean_since(self, before: Self) -> Option<Duration> {
         let nanos = self.nanos.wrapping_sub(before.nanos);
@@ -123,7 +121,7 @@ impl Waited {
     }
 }
 
-/// The sojourns of packets that left one queue.
+/// Sojourns of packets that left one queue.
 #[derive(Clone, Default, Debug)]
 pub struct Sojourns {
     histogram: Histogram,
@@ -131,7 +129,7 @@ pub struct Sojourns {
 }
 
 impl Sojourns {
-    /// Counts a packet that left after it had waited for `nanos`.
+    /// Counts a packet that left after a sojourn of `nanos`.
     #[inline]
     pub(crate) fn count(&mut self, nanos: u64) {
         self.histogram.count(Duration::from_nanos(nanos));
@@ -139,13 +137,13 @@ impl Sojourns {
         self.sum.nanos = self.sum.nanos.wrapping_add(nanos);
     }
 
-    /// Returns how many packets have left, and for how long all have waited.
+    /// Returns the number of packets that left, and the sum of their sojourns.
     #[must_use]
     pub const fn sum(&self) -> Waited {
         self.sum
     }
 
-    /// Returns how many packets waited for how long.
+    /// Returns the histogram of sojourns.
     #[must_use]
     pub const fn histogram(&self) -> &Histogram {
         &self.histogram

@@ -1,39 +1,36 @@
-//! Steal time: a processor that others take away (`steal` of proc_stat(5)).
+//! CPU steal time: a CPU is taken away by others (`steal` of proc_stat(5)).
 //!
-//! A guest of a hypervisor stands still for milliseconds at a time without
-//! knowing, and so does a process whose processor another one has. Nothing is
-//! received and nothing leaves in the meantime; then all that has arrived is
-//! handled at one instant, and a window of acknowledgments lets go of a window of
-//! segments in one burst. On a path whose round trip is no longer than that, the
-//! queue has to hold all of them.
+//! A guest of a hypervisor is stalled for milliseconds at a time without notice; so is a process
+//! whose CPU runs another one. In the meantime nothing is received or sent. Then all arrivals are
+//! handled at one instant, and a window of acknowledgments releases a window of segments in one
+//! burst. On a path whose RTT is no longer than that, the queue must hold all of them.
 //!
-//! The model is an alternating renewal process, both spans exponential:
+//! The model is an alternating renewal process, both durations exponential:
 //!
 //! ```text
 //! there for  -every * ln(u),  then away for  -span * ln(v)              (1)
 //! ```
 //!
-//! with `u` and `v` uniform in (0, 1], so that of all time the share
-//! `span / (every + span)` is stolen. **Closeness class D**: the two means are
-//! declared inputs of a plan. Real ones have longer tails and come in clusters,
-//! and the processors of one machine are often away together; of that there is
-//! nothing here.
+//! with `u` and `v` uniform in (0, 1], so that the share of stolen time is `span / (every + span)`.
+//! **Closeness class D**: the two means are declared inputs of a plan. Real durations have longer
+//! tails and come in clusters, and the CPUs of one machine are often stolen together; this is not
+//! modeled.
 
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Duration, Instant};
 
 use crate::random::{Purpose, stream};
 
-/// How often and for how long a processor is away; see the module text.
+/// Mean frequency and duration of steal; see the module documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StealConfig {
-    /// Mean time from its return to when it is taken away again.
+    /// Mean time between the end of one steal and the next.
     pub every: Duration,
-    /// Mean time that it is away.
+    /// Mean duration of a steal.
     pub span: Duration,
 }
 
-/// When a processor is taken away, one time after the other.
+/// Sequence of the times at which a CPU is taken away.
 #[derive(Clone, Debug)]
 pub struct Steal {
     config: StealConfig,
@@ -42,7 +39,7 @@ pub struct Steal {
 }
 
 impl Steal {
-    /// The processor of the host `name`, there from the beginning.
+    /// Returns the process for the CPU of host `name`, available at the start.
     #[must_use]
     pub fn new(config: StealConfig, seed: u64, name: &str) -> Self {
         let mut steal = Self {
@@ -55,13 +52,13 @@ impl Steal {
         steal
     }
 
-    /// When it is taken away next.
+    /// Returns the time of the next steal.
     #[must_use]
     pub const fn next(&self) -> Instant {
         self.next
     }
 
-    /// It is taken away at [`Steal::next`]: for how long.
+    /// Starts the steal at [`Steal::next`] and returns its duration.
     pub fn take(&mut self) -> Duration {
         let span = self.draw(self.config.span);
         let back = self.next + span;
@@ -69,10 +66,10 @@ impl Steal {
         span
     }
 
-    /// Equation (1), to the nanosecond and never nothing: time moves on.
+    /// Draws from equation (1), to the nanosecond and never zero: time must advance.
     fn draw(&mut self, mean: Duration) -> Duration {
         const UNIT: f64 = (1_u64 << 53) as f64;
-        // 53 bits, one to 2^53 of them: exact, and never zero.
+        // 53 bits, values from one to 2^53: exact, and never zero.
         let uniform = ((self.stream.bits() >> 11) + 1) as f64 / UNIT;
         let nanos = -libm::log(uniform) * mean.as_nanos() as f64;
         Duration::from_nanos((nanos as u64).max(1))
@@ -96,7 +93,7 @@ mod tests {
             away += steal.take();
         }
         let share = away.as_secs_f64() / steal.next().as_nanos() as f64 * 1e9;
-        // The standard error of the share is about a part in 140 of it.
+        // The relative standard error of the share is about 1/140.
         assert!((share - 0.1).abs() < 0.002, "{share}");
     }
 

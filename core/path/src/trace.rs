@@ -1,11 +1,10 @@
-//! Links whose capacity was recorded: traces in the format of mahimahi.
+//! Links with recorded capacity: traces in the format of mahimahi.
 //!
-//! A trace is a list of *opportunities*, one decimal number of milliseconds to a
-//! line, none before the one above it. Each lets [`OPPORTUNITY`] octets leave: what
-//! remains of them after a packet goes to the next one if it waits already, and is
-//! lost otherwise; a packet may need several. After the last line the trace begins
-//! anew, that many milliseconds later. A trace of the one line `1` is a link of
-//! 12.03 Mbit/s.
+//! A trace is a list of *opportunities*, one decimal number of milliseconds per line, in ascending
+//! order. Each allows [`OPPORTUNITY`] bytes to leave. The remainder after a packet goes to the next
+//! one if that waits already, and is unused otherwise; a packet may need several opportunities.
+//! After the last line the trace repeats, shifted by its number of milliseconds. A trace of the one
+//! line `1` is a link of 12.03 Mbit/s.
 //!
 //! Source: `mm-link` of mahimahi (Netravali et al., *Mahimahi: Accurate
 //! Record-and-Replay for HTTP*, USENIX ATC 2015), whose manual says 1500 where its
@@ -17,31 +16,30 @@ use core::fmt;
 
 use gigatcp_units::{Duration, Instant};
 
-/// Octets that one line lets leave: an MTU of 1500 and the 4 octets that a TUN
-/// device puts before it.
+/// Bytes per opportunity: an MTU of 1500 and the 4 bytes a TUN device prepends.
 pub const OPPORTUNITY: u64 = 1504;
 
-/// Octets a link with a trace adds to each packet, so that one of 1500 needs one
-/// line: the 4 of the TUN device.
+/// Bytes added to each packet on a link with a trace. These are the 4 of the TUN device. So a
+/// packet of 1500 needs one opportunity.
 pub const TRACE_OVERHEAD: u64 = 4;
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// When octets may leave a link.
+/// Opportunities at which bytes may leave a link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
     /// Milliseconds, ascending; several may be equal.
     opportunities: Arc<[u64]>,
 }
 
-/// Why a text is no trace.
+/// Reason why a text is not a valid trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceError {
-    /// There is no line with a number in it.
+    /// No line has a number.
     Empty,
-    /// This line, counted from 1, is no number of milliseconds.
+    /// This line, counted from 1, is not a number of milliseconds.
     NoNumber(usize),
-    /// This line's number is less than the one above it.
+    /// The number of this line is less than the one above it.
     Backwards(usize),
     /// The last number is zero: the trace takes no time.
     NoTime,
@@ -65,7 +63,7 @@ impl fmt::Display for TraceError {
 impl core::error::Error for TraceError {}
 
 impl Trace {
-    /// Reads a trace. Empty lines do not count.
+    /// Parses a trace. Empty lines are ignored.
     ///
     /// # Errors
     /// [`TraceError`].
@@ -90,19 +88,19 @@ impl Trace {
         }
     }
 
-    /// After so long it begins anew.
+    /// Returns the duration after which it repeats.
     #[must_use]
     pub fn period(&self) -> Duration {
         Duration::from_millis(self.opportunities.last().copied().unwrap_or(1))
     }
 
-    /// Opportunities in one period.
+    /// Returns the number of opportunities in one period.
     #[must_use]
     pub fn opportunities(&self) -> usize {
         self.opportunities.len()
     }
 
-    /// Mean rate over a period, in bit/s.
+    /// Returns the mean rate over a period, in bit/s.
     #[must_use]
     pub fn mean_bps(&self) -> u64 {
         let bits = self.opportunities.len() as u64 * OPPORTUNITY * 8;
@@ -110,22 +108,22 @@ impl Trace {
     }
 }
 
-/// A trace being followed.
+/// Running state of a trace.
 #[derive(Clone, Debug)]
 pub(crate) struct Opportunities {
     trace: Trace,
-    /// When it began to be followed.
+    /// Time from which the trace counts.
     start: Instant,
-    /// When this round of the trace began, in milliseconds since then.
+    /// Start of the current repetition, in milliseconds since `start`.
     round: u64,
-    /// The opportunity in hand, or the next one.
+    /// Index of the current or the next opportunity.
     next: usize,
-    /// Octets of it that have been used.
+    /// Bytes of the current opportunity that are used.
     used: u64,
 }
 
 impl Opportunities {
-    /// At `start`, from which the milliseconds of the trace count.
+    /// Starts at `start`, from which the milliseconds of the trace count.
     pub(crate) fn new(trace: Trace, start: Instant) -> Self {
         Self {
             trace,
@@ -152,7 +150,7 @@ impl Opportunities {
         }
     }
 
-    /// Passes over what is gone by `now`.
+    /// Skips opportunities that have passed by `now`.
     fn skip(&mut self, now: Instant) {
         let period = self.trace.period().as_millis();
         let passed = now.saturating_since(self.start).as_nanos();
@@ -167,8 +165,8 @@ impl Opportunities {
         }
     }
 
-    /// Takes what a packet of `octets` needs that waits from `now` on; returns
-    /// when the last of it leaves.
+    /// Uses the opportunities for a packet of `octets` waiting from `now` on. Returns when the last
+    /// of it leaves.
     pub(crate) fn serve(&mut self, now: Instant, octets: u64) -> Instant {
         self.skip(now);
         let mut left = octets.max(1);

@@ -1,4 +1,4 @@
-//! ACK filters against a model that keeps every packet and remembers everything.
+//! ACK filters compared with a model that keeps every packet.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,10 +7,10 @@ use gigatcp_path::{AckFilter, Counters, DropCause, Hop, HopConfig, Parcel, PureA
 use gigatcp_units::{Duration, Instant, Rate};
 use proptest::prelude::*;
 
-/// What a filter reads of an ACK: its number, its flags, a SACK block.
+/// Fields of an ACK that a filter uses: number, flags, a SACK block.
 type Said = (u32, u16, u32);
 
-/// A packet of a connection: an ACK with what a filter reads of it, or something else.
+/// A packet of a connection: an ACK with a filter's fields, or something else.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Packet {
     number: u64,
@@ -52,7 +52,7 @@ impl Parcel for Packet {
     }
 }
 
-/// Whether an ACK says no more than that bytes have arrived.
+/// Returns whether an ACK reports only that bytes have arrived.
 fn is_plain(ack: Said, before: Option<&Said>) -> bool {
     before.is_some_and(|before| {
         let newly_acked = ack.0.wrapping_sub(before.0) as i32;
@@ -60,12 +60,12 @@ fn is_plain(ack: Said, before: Option<&Said>) -> bool {
     })
 }
 
-/// Time after the arrival before, flow, and how an ACK differs from the one before it.
+/// Time since the previous arrival, flow, and difference of an ACK from the previous one.
 type Drawn = (u64, u32, Option<Said>);
 
-/// Arrivals: how long after the one before, and what.
+/// Generates arrivals: time since the previous one, and packet.
 fn arrivals() -> impl Strategy<Value = Vec<(u64, Packet)>> {
-    // Near the wrap of sequence numbers; mostly advancing; seldom something else.
+    // Near the wrap of sequence numbers; mostly advancing; other packets are rare.
     let ack = (
         0..6_u32,
         prop_oneof![9 => Just(0x10_u16), 1 => Just(0x50)],
@@ -87,13 +87,13 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, Packet)>> {
     })
 }
 
-/// Time in which the link serves a packet: 52 bytes at 52 Mbit/s.
+/// Service time of a packet: 52 bytes at 52 Mbit/s.
 const SERVICE: u64 = 8_000;
 
-/// What leaves a queue in which ACKs are replaced, and which packets are dropped.
+/// Returns the departures of a queue in which ACKs are replaced, and the drops.
 fn model(arrivals: &[(u64, Packet)]) -> (Vec<u64>, Vec<u64>) {
     let mut last: BTreeMap<u32, Said> = BTreeMap::new();
-    // Of each connection: the newest packet, if it is a plain ACK.
+    // Per connection: the newest packet, if it is a plain ACK.
     let mut newest: BTreeMap<u32, u64> = BTreeMap::new();
     let mut waiting: VecDeque<Packet> = VecDeque::new();
     let (mut left, mut dropped) = (Vec::new(), Vec::new());
@@ -144,7 +144,7 @@ fn config(filter: AckFilter, discipline: &str) -> HopConfig {
     }
 }
 
-/// Numbers of what comes out, of what the filter takes, and the counters.
+/// Returns the numbers delivered, those dropped by the filter, and the counters.
 fn carry(config: HopConfig, arrivals: &[(u64, Packet)]) -> (Vec<u64>, Vec<u64>, Counters) {
     let mut hop = Hop::new(config, 1).unwrap();
     let (mut out, mut dropped) = (Vec::new(), Vec::new());
@@ -180,8 +180,8 @@ proptest! {
         prop_assert_eq!((out, dropped), (left, taken));
     }
 
-    /// Whatever the discipline: what is taken is plain and a newer ACK of its connection
-    /// gets through, which says all that it said; everything else gets through.
+    /// A dropped ACK is plain, and a newer, equivalent ACK of its connection is delivered. All
+    /// other packets are delivered. This holds with any discipline.
     #[test]
     fn nothing_but_redundant_acks_is_taken(
         arrivals in arrivals(),

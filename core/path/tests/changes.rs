@@ -1,5 +1,5 @@
-//! Hops that become other hops while packets are inside: every packet is accounted
-//! for, order holds, and what stays the same goes on as it was.
+//! Reconfiguration of hops while packets are inside: every packet is accounted for, order holds,
+//! and unchanged parts continue.
 
 #[allow(dead_code, reason = "each test file uses its part")]
 mod common;
@@ -79,10 +79,10 @@ fn queue(name: &str) -> QueueConfig {
     }
 }
 
-/// A hop and what came of it.
+/// A hop and its output.
 struct Trial {
     hop: Hop<Train>,
-    /// Wire packets, when they came out.
+    /// Wire packets with the times at which they came out.
     delivered: Vec<(Instant, u64)>,
     dropped: Vec<(u64, DropCause)>,
 }
@@ -96,7 +96,7 @@ impl Trial {
         }
     }
 
-    /// Collects all that is due, at the instants that the hop asks for.
+    /// Collects everything due, at the instants that the hop requests.
     fn until(&mut self, now: Instant) {
         while let Some(due) = self.hop.poll_timeout().filter(|due| *due <= now) {
             while let Some(train) = self.hop.poll_delivery(due) {
@@ -131,7 +131,7 @@ impl Trial {
         self.delivered.iter().map(|(_, number)| *number).collect()
     }
 
-    /// When packets came out, in microseconds.
+    /// Returns the times at which packets came out, in microseconds.
     fn times(&self) -> Vec<u64> {
         let times = self.delivered.iter().map(|(at, _)| *at);
         times
@@ -216,7 +216,7 @@ fn what_waits_moves_to_another_discipline() {
 #[test]
 fn what_finds_no_room_in_a_smaller_queue_is_dropped_and_counted() {
     let mut trial = Trial::new(&ten_mbit());
-    // A super-packet, which the limit cuts.
+    // A super-packet, which the limit splits.
     let packets = Numbered {
         first: 0,
         count: 10,
@@ -266,7 +266,7 @@ fn a_trace_that_is_set_counts_from_then_and_may_be_taken_back() {
     for number in 0..3 {
         trial.arrive(at(ms(101)), Train::one(number, 1250));
     }
-    // The second one need not wait for the next line any more.
+    // The second one no longer needs to wait for the next line.
     trial.change(at(ms(200)), &ten_mbit());
     assert_eq!(trial.end().times(), [107_250, 201_000, 202_000]);
 }
@@ -394,7 +394,7 @@ prop_compose! {
     }
 }
 
-/// What happens, after so many nanoseconds.
+/// One action, after a number of nanoseconds.
 #[derive(Clone, Debug)]
 enum Step {
     Train(u64, Numbered, u32),
@@ -416,7 +416,7 @@ fn steps(hops: impl Strategy<Value = HopConfig>) -> impl Strategy<Value = Vec<St
     vec(prop_oneof![4 => train, 1 => change], 1..60)
 }
 
-/// Runs all steps; the outcome and how many wire packets went in.
+/// Runs all steps; returns the result and the number of wire packets sent.
 fn run(config: &HopConfig, steps: Vec<Step>) -> (Trial, u64) {
     let mut trial = Trial::new(config);
     let (mut now, mut first) = (Instant::ZERO, 0);
@@ -437,7 +437,7 @@ fn run(config: &HopConfig, steps: Vec<Step>) -> (Trial, u64) {
     (trial.end(), first)
 }
 
-/// The same hop without what may let one packet overtake another.
+/// Returns the hop without settings that allow overtaking.
 fn in_order(hop: HopConfig) -> HopConfig {
     let is_fair = ["fq_codel", "dualpi2"].contains(&hop.queue.discipline.name);
     HopConfig {
@@ -454,8 +454,8 @@ fn in_order(hop: HopConfig) -> HopConfig {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Any hop becomes any other at any time: each wire packet comes out or is dropped
-    /// for a cause, copies aside; nothing stays inside.
+    /// Any hop can be reconfigured to any other at any time. Each wire packet comes out or is
+    /// dropped for a cause, apart from duplicates; none stays inside.
     #[test]
     fn no_packet_is_lost_unaccounted(first in hop(), steps in steps(hop())) {
         let (trial, sent) = run(&first, steps);
@@ -468,18 +468,18 @@ proptest! {
         prop_assert_eq!(different.len() as u64, sent);
     }
 
-    /// Nothing overtakes because of a change.
+    /// A reconfiguration causes no overtaking.
     #[test]
     fn order_holds_where_nothing_may_overtake(
         first in hop().prop_map(in_order),
         steps in steps(hop().prop_map(in_order)),
     ) {
         let (trial, _) = run(&first, steps);
-        // A copy comes behind its original.
+        // A duplicate comes after its original.
         prop_assert!(trial.numbers().is_sorted());
     }
 
-    /// A hop that becomes what it is remains what it was, packet by packet.
+    /// A reconfiguration to the same configuration changes nothing, packet by packet.
     #[test]
     fn a_change_to_the_same_changes_nothing(first in hop(), steps in steps(Just(HopConfig::default()))) {
         let same: Vec<Step> = steps.iter().cloned().map(|step| match step {

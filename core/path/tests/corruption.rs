@@ -1,9 +1,9 @@
-//! Damage: which wire packets, how many, and that nothing else changes.
+//! Corruption: affected wire packets, their number, and absence of side effects.
 
 use gigatcp_path::{GilbertElliott, Hop, HopConfig, LossModel, Parcel, Release};
 use gigatcp_units::{Duration, Instant, Probability, Rate};
 
-/// Equal wire packets of 1000 bytes, whole or damaged.
+/// Equal wire packets of 1000 bytes, intact or corrupted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Fragile {
     first: u64,
@@ -52,7 +52,7 @@ fn link(corrupt: Vec<LossModel>, release: Release) -> HopConfig {
     }
 }
 
-/// Every wire packet that comes out: its number, when, and whether it is damaged.
+/// Returns every wire packet that comes out: number, time, and whether it is corrupted.
 fn carry(
     config: HopConfig,
     packets: u64,

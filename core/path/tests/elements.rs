@@ -1,4 +1,4 @@
-//! The contract, held by every element: one generic driver, the same properties.
+//! The contract of all elements, tested by one generic driver.
 
 #[allow(dead_code, reason = "each test file uses its part")]
 mod common;
@@ -15,25 +15,25 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// An element that can be built again and again.
+/// Configuration from which an element can be built repeatedly.
 #[derive(Clone, Debug)]
 enum Plan {
-    /// As its configuration has it: departures known on arrival where that is possible.
+    /// As configured: departures known on arrival where that is possible.
     Hop(Box<HopConfig>),
-    /// One whose rate may change.
+    /// A hop whose rate may change.
     Changeable(Box<HopConfig>),
     /// Half-duplex Ethernet.
     Medium(SharedMediumConfig),
-    /// So many links there, the others back.
+    /// The first N links forward, the others reverse.
     Network(usize, Vec<HopConfig>),
-    /// The same, and before this place of either direction an Ethernet for both.
+    /// Both directions, and an Ethernet for both before this place in either.
     Joined(Vec<HopConfig>, Vec<HopConfig>, usize, SharedMediumConfig),
 }
 
-/// When a driver comes, other than for an arrival.
+/// Times at which a driver polls, apart from arrivals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Comes {
-    /// At each instant that the element names.
+    /// At each instant that the element requests.
     OnTime,
     /// Also a nanosecond before, and once between.
     TooOften,
@@ -41,10 +41,10 @@ enum Comes {
     Late,
 }
 
-/// What came out.
+/// Output of an element.
 #[derive(Clone, PartialEq, Debug)]
 struct Outcome {
-    /// When, on which route, which wire packets, whether an error.
+    /// Time, route, wire packets, whether an error.
     delivered: Vec<(Instant, usize, Vec<u64>, bool)>,
     /// Wire packets, their causes, and whether errors; in order of the numbers.
     dropped: Vec<(u64, DropCause, bool)>,
@@ -52,7 +52,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Wire packets that came out, in order.
+    /// Returns the wire packets that came out, in order.
     fn packets(&self) -> Vec<(usize, u64, bool)> {
         let each = |(_, route, numbers, is_error): &(Instant, usize, Vec<u64>, bool)| {
             let (route, is_error) = (*route, *is_error);
@@ -63,10 +63,10 @@ impl Outcome {
     }
 }
 
-/// Nanoseconds after the one before, route, wire packets, their size.
+/// Nanoseconds since the previous one, route, wire packets, their size.
 type Traffic = Vec<(i64, usize, usize, u64)>;
 
-/// The element at work, and what has come out of it.
+/// An element and its output so far.
 struct Driver<E> {
     element: E,
     outcome: Outcome,
@@ -90,7 +90,7 @@ impl<E: Element<Parcel = Sent>> Driver<E> {
         self.outcome.delivered.len() - before
     }
 
-    /// Comes whenever the element asks to, up to `now`; `often`, in between too.
+    /// Polls whenever the element requests, up to `now`; if `often`, in between too.
     fn poll_until(&mut self, before: Instant, now: Instant, often: bool) {
         let mut last = before;
         while let Some(due) = self.element.poll_timeout().filter(|due| *due <= now) {
@@ -102,7 +102,7 @@ impl<E: Element<Parcel = Sent>> Driver<E> {
                     assert_eq!(self.poll(early), 0, "before {due:?}, at {early:?}");
                 }
             }
-            // A change may have brought it forward before anybody asked.
+            // A change may have brought it forward before the driver polled.
             last = due.max(last);
             self.poll(last);
         }
@@ -160,7 +160,7 @@ fn drive<E: Element<Parcel = Sent>>(element: E, traffic: &Traffic, comes: Comes)
 }
 
 impl Plan {
-    /// The same without errors that join the reverse path.
+    /// Returns the plan without errors that join the reverse path.
     fn without_errors(mut self) -> Self {
         if let Self::Network(_, links) = &mut self {
             for link in links {
@@ -202,7 +202,7 @@ impl Plan {
     }
 }
 
-/// A path whose directions share a medium, each entering it at a station of its own.
+/// Returns a path whose directions share a medium. Each enters it at its own station.
 fn joined(
     forward: &[HopConfig],
     reverse: &[HopConfig],
@@ -363,7 +363,8 @@ fn traffic(least_gap: i64) -> impl Strategy<Value = Traffic> {
     vec((gap, 0..2_usize, 1..9_usize, size), 1..40)
 }
 
-/// Every wire packet given in came out or was dropped: once, or as often as copied.
+/// Every wire packet sent came out or was dropped. This happened once, or as often as it was
+/// duplicated.
 fn check_complete(outcome: &Outcome, traffic: &Traffic) -> Result<(), TestCaseError> {
     prop_assert!(outcome.counters.inside.is_zero());
     let given = traffic.iter().map(|(_, _, count, _)| *count).sum();
@@ -414,12 +415,12 @@ proptest! {
         plan in element(),
         traffic in traffic(0),
     ) {
-        // An error that reaches a link in the very instant in which a packet does comes
-        // before it or after it, whenever the driver asked: it may take its random number.
+        // An error may reach a link at the very instant of a packet. It then comes before or after
+        // it, depending on the polls, and may take its random number.
         let plan = plan.without_errors();
         let outcome = plan.run(&traffic, Comes::OnTime);
         let late = plan.run(&traffic, Comes::Late);
-        // Of a network, on each route.
+        // In a network, per route.
         let of_routes = |outcome: &Outcome| {
             let mut packets = outcome.packets();
             packets.sort_by_key(|(route, _, is_error)| (*route, *is_error));
@@ -439,7 +440,7 @@ proptest! {
     }
 }
 
-/// The properties can fail: a hop that forgets to say when it is due fails them.
+/// The properties can fail. A hop that does not report when it is due fails them.
 #[test]
 #[should_panic(expected = "before")]
 fn an_element_that_names_a_late_instant_is_found() {

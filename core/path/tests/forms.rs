@@ -81,8 +81,8 @@ fn traffic() -> impl Strategy<Value = Vec<(Instant, Numbered)>> {
     })
 }
 
-/// What comes of `arrivals`; half-way the hop is told its own rate and delay anew, if
-/// `changes`.
+/// Returns the outcome of `arrivals`. If `changes`, the hop's rate and delay are set again halfway
+/// to the same values.
 fn through(
     mut hop: Hop<Numbered>,
     arrivals: &[(Instant, Numbered)],
@@ -116,8 +116,8 @@ fn through(
 }
 
 proptest! {
-    /// Verdicts, departures to the nanosecond, counters, and the time the serializer
-    /// was busy.
+    /// Compares verdicts, departures to the nanosecond, counters, and the busy time of the
+    /// serializer.
     #[test]
     fn both_forms_do_the_same_packet_by_packet(hop in hop(), arrivals in traffic()) {
         let closed = Hop::new(hop.clone(), 7).unwrap();
@@ -136,10 +136,9 @@ proptest! {
         }
     }
 
-    /// The same where super-packets stay whole. Not with a hold limit or reordered
-    /// packets, for which the
-    /// closed form counts a super-packet until all of it has come; nor with marks, at
-    /// which that cuts even where the transport takes none.
+    /// Compares both forms for super-packets that stay whole. Not with a hold limit or reordered
+    /// packets: the closed form counts a super-packet until all of it has arrived. Not with marks:
+    /// the closed form splits at marks even of a transport without ECN.
     #[test]
     fn both_forms_deliver_the_same_wire_packets_whole(hop in hop(), arrivals in traffic()) {
         let hop = HopConfig { release: Release::Whole, hold_limit: None, reorder: None, mark: None, mark_above: None, ..hop };
@@ -149,8 +148,7 @@ proptest! {
         prop_assert_eq!(open.counters(), closed.counters());
     }
 
-    /// Going over from one form to the other in the middle of everything changes
-    /// nothing.
+    /// Switching from one form to the other while packets are inside changes nothing.
     #[test]
     fn a_change_to_what_is_changes_nothing(hop in hop(), arrivals in traffic()) {
         let hop = HopConfig { mark_above: None, ..hop };

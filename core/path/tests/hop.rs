@@ -1,4 +1,4 @@
-//! A hop does what its configuration says, one sentence at a time.
+//! Properties of a hop by configuration, one setting at a time.
 
 #[allow(dead_code, reason = "each test file uses its part")]
 mod common;
@@ -57,8 +57,8 @@ fn delivery_comes_one_service_time_and_one_delay_after_arrival() {
     assert_eq!((hop.poll_delivery(due), hop.poll_timeout()), (None, None));
 }
 
-/// Configured against measured, for a rate whose packet time is no whole
-/// number of nanoseconds: the error over the run is under one nanosecond.
+/// Configured against measured rate. The packet time is not a whole number of nanoseconds; the
+/// error over the run is under one nanosecond.
 #[test]
 fn the_measured_rate_is_the_configured_rate() {
     for bps in [622_080_000, 2_405_376_000, 9_953_280_000, 99_999_999_977] {
@@ -76,9 +76,8 @@ fn the_measured_rate_is_the_configured_rate() {
     }
 }
 
-/// An emulator of 8.56 Gbit/s in packets of 8192 data bytes (one per 7656 ns),
-/// offered 9 Gbit/s of them for ten seconds. What arrives in excess fills the
-/// queue and is then lost.
+/// An emulator of 8.56 Gbit/s in packets of 8192 data bytes (one per 7656 ns). It is offered 9
+/// Gbit/s of them for ten seconds. The excess fills the queue and is then lost.
 #[test]
 fn a_packet_ceiling_loses_what_is_offered_above_it() {
     let bits = 8192 * 8;
@@ -101,8 +100,8 @@ fn a_packet_ceiling_loses_what_is_offered_above_it() {
         }
         hop.counters().drops.total().packets
     };
-    // Offered for 10 s: N; served in that time: N * gap / service; left in
-    // the queue at the end: its limit.
+    // Offered in 10 s: N; served in that time: N * gap / service; left in the queue at the end: its
+    // limit.
     let service = ceiling.per_packet.as_nanos() as f64;
     for queue in [10, 1000, 1638] {
         let served = offered as f64 * (bits as f64 / 9.0) / service;
@@ -110,9 +109,8 @@ fn a_packet_ceiling_loses_what_is_offered_above_it() {
         let lost = lost_with_queue(queue, 9.0, offered) as f64;
         assert!((lost - expected).abs() < 3.0, "{lost}, not {expected}");
     }
-    // Published: 65500 of 1373554, 4.77 %. The queue before the ceiling was
-    // not; from 10 to 3000 packets it makes 4.89 to 4.67 %, and the published
-    // loss needs one of 1.6 thousand.
+    // Published: 65500 of 1373554, 4.77 %. The queue before the ceiling was not published; from 10
+    // to 3000 packets it makes 4.89 to 4.67 %. The published loss requires one of about 1600.
     let share = |queue| lost_with_queue(queue, 9.0, offered) as f64 / offered as f64;
     assert!((share(10) - 0.0488).abs() < 0.0002, "{}", share(10));
     assert!((share(1638) - 0.0477).abs() < 0.0002, "{}", share(1638));
@@ -145,8 +143,8 @@ fn tail_drop_by_packets_is_exact_at_the_boundary() {
     let dropped = run(&mut over, steady(12, 1250, 0)).dropped;
     assert_eq!(dropped, [10, 11].map(|k| (k, DropCause::QueueFull)));
 
-    // One leaves after 10 µs: a packet at that instant finds room, one a
-    // nanosecond before does not.
+    // One leaves after 10 µs: a packet at that instant is queued, one a nanosecond earlier is
+    // dropped.
     for (ns, is_lost) in [(9_999, true), (10_000, false)] {
         let mut hop = hop(config.clone());
         let late = (at(ns), Numbered::one(99, 1250));
@@ -167,7 +165,7 @@ fn tail_drop_by_bytes_is_exact_at_the_boundary() {
     let arrivals = |k: usize| (at(0), Numbered::one(k as u64, sizes[k]));
     let mut hop = hop(config);
     let outcome = run(&mut hop, (0..sizes.len()).map(arrivals));
-    // 3000 + 1001 is one too many, 3000 + 1000 fits exactly, then nothing.
+    // 3000 + 1001 is one too many, 3000 + 1000 fits exactly, then no more.
     assert_eq!(outcome.dropped, [2, 4].map(|k| (k, DropCause::QueueFull)));
 }
 
@@ -206,8 +204,8 @@ fn tally(packets: u64, bytes: u64) -> Tally {
     }
 }
 
-/// The `limit` of netem: 100 packets in 1 ms of delay line are 100 000
-/// packets a second, whatever the rate.
+/// The `limit` of netem. 100 packets in 1 ms of delay line are 100 000 packets a second,
+/// independent of the rate.
 #[test]
 fn the_hold_limit_counts_the_delay_line() {
     let mut hop = hop(HopConfig {
@@ -215,7 +213,7 @@ fn the_hold_limit_counts_the_delay_line() {
         hold_limit: Some(100),
         ..HopConfig::default()
     });
-    // Of the 200 packets of a millisecond the first 100 go in.
+    // Of the 200 packets of a millisecond the first 100 are accepted.
     let outcome = run(&mut hop, steady(20_000, 1500, 5_000));
     assert_eq!(outcome.delivered.len(), 10_000);
     let mut causes = outcome.dropped.iter().map(|(_, cause)| *cause);
@@ -263,8 +261,7 @@ fn a_displaced_packet_is_overtaken_by_exactly_those_of_its_extra_delay() {
     assert_eq!(late, hop.counters().reordered.packets);
     assert!((300..500).contains(&late), "{late} displaced");
 
-    // Three are sent in the 3.5 µs after a reordered one; of those the
-    // undisplaced overtake it.
+    // Three are sent in the 3.5 µs after a reordered one; those not reordered overtake it.
     let order = numbers(&outcome);
     let first_late = (1..).find(|&k| order[k - 1] + 1 != order[k]).unwrap() as u64;
     assert_eq!(order[first_late as usize + 3], first_late);

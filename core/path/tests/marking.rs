@@ -1,5 +1,4 @@
-//! Marking instead of dropping: which wire packets, how many, and that nothing
-//! else changes.
+//! Marking instead of dropping: affected wire packets, their number, and absence of side effects.
 
 use std::collections::VecDeque;
 
@@ -69,7 +68,7 @@ fn parcel(first: u64, count: usize, field: Field) -> Ect {
     }
 }
 
-/// One microsecond a packet.
+/// Returns a link that needs one microsecond per packet.
 fn link() -> HopConfig {
     HopConfig {
         name: "link".into(),
@@ -85,7 +84,7 @@ fn marking(mark_above: MarkAbove) -> HopConfig {
     }
 }
 
-/// Every wire packet that came out, in order, with its number and field.
+/// Returns every wire packet that came out, in order, with its number and field.
 fn run(config: HopConfig, arrivals: &[(u64, Ect)]) -> (Vec<(u64, Field)>, Hop<Ect>) {
     let mut hop = Hop::new(config, 5).unwrap();
     let mut out = Vec::new();
@@ -230,7 +229,7 @@ fn threshold() -> impl Strategy<Value = MarkAbove> {
 }
 
 proptest! {
-    /// The plain model: each wire packet by itself against the queue it finds.
+    /// Plain model: each wire packet alone against the queue it finds.
     #[test]
     fn super_packets_are_marked_as_their_wire_packets_alone_would_be(
         threshold in threshold(),

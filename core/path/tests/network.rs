@@ -1,5 +1,5 @@
-//! Networks: against hops joined by hand and polled at every instant that matters,
-//! however late the network itself is asked.
+//! Networks compared with hops joined by hand and polled at every relevant instant. The network
+//! itself is polled late.
 
 #[allow(dead_code, reason = "each test file uses its part")]
 mod common;
@@ -15,7 +15,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// Wire packets at the end of a route: when, which route, which, whether an error.
+/// Wire packets at the end of a route: time, route, numbers, whether an error.
 type Arrived = (Instant, usize, Vec<u64>, bool);
 
 fn arrived(due: Instant, parcel: &Sent) -> Arrived {
@@ -23,7 +23,7 @@ fn arrived(due: Instant, parcel: &Sent) -> Arrived {
     (due, parcel.route, numbers, parcel.is_error)
 }
 
-/// Hops joined by hand, each polled at the very instant.
+/// Hops joined by hand, each polled at the exact instant.
 struct Joined {
     hops: Vec<Hop<Sent>>,
     config: NetworkConfig,
@@ -117,7 +117,7 @@ fn chance() -> impl Strategy<Value = Probability> {
 }
 
 fn rate() -> impl Strategy<Value = Rate> {
-    // Round rates and sizes make for much at one instant.
+    // Round rates and sizes produce many simultaneous events.
     prop_oneof![Just(8_000_000_000), 100_000_000..20_000_000_000_u64].prop_map(Rate::from_bps)
 }
 
@@ -220,7 +220,8 @@ fn traffic() -> impl Strategy<Value = Traffic> {
     )
 }
 
-/// What comes of `traffic` by hand, and in a network that is asked seldom.
+/// Returns the outcome of `traffic` with hops joined by hand, and with a network. The network is
+/// polled rarely.
 fn both(config: &NetworkConfig, traffic: Traffic) -> (Joined, Network<Sent>, Vec<Arrived>) {
     let mut joined = Joined::new(config);
     let mut network = Network::new(config.clone(), 3).unwrap();
@@ -243,7 +244,7 @@ fn both(config: &NetworkConfig, traffic: Traffic) -> (Joined, Network<Sent>, Vec
         first += count as u64;
         joined.run_until(now);
         joined.send(now, sent.clone());
-        // Without a poll anyway things happen; what came out waits.
+        // Without a poll events happen anyway; output waits.
         if is_polled {
             poll(&mut network, now, &mut out);
         } else {
@@ -262,7 +263,7 @@ proptest! {
         ..ProptestConfig::with_cases(400)
     })]
 
-    /// Parcels, instants, order, drops, counters, backlogs.
+    /// Compares parcels, instants, order, drops, counters, backlogs.
     #[test]
     fn a_network_does_what_hops_joined_by_hand_do_however_late_it_is_asked(
         config in network(Just(Release::PerPacket)),
@@ -272,7 +273,7 @@ proptest! {
         prop_assert_eq!(&out, &joined.arrived);
         let mut dropped = Vec::new();
         poll_dropped(&mut network, &mut dropped);
-        // What a discipline drops on its own is known earlier or later.
+        // A discipline's own drops become known earlier or later.
         dropped.sort_by_key(|(link, ..)| *link);
         joined.dropped.sort_by_key(|(link, ..)| *link);
         prop_assert_eq!(&dropped, &joined.dropped);
@@ -281,7 +282,7 @@ proptest! {
         }
     }
 
-    /// Parcels that gather may leave in other pieces; all else is as if polled exactly.
+    /// Gathered parcels may leave in other pieces; everything else is as if polled exactly.
     #[test]
     fn what_leaves_in_larger_pieces_changes_nothing_inside(
         config in network((0..5_000_u64).prop_map(|ns| Release::Within(Duration::from_nanos(ns)))),
@@ -299,7 +300,7 @@ proptest! {
             let (mut one, mut other) = (of_route(&out), of_route(&joined.arrived));
             let dues = out.iter().filter(|one| one.1 == route).map(|one| one.0);
             prop_assert!(dues.collect::<Vec<_>>().is_sorted());
-            // Two links may end one route's packets at one instant, never one link.
+            // Two links may end packets of one route at one instant, never one link.
             one.sort_unstable();
             other.sort_unstable();
             prop_assert_eq!(one, other);
@@ -321,7 +322,7 @@ proptest! {
         let mut dropped = Vec::new();
         poll_dropped(&mut network, &mut dropped);
         prop_assert_eq!(counters.drops.total().packets, dropped.len() as u64);
-        // Only errors come from inside.
+        // All further arrivals are errors generated inside.
         let told = counters.arrived.packets - given as u64;
         prop_assert!(told <= counters.drops[DropCause::TooBig].packets);
     }
@@ -348,8 +349,8 @@ fn one(first: u64, route: usize) -> Sent {
     }
 }
 
-/// A path of three links there and two back, where one of the first does not take 1500
-/// octets; what comes out of a packet of that size.
+/// Sends a packet of 1500 octets that exceeds the path's MTU; returns the output. The path has
+/// three links forward and two reverse; one of the first has a smaller MTU.
 fn refused_at(link: usize, tells: bool) -> Vec<Arrived> {
     let mut forward = vec![plain("a", 1), plain("b", 10), plain("c", 100)];
     forward[link].mtu = Some(Bytes::new(1400));

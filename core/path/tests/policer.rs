@@ -1,4 +1,4 @@
-//! Hops that drop what exceeds a rate.
+//! Hops that drop packets above a rate.
 
 #[allow(dead_code, reason = "each test file uses its part")]
 mod common;
@@ -7,7 +7,7 @@ use common::{Numbered, run};
 use gigatcp_path::{DropCause, Hop, HopConfig, LossModel, Peak, Policer, Yellow};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
-/// A megabyte per second, three packets at once.
+/// Returns a policer of a megabyte per second, with a burst of three packets.
 fn config() -> HopConfig {
     HopConfig {
         policer: Some(Policer {
@@ -107,8 +107,8 @@ fn with_peak(yellow: Yellow) -> HopConfig {
     }
 }
 
-/// A source of three times the committed rate for a second: 1 MB and the burst are green,
-/// as much again is yellow (the peak's burst beyond the committed one too), a third is red.
+/// A source of three times the committed rate for a second. 1 MB and the burst are green. As much
+/// again is yellow (including the peak's burst beyond the committed one). A third is red.
 #[test]
 fn of_three_times_the_rate_a_third_is_green_a_third_yellow_and_a_third_dropped() {
     for (yellow, share) in [(Yellow::Pass, 2), (Yellow::Mark, 2), (Yellow::Drop, 1)] {

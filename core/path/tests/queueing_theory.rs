@@ -19,7 +19,7 @@ const SIZE: f64 = 1e6;
 /// Batches from which the standard error is measured.
 const BATCHES: usize = 20;
 
-/// A packet that carries what is needed to weigh its wait.
+/// A packet that carries the data for weighting its wait.
 #[derive(Clone, Copy, Debug)]
 struct Customer {
     arrived: Instant,
@@ -46,7 +46,7 @@ impl Parcel for Customer {
     }
 }
 
-/// How packet sizes are distributed.
+/// Distribution of packet sizes.
 #[derive(Clone, Copy, Debug)]
 enum Sizes {
     Equal,
@@ -61,7 +61,7 @@ impl Sizes {
         }
     }
 
-    /// Mean wait in service times.
+    /// Returns the mean wait in service times.
     fn mean_wait(self, load: f64) -> f64 {
         match self {
             Self::Equal => load / (2.0 * (1.0 - load)),
@@ -70,7 +70,7 @@ impl Sizes {
     }
 }
 
-/// Mean and standard error of equally long batches' means.
+/// Returns mean and standard error of equally long batches' means.
 fn mean_and_error(batches: &[f64]) -> (f64, f64) {
     let count = batches.len() as f64;
     let mean = batches.iter().sum::<f64>() / count;
@@ -140,7 +140,7 @@ fn packets_of_one_size_wait_as_in_an_m_d_1_queue() {
     }
 }
 
-/// In the form of the link whose departures are not known on arrival.
+/// Uses the form of the link whose departures are not known on arrival.
 #[test]
 fn packets_of_exponential_sizes_wait_as_in_an_m_m_1_queue() {
     for (load, packets) in [(0.5, 1_400_000), (0.75, 1_400_000), (0.9, 2_000_000)] {

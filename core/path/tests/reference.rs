@@ -110,8 +110,8 @@ fn with_release(config: &HopConfig, release: Release) -> Hop<Numbered> {
     Hop::new(config, 3).unwrap()
 }
 
-/// The plain model: exact rational time in units of 1/rate nanosecond, every
-/// accepted packet kept indefinitely with its departure and its due time.
+/// Plain model of the hop. Exact rational time in units of 1/rate nanosecond; every accepted packet
+/// is kept indefinitely with its departure and its due time.
 struct Plain<'a> {
     config: &'a HopConfig,
     free: u128,
@@ -149,7 +149,7 @@ impl Plain<'_> {
     }
 }
 
-/// What a plain model makes of wire packets handed in one by one.
+/// Returns the result of the plain model for wire packets that arrive one by one.
 fn plain_outcome(config: &HopConfig, traffic: &[(Instant, Numbered)]) -> Outcome {
     let mut plain = Plain {
         config,
@@ -166,9 +166,8 @@ fn plain_outcome(config: &HopConfig, traffic: &[(Instant, Numbered)]) -> Outcome
     outcome
 }
 
-/// The same link; but a wire that takes no time has no hold limit, since its
-/// packets are inside only until the driver polls, which the plain model
-/// does not know.
+/// Returns the same configuration, without hold limit if the wire takes no time. There, packets are
+/// inside only until the driver polls, which the plain model does not know.
 fn without_hold_limit_on_a_bare_wire(mut config: HopConfig) -> HopConfig {
     if config.rate.is_none() && config.per_packet.is_zero() && config.one_way_delay.is_zero() {
         config.hold_limit = None;
@@ -242,8 +241,8 @@ proptest! {
         let other = run(&mut cut, traffic);
         prop_assert_eq!(&one.dropped, &other.dropped);
         prop_assert_eq!(whole.counters(), cut.counters());
-        // A copy follows its original, so the n-th time a number is seen is
-        // the same packet in both.
+        // A duplicate follows its original, so the n-th occurrence of a number is the same packet
+        // in both.
         let ends = |outcome: &Outcome| {
             let mut ends: Vec<_> = outcome
                 .delivered
@@ -307,8 +306,8 @@ proptest! {
     }
 }
 
-/// Hands the wire packets of each super-packet in one by one, polling only
-/// between super-packets, so that all arrive together.
+/// Sends the wire packets of each super-packet one by one. It polls only between super-packets, so
+/// that all arrive together.
 fn run_together(hop: &mut Hop<Numbered>, traffic: &[(Instant, Numbered)]) -> Outcome {
     let mut outcome = Outcome::default();
     for &(now, parcel) in traffic {

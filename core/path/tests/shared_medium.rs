@@ -13,11 +13,11 @@ use proptest::prelude::*;
 
 /// Preamble and a frame of 1500 octets of IP, ns at 10 Mbit/s.
 const FRAME: u64 = (8 + 1518) * 800;
-/// Between two frames.
+/// Interframe gap in ns.
 const GAP: u64 = 9_600;
-/// The unit of backoff.
+/// Slot time in ns, the unit of backoff.
 const SLOT: u64 = 51_200;
-/// Preamble and jam: what a collision takes that is heard at once.
+/// Preamble and jam in ns: duration of a collision that is detected immediately.
 const FRAGMENT: u64 = 9_600;
 
 fn config(delay: u64) -> SharedMediumConfig {
@@ -42,7 +42,7 @@ fn at(ns: u64) -> Instant {
     Instant::from_nanos(ns)
 }
 
-/// Polls exactly when asked to, until nothing more will happen or `end`.
+/// Polls exactly when requested, until no event remains or until `end`.
 fn run(medium: &mut SharedMedium<Numbered>, end: u64) -> Vec<(u64, usize, u64)> {
     let mut seen = Vec::new();
     while let Some(now) = medium.poll_timeout().filter(|now| *now <= at(end)) {
@@ -85,7 +85,7 @@ fn who_hears_another_waits_for_its_end_and_the_gap() {
     assert_eq!(deferred, [0, 1]);
 }
 
-/// The other's frame is on its way and not yet heard.
+/// The other's frame is in propagation and not yet detected.
 #[test]
 fn who_begins_before_it_hears_another_collides_and_both_come_through() {
     for seed in 0..50 {
@@ -95,9 +95,8 @@ fn who_begins_before_it_hears_another_collides_and_both_come_through() {
         let seen = run(&mut medium, u64::MAX);
         assert_eq!(seen.len(), 2);
         assert!(medium.stations().all(|station| station.collisions > 0));
-        // Where that was the only collision, whoever was first waited for a
-        // number of slots, and if that was none for the end of the other's jam
-        // and the gap.
+        // If that was the only collision, the first station waited for a number of slots. If that
+        // number was zero, it waited for the end of the other's jam and the gap.
         if medium.stations().any(|station| station.collisions > 1) {
             continue;
         }
@@ -110,7 +109,7 @@ fn who_begins_before_it_hears_another_collides_and_both_come_through() {
     }
 }
 
-/// Clause 4.2.3.2.2: in the last third of the gap nobody listens.
+/// Clause 4.2.3.2.2: in the last third of the gap stations do not sense the carrier.
 #[test]
 fn two_that_wait_for_the_same_end_collide() {
     let mut medium = medium(3, 0, 1);
@@ -123,7 +122,7 @@ fn two_that_wait_for_the_same_end_collide() {
     assert_eq!(collisions, [0, 1, 1]);
 }
 
-/// Whoever sends one frame after another and whoever waited for it meet.
+/// A station that sends continuously and one that waited for it collide.
 #[test]
 fn a_sender_in_full_flight_collides_with_one_that_waited() {
     let mut medium = medium(2, 1_000, 1);
@@ -152,8 +151,8 @@ fn a_card_that_recovers_slowly_lets_the_other_go_first() {
     }
 }
 
-/// Boggs, Mogul, Kent, *Measured Capacity of an Ethernet*, WRL 88/4: 24 hosts
-/// with frames of 1536 octets carry more than nine of ten Mbit/s.
+/// Boggs, Mogul, Kent, *Measured Capacity of an Ethernet*, WRL 88/4. 24 hosts with frames of 1536
+/// octets carry more than nine of ten Mbit/s.
 #[test]
 fn twenty_four_stations_that_always_have_a_frame_fill_nine_tenths_of_the_medium() {
     let mut medium = medium(24, 4_000, 7);
@@ -169,8 +168,8 @@ fn twenty_four_stations_that_always_have_a_frame_fill_nine_tenths_of_the_medium(
     assert!((0.9..1.0).contains(&share), "{share:.3}");
 }
 
-/// The winner of a collision begins its next frame with a short backoff, the
-/// loser goes on with a longer one.
+/// The winner of a collision begins its next frame with a short backoff. The loser continues with a
+/// longer one.
 #[test]
 fn who_has_won_wins_again_more_often_than_not() {
     let mut medium = medium(2, 1_000, 3);
@@ -258,7 +257,7 @@ fn a_sender_behind_a_router_is_told_that_its_packet_does_not_fit_a_frame() {
         one_way_delay: Duration::from_nanos(ns),
         ..HopConfig::default()
     };
-    // Links have the numbers 0 and 1, stations those behind them.
+    // Links have the numbers 0 and 1; stations follow.
     let config = NetworkConfig {
         links: vec![wire("there", 1_000), wire("back", 2_000)],
         media: vec![config(0)],
@@ -274,7 +273,7 @@ fn a_sender_behind_a_router_is_told_that_its_packet_does_not_fit_a_frame() {
     assert_eq!(network.told_mtu(2), Some(SharedMediumConfig::MTU));
 }
 
-/// Clause 4.1.2.2: a collision is heard before the shortest frame is over.
+/// Clause 4.1.2.2: a collision is detected before the shortest frame is over.
 #[test]
 fn a_medium_that_is_too_long_or_stands_still_is_refused() {
     assert_eq!(config(24_000).check(), Ok(()));
@@ -287,9 +286,8 @@ fn a_medium_that_is_too_long_or_stands_still_is_refused() {
 }
 
 proptest! {
-    /// Whatever arrives where and when: nothing appears or vanishes, each
-    /// station's frames keep their order, no two frames are on the medium at
-    /// once, and a run repeats itself.
+    /// With any arrivals, frames are conserved and each station's frames keep their order. No two
+    /// frames are on the medium simultaneously, and a run is reproducible.
     #[test]
     fn frames_are_conserved_in_order_and_alone(
         arrivals in prop::collection::vec((0..4usize, 0..2_000_000u64, 28..=1500u64), 1..120),
@@ -320,7 +318,7 @@ proptest! {
         for pair in seen.windows(2) {
             let octets = arrivals[pair[1].2 as usize].2 + 18;
             let frame = (8 + octets.max(64)) * 800;
-            // The end of the one comes before the start of the other.
+            // The end of one precedes the start of the other.
             prop_assert!(pair[1].0 - pair[0].0 >= frame);
         }
         prop_assert_eq!(&play(), &seen);

@@ -1,4 +1,4 @@
-//! How long packets waited is measured at those that left, whatever made them wait.
+//! Sojourn times, measured at packets that left, for every reason to wait.
 
 #[allow(dead_code, reason = "each test file uses its part")]
 mod common;
@@ -9,8 +9,8 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 const MEGABIT: u64 = 1_000_000;
 
-/// Shortest, median and longest sojourn in ms of eleven packets of 1250 bytes that reach an
-/// empty hop together.
+/// Returns the sojourns of eleven packets of 1250 bytes that reach an empty hop together. Minimum,
+/// median and maximum in ms.
 fn sojourns_of_a_burst(config: HopConfig) -> [f64; 3] {
     let mut hop = Hop::new(config, 1).unwrap();
     let burst = (0..11).map(|number| (Instant::ZERO, Numbered::one(number, 1250)));

@@ -1,5 +1,5 @@
-//! Super-packets through every discipline that judges wire packets: each of them fares as it
-//! would alone.
+//! Super-packets through every discipline that decides per wire packet: each has the same outcome
+//! as alone.
 
 #[allow(dead_code, reason = "each test file uses its part")]
 mod common;
@@ -28,7 +28,7 @@ struct Super {
 }
 
 impl Super {
-    /// Its wire packets, each a parcel.
+    /// Returns its wire packets, each as a parcel.
     fn singles(self) -> impl Iterator<Item = Self> {
         let singles = self.packets.singles();
         singles.map(move |packets| Self { packets, ..self })
@@ -81,7 +81,7 @@ impl Parcel for Super {
     }
 }
 
-/// Every discipline but the plain FIFOs, set so that it acts on short queues.
+/// Returns every discipline except the plain FIFOs, with settings for short queues.
 fn disciplines() -> [(&'static str, Vec<(&'static str, Value)>); 6] {
     let ms = |ms| Value::Time(Duration::from_millis(ms));
     [
@@ -132,7 +132,7 @@ fn disciplines() -> [(&'static str, Vec<(&'static str, Value)>); 6] {
     ]
 }
 
-/// 100 Mbit/s: 120 us for 1500 bytes.
+/// Returns a link of 100 Mbit/s: 120 us for 1500 bytes.
 fn link(name: &str, set: &[(&str, Value)], limit: u64, release: Release) -> HopConfig {
     let discipline = queue::find(name).unwrap();
     let mut settings = Settings::new();
@@ -152,10 +152,10 @@ fn link(name: &str, set: &[(&str, Value)], limit: u64, release: Release) -> HopC
     }
 }
 
-/// What became of each wire packet.
+/// Outcome of each wire packet.
 #[derive(Default)]
 struct Outcome {
-    /// In the order of delivery: when, which, with which ECN field.
+    /// In the order of delivery: time, number, ECN field.
     delivered: Vec<(Instant, u64, Field)>,
     /// In the order of the drops.
     dropped: Vec<(u64, DropCause)>,
@@ -163,7 +163,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Wire packets that were delivered, without times.
+    /// Returns the delivered wire packets, without times.
     fn fields(&self) -> Vec<(u64, Field)> {
         let mut fields: Vec<_> = self.delivered.iter().map(|one| (one.1, one.2)).collect();
         fields.sort_unstable_by_key(|one| one.0);
@@ -203,7 +203,8 @@ fn run(config: HopConfig, arrivals: impl IntoIterator<Item = (Instant, Super)>) 
     outcome
 }
 
-/// Super-packets of 1 to 45 wire packets from three flows, at about the rate of the link.
+/// Generates super-packets of 1 to 45 wire packets from three flows. Their rate is about that of
+/// the link.
 fn traffic() -> impl Strategy<Value = Vec<(Instant, Super)>> {
     let gap = prop_oneof![2 => Just(0), 8 => 0..5_000_000_u64];
     let parcel = (
@@ -264,7 +265,7 @@ proptest! {
     }
 }
 
-/// Else the property above would compare nothing.
+/// Otherwise the property above would compare nothing.
 #[test]
 fn each_discipline_marks_or_drops_part_of_a_super_packet() {
     for (name, set) in disciplines() {

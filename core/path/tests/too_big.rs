@@ -1,5 +1,4 @@
-//! Packets larger than a link takes: which wire packets, and that nothing else
-//! changes.
+//! Packets above the MTU: affected wire packets, and absence of side effects.
 
 use gigatcp_path::{DropCause, Hop, HopConfig, LossModel, Parcel};
 use gigatcp_units::{Bytes, Instant};
@@ -44,7 +43,7 @@ fn hop(config: HopConfig) -> Hop<Sized> {
     Hop::new(HopConfig { mtu, ..config }, 1).unwrap()
 }
 
-/// What passes, and what is dropped.
+/// Returns what passes, and what is dropped.
 fn through(hop: &mut Hop<Sized>, parcel: Sized) -> (Vec<Sized>, Vec<(Sized, DropCause)>) {
     hop.handle_arrival(Instant::ZERO, parcel);
     let passed = std::iter::from_fn(|| hop.poll_delivery(Instant::ZERO)).collect();

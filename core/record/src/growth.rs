@@ -1,8 +1,9 @@
-//! How soon a transfer got up to speed: one yardstick for our lines and for
-//! published ones.
+//! Growth metrics of a transfer: plateau and time to 90 % of it.
 //!
-//! * The *fastest growth* is the largest rise from one interval to the next,
-//!   the rise from nothing to the first interval included.
+//! The same metrics apply to simulated and to published transfers.
+//!
+//! * The *fastest growth* is the largest rise from one interval to the next, the rise from zero to
+//!   the first interval included.
 //! * The *plateau* is the median rate of the interval it ends in and all later
 //!   ones. A transfer whose fastest growth is its last interval was still
 //!   growing and has none.
@@ -10,17 +11,17 @@
 //!   transfer, at 90 % of the plateau or more.
 //!
 //! A median over what follows the growth is not moved by a dip, and needs no
-//! idea of what the path can do. The cost: the resolution is one interval, and
-//! a transfer that grows, stalls and grows faster is analyzed by the second
-//! growth.
+//! The median after the growth is robust against a dip and needs no knowledge of the path's rate.
+//! The cost: the resolution is one interval, and a transfer that grows, stalls and grows faster is
+//! analyzed by the second growth.
 
 use alloc::vec::Vec;
 
-/// Share of the plateau that counts as being up to speed.
+/// Share of the plateau at which a transfer is up to speed.
 const UP_TO_SPEED: f64 = 0.9;
 
-/// Median of `values`, the mean of the middle two where their number is even;
-/// absent without any. Values that are not numbers sort last.
+/// Returns the median of `values`; `None` if there are none. For an even number of values it is the
+/// mean of the middle two. NaN sorts last.
 #[must_use]
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
@@ -33,8 +34,8 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     Some((values[middle - 1] + upper) / 2.0)
 }
 
-/// Plateau of the intervals `rates`, (end, rate) each, in the unit of the
-/// rates; absent while still growing.
+/// Returns the plateau of the intervals `rates`, (end, rate) each; `None` while still growing. It
+/// is in the unit of the rates.
 #[must_use]
 pub fn plateau(rates: &[(f64, f64)]) -> Option<f64> {
     let mut before = 0.0;
@@ -51,8 +52,8 @@ pub fn plateau(rates: &[(f64, f64)]) -> Option<f64> {
     median(rates[fastest.0..].iter().map(|&(_, rate)| rate))
 }
 
-/// End of the first interval at 90 % of the [`plateau`], in the unit of the
-/// ends; absent while still growing.
+/// Returns the end of the first interval at 90 % of the [`plateau`]; `None` while growing. It is in
+/// the unit of the ends.
 #[must_use]
 pub fn seconds_to_90(rates: &[(f64, f64)]) -> Option<f64> {
     let bar = plateau(rates)? * UP_TO_SPEED;

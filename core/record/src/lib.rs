@@ -1,10 +1,9 @@
-//! `run.json`: everything a run found out, schema `gigatcp.run/4`.
+//! Types of `run.json`, the complete record of a run, schema `gigatcp.run/4`.
 //!
-//! The report, `--json` and later readers see this and nothing else. Field
-//! names carry their unit (`_ns`, `_bytes`, `_bps`, `_fraction`); times count
-//! from the start of the simulation, stream offsets from the SYN (0 = SYN,
-//! 1 = first octet of data). Fields may be added within a schema version;
-//! renaming or removing one makes a new version.
+//! The report, `--json` and later readers use this record only. Field names carry their unit
+//! (`_ns`, `_bytes`, `_bps`, `_fraction`). Times count from the start of the simulation, stream
+//! offsets from the SYN (0 = SYN, 1 = first octet of data). Fields may be added within a schema
+//! version; renaming or removing one makes a new version.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -20,7 +19,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-/// The schema this code writes.
+/// Schema written by this crate.
 pub const SCHEMA: &str = "gigatcp.run/4";
 
 /// One call of `gigatcp run`: a plan and all its series.
@@ -36,14 +35,14 @@ pub struct RunRecord {
     pub plan: String,
     /// `--set` overrides, in order, as `key=value`.
     pub overrides: Vec<String>,
-    /// Fingerprint of plan, overrides, chosen series, seed and repeats: 16 hex digits,
-    /// part of the directory's name. Empty of a test between two hosts.
+    /// Fingerprint of plan, overrides, chosen series, seed and repeats: 16 hex digits. Part of the
+    /// directory's name. Empty for a test between two hosts.
     pub plan_hash: String,
     /// Version of the tool.
     pub version: String,
-    /// The seed all random streams derive from.
+    /// Seed from which all random streams derive.
     pub seed: u64,
-    /// How often every series was repeated (with seeds `seed`, `seed + 1`, …).
+    /// Number of runs of every series (with seeds `seed`, `seed + 1`, …).
     pub repeat: u32,
     /// Whether the run was interrupted: series may be missing or cut short.
     pub partial: bool,
@@ -52,7 +51,7 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// Whether it is a test between two hosts, which has neither plan nor seed.
+    /// Returns whether it is a test between two hosts, which has neither plan nor seed.
     #[must_use]
     pub fn is_test(&self) -> bool {
         self.plan_hash.is_empty()
@@ -64,23 +63,23 @@ impl RunRecord {
 pub struct SeriesRecord {
     /// Identifier within the plan, e.g. `cubic-100-60MB`.
     pub name: String,
-    /// What a reader calls it, e.g. `CUBIC, initial_ssthresh 100, 60 MB`.
+    /// Display name, e.g. `CUBIC, initial_ssthresh 100, 60 MB`.
     pub title: String,
     /// 0-based repeat.
     pub repeat: u32,
     /// Seed of this repeat.
     pub seed: u64,
-    /// If this series replaces a part that should emerge by a declared,
-    /// fitted input: what was fitted, one line each. Empty = nothing fitted.
+    /// Declared, fitted inputs that replace a part that should emerge, one line each. Empty:
+    /// nothing is fitted.
     pub fitted: Vec<String>,
-    /// The series whose result without the fit stands next to this one.
+    /// Series whose result without the fit is shown next to this one.
     pub fit_of: Option<String>,
     /// Whether the series was cut short.
     pub partial: bool,
     /// Time at the end, simulated or real.
     pub duration_ns: u64,
-    /// Fingerprint of every packet that reached a host and every drop, 16 hex digits;
-    /// empty for a run in real time, which nothing repeats.
+    /// Fingerprint of every packet that reached a host and every drop: 16 hex digits. Empty for a
+    /// run in real time, which is not reproducible.
     pub event_hash: String,
     /// Wire packets delivered to hosts, data and acknowledgments.
     pub packets: u64,
@@ -95,68 +94,69 @@ pub struct SeriesRecord {
     /// One per path element: forward, then reverse. Links of single hosts are not
     /// listed; an Ethernet is one entry, for both directions.
     pub hops: Vec<HopRecord>,
-    /// One per host whose work took time or that dropped something, or that has a link of
-    /// its own; ideal hosts are not listed.
+    /// One per host whose work took time, that dropped packets, or that has its own link. Ideal
+    /// hosts are not listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostRecord>,
-    /// What there is to know about a run in real time; absent for one in virtual
-    /// time.
+    /// Data on a run in real time; absent for one in virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveRecord>,
-    /// When it ran, of a test between two hosts; absent for other runs.
+    /// Start times of a test between two hosts; absent for other runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<TestRecord>,
-    /// The same series with further seeds, where a flow saw too few loss events for one
-    /// seed to say much; absent where the run was not repeated for that.
+    /// Runs of this series with further seeds, if one seed saw too few loss events. Absent if the
+    /// series was not repeated for that reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub further: Option<FurtherRecord>,
 }
 
-/// When a test between two hosts ran.
+/// Start times of a test between two hosts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TestRecord {
-    /// When data began to flow, in milliseconds since 1970.
+    /// Time at which data began to flow, in milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// The same of the first of the runs that one command made: they are one batch.
+    /// Time at which data began to flow in the first run of the batch. A batch is all runs of one
+    /// command. In milliseconds since 1970.
     pub batch_unix_ms: u64,
-    /// What this host's TCP carries to itself; absent if it was not measured.
+    /// Loopback ceiling of this host's TCP; absent if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<CeilingRecord>,
 }
 
-/// The loopback ceiling of the host that ran a test, with the same block and number of streams.
+/// Loopback ceiling of the host that ran a test. It was measured with the same block size and
+/// number of streams.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CeilingRecord {
-    /// What TCP inside the host carries, in bit/s.
+    /// TCP throughput over the host's loopback, in bit/s.
     pub loopback_bps: u64,
-    /// What the test moved, both directions together, in bit/s.
+    /// Throughput of the test, both directions together, in bit/s.
     pub result_bps: u64,
     /// Whether the tester itself may be the limit: the result is near the ceiling.
     pub is_near: bool,
 }
 
-/// Further seeds of a series, run because loss is random and one seed saw little of it.
+/// Further seeds of a series. They are run because loss is random and one seed saw few loss events.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FurtherRecord {
-    /// What of the series is random, one line each.
+    /// Random parts of the series, one line each.
     pub random: Vec<String>,
-    /// Fewest loss events of a flow with the first seed.
+    /// Minimum over the flows of loss events with the first seed.
     pub loss_events: u64,
-    /// Further seeds wanted.
+    /// Number of further seeds requested.
     pub wanted: u32,
-    /// Why there are not more runs: `seeds` (as many as wanted), `time` (the limit for all
-    /// series together) or `interrupt`.
+    /// Reason why there are not more runs: `seeds`, `time` or `interrupt`. `seeds`: all requested
+    /// runs were made; `time`: the limit for all series together was reached.
     pub ended_by: String,
-    /// The runs, in the order of their seeds.
+    /// Runs, in the order of their seeds.
     pub runs: Vec<FurtherRun>,
 }
 
-/// A series with a further seed, summed up.
+/// Summary of a series run with a further seed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FurtherRun {
-    /// Its seed.
+    /// Seed of this run.
     pub seed: u64,
-    /// As [`SeriesRecord::event_hash`].
+    /// Fingerprint of its packets and drops, as [`SeriesRecord::event_hash`].
     pub event_hash: String,
     /// One per flow, in the order of [`SeriesRecord::flows`].
     pub flows: Vec<FurtherFlow>,
@@ -167,9 +167,9 @@ pub struct FurtherRun {
 pub struct FurtherFlow {
     /// Bytes the receiving application read.
     pub bytes: u64,
-    /// When the tester's clock started.
+    /// Time at which the tester's clock started.
     pub clock_start_ns: u64,
-    /// Time that the goodput is over.
+    /// Duration over which the goodput is averaged.
     pub average_ns: u64,
     /// Goodput, bit/s.
     pub goodput_bps: f64,
@@ -179,7 +179,7 @@ pub struct FurtherFlow {
     pub retransmitted_segments: u64,
     /// Loss events.
     pub loss_events: u64,
-    /// Reductions of cwnd for marks.
+    /// Reductions of cwnd for congestion marks.
     pub mark_reductions: u64,
     /// CPU share of the sending host.
     pub sender_cpu_fraction: f64,
@@ -187,95 +187,91 @@ pub struct FurtherFlow {
     pub receiver_cpu_fraction: f64,
 }
 
-/// A host. Shares are of the time of all its processors, from the start to the end of the
-/// run, and add up to 1.
+/// A host. Shares are of the time of all its CPUs, from the start to the end of the run, and add up
+/// to 1.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct HostRecord {
-    /// Name of its node; without nodes `sender` or `receiver`, of which flow if there are
-    /// several.
+    /// Name of its node; without nodes `sender` or `receiver`. With several flows, the flow is
+    /// added.
     pub name: String,
-    /// Number of its processors.
+    /// Number of its CPUs.
     pub processors: u64,
-    /// Share of applications themselves.
+    /// Share of application code.
     pub user_fraction: f64,
-    /// Share of calls of applications: copies, and what they made TCP send.
+    /// Share of system calls of applications: copies, and the sending that they cause.
     pub system_fraction: f64,
-    /// Share of interrupts and of protocol work on what arrived, with what that made TCP
-    /// send.
+    /// Share of interrupts and protocol work on arrivals, including the sending that they cause.
     pub interrupt_fraction: f64,
-    /// Share without work, or with the processor taken away.
+    /// Share without work, or with the CPU taken away.
     pub idle_fraction: f64,
-    /// The shares of each of its processors, those of the receive queues first; absent
-    /// with one.
+    /// Shares of each CPU, those of the receive queues first. Absent for a host with one CPU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub each_processor: Vec<ProcessorRecord>,
     /// Interrupts of its network card.
     pub interrupts: u64,
-    /// Wire packets that it dropped, by cause ([Drops](#drops)); zeros are left out.
+    /// Wire packets that it dropped, by cause ([Drops](#drops)). Zeros are left out.
     pub drops: BTreeMap<String, u64>,
-    /// Share of the time that its own link was busy; null without one.
+    /// Share of the time during which its own link was busy; null without one.
     pub link_utilization_fraction: Option<f64>,
-    /// Of a test between two hosts: the core that had no time left, and what to change; absent
-    /// if every core had some.
+    /// In a test between two hosts: the saturated core, and what to change. Absent if no core was
+    /// saturated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saturated: Option<String>,
-    /// Of a test between two hosts: the random name of the time since its last boot; absent if it
-    /// is unknown.
+    /// In a test between two hosts: the host's boot ID. Absent if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
-    /// When that boot was, in seconds since 1970.
+    /// Time of that boot, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub booted_unix_s: Option<u64>,
 }
 
-/// A processor of a host with several: shares of its time, as those of the host.
+/// A CPU of a host with several. Shares are of its own time, as for the host.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ProcessorRecord {
-    /// Share of applications themselves.
+    /// Share of application code.
     pub user_fraction: f64,
-    /// Share of calls of applications.
+    /// Share of system calls of applications.
     pub system_fraction: f64,
     /// Share of interrupts and of protocol work.
     pub interrupt_fraction: f64,
-    /// Share without work, or with the processor taken away.
+    /// Share without work, or with the CPU taken away.
     pub idle_fraction: f64,
 }
 
-/// A run in real time: who took part, and what the machine did to it.
+/// A run in real time: TCP stacks at both ends, and effects of the machine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LiveRecord {
-    /// Whose TCP sent: `engine`, or the kernel's name and version.
+    /// TCP stack of the sender: `engine`, or the kernel's name and version.
     pub sender_stack: String,
-    /// Whose TCP received.
+    /// TCP stack of the receiver.
     pub receiver_stack: String,
-    /// What the plan says and this run did not do, one line each: the key, and
-    /// why.
+    /// Settings of the plan that this run did not apply, one line each: key and reason.
     pub not_modelled: Vec<String>,
     /// Times that the path's thread was stalled for 10 ms or more.
     pub stalls: u64,
-    /// And for how long in all.
+    /// Total duration of these stalls.
     pub stalled_ns: u64,
-    /// Share of one processor that carrying the packets took.
+    /// Share of one CPU used by carrying the packets.
     pub path_cpu_fraction: f64,
-    /// The processor that the path had to itself, by its number; null where it
-    /// shared one with the hosts at its ends.
+    /// Number of the CPU reserved for the path. Null if the path shared one with the hosts at its
+    /// ends.
     #[serde(default)]
     pub path_processor: Option<usize>,
-    /// Whether all processors were kept awake while packets came
+    /// Whether all CPUs were kept out of deep idle states while packets came
     /// (`/dev/cpu_dma_latency`).
     #[serde(default)]
     pub cpu_idle_inhibited: bool,
-    /// Whether engines at the ends came before ordinary threads (while they take less
-    /// than half of a processor), as a kernel's TCP does; true without engines.
+    /// Whether engines at the ends had priority over ordinary threads, as a kernel's TCP has. The
+    /// priority holds while they use less than half of a CPU. True without engines.
     #[serde(default)]
     pub engines_first: bool,
-    /// Share of the time of this machine's CPUs that its hypervisor gave to
-    /// others (`steal`), 0 to 1; null if the system does not report it.
+    /// CPU steal time: share of this machine's CPU time that its hypervisor gave to others. 0 to 1;
+    /// null if the system does not report it.
     #[serde(default)]
     pub steal_fraction: Option<f64>,
-    /// Largest distance between two samples beyond what the plan asks for.
+    /// Largest interval between two samples, in excess of the interval of the plan.
     pub samples_late_ns: u64,
-    /// Of both directions, data first.
+    /// Both directions, data first.
     pub directions: Vec<DirectionRecord>,
 }
 
@@ -284,21 +280,20 @@ pub struct LiveRecord {
 pub struct DirectionRecord {
     /// `data` or `ACKs`.
     pub name: String,
-    /// Half of the packets were delivered late by this at most; null without packets.
+    /// Lateness of delivery, median; null without packets.
     pub late_p50_ns: Option<u64>,
-    /// 99 of 100.
+    /// Lateness of delivery, 99th percentile; null without packets.
     pub late_p99_ns: Option<u64>,
-    /// The latest of all.
+    /// Lateness of delivery, maximum.
     pub late_max_ns: u64,
-    /// Packets or super-segments dropped before the path saw them, because the machine
-    /// is too slow; null if unknown.
+    /// Packets or super-segments dropped before they reached the path, because the machine is too
+    /// slow. Null if unknown.
     pub dropped_before_path: Option<u64>,
-    /// Packets or super-segments that the host at the end of the path did not
-    /// take.
+    /// Packets or super-segments that the host at the end of the path did not accept.
     pub refused: u64,
-    /// Times that nothing was read because the memory for packets was full.
+    /// Times at which reading paused because the packet memory was full.
     pub memory_full: u64,
-    /// Whether packets in are packets out, dropped and inside.
+    /// Whether packets in equal packets out, dropped and inside.
     pub conserved: bool,
 }
 
@@ -307,151 +302,148 @@ pub struct DirectionRecord {
 pub struct FlowRecord {
     /// Name of the flow.
     pub name: String,
-    /// What it and the flows like it are called together: those of one table `[[flow]]`, or
-    /// the connections of one application. Absent for a flow that is the only one.
+    /// Common name of this flow and the flows like it. These are the flows of one table `[[flow]]`,
+    /// or the connections of one application. Absent for a flow that is the only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Congestion control in effect.
     pub congestion_control: String,
-    /// Profile that the sender started from.
+    /// Initial profile of the sender.
     pub sender_profile: String,
-    /// Profile that the receiver started from.
+    /// Initial profile of the receiver.
     pub receiver_profile: String,
-    /// When the sender's connection was established; 0 if it never was.
+    /// Time at which the sender's connection was established; 0 if it never was.
     pub established_ns: u64,
-    /// When the receiver had read everything, or the run ended before.
+    /// Time at which the receiver had read everything, or the run ended before.
     pub ended_ns: u64,
-    /// When the tester's clock started: the receiver's side was established; 0 if it
-    /// never was.
+    /// Time at which the tester's clock started: the receiver's side was established. 0 if it never
+    /// was.
     pub clock_start_ns: u64,
-    /// The tester's intervals, by the receiver's clock; whole ones only.
+    /// The tester's intervals, by the receiver's clock; complete ones only.
     pub intervals: Vec<IntervalRecord>,
-    /// Octets the receiving application read.
+    /// Bytes the receiving application read.
     pub bytes: u64,
-    /// From the start of the tester's clock to the last octet read.
+    /// Time from the start of the tester's clock to the last byte read.
     pub elapsed_ns: u64,
-    /// Time that `goodput_bps` is over: `elapsed_ns`, or of a flow that did not deliver
-    /// everything, until its sender was to stop or the run ended.
+    /// Duration over which `goodput_bps` is averaged, usually `elapsed_ns`. If the flow did not
+    /// deliver everything: until its sender was to stop or the run ended.
     #[serde(default)]
     pub average_ns: u64,
-    /// From the start of the flow to the last octet read, of a flow with an amount to send;
-    /// null if it did not deliver everything.
+    /// Time from the start of the flow to the last byte read. Null without a fixed amount to send,
+    /// or if not all of it was delivered.
     #[serde(default)]
     pub completion_ns: Option<u64>,
-    /// `bytes` over `average_ns`, both without the whole intervals that the
-    /// plan's `tester.omit` leaves out.
+    /// `bytes` over `average_ns`. Both exclude the complete intervals that the plan's `tester.omit`
+    /// leaves out.
     pub goodput_bps: f64,
-    /// Median rate from the interval of fastest growth on, as `core/record/src/growth.rs`
-    /// defines it; null while still growing.
+    /// Median rate from the interval of fastest growth on. Defined in `core/record/src/growth.rs`;
+    /// null while still growing.
     pub plateau_bps: Option<f64>,
-    /// From the start of the tester's clock to the end of the first interval
-    /// at 90 % of the plateau; null when never reached.
+    /// Time from the start of the tester's clock to 90 % of the plateau. It ends with the first
+    /// interval at 90 %; null when never reached.
     pub time_to_90_ns: Option<u64>,
     /// Data segments put on the wire, retransmissions included.
     pub segments_sent: u64,
     /// Retransmitted wire segments, all causes.
     pub retransmitted_segments: u64,
-    /// Of these, in fast recovery.
+    /// Wire segments retransmitted in fast recovery.
     pub fast_retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Loss events: reductions of cwnd for loss, one per window of data at most.
     #[serde(default)]
     pub loss_events: u64,
-    /// Of the segments delivered, those reported to have met a congestion mark
-    /// (`tcpi_delivered_ce`); 0 without ECN.
+    /// Delivered segments that were reported as congestion-marked (`tcpi_delivered_ce`). 0 without
+    /// ECN.
     #[serde(default)]
     pub marked_segments: u64,
-    /// Reductions of cwnd for such reports.
+    /// Reductions of cwnd for congestion marks.
     #[serde(default)]
     pub mark_reductions: u64,
-    /// Goodput by an equation of the literature; absent where none holds.
+    /// Goodput by an equation of the literature; absent if none applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theory: Option<TheoryRecord>,
-    /// Segments without data that the receiver sent; `segments_sent / acks_sent` is the
-    /// mean number of segments per acknowledgment.
+    /// Segments without data sent by the receiver. `segments_sent / acks_sent` is the mean number
+    /// of segments per acknowledgment.
     pub acks_sent: u64,
-    /// Why the sender's connection failed, if it did; absent if it did not fail.
+    /// Reason why the sender's connection failed; absent if it did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// What the receive rings of the receiver's network card did, where it has
-    /// any.
+    /// Counters of the receive rings of the receiver's network card, if it has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receive_rings: Vec<RingRecord>,
-    /// Wire packets of the flow that its hosts dropped for a wrong checksum, by cause
+    /// Wire packets of the flow that its hosts dropped for a wrong checksum. By cause
     /// ([Drops](#drops)); zeros are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub host_drops: BTreeMap<String, u64>,
-    /// Share of one processor used by the sending host, 0 to 1; live, by the thread of
-    /// that end and its engine (which all flows share), without what the kernel does
-    /// elsewhere.
+    /// Share of one CPU used by the sending host, 0 to 1. Live: used by the thread of that end and
+    /// its engine, which all flows share. This excludes work of the kernel elsewhere.
     pub sender_cpu_fraction: f64,
-    /// The same of the receiving host.
+    /// Share of one CPU used by the receiving host, measured as for the sender.
     pub receiver_cpu_fraction: f64,
-    /// Share of the run in which the sending host's own link was busy; null without one.
+    /// Share of the run in which the sending host's own link was busy. Null without one.
     #[serde(default)]
     pub sender_link_fraction: Option<f64>,
-    /// The same of the receiving host's link, which ACKs cross.
+    /// Share of the run in which the receiving host's link, which ACKs cross, was busy. Null
+    /// without one.
     #[serde(default)]
     pub receiver_link_fraction: Option<f64>,
-    /// What would have had to change for the flow to be faster: nanoseconds by cause, none
-    /// with zero. They add up to the time from the first SYN to `ended_ns`.
+    /// Time by cause: what would have to change for the flow to be faster. Zeros are left out. The
+    /// times add up to the time from the first SYN to `ended_ns`.
     #[serde(default)]
     pub limited_by: Vec<CauseShare>,
-    /// The same over time. Changes closer than the sampling step, or within an RTT, are
-    /// merged to the cause that took most of it.
+    /// Causes over time. Changes closer than the sampling step, or within an RTT, are merged to the
+    /// cause that took most of it.
     #[serde(default)]
     pub limited_by_timeline: Vec<CauseSpan>,
-    /// Times at which cwnd was reduced for losses, marks or a timeout: the first 1000; in real
-    /// time, when a sample showed it.
+    /// Times at which cwnd was reduced for losses, marks or a timeout. The first 1000; in real
+    /// time, the times of the samples that showed it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reduction_times_ns: Vec<u64>,
-    /// Reductions after these.
+    /// Number of further reductions.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reduction_times_left_out: u64,
-    /// The mechanism behind it: nanoseconds under each limit of the sender's stack, adding
+    /// Time under each limit of the sender's stack, the mechanism behind the cause. The times add
     /// up to the time from `established_ns` to `ended_ns`.
     pub limits: Vec<LimitShare>,
     /// State of the connection over time, evenly sampled (`record.sample` of the plan).
     pub samples: Vec<Sample>,
-    /// Requested, granted and effective values: all of a kernel's, of an engine's
-    /// those that differ.
+    /// Requested, granted and effective values: for a kernel all, for an engine those that differ.
     pub negotiated: Vec<Negotiated>,
-    /// Fields of this record that the sender's stack does not tell and that
-    /// therefore say nothing.
+    /// Fields of this record that the sender's stack does not report. Their values are meaningless.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unavailable: Vec<String>,
-    /// What the users of its application noticed, where the plan names one; of all its
-    /// connections together.
+    /// User-visible performance of its application, all connections together. Absent if the plan
+    /// names no application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<ApplicationRecord>,
     /// Time-sequence data, for the flows the plan requested.
     pub time_sequence: Option<TimeSequence>,
-    /// What `gigatcp why` says of the packets alone, where they were analyzed;
+    /// Diagnosis of `gigatcp why` from packets only; absent if they were not analyzed.
     /// [`FlowRecord::limited_by`] is what the run itself measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<WhyRecord>,
 }
 
-/// What an equation of the literature has for a flow.
+/// Goodput that an equation of the literature predicts for a flow.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TheoryRecord {
-    /// The equation and what it assumes.
+    /// The equation and its assumptions.
     pub model: String,
-    /// Loss probability that it is for.
+    /// Loss probability put into the equation.
     pub loss_fraction: f64,
-    /// Round-trip time that it is for.
+    /// RTT put into the equation.
     pub rtt_ns: u64,
-    /// Its goodput, bit/s.
+    /// Predicted goodput, bit/s.
     pub goodput_bps: f64,
 }
 
-/// What the users of an application noticed.
+/// User-visible performance of an application.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ApplicationRecord {
-    /// The application and its settings, as a plan has them.
+    /// The application and its settings, as in a plan.
     pub application: String,
-    /// Requests, or bursts, that came into being.
+    /// Requests, or bursts, that were generated.
     pub requests: u64,
     /// Those that were answered, or delivered.
     pub answered: u64,
@@ -459,15 +451,15 @@ pub struct ApplicationRecord {
     pub repeated: u64,
     /// Largest number of requests that waited for a free connection.
     pub max_waiting: u64,
-    /// Mean time from a request to the last byte of its answer; null without answers.
+    /// Mean time from a request to the last byte of its answer. Null without answers.
     pub response_mean_ns: Option<u64>,
-    /// Median of the same.
+    /// Median of the time from a request to the last byte of its answer.
     pub response_p50_ns: Option<u64>,
-    /// What 99 of 100 do not exceed.
+    /// 99th percentile of the time from a request to the last byte of its answer.
     pub response_p99_ns: Option<u64>,
     /// Times at which the reading end paused or the player stalled.
     pub pauses: u64,
-    /// For how long in all.
+    /// Total duration of these pauses.
     pub paused_ns: u64,
 }
 
@@ -476,92 +468,92 @@ pub struct ApplicationRecord {
 pub struct ArrivalsRecord {
     /// Name of the flow in the plan.
     pub name: String,
-    /// The process and its settings, as a plan has them.
+    /// The process and its settings, as in a plan.
     pub application: String,
     /// Flows that began.
     pub flows: u64,
-    /// Those whose receiver had read everything before the end of the run.
+    /// Flows whose receiver had read everything before the end of the run.
     pub completed: u64,
-    /// Octets of the completed ones.
+    /// Bytes of the completed flows.
     pub bytes: u64,
-    /// Wire segments retransmitted, of all.
+    /// Wire segments retransmitted, by all flows.
     pub retransmitted_segments: u64,
-    /// Mean time from the start of a flow to the last octet read; null without any.
+    /// Mean time from the start of a flow to the last byte read. Null if none completed.
     pub completion_mean_ns: Option<u64>,
-    /// Median of the same.
+    /// Median of the time from the start of a flow to the last byte read.
     pub completion_p50_ns: Option<u64>,
-    /// What 99 of 100 do not exceed.
+    /// 99th percentile of the time from the start of a flow to the last byte read.
     pub completion_p99_ns: Option<u64>,
 }
 
-/// Datagrams from a source at a rate to a sink that counts.
+/// Datagrams from a constant-rate source to a sink that counts them.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DatagramsRecord {
     /// Name of the flow in the plan.
     pub name: String,
-    /// The source and its settings, as a plan has them.
+    /// The source and its settings, as in a plan.
     pub application: String,
-    /// Sent.
+    /// Datagrams sent.
     pub sent: u64,
-    /// Received, each number once.
+    /// Datagrams received, each number counted once.
     pub received: u64,
-    /// Octets of payload received.
+    /// Bytes of payload received.
     pub bytes: u64,
-    /// Sent, and at the end of the run neither received nor on their way.
+    /// Datagrams lost: at the end of the run neither received nor in flight.
     pub lost: u64,
-    /// Received more than once.
+    /// Datagrams received more than once.
     pub duplicates: u64,
-    /// Reordered, as RFC 4737 section 3 has it.
+    /// Reordered datagrams (RFC 4737 section 3).
     pub reordered: u64,
     /// Largest extent of reordering, RFC 4737 section 4.2.
     pub max_reordering_extent: u64,
-    /// Those that the receiving host dropped because they found no room in the receive buffer
-    /// or had a wrong checksum, by cause ([Drops](#drops)); zeros are left out.
+    /// Datagrams that the receiving host dropped, by cause ([Drops](#drops)). Reasons: a full
+    /// receive buffer, or a wrong checksum. Zeros are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub host_drops: BTreeMap<String, u64>,
     /// Interarrival jitter at the end, RFC 3550 section 6.4.1.
     pub jitter_ns: u64,
-    /// The largest.
+    /// Maximum interarrival jitter.
     pub max_jitter_ns: u64,
 }
 
-/// What limited a connection, from its packets only.
+/// Factors that limited a connection, from packets only.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WhyRecord {
     /// Id of the cause that took most of the time; `None` if that is unknown.
     #[serde(alias = "dominant")]
     pub primary_cause: Option<String>,
-    /// The answer in one sentence.
+    /// Diagnosis in one sentence.
     #[serde(alias = "paragraph")]
     pub sentence: String,
-    /// Shares of the time by cause, in a line.
+    /// Shares of the time by cause, in one line.
     pub limited_by: String,
     /// Time whose cause the packets do not show.
     pub unknown_ns: u64,
-    /// Causes, in order of the time they took.
+    /// Causes, in descending order of the time attributed to them.
     pub verdicts: Vec<WhyVerdict>,
 }
 
-/// A cause that was found from packets only.
+/// A cause found from packets only.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WhyVerdict {
-    /// Its id, as `gigatcp explain` knows it.
+    /// Id of the cause, as in `gigatcp explain`.
     pub id: String,
-    /// What was found, in a sentence.
+    /// Finding, in a sentence.
     pub finding: String,
     /// Probability that it is right, 0 to 1.
     pub confidence: f64,
     /// Time attributed to it; zero for a note.
     pub time_ns: u64,
-    /// Payload that would have been delivered in addition, by time.
+    /// Additional rate of payload without this cause, averaged over the time.
     pub cost_bps: u64,
-    /// Whether it may be more, because the path may carry more than the packets show.
+    /// Whether the cost may be higher, because the path may carry more than the packets show.
     #[serde(default)]
     pub cost_at_least: bool,
-    /// What to change, with figures for this path; empty in records of schema 1.
+    /// Recommended change, with figures for this path; empty in records of schema 1.
     #[serde(default)]
     pub fix: String,
-    /// The figures it rests on, the first one first; of tests and of `watch`.
+    /// Figures behind the verdict, the most important first. Only in tests and `watch`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
 }
@@ -571,9 +563,9 @@ pub struct WhyVerdict {
 pub struct IntervalRecord {
     /// Start, from the start of the tester's clock.
     pub start_ns: u64,
-    /// End.
+    /// End, from the start of the tester's clock.
     pub end_ns: u64,
-    /// Octets the receiving application read in it.
+    /// Bytes the receiving application read in it.
     pub bytes: u64,
     /// Wire segments the sender retransmitted in it.
     pub retransmitted_segments: u64,
@@ -582,7 +574,7 @@ pub struct IntervalRecord {
 /// Time that is attributed to one cause.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CauseShare {
-    /// Id of the cause, as `gigatcp explain` knows it.
+    /// Id of the cause, as in `gigatcp explain`.
     pub cause: String,
     /// Nanoseconds attributed to it.
     pub spent_ns: u64,
@@ -611,7 +603,7 @@ pub struct CauseSpan {
 /// State of the sender at one moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sample {
-    /// When.
+    /// Time of the sample.
     pub at_ns: u64,
     /// Congestion window.
     pub cwnd_bytes: u64,
@@ -619,33 +611,33 @@ pub struct Sample {
     pub ssthresh_bytes: Option<u64>,
     /// Window the receiver advertised.
     pub rwnd_bytes: u64,
-    /// Octets in flight.
+    /// Bytes in flight.
     pub flight_bytes: u64,
     /// Smoothed round-trip time; null before the first sample.
     pub srtt_ns: Option<u64>,
-    /// Octets the receiving application has read so far.
+    /// Bytes the receiving application has read so far.
     pub delivered_bytes: u64,
 }
 
-/// A value that was requested and what became of it.
+/// A requested value, and the granted and effective ones.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Negotiated {
-    /// What, e.g. `receive buffer`.
+    /// Name of the value, e.g. `receive buffer`.
     pub what: String,
-    /// Requested, with unit.
+    /// Requested value, with unit.
     pub requested: String,
-    /// Granted, with unit.
+    /// Granted value, with unit.
     pub granted: String,
-    /// In effect, with unit.
+    /// Effective value, with unit.
     pub effective: String,
-    /// Why they differ.
+    /// Reason why they differ.
     pub cause: String,
 }
 
 /// Points of a time-sequence graph.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TimeSequence {
-    /// The whole connection in equal steps: enough for an overview.
+    /// The whole connection in equal steps, for an overview.
     pub overview: Vec<SequenceStep>,
     /// Intervals in full detail: the start, around the first loss and around the first timeout.
     pub details: Vec<SequenceDetail>,
@@ -656,9 +648,9 @@ pub struct TimeSequence {
 pub struct SequenceStep {
     /// Start of the step.
     pub at_ns: u64,
-    /// Lowest stream offset sent in it; absent when nothing was sent.
+    /// Lowest stream offset sent in it; null if nothing was sent.
     pub sent_low: Option<u64>,
-    /// Stream offset after the highest octet sent in it.
+    /// Stream offset after the highest byte sent in it.
     pub sent_high: Option<u64>,
     /// SND.UNA at its end.
     pub ack: u64,
@@ -668,19 +660,19 @@ pub struct SequenceStep {
     pub retransmitted: u32,
 }
 
-/// A stretch of a time-sequence graph, segment by segment.
+/// An interval of a time-sequence graph, segment by segment.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SequenceDetail {
-    /// Why this interval: `start`, `first loss`, `timeout`.
+    /// Reason for this interval: `start`, `first loss`, `timeout`.
     pub why: String,
-    /// When the first data, retransmission, or retransmission for a timeout was sent. Null in
-    /// records of earlier versions.
+    /// Time of the event: first data, first retransmission, or first retransmission for a timeout.
+    /// Null in records of earlier versions.
     #[serde(default)]
     pub at_ns: Option<u64>,
-    /// The smoothed RTT then; null if there was none.
+    /// Smoothed RTT at that time; null if there was none.
     #[serde(default)]
     pub srtt_ns: Option<u64>,
-    /// Segments sent, as (time ns, first offset, length, retransmission).
+    /// Segments sent, as (time ns, first offset, length, whether retransmitted).
     pub sent: Vec<(u64, u64, u32, bool)>,
     /// Acknowledgments received, as (time ns, ack offset, window edge offset).
     pub acks: Vec<(u64, u64, u64)>,
@@ -691,16 +683,16 @@ pub struct SequenceDetail {
 /// One receive ring of a network card, in wire packets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RingRecord {
-    /// "large" or "small".
+    /// `large` or `small`.
     pub name: String,
-    /// Reached the card.
+    /// Packets that reached the card.
     pub arrived_packets: u64,
-    /// Taken up to the stack.
+    /// Packets passed to the stack.
     pub accepted_packets: u64,
     /// Dropped by the card or its driver, by cause ([Drops](#drops)); zeros are left out.
     #[serde(default)]
     pub drops: BTreeMap<String, u64>,
-    /// Most buffers that unread packets held at once.
+    /// Maximum number of buffers held by unread packets.
     pub max_held_packets: u32,
     /// Buffers still held at the end.
     pub held_packets: u32,
@@ -713,60 +705,60 @@ pub struct HopRecord {
     pub name: String,
     /// Wire packets that arrived.
     pub arrived_packets: u64,
-    /// Wire packets handed on.
+    /// Wire packets passed on.
     pub delivered_packets: u64,
-    /// Wire packets dropped, by cause ([Drops](#drops)): every cause of the path, zeros too.
+    /// Wire packets dropped, by cause ([Drops](#drops)): every cause of the path, including zeros.
     pub drops: BTreeMap<String, u64>,
-    /// Wire packets marked as having met congestion (RFC 3168).
+    /// Wire packets marked with CE (RFC 3168).
     pub marked_packets: u64,
-    /// Wire packets damaged; receiving hosts drop them (`host_drops`).
+    /// Wire packets corrupted; receiving hosts drop them (`host_drops`).
     #[serde(default)]
     pub corrupted_packets: u64,
     /// Wire packets still inside at the end.
     pub inside_packets: u64,
-    /// Largest backlog seen, in packets.
+    /// Maximum backlog, in packets.
     pub max_backlog_packets: u64,
-    /// Sojourn in the queue that half of the packets that left did not exceed, measured from
-    /// reaching the queue to the beginning of transmission, to 0.8 %; null where nothing waits.
+    /// Median queueing delay of the packets that left, accurate to 0.8 %. It is measured from
+    /// arrival at the queue to the beginning of transmission. Null if packets never wait here.
     #[serde(default)]
     pub queueing_delay_p50_ns: Option<u64>,
-    /// The same of 99 % of the packets.
+    /// 99th percentile of the queueing delay, measured in the same way.
     #[serde(default)]
     pub queueing_delay_p99_ns: Option<u64>,
-    /// The queue over time (`record.sample` of the plan), each row until the next: time
-    /// (ns), packets and octets waiting and in service, mean sojourn (ns) of the packets that
-    /// left in the sample interval that ends here (of the interval before if none left although
-    /// some wait), wire packets dropped and marked so far. Rows that say nothing new are left
-    /// out.
+    /// The queue over time (`record.sample` of the plan), each row valid until the next. A row has:
+    /// time (ns); packets and bytes waiting and in service; mean sojourn (ns); wire packets dropped
+    /// and marked so far. The mean sojourn is of the packets that left in the sample interval that
+    /// ends here. If none left although some wait, it is that of the interval before. Unchanged
+    /// rows are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<(u64, u64, u64, u64, u64, u64)>,
     /// Share of the time in which the serializer had work, or a station was sending.
     pub utilization_fraction: f64,
-    /// On a shared medium, times that a station's frame collided; none elsewhere.
+    /// On a shared medium: number of collisions of a station's frame. 0 elsewhere.
     pub collisions: u64,
-    /// Times (ns) of the first 1000 drops, by cause; one per wire packet. Absent without
-    /// drops, on a shared medium and for runs in real time.
+    /// Times (ns) of the first 1000 drops, by cause; one per wire packet. Absent without drops, on
+    /// a shared medium and for runs in real time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub drop_times_ns: BTreeMap<String, Vec<u64>>,
-    /// Drops after these.
+    /// Number of further drops.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub drop_times_left_out: u64,
-    /// The same of marks.
+    /// Times (ns) of the first 1000 marks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mark_times_ns: Vec<u64>,
-    /// Marks after these.
+    /// Number of further marks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub mark_times_left_out: u64,
 }
 
-/// Whether a count is left out.
+/// Returns whether a count is omitted from the JSON.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
 impl HopRecord {
-    /// Returns how many wire packets were dropped in all.
+    /// Returns the number of wire packets dropped for all causes.
     #[must_use]
     pub fn dropped_packets(&self) -> u64 {
         self.drops.values().sum()

@@ -1,8 +1,7 @@
-//! What a script says, as a tree.
+//! Syntax tree of a script.
 //!
-//! Times are script time: what stands in the text, not yet related to what
-//! went before. Sequence numbers are as written too: relative to the initial
-//! sequence number of the side they belong to, except in segments with SYN,
+//! Times are script time as written, not yet related to earlier events. Sequence numbers are as
+//! written too: relative to the initial sequence number of their side, except in segments with SYN,
 //! which state it.
 
 use alloc::string::String;
@@ -14,30 +13,30 @@ use gigatcp_wire::{Ecn, Flags};
 use crate::python::Program;
 use crate::source::Span;
 
-/// A whole script.
+/// A complete script.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Script {
-    /// Comment lines `// word: rest` before the first event: our dialect's
-    /// settings stand there, and foreign readers skip them.
+    /// Comment lines `// word: rest` before the first event. They hold the settings of our dialect;
+    /// other readers skip them.
     pub headers: Vec<Header>,
     /// Lines `--flag=value`, and `-D NAME=value` with the name `D`.
     pub options: Vec<OptionLine>,
     /// Commands in backticks before the first event.
     pub setup: Vec<Command>,
-    /// What happens.
+    /// Events in order.
     pub events: Vec<Event>,
     /// Commands in backticks without a time after an event.
     pub cleanup: Vec<Command>,
 }
 
 impl Script {
-    /// The value of the last header of that name.
+    /// Returns the last header of that name.
     #[must_use]
     pub fn header(&self, key: &str) -> Option<&Header> {
         self.headers.iter().rev().find(|header| header.key == key)
     }
 
-    /// The value of the last option of that name.
+    /// Returns the last option of that name.
     #[must_use]
     pub fn option(&self, name: &str) -> Option<&OptionLine> {
         self.options.iter().rev().find(|option| option.name == name)
@@ -47,7 +46,7 @@ impl Script {
 /// A comment line `// key: value` at the top of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// Where the value stands.
+    /// Location of the value.
     pub span: Span,
     /// The word before the colon.
     pub key: String,
@@ -58,57 +57,57 @@ pub struct Header {
 /// A line `--name=value`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OptionLine {
-    /// Where it stands.
+    /// Location of the line.
     pub span: Span,
-    /// Without the dashes.
+    /// Name, without the dashes.
     pub name: String,
-    /// What follows the equals sign; empty without one.
+    /// Text after the equals sign; empty without one.
     pub value: String,
 }
 
 /// Shell text between backticks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Command {
-    /// Where it stands.
+    /// Location of the command.
     pub span: Span,
-    /// What stands between the backticks.
+    /// Text between the backticks.
     pub text: String,
 }
 
-/// One thing that happens, or must happen, at a time.
+/// One action or expectation, with its time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Event {
-    /// The whole event.
+    /// Location of the whole event.
     pub span: Span,
-    /// When.
+    /// Time of the event.
     pub time: Time,
-    /// What.
+    /// Action or expectation.
     pub action: Action,
 }
 
-/// When something happens.
+/// Time specification of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Time {
-    /// `0.100`: since the script began.
+    /// `0.100`: time since the start of the script.
     Absolute(Duration),
-    /// `+.1`: since the event before.
+    /// `+.1`: time since the previous event.
     Relative(Duration),
-    /// `*`: whenever it happens.
+    /// `*`: any time.
     Any,
-    /// `0.1~0.2`: between the two, ends included.
+    /// `0.1~0.2`: a range, bounds included.
     AbsoluteRange(Duration, Duration),
-    /// `+.1~+.2`: the same since the event before.
+    /// `+.1~+.2`: a range relative to the previous event.
     RelativeRange(Duration, Duration),
 }
 
-/// What happens.
+/// Action or expectation of an event.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
-    /// `< ...`: a packet arrives at the stack under test.
+    /// `< ...`: a packet to inject into the stack under test.
     Inbound(Packet),
-    /// `> ...`: a packet leaves it.
+    /// `> ...`: a packet expected from it.
     Outbound(Packet),
-    /// A call of the application.
+    /// A system call of the application.
     Call(Call),
     /// A shell command.
     Command(Command),
@@ -116,7 +115,7 @@ pub enum Action {
     Code(Program),
 }
 
-/// A packet of the script.
+/// A packet of a script.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Packet {
     /// Tunnel headers around it, outermost first, as written.
@@ -125,13 +124,13 @@ pub struct Packet {
     pub ip: IpSpec,
     /// `(2000>8080)`: ports, source first.
     pub ports: Option<(u16, u16)>,
-    /// What it carries.
+    /// Transport-layer contents.
     pub body: Body,
-    /// `/udp(9899>9899)`: carried inside UDP (RFC 6951's way), ports if given.
+    /// `/udp(9899>9899)`: UDP encapsulation as in RFC 6951, ports if given.
     pub inside_udp: Option<Option<(u16, u16)>>,
 }
 
-/// Conditions on an IP header; a field that is not named is not compared.
+/// Conditions on an IP header; unspecified fields are not compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IpSpec {
     /// `[ect0]`, `[ect1]`, `[ce]`, `[noecn]`.
@@ -146,12 +145,12 @@ pub struct IpSpec {
     pub flow_label: Option<u32>,
 }
 
-/// What a packet carries.
+/// Transport-layer contents of a packet.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Body {
     /// A TCP segment.
     Tcp(TcpSpec),
-    /// `udp (1000)`: a UDP datagram of that many octets.
+    /// `udp (1000)`: a UDP datagram of that length in octets.
     Udp {
         /// Payload octets.
         len: u32,
@@ -163,8 +162,7 @@ pub enum Body {
 /// A TCP segment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TcpSpec {
-    /// Control bits. A digit `0` to `7` stands for the three bits of the ACE
-    /// field of RFC 9768: AE, CWR, ECE.
+    /// Control bits. A digit `0` to `7` is the ACE field of RFC 9768: AE, CWR, ECE.
     pub flags: Flags,
     /// First sequence number.
     pub seq: u32,
@@ -172,16 +170,16 @@ pub struct TcpSpec {
     pub len: u32,
     /// Acknowledgment number.
     pub ack: Option<u32>,
-    /// Window field as it stands in the header.
+    /// Window field as in the header.
     pub win: Option<u16>,
     /// Urgent pointer.
     pub urg: Option<u16>,
-    /// Options in order; nothing for `<...>`, which compares none. Without
-    /// angle brackets there are no options, and there must be none.
+    /// Options in order; `None` for `<...>`, which compares none. Without angle brackets the
+    /// segment must have no options.
     pub options: Option<Vec<TcpOption>>,
 }
 
-/// One TCP option as it is laid out, padding included.
+/// One TCP option as laid out in the header, including padding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TcpOption {
     /// `nop`.
@@ -203,17 +201,16 @@ pub enum TcpOption {
         /// TSecr.
         ecr: Option<u32>,
     },
-    /// `FO 0123456789abcdef`, `FO`: fast open, RFC 7413; the octets of the
-    /// cookie, none for a request.
+    /// `FO 0123456789abcdef`, `FO`: Fast Open, RFC 7413. The cookie's octets, none for a request.
     FastOpen(Cookie),
-    /// `FOEXP ...`: the same as experimental option 254 with magic 0xF989.
+    /// `FOEXP ...`: Fast Open as experimental option 254 with magic 0xF989.
     FastOpenExperimental(Cookie),
-    /// `ECN e1b 1 ceb 0 e0b 1`: AccECN counters (RFC 9768 section 3.2.3) in
-    /// wire order; those that are left off are absent.
+    /// `ECN e1b 1 ceb 0 e0b 1`: AccECN counters (RFC 9768 section 3.2.3) in wire order. Omitted
+    /// counters are not in the option.
     AccEcn(Vec<(EcnCounter, u32)>),
-    /// `md5 0011...`: RFC 2385; the digest.
+    /// `md5 0011...`: the digest of RFC 2385.
     Md5(Vec<u8>),
-    /// `unknown 253 0a0b`: any other kind with its octets after the length.
+    /// `unknown 253 0a0b`: any other kind, with the octets after its length.
     Unknown {
         /// Option kind.
         kind: u8,
@@ -222,16 +219,16 @@ pub enum TcpOption {
     },
 }
 
-/// A fast open cookie: written out, or a name that `-D` defines.
+/// A Fast Open cookie: written out, or a name defined by `-D`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cookie {
-    /// Its octets.
+    /// Octets of the cookie.
     Octets(Vec<u8>),
-    /// A name.
+    /// Name of the cookie.
     Name(String),
 }
 
-/// Which octets an AccECN counter counts.
+/// Packets whose octets an AccECN counter counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EcnCounter {
     /// `e0b`: octets marked ECT(0).
@@ -251,11 +248,11 @@ pub struct IcmpSpec {
     pub code: Option<String>,
     /// `mtu 1200`.
     pub mtu: Option<u32>,
-    /// What it quotes of the packet it answers.
+    /// Quoted part of the packet it answers.
     pub quoted: Option<Quoted>,
 }
 
-/// What an ICMP message quotes.
+/// Quotation in an ICMP message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Quoted {
     /// `[1:1001(1000)]`: a TCP segment.
@@ -272,34 +269,34 @@ pub enum Quoted {
     },
 }
 
-/// A call of the application, and what comes of it.
+/// A system call of the application, and its expected result.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call {
-    /// `0...0.4`: when a blocking call returns, since the event before for a
-    /// relative time.
+    /// `0...0.4`: time at which a blocking call returns. It counts from the previous event if the
+    /// time is relative.
     pub ends: Option<Duration>,
     /// Name of the function.
     pub name: String,
-    /// Arguments, as written: what the call takes and what it gives back.
+    /// Arguments as written, both inputs and outputs.
     pub args: Vec<Value>,
-    /// What it returns; [`Value::Ellipsis`] for anything.
+    /// Expected result; [`Value::Ellipsis`] for any.
     pub result: Value,
-    /// The error it names: `ECONNRESET`.
+    /// Expected error: `ECONNRESET`.
     pub errno: Option<String>,
-    /// What stands in parentheses at the end.
+    /// Text in parentheses at the end.
     pub note: Option<String>,
 }
 
 /// An argument or a result.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// `...`: whatever fits, compared with nothing.
+    /// `...`: any value; not compared.
     Ellipsis,
     /// A number.
     Integer(i64),
     /// A name: `SOCK_STREAM`.
     Name(String),
-    /// A string, escapes resolved.
+    /// A string, with escapes resolved.
     Text(Vec<u8>),
     /// `A|B`.
     Or(Vec<Value>),
@@ -314,16 +311,16 @@ pub enum Value {
 /// One member of a `{...}`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Member {
-    /// Its name; none for a bare value.
+    /// Its name; `None` for a bare value.
     pub name: Option<String>,
-    /// `msg_iov(4)=...`: what stands in parentheses after the name.
+    /// `msg_iov(4)=...`: values in parentheses after the name.
     pub size: Option<Vec<Value>>,
     /// Its value.
     pub value: Value,
 }
 
 impl Value {
-    /// The number, if it is one.
+    /// Returns the number, if it is one.
     #[must_use]
     pub fn integer(&self) -> Option<i64> {
         match self {
@@ -332,7 +329,7 @@ impl Value {
         }
     }
 
-    /// The name, if it is one.
+    /// Returns the name, if it is one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self {
@@ -341,7 +338,7 @@ impl Value {
         }
     }
 
-    /// The value of that member of a `{...}`.
+    /// Returns the value of that member of a `{...}`.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<&Value> {
         let Value::Struct(members) = self else {
@@ -351,8 +348,8 @@ impl Value {
         Some(&found.value)
     }
 
-    /// Whether this is the name `word`, or a number with its bits, alone or in a
-    /// row of `|`.
+    /// Returns whether this is the name `word`, or a number with its bits. In an `|`, one operand
+    /// must be so.
     #[must_use]
     pub fn has_word(&self, word: &str) -> bool {
         match self {
@@ -363,8 +360,8 @@ impl Value {
         }
     }
 
-    /// Whether `found` is what this, as written in a script, asks for:
-    /// `...` fits everything, names in a row of `|` may stand in any order.
+    /// Returns whether `found` matches this value, as written in a script. `...` matches any value;
+    /// operands of `|` may be in any order.
     #[must_use]
     pub fn admits(&self, found: &Value) -> bool {
         match (self, found) {
@@ -377,7 +374,7 @@ impl Value {
             }
             (Value::Struct(wanted), Value::Struct(given)) => {
                 (0..).zip(wanted).all(|(at, member)| {
-                    // Members without a name are told apart by their place.
+                    // Members without a name are distinguished by position.
                     let same = |other: &&Member| other.name == member.name;
                     let found = match member.name {
                         Some(_) => given.iter().find(same),

@@ -1,28 +1,26 @@
-//! The octets of a stream: every place has its own, so that data in the wrong
-//! place shows.
+//! Octets of a stream. Each offset has a different octet, so that misplaced data is detected.
 //!
-//! Offset 1 is the first octet after the SYN. Both what scripts inject and
-//! what their applications write is made of these, and the runner compares
-//! what a stack sends with them.
+//! Offset 1 is the first octet after the SYN. Injected packets and application writes both use
+//! these octets, and the runner compares what a stack sends with them.
 
 use alloc::vec::Vec;
 
 use gigatcp_wire::bytes::Bytes;
 
-/// The octet at `offset`.
+/// Returns the octet at `offset`.
 #[must_use]
 pub fn octet(offset: u32) -> u8 {
     (offset ^ (offset >> 8) ^ (offset >> 16)) as u8
 }
 
-/// `len` octets from `offset` on.
+/// Returns `len` octets from `offset` on.
 #[must_use]
 pub fn octets(offset: u32, len: usize) -> Bytes {
     let places = (0..len as u32).map(|n| offset.wrapping_add(n));
     places.map(octet).collect::<Vec<u8>>().into()
 }
 
-/// The first place in `found` that is not the stream's from `offset` on.
+/// Returns the first index at which `found` differs from the stream from `offset` on.
 #[must_use]
 pub fn first_difference(offset: u32, found: &[u8]) -> Option<usize> {
     let places = (0..).map(|n: u32| offset.wrapping_add(n));

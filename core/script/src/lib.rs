@@ -1,5 +1,4 @@
-//! Packet scripts: the notation of packetdrill, and its scripts against a
-//! stack.
+//! Packet scripts: the notation of packetdrill, and a runner of its scripts against a stack.
 //!
 //! ```
 //! let text = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n\
@@ -27,9 +26,9 @@
 //! | [`symbols`] | names and numbers of the socket interface |
 //! | [`data`] | the octets of a stream |
 //!
-//! Sources: the notation as `packetdrill` reads it (Cardwell et al., USENIX
-//! ATC 2013), in the two dialects there are scripts for: that of the Linux
-//! kernel's self-tests and that of the FreeBSD suite.
+//! Sources: the notation as `packetdrill` reads it (Cardwell et al., USENIX ATC 2013). Two dialects
+//! of existing scripts are supported: that of the Linux kernel's self-tests and that of the FreeBSD
+//! suite.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -1,11 +1,11 @@
-//! Packets as they cross the border of a stack, and their octets.
+//! Packets at the border of a stack, and their octets.
 //!
-//! Unlike [`gigatcp_wire::Segment`], which keeps what an engine needs, a
-//! [`Packet`] keeps the layout of the options, padding included: scripts state
-//! it, and stacks differ in it. Sequence numbers are those of the wire.
+//! Unlike [`gigatcp_wire::Segment`], which keeps what an engine needs, a [`Packet`] keeps the
+//! layout of the options, including padding: scripts state it, and stacks differ in it. Sequence
+//! numbers are those of the wire.
 //!
-//! Out of scope: IPv4 options, extension headers, fragments and
-//! tunnels. A stack that sends them is told so by [`PacketError`].
+//! Out of scope: IPv4 options, extension headers, fragments and tunnels. If a stack sends them,
+//! reading fails with [`PacketError`].
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -33,11 +33,11 @@ pub struct Packet {
     pub ip: IpHeader,
     /// Its ECN field.
     pub ecn: Ecn,
-    /// What it carries.
+    /// Transport-layer contents.
     pub body: Body,
 }
 
-/// What a packet carries.
+/// Transport-layer contents of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Body {
     /// A TCP segment.
@@ -57,7 +57,7 @@ pub struct Tcp {
     pub dst_port: u16,
     /// First sequence number.
     pub seq: u32,
-    /// Acknowledgment number; its field is there without ACK too.
+    /// Acknowledgment number; the field exists without ACK too.
     pub ack: u32,
     /// Control bits.
     pub flags: Flags,
@@ -69,19 +69,19 @@ pub struct Tcp {
     pub options: Vec<TcpOption>,
     /// Data.
     pub payload: Bytes,
-    /// Payload octets per wire segment if this stands for several, else 0.
+    /// Payload octets per wire segment if this is a super-segment, else 0.
     pub segment_size: u16,
 }
 
 impl Tcp {
-    /// Whether this stands for several segments of the wire.
+    /// Returns whether this is a super-segment.
     #[must_use]
     pub fn is_super_segment(&self) -> bool {
         self.segment_size > 0 && self.payload.len() > usize::from(self.segment_size)
     }
 
-    /// Cuts off the first `len` octets of payload; FIN and PSH stay behind, as
-    /// segmentation offload does it.
+    /// Splits off the first `len` octets of payload. FIN and PSH stay in the rest, as with
+    /// segmentation offload.
     #[must_use]
     pub fn split_front(&mut self, len: usize) -> Self {
         let rest = self.payload.split_off(len);
@@ -94,7 +94,7 @@ impl Tcp {
     }
 }
 
-/// A UDP datagram of which the contents do not matter.
+/// A UDP datagram with arbitrary contents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Udp {
     /// Source port.
@@ -112,14 +112,14 @@ pub struct Icmp {
     pub kind: u8,
     /// Code.
     pub code: u8,
-    /// The second word of the header: the MTU stands in its low half (RFC
-    /// 1191), or in all of it (RFC 4443 section 3.2).
+    /// Second word of the header. The MTU is in its low half (RFC 1191), or in all of it (RFC 4443
+    /// section 3.2).
     pub rest: u32,
-    /// The front of the packet it answers, from the IP header on.
+    /// First octets of the packet it answers, from the IP header on.
     pub quoted: Vec<u8>,
 }
 
-/// Why octets are no packet of the kinds known here.
+/// Reason why octets are not a packet of a known kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacketError {
     /// The IP header cannot be read.
@@ -128,7 +128,7 @@ pub enum PacketError {
     Protocol(u8),
     /// The packet ends inside a header.
     Short,
-    /// The options cannot be told apart.
+    /// The options cannot be parsed.
     Options,
 }
 
@@ -146,7 +146,7 @@ impl fmt::Display for PacketError {
 impl core::error::Error for PacketError {}
 
 impl Packet {
-    /// The octets of the packet, checksums filled in.
+    /// Returns the octets of the packet, with checksums filled in.
     #[must_use]
     pub fn octets(&self) -> Vec<u8> {
         let is_v6 = matches!(self.ip.endpoints, Endpoints::V6 { .. });
@@ -162,8 +162,8 @@ impl Packet {
         };
         put_checksum(sum, &mut inner, checksum_at.unwrap_or(2));
         let mut octets = alloc::vec![0; self.ip.endpoints.header_len()];
-        // A packet beyond 64 KiB has no length; it goes out with the length 0
-        // that offloaded captures show, and the receiver of it sees that.
+        // A packet beyond 64 KiB has no valid length. It is sent with the length 0, as in offloaded
+        // captures; the receiver handles that.
         let fits = self.ip.encode(self.ecn, inner.len(), &mut octets).is_ok();
         if !fits {
             let _ = self.ip.encode(self.ecn, 0, &mut octets);
@@ -173,7 +173,7 @@ impl Packet {
         octets
     }
 
-    /// Reads a packet.
+    /// Parses a packet.
     ///
     /// # Errors
     /// [`PacketError`].
@@ -194,7 +194,7 @@ impl Packet {
         })
     }
 
-    /// The segment, if it carries one.
+    /// Returns the segment, if it carries one.
     #[must_use]
     pub fn tcp(&self) -> Option<&Tcp> {
         match &self.body {
@@ -204,8 +204,8 @@ impl Packet {
     }
 }
 
-/// The sum over the pseudo header for any protocol: that of TCP with the
-/// protocol number exchanged (one's complement sums are linear).
+/// Returns the sum over the pseudo header for any protocol. It is that of TCP with the protocol
+/// number exchanged (one's complement sums are linear).
 fn pseudo_header(endpoints: &Endpoints, len: u32, protocol: u8) -> Checksum {
     let mut sum = Checksum::pseudo_header(endpoints, len);
     sum.add_octets(&(!u16::from(TCP_PROTOCOL)).to_be_bytes());
@@ -218,7 +218,7 @@ fn put_checksum(mut sum: Checksum, octets: &mut [u8], at: usize) {
     octets[at..at + 2].copy_from_slice(&sum.finish().to_be_bytes());
 }
 
-/// The header writer of the wire knows TCP only.
+/// Sets the protocol number: the header writer of `gigatcp_wire` supports TCP only.
 fn set_protocol(octets: &mut [u8], protocol: u8) {
     if octets[0] >> 4 == 6 {
         octets[6] = protocol;
@@ -238,14 +238,14 @@ fn double_word(octets: &[u8], at: usize) -> u32 {
 }
 
 impl Tcp {
-    /// Header and payload, checksum 0.
+    /// Returns header and payload, with checksum 0.
     #[must_use]
     pub fn octets(&self) -> Vec<u8> {
         let mut options = Vec::new();
         for option in &self.options {
             option.write(&mut options);
         }
-        // Padded with end-of-list; what does not fit the header is cut.
+        // Padded with end-of-list; excess options are cut off.
         options.resize(options.len().next_multiple_of(4), 0);
         options.truncate(gigatcp_wire::MAX_OPTIONS_LEN);
         let words = ((TCP_HEADER + options.len()) / 4) as u16;
@@ -263,10 +263,10 @@ impl Tcp {
         octets
     }
 
-    /// Reads header and payload; the checksum is not looked at.
+    /// Parses header and payload; the checksum is not verified.
     ///
     /// # Errors
-    /// [`PacketError`] for a header that is short or options without end.
+    /// [`PacketError`] for a header that is too short or options without end.
     pub fn read(octets: &[u8]) -> Result<Self, PacketError> {
         if octets.len() < TCP_HEADER {
             return Err(PacketError::Short);
@@ -344,7 +344,7 @@ mod kind {
     pub const EXPERIMENT: u8 = 254;
 }
 
-/// Options beyond this length have no length octet that says so.
+/// Maximum option data, beyond which the length octet overflows.
 const MOST_OPTION_DATA: usize = 253;
 
 impl TcpOption {
@@ -393,7 +393,7 @@ impl TcpOption {
 }
 
 impl Cookie {
-    /// Its octets; empty for a name that was not replaced.
+    /// Returns its octets; empty for a name that was not replaced.
     #[must_use]
     pub fn octets(&self) -> &[u8] {
         match self {

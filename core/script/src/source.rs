@@ -1,7 +1,7 @@
-//! Where something stands in a script, and what is wrong there.
+//! Locations in a script, and syntax errors.
 //!
-//! A [`Mistake`] is data with a byte range; [`Mistake::in_text`] is its
-//! form for people and for tools that jump to places:
+//! A [`Mistake`] is data with a byte range; [`Mistake::in_text`] is its form for people and for
+//! tools that jump to locations:
 //!
 //! ```text
 //! open.pkt:7:12: read `1:9(0)`, expected 1:1(0): the end is the start plus the length
@@ -13,22 +13,22 @@ use alloc::string::String;
 use core::fmt::Write;
 use core::ops::Range;
 
-/// A stretch of a script, in bytes.
+/// A byte range of a script.
 pub type Span = Range<usize>;
 
-/// Something that cannot be read.
+/// A syntax error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mistake {
-    /// Where.
+    /// Location of the error.
     pub span: Span,
-    /// What was expected there.
+    /// Expected text.
     pub expected: String,
-    /// What to write instead, if that can be guessed.
+    /// Suggested text, if it can be guessed.
     pub hint: Option<String>,
 }
 
 impl Mistake {
-    /// A mistake without a hint.
+    /// Returns an error without a hint.
     pub fn new(span: Span, expected: impl Into<String>) -> Self {
         Self {
             span,
@@ -37,15 +37,15 @@ impl Mistake {
         }
     }
 
-    /// Adds what to write instead.
+    /// Adds a suggestion.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// `file:line:column: read ..., expected ...`, and the hint on a second
-    /// line. `name` is the file, `text` all of it.
+    /// Returns `file:line:column: read ..., expected ...`, with the hint on a second line. `name`
+    /// is the file, `text` all of it.
     #[must_use]
     pub fn in_text(&self, name: &str, text: &str) -> String {
         let (line, column) = line_column(text, self.span.start);
@@ -65,8 +65,7 @@ impl Mistake {
     }
 }
 
-/// Line and column of the byte `at`, both counted from 1; columns are
-/// characters.
+/// Returns line and column of the byte `at`, both counted from 1; columns are characters.
 #[must_use]
 pub fn line_column(text: &str, at: usize) -> (usize, usize) {
     let at = floor(text, at);
@@ -76,7 +75,7 @@ pub fn line_column(text: &str, at: usize) -> (usize, usize) {
     (line, 1 + before[start..].chars().count())
 }
 
-/// The whole line that the byte `at` stands in, without blanks around it.
+/// Returns the whole line containing the byte `at`, trimmed.
 #[must_use]
 pub fn line_of(text: &str, at: usize) -> &str {
     let at = floor(text, at);
@@ -85,7 +84,7 @@ pub fn line_of(text: &str, at: usize) -> &str {
     text[start..end].trim()
 }
 
-/// At most 40 characters of one line of `span`.
+/// Returns at most 40 characters of one line of `span`.
 fn excerpt<'a>(text: &'a str, span: &Span) -> &'a str {
     let (start, end) = (floor(text, span.start), floor(text, span.end));
     let part = &text[start..end.max(start)];
@@ -96,7 +95,7 @@ fn excerpt<'a>(text: &'a str, span: &Span) -> &'a str {
     }
 }
 
-/// The nearest place at or before `at` where a character begins.
+/// Returns the nearest position at or before `at` where a character begins.
 fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

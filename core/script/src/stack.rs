@@ -1,39 +1,34 @@
-//! A stack under test: what a script is run against.
+//! Interface of a stack under test.
 //!
-//! The runner reads the script, keeps its clock and compares;
-//! a stack does what it is told and hands over what it sent. Two stacks fit
-//! the same script: the engine in virtual time, and a
-//! kernel behind a TUN device in real time.
+//! The runner reads the script, keeps its clock and compares; a stack executes and returns what it
+//! sent. Two stacks can run the same script: the engine in virtual time, and a kernel behind a TUN
+//! device in real time.
 //!
-//! # How to write one
+//! # How to implement one
 //!
 //! For each event of the script, the runner
 //!
-//! 1. calls [`Stack::wait_until`] with the time of the event: the engine runs
-//!    its timers up to it, a kernel's driver sleeps;
-//! 2. does what the event says:
-//!    * a call: [`Stack::call`]. A call that blocks gives
-//!      [`Progress::Blocked`]; the runner asks [`Stack::poll_call`] after every
-//!      later event. A kernel runs blocking calls in a thread of their own;
-//!    * `<`: [`Stack::inject`] with sequence numbers, ports, addresses and
-//!      options as they go on the wire. A kernel writes [`Packet::octets`]
-//!      into its TUN device;
-//!    * `>`: [`Stack::next_sent`], with the latest moment at which the packet
-//!      may still come. A stack answers at once if it has one (packets queue
-//!      in the order they left, each with the time at which it left), or lets
-//!      time pass up to that moment. A kernel reads its TUN device with
-//!      that as its timeout, and [`Packet::read`];
+//! 1. calls [`Stack::wait_until`] with the time of the event: the engine runs its timers up to it,
+//!    a kernel's driver sleeps;
+//! 2. performs the event:
+//!    * a call: [`Stack::call`]. A call that blocks returns [`Progress::Blocked`]; the runner
+//!      calls [`Stack::poll_call`] after every later event. A kernel runs blocking calls in
+//!      separate threads;
+//!    * `<`: [`Stack::inject`] with sequence numbers, ports, addresses and options as on the wire.
+//!      A kernel writes [`Packet::octets`] into its TUN device;
+//!    * `>`: [`Stack::next_sent`], with the latest time at which the packet may come. A stack
+//!      returns immediately if it has one (packets queue in the order they left, each with the
+//!      time at which it left). Otherwise it lets time pass up to the latest time. A kernel reads
+//!      its TUN device with that as its timeout, and [`Packet::read`];
 //!    * a command in backticks: [`Stack::command`];
 //!    * `%{ }%`: [`Stack::info`].
 //!
-//! Times are script time: zero is when the script begins, which is when
-//! [`Stack::begin`] returns. File descriptors are those of the script: the
-//! stack keeps the table from them to its own. Everything about matching
-//! (relative sequence numbers, tolerance, options that are not compared) is
-//! the runner's.
+//! Times are script time: zero is when [`Stack::begin`] returns. File descriptors are those of the
+//! script: the stack maps them to its own. All matching (relative sequence numbers, tolerance,
+//! options that are not compared) is the runner's task.
 //!
-//! What a stack cannot do it says with [`Unsupported`], never with a wrong
-//! answer: such a script counts neither as passed nor as failed.
+//! A stack returns [`Unsupported`] for what it cannot do, never an incorrect result: such a script
+//! counts neither as passed nor as failed.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -47,124 +42,121 @@ use crate::packet::Packet;
 
 /// A stack under test.
 pub trait Stack {
-    /// What it is, for messages: `engine`, `Linux 6.12`.
+    /// Returns its name, for messages: `engine`, `Linux 6.12`.
     fn name(&self) -> String;
 
-    /// Before the first event: takes the addresses, and whatever of the
-    /// script's headers and options concerns it. Commands of the script's
-    /// setup follow through [`Stack::command`].
+    /// Prepares the stack before the first event. It stores the addresses, and the script's headers
+    /// and options that concern it. Setup commands of the script follow through [`Stack::command`].
     ///
     /// # Errors
-    /// What of it this stack cannot do.
+    /// The first of these that this stack does not support.
     fn begin(&mut self, script: &Script, addresses: &Addresses) -> Result<(), Unsupported>;
 
-    /// Lets time pass until `at`, or not at all if that is over.
+    /// Lets time pass until `at`; returns immediately if that is over.
     fn wait_until(&mut self, at: Instant);
 
-    /// Script time now.
+    /// Returns the current script time.
     fn now(&self) -> Instant;
 
-    /// The application calls.
+    /// Executes a system call of the application.
     ///
     /// # Errors
-    /// What of the call this stack cannot do.
+    /// The part of the call that this stack does not support.
     fn call(&mut self, call: &Request<'_>) -> Result<Progress, Unsupported>;
 
-    /// Whether a call that blocked has come back, when and with what.
+    /// Returns time and result of a blocked call, if it has returned.
     fn poll_call(&mut self, call: CallId) -> Option<(Instant, Returned)>;
 
-    /// A packet arrives now.
+    /// Delivers a packet to the stack now.
     ///
     /// # Errors
-    /// What of the packet this stack cannot be shown.
+    /// The part of the packet that this stack cannot receive.
     fn inject(&mut self, packet: &Packet) -> Result<(), Unsupported>;
 
-    /// The next packet that left, in order; lets time pass up to `latest` if
-    /// there is none yet.
+    /// Returns the next packet that left, in order. Lets time pass up to `latest` if there is none
+    /// yet.
     fn next_sent(&mut self, latest: Instant) -> Option<Sent>;
 
-    /// A shell command: `sysctl`, `ip`, `tc`, a script of the corpus.
+    /// Runs a shell command: `sysctl`, `ip`, `tc`, a script of the corpus.
     ///
     /// # Errors
-    /// What of it this stack cannot do.
+    /// The part that this stack does not support.
     fn command(&mut self, text: &str) -> Result<(), Unsupported>;
 
-    /// What the last command said, if it could be run and failed: `grep` that
-    /// finds nothing. Taken once.
+    /// Returns the output of the last command, if it ran and failed. Example: `grep` without a
+    /// match. Returned once.
     fn command_failed(&mut self) -> Option<String> {
         None
     }
 
-    /// Names of scripts whose octets only the stack knows: `TFO_COOKIE`, the
-    /// Fast Open cookie it gives to the peer. They go before `-D`.
+    /// Returns names of scripts whose octets only the stack knows. Example: `TFO_COOKIE`, the Fast
+    /// Open cookie it sends to the peer. They take precedence over `-D`.
     fn definitions(&self) -> Vec<(String, Vec<u8>)> {
         Vec::new()
     }
 
-    /// The `tcp_info` of the connection behind `fd`, word by word: names as in
+    /// Returns the `tcp_info` of the connection behind `fd`, by field. Names are as in
     /// `struct tcp_info` (`tcpi_snd_cwnd`), numbers in its units.
     ///
     /// # Errors
-    /// When there is no such connection or no such view of it.
+    /// If there is no such connection or its `tcp_info` is unavailable.
     fn info(&mut self, fd: i64) -> Result<Vec<(&'static str, i64)>, Unsupported>;
 }
 
 /// Addresses and ports of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Addresses {
-    /// The stack's.
+    /// Address of the stack.
     pub local: IpAddr,
-    /// The peer's that the script plays.
+    /// Address of the peer, which the script plays.
     pub remote: IpAddr,
-    /// The port that `bind(3, ..., ...)` means.
+    /// Port for `bind(3, ..., ...)`.
     pub local_port: u16,
-    /// The port that `connect(3, ..., ...)` means.
+    /// Port for `connect(3, ..., ...)`.
     pub remote_port: u16,
-    /// The MTU of the interface.
+    /// MTU of the interface.
     pub mtu: u16,
 }
 
-/// A call.
+/// A system call.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// Name of the function.
     pub name: &'a str,
-    /// Arguments as the script has them. `...` as an address is the one of
-    /// [`Addresses`], as a buffer it is octets of the stream
-    /// ([`crate::data`]).
+    /// Arguments as in the script. `...` is the address of [`Addresses`], or a buffer with octets
+    /// of the stream ([`crate::data`]).
     pub args: &'a [Value],
-    /// The number the script says it returns: a call that makes a descriptor
-    /// makes it under this one, so that scripts may count from where they like.
+    /// Return value in the script. A new descriptor is given this number, so that scripts choose
+    /// their numbers.
     pub wanted: Option<i64>,
 }
 
-/// What has become of a call.
+/// Progress of a call.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Progress {
-    /// It came back at once.
+    /// It returned immediately.
     Returned(Returned),
-    /// It blocks; ask for it by this number.
+    /// It blocks; poll for it by this number.
     Blocked(CallId),
 }
 
-/// A call in progress.
+/// Number of a call in progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallId(pub u32);
 
-/// What a call gave.
+/// Result of a call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Returned {
-    /// Its result: -1 for a failure.
+    /// Return value: -1 for a failure.
     pub result: i64,
     /// Name of the error, `ECONNRESET`, if it failed.
     pub errno: Option<String>,
-    /// What it wrote into its arguments: the index of the argument and the
-    /// value as a script would state it: `[42000]` of `getsockopt`.
+    /// Output arguments: index and value in script notation. Example: `[42000]` of `getsockopt`.
     pub outputs: Vec<(usize, Value)>,
 }
 
 impl Returned {
-    /// A call that succeeded.
+    /// Returns the result of a successful call.
     #[must_use]
     pub fn success(result: i64) -> Self {
         Self {
@@ -174,7 +166,7 @@ impl Returned {
         }
     }
 
-    /// A call that failed.
+    /// Returns the result of a failed call.
     #[must_use]
     pub fn failure(errno: &str) -> Self {
         Self {
@@ -184,7 +176,7 @@ impl Returned {
         }
     }
 
-    /// Adds what it wrote into an argument.
+    /// Adds an output argument.
     #[must_use]
     pub fn output(mut self, index: usize, value: Value) -> Self {
         self.outputs.push((index, value));
@@ -195,24 +187,24 @@ impl Returned {
 /// A packet that left.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// When.
+    /// Time at which it left.
     pub at: Instant,
-    /// What.
+    /// The packet.
     pub packet: Packet,
 }
 
-/// Something that a stack cannot do.
+/// A feature that a stack does not support.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unsupported {
-    /// The class, for counting: `call`, `socket option`, `setting`,
-    /// `command`, `packet`, `tcp_info`, `mechanism`.
+    /// Class, for counting: `call`, `socket option`, `setting`, `command`, `packet`, `tcp_info`,
+    /// `mechanism`.
     pub class: &'static str,
-    /// What exactly: `SO_ZEROCOPY`, `net.ipv4.tcp_mem`.
+    /// Name of the feature: `SO_ZEROCOPY`, `net.ipv4.tcp_mem`.
     pub what: String,
 }
 
 impl Unsupported {
-    /// Something of that class.
+    /// Returns a feature of that class.
     #[must_use]
     pub fn new(class: &'static str, what: impl Into<String>) -> Self {
         Self {

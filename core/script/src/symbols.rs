@@ -1,6 +1,6 @@
 //! Names and numbers of the socket interface that scripts use.
 //!
-//! Numbers are Linux's, whose `tcp_info` the scripts' assertions are about.
+//! Numbers are Linux's: the assertions of the scripts use its `tcp_info`.
 
 /// Names that assertions on `tcp_info` use, from `linux/tcp.h`: states,
 /// recovery phases, options.
@@ -30,7 +30,7 @@ pub const TCP_INFO: &[(&str, i64)] = &[
     ("TCPI_OPT_USEC_TS", 64),
 ];
 
-/// Errors: name, number, and what `strerror` says.
+/// Errors: name, number, and text of `strerror`.
 pub const ERRORS: &[(&str, i64, &str)] = &[
     ("EPERM", 1, "Operation not permitted"),
     ("EBADF", 9, "Bad file descriptor"),
@@ -55,7 +55,7 @@ pub const ERRORS: &[(&str, i64, &str)] = &[
 
 /// Flags of `fcntl` and `socket`.
 pub mod open {
-    /// Reading and writing.
+    /// Open for reading and writing.
     pub const O_RDWR: i64 = 2;
     /// Calls do not block.
     pub const O_NONBLOCK: i64 = 0o4000;
@@ -96,14 +96,14 @@ const FLAGS: &[(&str, i64)] = &[
     ("EPOLLET", 0x8000_0000),
 ];
 
-/// Whether the flag `word` is set in a number that a script gives.
+/// Returns whether the flag `word` is set in a number of a script.
 #[must_use]
 pub fn is_set(number: i64, word: &str) -> bool {
     let flag = FLAGS.iter().find(|(name, _)| *name == word);
     flag.is_some_and(|(_, bits)| number & bits == *bits)
 }
 
-/// Bits of `number` that no flag of `send` and `recv` has.
+/// Returns the bits of `number` that are not flags of `send` and `recv`.
 #[must_use]
 pub fn unknown_message_flags(number: i64) -> i64 {
     let known = FLAGS.iter().filter(|(name, _)| name.starts_with("MSG_"));

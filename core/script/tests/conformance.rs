@@ -1,5 +1,5 @@
-//! Every script of `conformance/script`, against the engine, over both
-//! versions of IP, in well under a second.
+//! Runs every script of `conformance/script` against the engine, over both versions of IP, in well
+//! under a second.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn scripts() -> Vec<PathBuf> {
             found.extend(files.map(|file| file.unwrap().path()));
         }
     }
-    // `cargo xtask ledger --mutate` asks for some alone.
+    // `cargo xtask ledger --mutate` selects single scripts.
     let asked = std::env::var_os("GIGATCP_SCRIPTS");
     let asked = asked.map(|names| names.to_string_lossy().into_owned());
     let is_asked_for = |path: &Path| {
@@ -32,14 +32,14 @@ fn scripts() -> Vec<PathBuf> {
     found
 }
 
-/// What is wrong with a script, if anything is.
+/// Returns the fault of a script, if any.
 fn fault(path: &Path, ipv6: bool) -> Option<String> {
     let text = fs::read_to_string(path).unwrap();
     fault_in(&path.display().to_string(), &text, ipv6)
 }
 
-/// Whatever the verdict is but `passed`: a script of ours that needs what the
-/// engine lacks shows nothing.
+/// Returns any verdict other than `passed`. A script of ours that needs an unsupported feature
+/// shows nothing.
 fn fault_in(name: &str, text: &str, ipv6: bool) -> Option<String> {
     let script = match gigatcp_script::parse(text) {
         Ok(script) => script,
@@ -172,7 +172,7 @@ fn a_script_that_says_something_else_fails_at_that_line_and_in_that_respect() {
     }
 }
 
-/// A script for FreeBSD, in words of our own: what it sets says whose it is.
+/// A script for FreeBSD, written by us. Its settings identify the system.
 const FOR_FREEBSD: &str = "0 `kldload -n cc_newreno`\n\
     +0 `sysctl net.inet.tcp.rfc1323=0 net.inet.tcp.sack.enable=0`\n\
     +0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n\
@@ -197,7 +197,7 @@ fn a_script_that_sets_net_inet_runs_with_freebsds_mtu_and_error_numbers() {
         let said = story(&FOR_FREEBSD.replace("MSS", mss), ipv6);
         assert!(said.contains("passed"), "{said}");
     }
-    // A profile that is named stays, and Linux's numbers with it.
+    // A named profile stays, and so do Linux's numbers.
     let named = format!("// profile: modern\n{}", FOR_FREEBSD.replace("MSS", "1460"));
     let said = story(&named, false);
     assert!(said.contains("failed: call"), "{said}");

@@ -1,5 +1,4 @@
-//! Reading scripts: both dialects line by line, mistakes with their place, and
-//! text that was written to break the reader.
+//! Parsing of scripts: both dialects line by line, errors with their location, and hostile text.
 
 use gigatcp_script::ast::*;
 use gigatcp_script::parse;
@@ -274,7 +273,7 @@ fn mistakes_say_where_what_was_read_what_was_expected_and_what_to_write() {
     assert!(said("/* no end").contains("`*/` after it"));
 }
 
-/// Every byte of a good script may be lost, doubled or exchanged.
+/// Every byte of a valid script may be lost, duplicated or exchanged.
 const GOOD: &str = "// profile: modern\n--mss=1000\n`a`\n0 socket(..., SOCK_STREAM, 6) = 3\n\
     +.1...0.2 read(3, {a(1)=[{...,\"\\x0a\"}]}, A|B) = -1 EX (no)\n\
     +0 < [ce] S 0:0(0) win 1 <mss 1,TS val 1 ecr ...,sack 1:2,FO 0a,ECN e1b 1,md5 00>\n\

@@ -1,9 +1,8 @@
-//! Growth by counting acknowledgments, as Linux 2.6 CUBIC and BIC did.
+//! Window growth by counting acknowledgments, as in Linux 2.6 CUBIC and BIC.
 //!
-//! The congestion control hands over a number `cnt`: after more than `cnt`
-//! acknowledgments the window grows by one segment and the count starts
-//! again. That is one segment in `A = cnt + 1` acknowledgments, each of which
-//! covers `r` segments, and with a constant `cnt` the window grows
+//! The congestion control returns a number `cnt`: after more than `cnt` acknowledgments the window
+//! grows by one segment and the count restarts. That is one segment in `A = cnt + 1`
+//! acknowledgments, each of which covers `r` segments. With a constant `cnt` the window grows
 //! exponentially:
 //!
 //! ```text
@@ -11,54 +10,51 @@
 //! rounds(from, to)  = ln(to / from) / ln(1 + 1/(A r))
 //! ```
 //!
-//! Before its first loss Linux 2.6.20 used a `cnt` of 50 for CUBIC and 20 for
-//! BIC, both divided by an estimate of `r` that stood at 2: A is 26 and 11.
-//! The growth therefore depends on how the *receiver* acknowledges: with 1, 2
-//! and 3 segments per acknowledgment the window of CUBIC grows by 3.8 %, 1.9 %
-//! and 1.3 % per round trip.
+//! Before its first loss Linux 2.6.20 used a `cnt` of 50 for CUBIC and 20 for BIC, both divided by
+//! an estimate of `r` that was fixed at 2: A is 26 and 11. The growth therefore depends on the
+//! acknowledgments of the *receiver*. With 1, 2 and 3 segments per acknowledgment the window of
+//! CUBIC grows by 3.8 %, 1.9 % and 1.3 % per RTT.
 //!
-//! Out of scope: the slow start before and the change of `r` during a
-//! connection; `r` is what the receiver does at the time.
+//! Out of scope: the slow start before, and changes of `r` during a connection; `r` is the
+//! receiver's current value.
 
 use gigatcp_units::Duration;
 
-/// Acknowledgments for one segment of window, before the first loss, in the
-/// CUBIC of Linux 2.6.20.
+/// ACKs per segment of window growth, CUBIC of Linux 2.6.20, before the first loss.
 pub const CUBIC_2_6_20: f64 = 26.0;
 
-/// The same for the BIC of Linux 2.6.20.
+/// ACKs per segment of window growth, BIC of Linux 2.6.20, before the first loss.
 pub const BIC_2_6_20: f64 = 11.0;
 
-/// Segments for one segment of window, before the first loss, in the CUBIC of
-/// current Linux when slow start has ended early. It counts segments, so `r`
-/// is one whatever the receiver does.
+/// Segments per segment of window growth, current Linux CUBIC, before the first loss. It applies
+/// when slow start has ended early. Current Linux counts segments, so `r` is one for every
+/// receiver.
 pub const CUBIC_CURRENT: f64 = 20.0;
 
-/// A window that grows by one segment for a constant number of
-/// acknowledgments.
+/// A window that grows by one segment per constant number of acknowledgments.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AckCounting {
-    /// Acknowledgments for one segment of window, A: the kernel's `cnt` + 1.
+    /// Acknowledgments per segment of window growth, A: the kernel's `cnt` + 1.
     pub acks_per_segment: f64,
     /// Segments that one acknowledgment covers, r.
     pub segments_per_ack: f64,
 }
 
 impl AckCounting {
-    /// The factor by which the window grows in a round trip.
+    /// Returns the factor by which the window grows per RTT.
     #[must_use]
     pub fn growth_per_round(self) -> f64 {
         1.0 + self.growth_rate()
     }
 
-    /// The factor by which the window grows in a second.
+    /// Returns the factor by which the window grows per second.
     #[must_use]
     pub fn growth_per_second(self, rtt: Duration) -> f64 {
         libm::exp(libm::log1p(self.growth_rate()) / rtt.as_secs_f64())
     }
 
-    /// Round trips for the window to grow from `from` to `to` segments; zero
-    /// when it is that large already.
+    /// Returns the RTTs in which the window grows from `from` to `to` segments. Zero if it is that
+    /// large already.
     #[must_use]
     pub fn rounds(self, from: f64, to: f64) -> f64 {
         (libm::log(to / from) / libm::log1p(self.growth_rate())).max(0.0)
@@ -74,7 +70,7 @@ mod tests {
     use super::*;
     use crate::close::{assert_close, assert_rounds_to};
 
-    /// Round-trip time of the 2007 testbed under load.
+    /// RTT of the 2007 testbed under load.
     const RTT: Duration = Duration::from_millis(83);
 
     fn per_second(acks_per_segment: f64, segments_per_ack: f64) -> f64 {

@@ -1,8 +1,7 @@
-//! Congestion avoidance: how long one segment per round trip takes.
+//! Congestion avoidance: duration of growth by one segment per RTT.
 //!
-//! Jacobson 1988, RFC 5681 section 3.1, equation 3. The window grows by one
-//! segment per round trip, or by one in `b` round trips when an
-//! acknowledgment covers `b` segments and acknowledgments are counted:
+//! Jacobson 1988, RFC 5681 section 3.1, equation 3. The window grows by one segment per RTT. If an
+//! acknowledgment covers `b` segments and acknowledgments are counted, it grows by one in `b` RTTs:
 //!
 //! ```text
 //! rounds(from, to)  = b (to - from)
@@ -13,27 +12,26 @@
 //! Out of scope: queues. With a buffer of one bandwidth-delay product
 //! the window oscillates above the path's own and the rate does not suffer.
 
-/// Round trips for the window to grow from `from` to `to` segments; zero when
-/// it is that large already.
+/// Returns the RTTs in which the window grows from `from` to `to` segments. Zero if it is that
+/// large already.
 #[must_use]
 pub fn rounds(from: f64, to: f64, segments_per_ack: f64) -> f64 {
     ((to - from) * segments_per_ack).max(0.0)
 }
 
-/// Round trips from the halving of a window of `window` segments until it is
-/// as large again.
+/// Returns the RTTs from the halving of a `window` until it regains its size.
 #[must_use]
 pub fn rounds_after_halving(window: f64, segments_per_ack: f64) -> f64 {
     rounds(window / 2.0, window, segments_per_ack)
 }
 
-/// Segments sent while the window grows from half of `peak` to `peak`.
+/// Returns the segments sent while the window grows from half of `peak` to `peak`.
 #[must_use]
 pub fn segments_per_cycle(peak: f64, segments_per_ack: f64) -> f64 {
     0.375 * segments_per_ack * peak * peak
 }
 
-/// Mean window over a cycle that ends at `peak` segments.
+/// Returns the mean window over a cycle that ends at `peak` segments.
 #[must_use]
 pub fn mean_window(peak: f64) -> f64 {
     0.75 * peak
@@ -48,7 +46,7 @@ mod tests {
 
     #[test]
     fn jacobson_1988_packets_between_drops_are_three_eighths_of_the_peak_squared() {
-        // One segment per round, counted out.
+        // One segment per round, stepped.
         let peak = 1_000u32;
         let counted: u32 = (peak / 2..peak).sum();
         let cycle = segments_per_cycle(f64::from(peak), 1.0);

@@ -1,4 +1,4 @@
-//! The window a path holds and the rate a window allows.
+//! Bandwidth-delay product, and the rate that a window allows.
 //!
 //! A sender may have one window in flight per round trip, so
 //!
@@ -7,32 +7,31 @@
 //! rate   = window / rtt      (what a window is worth)
 //! ```
 //!
-//! Out of scope: headers. `rate` and the sizes are of the same layer;
-//! the caller says which.
+//! Out of scope: headers. `rate` and the sizes are of the same layer, chosen by the caller.
 
 use gigatcp_units::{Bytes, Duration, Rate};
 
-/// The bandwidth-delay product: bytes in flight that keep a path of `rate`
-/// and `rtt` busy, rounded down.
+/// Returns the bandwidth-delay product, rounded down. It is the number of bytes in flight that keep
+/// a path of `rate` and `rtt` busy.
 #[must_use]
 pub fn bandwidth_delay_product(rate: Rate, rtt: Duration) -> Bytes {
     rate.amount_in(rtt)
 }
 
-/// The most that `window` bytes in flight carry over `rtt`, rounded down;
-/// zero for an `rtt` of zero, where a window limits nothing.
+/// Returns the maximum rate with `window` bytes in flight over `rtt`, rounded down. Zero for an
+/// `rtt` of zero, where a window limits nothing.
 #[must_use]
 pub fn window_limited_rate(window: Bytes, rtt: Duration) -> Rate {
     Rate::from_amount(window, rtt)
 }
 
-/// The bandwidth-delay product in segments of `mss` bytes, not rounded.
+/// Returns the bandwidth-delay product in segments of `mss` bytes, not rounded.
 #[must_use]
 pub fn window_in_segments(rate: Rate, rtt: Duration, mss: Bytes) -> f64 {
     segment_rate(rate, mss) * rtt.as_secs_f64()
 }
 
-/// Segments of `mss` bytes that pass in a second at `rate`.
+/// Returns the number of segments of `mss` bytes per second at `rate`.
 #[must_use]
 pub fn segment_rate(rate: Rate, mss: Bytes) -> f64 {
     rate.as_bps() as f64 / mss.as_bits_f64()

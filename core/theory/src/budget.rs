@@ -1,9 +1,8 @@
-//! All answers for one path.
+//! All results for one path.
 //!
-//! [`PathBudget::new`] takes what a user knows about a path and gathers what
-//! the other files say about it: the window it holds, how long a connection
-//! takes to fill it, which loss rate it must not exceed, and how long one loss
-//! hurts, for standard TCP and for the controls made for such paths.
+//! [`PathBudget::new`] combines the models of the other files for one path: bandwidth-delay
+//! product, duration of slow start and of window growth, maximum loss rate, and recovery time after
+//! one loss. It does so for standard TCP and for the controls made for such paths.
 //!
 //! Out of scope: a verdict. The figures are those of each model; the
 //! report decides which of them limits a run.
@@ -18,12 +17,12 @@ use crate::pftk::Pftk;
 use crate::slow_start::{self, Growth};
 use crate::{avoidance, bdp, highspeed, limited_slow_start, scalable};
 
-/// What is known about a path and a connection.
+/// Properties of a path and a connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Path {
-    /// The rate to be reached, of the layer that `mss` counts.
+    /// Target rate, of the layer that `mss` counts.
     pub rate: Rate,
-    /// Round-trip time without queues.
+    /// RTT without queues.
     pub rtt: Duration,
     /// Bytes in a segment.
     pub mss: Bytes,
@@ -31,12 +30,12 @@ pub struct Path {
     pub iw: u32,
     /// Growth of the window in slow start.
     pub growth: Growth,
-    /// The constant of the square-root law.
+    /// Constant of the square-root law.
     pub c: MathisConstant,
 }
 
 impl Path {
-    /// A path with the defaults of a current sender: ten segments of initial
+    /// Returns a path with the defaults of a current sender. These are ten segments of initial
     /// window, every segment counted, and the constant of the 2002 slides.
     #[must_use]
     pub const fn new(rate: Rate, rtt: Duration, mss: Bytes) -> Self {
@@ -50,8 +49,7 @@ impl Path {
         }
     }
 
-    /// Time to send `amount` bytes without loss, see
-    /// [`slow_start::completion_time`].
+    /// Returns the time to send `amount` bytes without loss, see [`slow_start::completion_time`].
     #[must_use]
     pub fn completion_time(&self, amount: Bytes) -> Duration {
         let iw = f64::from(self.iw);
@@ -59,20 +57,20 @@ impl Path {
     }
 }
 
-/// What the literature says about a [`Path`].
+/// Results of the literature's models for a [`Path`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathBudget {
-    /// Bytes in flight that keep the path busy.
+    /// Bandwidth-delay product: bytes in flight that keep the path busy.
     pub bdp: Bytes,
-    /// The same in segments.
+    /// Bandwidth-delay product in segments.
     pub window: f64,
     /// Segments per second at the rate.
     pub segment_rate: f64,
-    /// Slow start from the initial window until the path is full.
+    /// Slow start from the initial window to the bandwidth-delay product.
     pub slow_start: Climb,
     /// Bytes sent in that slow start.
     pub slow_start_data: Bytes,
-    /// The same with limited slow start (RFC 3742) and its threshold of 100.
+    /// Limited slow start (RFC 3742) with its threshold of 100, to the same window.
     pub limited_slow_start: Climb,
     /// Congestion avoidance all the way from the initial window.
     pub avoidance: Climb,
@@ -84,18 +82,18 @@ pub struct PathBudget {
     pub highspeed: ResponseBudget,
     /// Scalable TCP (Kelly 2003).
     pub scalable: ResponseBudget,
-    /// What the model of Padhye et al. leaves of the rate at the loss budget
-    /// of standard TCP, with as many segments per acknowledgment as the growth
-    /// says and a first timeout of a second or a round trip, the longer.
+    /// Rate by the model of Padhye et al. at the loss budget of standard TCP. Segments per
+    /// acknowledgment are those of the growth; the first timeout is one second or one RTT,
+    /// whichever is longer.
     pub pftk_rate: Rate,
 }
 
-/// How long a window takes to open.
+/// Duration of a window's growth.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Climb {
-    /// In round trips.
+    /// Duration in RTTs.
     pub rounds: f64,
-    /// In time.
+    /// Duration in time.
     pub time: Duration,
 }
 
@@ -108,20 +106,20 @@ impl Climb {
     }
 }
 
-/// What a congestion control asks of a path's losses.
+/// Requirements of a congestion control on a path's losses.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ResponseBudget {
-    /// The largest loss probability at which the rate is reached.
+    /// Maximum loss probability at which the rate is reached.
     pub loss: Probability,
-    /// Segments from one loss to the next at that probability.
+    /// Segments between losses at that probability.
     pub segments_between_losses: f64,
-    /// Time from one loss to the next at that probability.
+    /// Time between losses at that probability.
     pub time_between_losses: Duration,
-    /// From one loss at a full path until the window is as large again.
+    /// Growth after one loss at the full window until it regains its size.
     pub refill: Climb,
 }
 
-/// Why a path has no budget.
+/// Reason why a path has no budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum BudgetError {
@@ -129,11 +127,11 @@ pub enum BudgetError {
     NoRate,
     /// The round-trip time is zero.
     NoRtt,
-    /// The segments are empty.
+    /// The segment size is zero.
     NoSegment,
     /// The initial window is zero.
     NoInitialWindow,
-    /// The constant of the square-root law is not a number above zero.
+    /// The constant of the square-root law is not a positive number.
     NoConstant,
 }
 
@@ -154,10 +152,10 @@ impl fmt::Display for BudgetError {
 impl core::error::Error for BudgetError {}
 
 impl PathBudget {
-    /// All answers for `path`.
+    /// Returns all results for `path`.
     ///
     /// # Errors
-    /// A [`BudgetError`] when a quantity is zero that must not be.
+    /// A [`BudgetError`] if a quantity is zero that must not be.
     pub fn new(path: &Path) -> Result<Self, BudgetError> {
         check(path)?;
         let Path {
@@ -240,7 +238,7 @@ fn scalable(path: &Path, window: f64) -> ResponseBudget {
     response(path, scalable::loss_budget(window), refill)
 }
 
-/// The connection as the model of Padhye et al. sees it.
+/// Returns the parameters of the model of Padhye et al.
 fn pftk(path: &Path) -> Pftk {
     Pftk {
         rtt: path.rtt,

@@ -1,4 +1,4 @@
-//! CUBIC: the window over time, and the window that a loss rate allows.
+//! CUBIC: window over time, and mean window at a loss rate.
 //!
 //! RFC 9438 sections 4.2, 4.3 and 5:
 //!
@@ -9,14 +9,13 @@
 //! alpha      = 3 (1 - beta) / (1 + beta)
 //! ```
 //!
-//! The average is that of a loss exactly every `1/p` segments, met at the
-//! plateau of the curve. It is the fixed point of a map whose slope is one, so
-//! that a connection that starts elsewhere takes thousands of cycles to reach
-//! it, and with random loss it is about a quarter above: comparisons within a
-//! few percent need periodic loss and a start at the fixed point.
+//! The average is that of a loss exactly every `1/p` segments, at the plateau of the curve. It is
+//! the fixed point of a map whose slope is one. So a connection that starts elsewhere takes
+//! thousands of cycles to reach it, and with random loss it is about a quarter above. Comparisons
+//! within a few percent need periodic loss and a start at the fixed point.
 //!
-//! Out of scope: fast convergence and the clamp of the target, which
-//! leave the steady state alone.
+//! Out of scope: fast convergence and the clamp of the target, which do not change the steady
+//! state.
 
 use gigatcp_units::{Duration, Probability};
 
@@ -26,7 +25,7 @@ use crate::mathis::{MathisConstant, mean_window};
 /// The C of RFC 9438, in segments per cubic second.
 pub const C: f64 = 0.4;
 
-/// What a loss leaves of the window, beta of RFC 9438.
+/// Factor by which a loss reduces the window, beta of RFC 9438.
 pub const BETA: f64 = 0.7;
 
 /// CUBIC with its two constants.
@@ -34,7 +33,7 @@ pub const BETA: f64 = 0.7;
 pub struct Cubic {
     /// Scale of the curve in segments per cubic second.
     pub c: f64,
-    /// What a loss leaves of the window.
+    /// Factor by which a loss reduces the window.
     pub beta: f64,
 }
 
@@ -45,7 +44,7 @@ impl Default for Cubic {
 }
 
 impl Cubic {
-    /// K: time from a loss at `w_max` segments until the curve is back there.
+    /// Returns K: time from a loss at `w_max` segments until the curve regains it.
     #[must_use]
     pub fn k(self, w_max: f64) -> Duration {
         Duration::from_secs_f64(self.k_seconds(w_max))
@@ -55,21 +54,21 @@ impl Cubic {
         libm::cbrt(w_max * (1.0 - self.beta) / self.c)
     }
 
-    /// The curve: window in segments, `since` after a loss at `w_max`.
+    /// Returns the curve: window in segments, `since` after a loss at `w_max`.
     #[must_use]
     pub fn window(self, w_max: f64, since: Duration) -> f64 {
         let distance = since.as_secs_f64() - self.k_seconds(w_max);
         self.c * distance * distance * distance + w_max
     }
 
-    /// Segments per round trip by which the Reno-friendly estimate grows.
+    /// Returns the segments per RTT by which the Reno-friendly estimate grows.
     #[must_use]
     pub fn alpha(self) -> f64 {
         3.0 * (1.0 - self.beta) / (1.0 + self.beta)
     }
 
-    /// Time from a loss at `w_max` until the window is as large again: by the
-    /// curve or by the Reno-friendly estimate, whichever is there first.
+    /// Returns the time after a loss at `w_max` until the window regains its size. By the curve or
+    /// by the Reno-friendly estimate, whichever is earlier.
     #[must_use]
     pub fn refill_time(self, w_max: f64, rtt: Duration) -> Duration {
         let rounds = w_max * (1.0 - self.beta) / self.alpha();
@@ -77,21 +76,20 @@ impl Cubic {
         self.k(w_max).min(friendly)
     }
 
-    /// Mean window of the curve alone at loss probability `p`.
+    /// Returns the mean window of the curve alone at loss probability `p`.
     #[must_use]
     pub fn curve_window(self, rtt: Duration, p: Probability) -> f64 {
         self.scale() * libm::pow(rtt.as_secs_f64() / p.as_f64(), 0.75)
     }
 
-    /// Mean window at loss probability `p`: of the curve or of standard TCP,
-    /// whichever is larger, because CUBIC is never below that.
+    /// Returns the mean window at loss probability `p`, never below that of standard TCP.
     #[must_use]
     pub fn mean_window(self, rtt: Duration, p: Probability) -> f64 {
         let reno = mean_window(MathisConstant::Rfc3649, p);
         self.curve_window(rtt, p).max(reno)
     }
 
-    /// The largest loss probability with a mean window of `window` segments.
+    /// Returns the maximum loss probability with a mean window of `window` segments.
     #[must_use]
     pub fn loss_budget(self, rtt: Duration, window: f64) -> Probability {
         let curve = rtt.as_secs_f64() * libm::pow(self.scale() / window, 4.0 / 3.0);
@@ -99,7 +97,7 @@ impl Cubic {
         clamped(curve.max(share * share))
     }
 
-    /// The factor before (RTT/p)^(3/4): 1.054 with the constants of the RFC.
+    /// Returns the factor before (RTT/p)^(3/4): 1.054 with the constants of the RFC.
     fn scale(self) -> f64 {
         let inner = self.c * (3.0 + self.beta) / (4.0 * (1.0 - self.beta));
         libm::pow(inner, 0.25)
@@ -120,8 +118,8 @@ mod tests {
         Cubic { c, beta: BETA }
     }
 
-    /// Asserts equality to the last published digit: the tables of RFC 9438
-    /// mix rounding and cutting, and print large windows with five digits.
+    /// Asserts equality to the last published digit. The tables of RFC 9438 mix rounding and
+    /// truncation, and print large windows with five digits.
     #[track_caller]
     fn assert_tabulated(window: f64, published: f64) {
         let last_digit = if published >= 100_000.0 { 50.0 } else { 1.0 };

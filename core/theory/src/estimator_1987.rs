@@ -1,5 +1,5 @@
-//! The first timer made of mean and deviation: Van Jacobson's mail of 1987,
-//! later the appendix of "Congestion Avoidance and Control" (SIGCOMM 1988).
+//! The first retransmission timer from mean and deviation: Van Jacobson's mail of 1987, later the
+//! appendix of "Congestion Avoidance and Control" (SIGCOMM 1988).
 //!
 //! In integers, with the mean kept 8-fold and the deviation 4-fold, so that
 //! the gains 1/8 and 1/4 are shifts. With M the new measurement:
@@ -10,10 +10,10 @@
 //!                           rto = A + 2 D                                (3)
 //! ```
 //!
-//! RFC 6298 has the same (1) and (2) with rto = A + 4 D; the engine uses that
-//! one. This is here to compare the two.
+//! RFC 6298 has the same (1) and (2) with rto = A + 4 D; the engine uses that one. This module
+//! allows a comparison of the two.
 
-/// Mean and deviation of the round-trip time, in ticks of any length.
+/// Mean and deviation of the RTT, in ticks of any length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Estimator1987 {
     /// 8 A.
@@ -23,7 +23,7 @@ pub struct Estimator1987 {
 }
 
 impl Estimator1987 {
-    /// An estimator that starts at the given mean and deviation, in ticks.
+    /// Returns an estimator that starts at the given mean and deviation, in ticks.
     #[must_use]
     pub const fn new(mean: u32, deviation: u32) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Estimator1987 {
         }
     }
 
-    /// Takes a measurement: equations (1) and (2).
+    /// Applies a measurement: equations (1) and (2).
     pub const fn on_sample(&mut self, ticks: u32) {
         let error = ticks as i64 - (self.mean_8 >> 3);
         self.mean_8 += error;
@@ -40,19 +40,19 @@ impl Estimator1987 {
         debug_assert!(self.deviation_4 >= 0, "a deviation is never below 0");
     }
 
-    /// The mean A in whole ticks.
+    /// Returns the mean A in whole ticks.
     #[must_use]
     pub const fn mean(&self) -> i64 {
         self.mean_8 >> 3
     }
 
-    /// The deviation D in whole ticks.
+    /// Returns the deviation D in whole ticks.
     #[must_use]
     pub const fn deviation(&self) -> i64 {
         self.deviation_4 >> 2
     }
 
-    /// The timeout: equation (3).
+    /// Returns the timeout: equation (3).
     #[must_use]
     pub const fn rto(&self) -> i64 {
         self.mean() + (self.deviation_4 >> 1)

@@ -1,8 +1,7 @@
-//! What one loss in a window sets in motion.
+//! Fast recovery of one loss in a window: numbers of ACKs and segments.
 //!
-//! Jacobson's mail of April 1990 on fast recovery; RFC 5681 section 3.2 has
-//! the same algebra. With `W` segments in flight, the first of them (at
-//! SND.UNA = U) lost and nothing else:
+//! Jacobson's mail of April 1990 on fast recovery; RFC 5681 section 3.2 has the same algebra. Of
+//! `W` segments in flight, only the first (at SND.UNA = U) is lost:
 //!
 //! ```text
 //! duplicate ACKs      W - 1
@@ -12,24 +11,22 @@
 //! pipe at detection   W - 1 - dup_thresh
 //! ```
 //!
-//! Out of scope: limited transmit (RFC 3042), which sends on the first
-//! two duplicates, and a sender that the receiver's window stops. The algebra
-//! needs a receive window of two windows.
+//! Out of scope: limited transmit (RFC 3042), which sends on the first two duplicates, and a sender
+//! limited by the receive window. The algebra needs a receive window of two windows.
 
-/// Duplicate acknowledgments that show a loss (RFC 5681).
+/// Duplicate acknowledgments that indicate a loss (RFC 5681).
 pub const DUP_THRESH: u32 = 3;
 
-/// The fast recovery of one loss, in segments.
+/// Fast recovery of one loss, in segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FastRecovery {
     /// Segments in flight when the first of them was lost.
     pub flight_size: u32,
     /// Duplicate acknowledgments that follow.
     pub duplicate_acks: u32,
-    /// Window after the halving.
+    /// Slow-start threshold after the halving.
     pub ssthresh: u32,
-    /// Duplicate acknowledgments, from the first, that do not send anything
-    /// new.
+    /// Duplicate acknowledgments, from the first, that release no new segment.
     pub silent_acks: u32,
     /// New segments sent before the recovery acknowledgment.
     pub new_segments: u32,
@@ -38,9 +35,8 @@ pub struct FastRecovery {
 }
 
 impl FastRecovery {
-    /// The recovery with `flight_size` segments in flight, or nothing when
-    /// they are too few for [`DUP_THRESH`] duplicates: then a timeout
-    /// recovers.
+    /// Returns the recovery with `flight_size` segments in flight. `None` if they are too few for
+    /// [`DUP_THRESH`] duplicates: then a timeout recovers.
     #[must_use]
     pub fn new(flight_size: u32) -> Option<Self> {
         let duplicate_acks = flight_size.checked_sub(1)?;
@@ -58,15 +54,15 @@ impl FastRecovery {
         })
     }
 
-    /// Segments that the recovery acknowledgment releases at once.
+    /// Returns the segments that the recovery acknowledgment releases in one burst.
     #[must_use]
     pub const fn burst_after(&self) -> u32 {
         self.ssthresh - self.new_segments
     }
 }
 
-/// Round trips to repair `losses` losses of one window without SACK: NewReno
-/// repairs one per round trip (RFC 6582 section 3.2, partial acknowledgments).
+/// Returns the RTTs to repair `losses` losses of one window without SACK. NewReno repairs one per
+/// RTT (RFC 6582 section 3.2, partial acknowledgments).
 #[must_use]
 pub const fn newreno_rounds(losses: u32) -> u32 {
     losses
@@ -76,8 +72,7 @@ pub const fn newreno_rounds(losses: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Steps through the rules of RFC 5681 section 3.2, one duplicate at a
-    /// time, and counts what is sent.
+    /// Steps through the rules of RFC 5681 section 3.2 per duplicate, and counts segments sent.
     fn stepped(flight_size: u32) -> (u32, u32) {
         let ssthresh = (flight_size / 2).max(2);
         let (mut cwnd, mut outstanding, mut new_segments) = (flight_size, flight_size, 0);

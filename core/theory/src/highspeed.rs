@@ -1,4 +1,4 @@
-//! HighSpeed TCP: standard TCP whose step and cut depend on the window.
+//! HighSpeed TCP: standard TCP with increase and decrease that depend on the window.
 //!
 //! RFC 3649 sections 5 to 7 and appendix B:
 //!
@@ -12,25 +12,24 @@
 //!
 //! At 38 segments and below it is standard TCP: a = 1, b = 1/2.
 //!
-//! The RFC's program divides by 12.8 where the text multiplies by 0.078; its
-//! tables come from the program, so [`increase`] divides too. The difference
-//! is 0.16 %.
+//! The RFC's program divides by 12.8 where the text multiplies by 0.078. Its tables come from the
+//! program, so [`increase`] divides too. The difference is 0.16 %.
 
 use gigatcp_units::Probability;
 
 use crate::clamped;
 use crate::mathis::{MathisConstant, mean_window as standard_window};
 
-/// Below this window, in segments, HighSpeed TCP is standard TCP.
+/// Window in segments below which HighSpeed TCP is standard TCP.
 pub const LOW_WINDOW: f64 = 38.0;
 
-/// The window, in segments, that the design aims at.
+/// Window in segments for which the design is made.
 pub const HIGH_WINDOW: f64 = 83_000.0;
 
-/// The cut at and above [`HIGH_WINDOW`], as a share of the window.
+/// Decrease at and above [`HIGH_WINDOW`], as a share of the window.
 pub const HIGH_DECREASE: f64 = 0.1;
 
-/// Mean window in segments at loss probability `p`.
+/// Returns the mean window in segments at loss probability `p`.
 #[must_use]
 pub fn mean_window(p: Probability) -> f64 {
     let standard = standard_window(MathisConstant::Rfc3649, p);
@@ -40,7 +39,7 @@ pub fn mean_window(p: Probability) -> f64 {
     0.12 / libm::pow(p.as_f64(), 0.835)
 }
 
-/// The largest loss probability with a mean window of `window` segments.
+/// Returns the maximum loss probability with a mean window of `window` segments.
 #[must_use]
 pub fn loss_budget(window: f64) -> Probability {
     if window <= LOW_WINDOW {
@@ -50,16 +49,16 @@ pub fn loss_budget(window: f64) -> Probability {
     clamped(libm::pow(0.12 / window, 1.0 / 0.835))
 }
 
-/// b(w): the share of the window that a loss takes.
+/// Returns b(w): the share by which a loss reduces the window.
 #[must_use]
 pub fn decrease(w: f64) -> f64 {
     let slope = (HIGH_DECREASE - 0.5) / libm::log(HIGH_WINDOW / LOW_WINDOW);
     let cut = slope * libm::log(w / LOW_WINDOW) + 0.5;
-    // The line goes on below zero; beyond the design's aim the cut stays.
+    // The line continues below zero; beyond the design window the decrease is constant.
     cut.clamp(HIGH_DECREASE, 0.5)
 }
 
-/// a(w): segments by which the window grows in a round trip.
+/// Returns a(w): segments by which the window grows per RTT.
 #[must_use]
 pub fn increase(w: f64) -> f64 {
     if w <= LOW_WINDOW {
@@ -68,14 +67,14 @@ pub fn increase(w: f64) -> f64 {
     raw_increase(w).max(1.0)
 }
 
-/// a(w) as the RFC's program computes it: a little below one near 38 segments.
+/// Returns a(w) of the RFC's program: slightly below one near 38 segments.
 fn raw_increase(w: f64) -> f64 {
     let b = decrease(w);
     libm::pow(w, 0.8) * 2.0 * b / ((2.0 - b) * 12.8)
 }
 
-/// Round trips between two losses at a mean window of `w` segments: 1/(w p(w)),
-/// and two thirds of the window where it is standard TCP.
+/// Returns the RTTs between two losses at a mean window of `w` segments. It is 1/(w p(w)), and two
+/// thirds of the window where it is standard TCP.
 #[must_use]
 pub fn rounds_between_losses(w: f64) -> f64 {
     if w <= LOW_WINDOW {
@@ -84,9 +83,9 @@ pub fn rounds_between_losses(w: f64) -> f64 {
     libm::pow(w, 0.2) / 0.078
 }
 
-/// Round trips for the window to grow from `from` to `to` segments without
-/// loss: the recurrence w + a(w), which has no closed form. The last round
-/// counts by the share of it that is needed.
+/// Returns the RTTs in which the window grows from `from` to `to` segments without loss. It steps
+/// the recurrence w + a(w), which has no closed form. Of the last round only the needed share
+/// counts.
 #[must_use]
 pub fn rounds(from: f64, to: f64) -> f64 {
     if to == f64::INFINITY {
@@ -106,20 +105,20 @@ pub fn rounds(from: f64, to: f64) -> f64 {
     rounds
 }
 
-/// Round trips from a loss at `window` segments until it is as large again.
+/// Returns the RTTs after a loss at `window` segments until it regains its size.
 #[must_use]
 pub fn rounds_after_loss(window: f64) -> f64 {
     rounds(window * (1.0 - decrease(window)), window)
 }
 
-/// How many times the share of a standard connection one of HighSpeed TCP
-/// takes at the same loss probability.
+/// Returns the rate of a HighSpeed TCP connection relative to a standard one. Both have the same
+/// loss probability.
 #[must_use]
 pub fn relative_share(p: Probability) -> f64 {
     mean_window(p) / standard_window(MathisConstant::Rfc3649, p)
 }
 
-/// Standard connections side by side that are worth one of mean window `w`.
+/// Returns the number of parallel standard connections equivalent to a mean window `w`.
 #[must_use]
 pub fn worth_in_connections(w: f64) -> f64 {
     (0.23 * libm::pow(w, 0.4)).max(1.0)
@@ -135,7 +134,7 @@ mod tests {
         Probability::try_new(value).expect("a probability")
     }
 
-    /// Loss probability, mean window, round trips between losses.
+    /// Columns: loss probability, mean window, RTTs between losses.
     const TABLE_3: [(f64, f64, f64); 9] = [
         (1e-2, 12.0, 8.0),
         (1e-3, 38.0, 25.0),
@@ -161,7 +160,7 @@ mod tests {
 
     #[test]
     fn rfc_3649_table_3_rounds_between_losses_are_met_within_three_percent() {
-        // The printed column does not follow this equation to the unit.
+        // The printed column does not match this equation to the unit.
         for (_, window, rounds) in TABLE_3 {
             assert_close(rounds_between_losses(window), rounds, 0.03);
         }
@@ -197,7 +196,7 @@ mod tests {
             131, 475, 1_131, 2_160, 3_601, 5_477, 7_799, 10_567, 13_774, 17_409, 21_455, 25_893,
             30_701, 35_856, 41_336, 47_115, 53_170, 59_477, 66_013, 72_754,
         ];
-        // The first round trip has a window of one.
+        // The first RTT has a window of one.
         let mut w = 1.0;
         let mut windows = Vec::new();
         for round in 1..=2_000 {
@@ -211,7 +210,7 @@ mod tests {
 
     #[test]
     fn rfc_3649_appendix_b_table_of_increases_is_reproduced_to_the_segment() {
-        // A row for every window at which a(w) is one more than in the last.
+        // A row for every window at which a(w) increases by one.
         let published = [
             38, 118, 221, 347, 495, 663, 851, 1_058, 1_284, 1_529, 1_793, 2_076, 2_378, 2_699,
             3_039, 3_399, 3_778, 4_177, 4_596, 5_036, 5_497, 5_979, 6_483, 7_009, 7_558, 8_130,
@@ -231,7 +230,7 @@ mod tests {
         assert_eq!((rows.len(), rows.last()), (73, Some(&94_717)));
     }
 
-    /// The program of appendix B lets b(w) go on below 0.1.
+    /// Returns a(w) of the program of appendix B, in which b(w) continues below 0.1.
     fn unclamped_increase(w: f64) -> f64 {
         let slope = (HIGH_DECREASE - 0.5) / libm::log(HIGH_WINDOW / LOW_WINDOW);
         let b = slope * libm::log(w / LOW_WINDOW) + 0.5;

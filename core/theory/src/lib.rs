@@ -1,21 +1,20 @@
-//! Closed forms of the literature: what a path needs of TCP, and what TCP
-//! can make of a path.
+//! Closed forms of the literature: requirements of a path on TCP, and performance of TCP on a path.
 //!
 //! One file per topic, each equation a named function with its source:
 //!
-//! * [`bdp`]: the window that a path holds, and the rate that a window allows;
-//! * [`slow_start`], [`limited_slow_start`]: getting up to speed;
-//! * [`avoidance`], [`ack_counting`]: growing from there;
-//! * [`mathis`], [`pftk`]: rate, round-trip time and loss;
+//! * [`bdp`]: the bandwidth-delay product, and the rate that a window allows;
+//! * [`slow_start`], [`limited_slow_start`]: growth at the start;
+//! * [`avoidance`], [`ack_counting`]: growth from there;
+//! * [`mathis`], [`pftk`]: rate, RTT and loss;
 //! * [`cubic`], [`highspeed`], [`scalable`]: the response functions made for
 //!   long fat paths;
-//! * [`fast_recovery`]: what one loss in a window sets in motion;
-//! * [`budget`]: all answers for one path;
+//! * [`fast_recovery`]: recovery of one loss in a window;
+//! * [`budget`]: all results for one path;
 //! * [`sample`]: means of repeated measurements, their comparison, the end of a warm-up.
 //!
-//! Rates, durations, amounts and probabilities are typed. A congestion window
-//! is an `f64` in segments and a number of round trips an `f64`, because these
-//! are means and solutions of equations, not the counters of a connection.
+//! Rates, durations, amounts and probabilities are typed. A congestion window is an `f64` in
+//! segments and a number of RTTs an `f64`, because these are means and solutions of equations, not
+//! the counters of a connection.
 //!
 //! Out of scope: anything that steps through packets. Simulations are
 //! compared with these functions, so they must not share code with them. The
@@ -47,16 +46,16 @@ pub use budget::{BudgetError, Path, PathBudget};
 pub use mathis::MathisConstant;
 pub use slow_start::Growth;
 
-/// A probability from an equation that may leave the range where it holds.
+/// Returns a probability from an equation that may leave its valid range.
 fn clamped(p: f64) -> gigatcp_units::Probability {
     debug_assert!(!p.is_nan(), "no equation gives what is no number");
-    // Not a number, which no caller produces, would become "never".
+    // NaN, which no caller produces, would become zero.
     gigatcp_units::Probability::try_new(p.clamp(0.0, 1.0)).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod close {
-    /// Asserts that `computed` is within `share` of what was published.
+    /// Asserts that `computed` is within `share` of the published value.
     #[track_caller]
     pub(crate) fn assert_close(computed: f64, published: f64, share: f64) {
         let off = (computed - published).abs();
@@ -67,13 +66,12 @@ mod close {
         );
     }
 
-    /// Asserts that `computed` gives what was published when it is rounded to
-    /// as many decimals.
+    /// Asserts that `computed`, rounded to `decimals`, is the published value.
     #[track_caller]
     pub(crate) fn assert_rounds_to(computed: f64, published: f64, decimals: u32) {
         let half = 0.5 / 10f64.powi(decimals as i32);
         let off = (computed - published).abs();
-        // A hair above half absorbs that the published decimals are binary.
+        // Slightly above half, because the published decimals are stored in binary.
         assert!(
             off <= half * 1.000_001,
             "computed {computed} does not round to {published}"

@@ -1,21 +1,20 @@
 //! Limited slow start (RFC 3742): exponential, then a constant step.
 //!
-//! Above `max_ssthresh` each acknowledgment is worth 1/K of a segment:
+//! Above `max_ssthresh` each acknowledgment adds 1/K of a segment:
 //!
 //! ```text
 //! K      = int(cwnd / (max_ssthresh / 2))
 //! rounds = log2(max_ssthresh / IW) + (W - max_ssthresh) / (max_ssthresh / 2)
 //! ```
 //!
-//! The step is therefore half of `max_ssthresh` per round trip. RFC 3742
-//! says that 83,000 segments take 836 round trips with a `max_ssthresh` of
-//! 100; its own equation gives 1665. 836 is right for a step of the whole of
-//! `max_ssthresh`.
+//! The step is therefore half of `max_ssthresh` per RTT. RFC 3742 states that 83,000 segments take
+//! 836 RTTs with a `max_ssthresh` of 100; its own equation gives 1665. 836 corresponds to a step of
+//! the whole of `max_ssthresh`.
 
 /// The threshold that RFC 3742 recommends, in segments.
 pub const MAX_SSTHRESH: f64 = 100.0;
 
-/// Round trips for the window to grow from `iw` to `window` segments.
+/// Returns the RTTs in which the window grows from `iw` to `window` segments.
 #[must_use]
 pub fn rounds(window: f64, iw: f64, max_ssthresh: f64) -> f64 {
     let exponential = libm::log2(window.min(max_ssthresh) / iw).max(0.0);
@@ -23,7 +22,7 @@ pub fn rounds(window: f64, iw: f64, max_ssthresh: f64) -> f64 {
     exponential + ((window - start) / (max_ssthresh / 2.0)).max(0.0)
 }
 
-/// Segments by which one acknowledgment opens a window of `cwnd` segments.
+/// Returns the segments by which one acknowledgment enlarges a window of `cwnd` segments.
 #[must_use]
 pub fn increment_per_ack(cwnd: f64, max_ssthresh: f64) -> f64 {
     if cwnd <= max_ssthresh {

@@ -1,4 +1,4 @@
-//! Rate, round-trip time and loss: the square-root law.
+//! Square-root law of rate, RTT and loss.
 //!
 //! Mathis, Semke, Mahdavi, Ott, "The Macroscopic Behavior of the TCP
 //! Congestion Avoidance Algorithm", CCR 27(3), 1997:
@@ -8,28 +8,27 @@
 //! p    = (C * mss / (rtt * rate))^2
 //! ```
 //!
-//! Read backwards it is a budget: the loss probability that a rate needs. A
-//! path that loses more cannot carry the rate with this kind of control.
+//! Solved for p it is a budget: the maximum loss probability for a rate. A path that loses more
+//! cannot carry the rate with this kind of control.
 //!
-//! Out of scope: timeouts and the receiver's window. The law is
-//! optimiztic above a few losses in a hundred, where [`crate::pftk`] holds,
-//! and says nothing about windows below a few segments.
+//! Out of scope: timeouts and the receiver's window. The law is optimistic above a few percent of
+//! loss, where [`crate::pftk`] holds, and says nothing about windows below a few segments.
 
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use crate::bdp::segment_rate;
 use crate::clamped;
 
-/// The constant C of the law: it depends on how losses are spaced and on how
-/// many segments an acknowledgment covers.
+/// Constant C of the law. It depends on the spacing of losses and on the number of segments per
+/// acknowledgment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum MathisConstant {
-    /// 0.7, the round figure of the 2002 GigaTCP slides.
+    /// 0.7, the rounded figure of the 2002 GigaTCP slides.
     Slides,
-    /// sqrt(3/2) = 1.22: losses at even distances, every segment acknowledged.
+    /// sqrt(3/2) = 1.22: periodic losses, every segment acknowledged.
     PeriodicEverySegment,
-    /// sqrt(3/4) = 0.87: losses at even distances, delayed acknowledgments.
+    /// sqrt(3/4) = 0.87: periodic losses, delayed acknowledgments.
     PeriodicDelayed,
     /// 1.31: random losses, every segment acknowledged (1997 paper).
     RandomEverySegment,
@@ -42,7 +41,7 @@ pub enum MathisConstant {
 }
 
 impl MathisConstant {
-    /// All that the literature names.
+    /// All published constants.
     pub const PUBLISHED: [Self; 6] = [
         Self::Slides,
         Self::PeriodicEverySegment,
@@ -52,7 +51,7 @@ impl MathisConstant {
         Self::Rfc3649,
     ];
 
-    /// The number.
+    /// Returns the value.
     #[must_use]
     pub fn value(self) -> f64 {
         match self {
@@ -67,23 +66,23 @@ impl MathisConstant {
     }
 }
 
-/// Mean window in segments at loss probability `p`; infinite without loss.
+/// Returns the mean window in segments at loss probability `p`; infinite without loss.
 #[must_use]
 pub fn mean_window(c: MathisConstant, p: Probability) -> f64 {
     c.value() / libm::sqrt(p.as_f64())
 }
 
-/// The rate that the law allows at loss probability `p`; [`Rate::MAX`] where
-/// it sets no bound, that is without loss or without delay.
+/// Returns the rate at loss probability `p`; [`Rate::MAX`] if unlimited. It is unlimited without
+/// loss or without delay.
 #[must_use]
 pub fn rate(c: MathisConstant, mss: Bytes, rtt: Duration, p: Probability) -> Rate {
     let bps = mean_window(c, p) * mss.as_bits_f64() / rtt.as_secs_f64();
-    // `as` stops at the largest rate.
+    // `as` saturates at the largest rate.
     Rate::from_bps((bps + 0.5) as u64)
 }
 
-/// The largest loss probability at which `rate` is reached: the budget. One
-/// where the law asks for more than one, that is for windows below C.
+/// Returns the loss budget: the maximum loss probability at which `rate` is reached. It is at most
+/// one; the law exceeds one for windows below C.
 #[must_use]
 pub fn loss_budget(c: MathisConstant, mss: Bytes, rtt: Duration, rate: Rate) -> Probability {
     let window = segment_rate(rate, mss) * rtt.as_secs_f64();
@@ -91,15 +90,14 @@ pub fn loss_budget(c: MathisConstant, mss: Bytes, rtt: Duration, rate: Rate) -> 
     clamped(share * share)
 }
 
-/// Segments from one loss to the next at loss probability `p`; infinite
-/// without loss.
+/// Returns the segments between losses at loss probability `p`; infinite without loss.
 #[must_use]
 pub fn segments_between_losses(p: Probability) -> f64 {
     1.0 / p.as_f64()
 }
 
-/// Time from one loss to the next when segments of `mss` bytes pass at `rate`
-/// and are lost with probability `p`; [`Duration::MAX`] without loss.
+/// Returns the time between losses; [`Duration::MAX`] without loss. Segments of `mss` bytes pass at
+/// `rate` and are lost with probability `p`.
 #[must_use]
 pub fn time_between_losses(p: Probability, mss: Bytes, rate: Rate) -> Duration {
     Duration::from_secs_f64(segments_between_losses(p) / segment_rate(rate, mss))
@@ -113,7 +111,7 @@ mod tests {
     const GIGABIT: Rate = Rate::from_bps(1_000_000_000);
     const RTT: Duration = Duration::from_millis(70);
 
-    /// Loss budget and seconds between losses of the 2002 slides' example.
+    /// Returns loss budget and seconds between losses of the 2002 slides' example.
     fn slide(mss: u64, rtt: Duration, rate: Rate) -> (f64, f64) {
         let mss = Bytes::new(mss);
         let p = loss_budget(MathisConstant::Slides, mss, rtt, rate);
@@ -159,15 +157,15 @@ mod tests {
     #[test]
     fn slides_2002_scaling_laws_hold() {
         let (p, seconds) = slide(1_460, RTT, GIGABIT);
-        // Budget with the square of the segment size, time with its inverse.
+        // Budget grows with the square of the segment size, time with its inverse.
         let (p_mss, seconds_mss) = slide(2 * 1_460, RTT, GIGABIT);
         assert_close(p_mss / p, 4.0, 1e-9);
         assert_close(seconds_mss / seconds, 0.5, 1e-9);
-        // Budget with the inverse square of the rate, time with the rate.
+        // Budget grows with the inverse square of the rate, time with the rate.
         let (p_rate, seconds_rate) = slide(1_460, RTT, Rate::from_bps(10_000_000_000));
         assert_close(p_rate / p, 0.01, 1e-9);
         assert_close(seconds_rate / seconds, 10.0, 1e-9);
-        // Both with the square of the round-trip time.
+        // Both depend on the square of the RTT.
         let (p_rtt, seconds_rtt) = slide(1_460, RTT * 2, GIGABIT);
         assert_close(p_rtt / p, 0.25, 1e-9);
         assert_close(seconds_rtt / seconds, 4.0, 1e-9);

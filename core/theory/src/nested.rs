@@ -1,9 +1,9 @@
 //! Variance components of measurements in nested groups, of any sizes.
 //!
 //! y = mean + a(boot) + b(batch in boot) + c(connection in batch) + e(interval in connection), each
-//! term random with a variance of its own (Searle, Casella, McCulloch, "Variance Components", 1992,
-//! chapter 5). With n_g observations in group g and T_l the sum over groups of level l of n_g
-//! times the squared mean of g:
+//! term random with its own variance (Searle, Casella, McCulloch, "Variance Components", 1992,
+//! chapter 5). With n_g observations in group g and T_l the sum over groups of level l of n_g times
+//! the squared mean of g:
 //!
 //! ```text
 //! SS_l = T_l - T_{l-1},  df_l = groups_l - groups_{l-1},  MS_l = SS_l / df_l     (1)
@@ -11,41 +11,43 @@
 //! k(l,m) = sum_{g of l} (1/n_g) sum_{u of m in g} n_u^2                           (2)
 //! ```
 //!
-//! From the finest level on, (2) with the sum of squares seen gives one variance after another
-//! (the method of moments, exact for any sizes). An estimate may be below zero, and then is zero.
-//! The interval of a variance is that of Williams and Tukey, with the mean square expected without
-//! it (Satterthwaite's degrees of freedom) in the denominator:
+//! Starting at the finest level, (2) with the observed sums of squares yields one variance after
+//! another (the method of moments, exact for any sizes). A negative estimate is set to zero. The
+//! interval of a variance is that of Williams and Tukey, with the mean square expected without it
+//! (Satterthwaite's degrees of freedom) in the denominator:
 //!
 //! ```text
 //! df_l (MS_l - F(1-a/2) MS_0) / (c chi2(1-a/2)) .. df_l (MS_l - F(a/2) MS_0) / (c chi2(a/2))   (3)
 //! ```
 //!
 //! Exact for groups of one size, approximate for others. Out of scope: correlation between
-//! neighbors of the finest level. Intervals of a TCP connection have it, which adds to the variance
-//! between connections.
+//! neighbors of the finest level. Intervals of a TCP connection are correlated, which adds to the
+//! variance between connections.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::sample::{chi_square_quantile, f_distribution, f_quantile};
 
-/// Two-sided share outside of the intervals.
+/// Two-sided probability outside of the intervals.
 const ALPHA: f64 = 0.05;
 
 /// Variance at one level.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Component {
-    /// Groups of the level: of the finest the observations.
+    /// Number of groups of the level; for the finest, number of observations.
     pub groups: usize,
     /// Degrees of freedom of (1).
     pub df: usize,
     /// Mean square of (1).
     pub mean_square: f64,
-    /// The variance, equation (2).
+    /// Variance, equation (2).
     pub variance: f64,
-    /// Its 95 % interval, equation (3); `None` for the upper end: the data does not bound it.
+    /// 95 % interval of the variance, equation (3). `None` for the upper end: the data does not
+    /// bound it.
     pub interval: (f64, Option<f64>),
-    /// Probability of so large a mean square if the variance is zero; `None` of the finest level.
+    /// Probability of a mean square this large if the variance is zero. `None` for the finest
+    /// level.
     pub p: Option<f64>,
 }
 
@@ -54,12 +56,12 @@ pub struct Component {
 pub struct Nested {
     /// Mean of all observations.
     pub mean: f64,
-    /// From the coarsest level to the finest; `None`: the level has nothing to compare, so that the
-    /// next coarser one contains its variance.
+    /// Components from the coarsest level to the finest. `None`: the level has nothing to compare,
+    /// so the next coarser one contains its variance.
     pub levels: Vec<Option<Component>>,
 }
 
-/// A group of a level: its observations, and their mean.
+/// A group of a level: number and sum of its observations.
 #[derive(Clone, Default)]
 struct Group {
     parent: usize,
@@ -68,9 +70,9 @@ struct Group {
 }
 
 impl Nested {
-    /// Takes an observation's groups apart: `paths` has for each observation the number of its
-    /// group at each level but the finest, coarsest first. `None` without observations, or if
-    /// paths differ in length.
+    /// Returns the components of observations in nested groups. `paths` has for each observation
+    /// its group number at each level except the finest, coarsest first. `None` without
+    /// observations, or if paths differ in length.
     #[must_use]
     pub fn of(paths: &[Vec<usize>], values: &[f64]) -> Option<Self> {
         let depth = paths.first()?.len();
@@ -80,7 +82,7 @@ impl Nested {
         let levels = groups(paths, values, depth);
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
-        // Around the mean: squares of rates are large, their differences are not.
+        // Centered on the mean: squares of rates are large, their differences are not.
         let total = |level: &[Group]| {
             let square = |group: &Group| {
                 let distance = group.sum / group.count - mean;
@@ -105,7 +107,7 @@ impl Nested {
         })
     }
 
-    /// Variance of one observation: that of all levels together.
+    /// Returns the variance of one observation: the sum over all levels.
     #[must_use]
     pub fn total(&self) -> f64 {
         let known = self.levels.iter().flatten();
@@ -113,7 +115,7 @@ impl Nested {
     }
 }
 
-/// The variance of a level, given those of the finer ones.
+/// Returns the variance of a level, given those of the finer ones.
 fn component(
     at: usize,
     (squares, df, groups): (f64, usize, usize),
@@ -127,8 +129,8 @@ fn component(
         own > 0.0,
         "a level's variance is in its own sum of squares: {own} at level {at}"
     );
-    // The mean square that is expected without the level's own variance, and its degrees of
-    // freedom: a sum of mean squares of finer levels, each with its factor.
+    // Mean square expected without the level's own variance, and its degrees of freedom: a sum of
+    // mean squares of finer levels, each with its factor.
     let mut factors: Vec<f64> = weights[at].iter().map(|weight| weight / degrees).collect();
     let (mut expected, mut spread) = (0.0, 0.0);
     for level in at + 1..found.len() {
@@ -166,7 +168,7 @@ fn component(
     }
 }
 
-/// Groups of each level: first all observations together, last each one alone.
+/// Returns the groups of each level: first all observations together, last each one alone.
 fn groups(paths: &[Vec<usize>], values: &[f64], depth: usize) -> Vec<Vec<Group>> {
     let count = values.len() as f64;
     let all = Group {
@@ -205,10 +207,10 @@ fn groups(paths: &[Vec<usize>], values: &[f64], depth: usize) -> Vec<Vec<Group>>
     levels
 }
 
-/// `weights[l][m]`: how often the variance of level m is in the sum of squares of level l,
-/// equation (2).
+/// Returns the factors of equation (2). `weights[l][m]` is the factor of the variance of level m in
+/// the sum of squares of level l.
 fn weights(levels: &[Vec<Group>]) -> Vec<Vec<f64>> {
-    // k[l][m] for levels numbered with the whole as 0.
+    // k[l][m]; level 0 is all observations together.
     let count = levels.len();
     let mut k = vec![vec![levels[0][0].count; count]; count];
     for (coarse, row) in k.iter_mut().enumerate() {
@@ -239,7 +241,7 @@ mod tests {
     use super::*;
     use crate::close::assert_close;
 
-    /// Paths and values of groups that are written with their path.
+    /// Returns paths and values of groups that are written with their path.
     fn observations(groups: &[(&[usize], &[f64])]) -> (Vec<Vec<usize>>, Vec<f64>) {
         let mut all = (Vec::new(), Vec::new());
         for (path, values) in groups {
@@ -251,9 +253,9 @@ mod tests {
         all
     }
 
-    /// By hand: the means are 93.05, 94.95 and 91.45, so MS between is 4 x 3.07 = 12.28 and within
-    /// 3.35 / 9; (12.28 - 0.37222) / 4 = 2.97694. scipy 1.17 `f_oneway`: F = 32.991045,
-    /// p = 7.190885e-5; the intervals are (3) with `scipy.stats.f.ppf` and `chi2.ppf`.
+    /// By hand: the means are 93.05, 94.95 and 91.45. So MS between is 4 x 3.07 = 12.28 and within
+    /// 3.35 / 9; (12.28 - 0.37222) / 4 = 2.97694. scipy 1.17 `f_oneway`: F = 32.991045, p =
+    /// 7.190885e-5; the intervals are (3) with `scipy.stats.f.ppf` and `chi2.ppf`.
     #[test]
     fn one_level_is_the_analysis_of_variance_of_scipy() {
         let (paths, values) = observations(&[
@@ -278,7 +280,8 @@ mod tests {
         assert_close(between.interval.1.unwrap(), 121.165_205_109, 1e-8);
     }
 
-    /// Computed apart with numpy, by the traces of projections: E[y'Ay] = sum v_m tr(A Z_m Z_m').
+    /// Computed independently with numpy, by the traces of projections. E[y'Ay] = sum v_m tr(A Z_m
+    /// Z_m').
     #[test]
     fn groups_of_unequal_sizes_have_the_components_of_the_matrix_form() {
         let (paths, values) = observations(&[
@@ -309,7 +312,7 @@ mod tests {
         }
     }
 
-    /// Values that are normal enough: the sum of 12 uniform ones.
+    /// Approximately normal values: the sum of 12 uniform ones.
     struct Normal(u64);
 
     impl Normal {
@@ -325,7 +328,7 @@ mod tests {
         }
     }
 
-    /// Groups of these numbers under each group, with these standard deviations.
+    /// Returns synthetic data: numbers of groups under each group, and standard deviations.
     fn synthetic(normal: &mut Normal, sizes: [usize; 4], deviations: [f64; 4]) -> Nested {
         let (mut paths, mut values) = (Vec::new(), Vec::new());
         for boot in 0..sizes[0] {
@@ -346,7 +349,8 @@ mod tests {
 
     #[test]
     fn known_components_are_found_again() {
-        // 400 boots: the standard error of a variance is its sqrt(2 / 399), 7 %; three of them.
+        // 400 boots: the relative standard error of a variance is sqrt(2 / 399), 7 %; three of
+        // them.
         let deviations = [40.0, 20.0, 10.0, 5.0];
         let found = synthetic(&mut Normal(1), [400, 2, 2, 2], deviations);
         for (level, deviation) in found.levels.iter().zip(deviations) {
@@ -367,7 +371,8 @@ mod tests {
                 held[place] += u32::from(low <= truth && high.is_none_or(|high| truth <= high));
             }
         }
-        // 380 of 400 expected, three standard errors of 4.4 below; more is allowed, (3) is cautious.
+        // 380 of 400 expected, three standard errors of 4.4 below; more is permitted, (3) is
+        // conservative.
         assert!(held.iter().all(|held| *held >= 367), "{held:?}");
     }
 

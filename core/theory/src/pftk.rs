@@ -1,9 +1,8 @@
-//! Rate under loss with timeouts and a receiver's window.
+//! Rate with loss, timeouts and a receive window.
 //!
-//! Padhye, Firoiu, Towsley, Kurose, "Modeling TCP Throughput: A Simple Model
-//! and its Empirical Validation", SIGCOMM 1998: the full model, its simplified
-//! form, and that form as RFC 5348 section 3.1 uses it for TFRC. TFRC leaves
-//! out the minimum and so stays below it where p is above 8/(27b):
+//! Padhye, Firoiu, Towsley, Kurose, "Modeling TCP Throughput: A Simple Model and its Empirical
+//! Validation", SIGCOMM 1998: the full model, its simplified form, and that form as in RFC 5348
+//! section 3.1 for TFRC. TFRC omits the minimum and so yields less where p is above 8/(27b):
 //!
 //! ```text
 //! E[W]  = (2+b)/(3b) + sqrt(8(1-p)/(3bp) + ((2+b)/(3b))^2)
@@ -17,31 +16,30 @@
 //! X     = 1 / (RTT sqrt(2bp/3) + T0 3 sqrt(3bp/8) p (1+32p^2))        TFRC
 //! ```
 //!
-//! `p` is the probability that a segment is the first lost of its window: the
-//! model takes the rest of that window as lost with it.
+//! `p` is the probability that a segment is the first lost of its window: the model assumes that
+//! the rest of that window is lost with it.
 //!
-//! Out of scope: SACK and NewReno. The model is of Reno, where several
-//! losses in one window end in a timeout; it is pessimistic for what came
-//! later.
+//! Out of scope: SACK and NewReno. The model is of Reno, where several losses in one window lead to
+//! a timeout; it is pessimistic for later TCPs.
 
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
-/// What the model knows about a connection.
+/// Parameters of the model for a connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pftk {
-    /// Mean round-trip time.
+    /// Mean RTT.
     pub rtt: Duration,
     /// First retransmission timeout of a series, T0.
     pub t0: Duration,
     /// Segments that one acknowledgment covers, b: 1, or 2 when delayed.
     pub segments_per_ack: f64,
-    /// The receiver's window in segments, Wm; none for "without limit".
+    /// Receive window in segments, Wm; `None`: unlimited.
     pub window_limit: Option<f64>,
 }
 
 impl Pftk {
-    /// Segments per second by the full model. Without loss it is the limit of
-    /// the window, or infinite.
+    /// Returns the segments per second by the full model. Without loss it is the limit of the
+    /// window, or infinite.
     #[must_use]
     pub fn full(&self, p: Probability) -> f64 {
         let p = p.as_f64();
@@ -57,8 +55,8 @@ impl Pftk {
             }
             _ => (expected, self.segments_per_ack / 2.0 * expected + 1.0),
         };
-        // Numerator and denominator are both multiplied by 1-p, so that a
-        // path that loses everything has a rate: that of the backed-off probes.
+        // Numerator and denominator are both multiplied by 1-p, so that a path with total loss has
+        // a rate: that of the backed-off probes.
         let kept = 1.0 - p;
         let q = timeout_share(p, window);
         let sent = kept * kept / p + kept * window + q;
@@ -66,22 +64,21 @@ impl Pftk {
         sent / spent
     }
 
-    /// Segments per second by the simplified form; infinite without loss. The
-    /// window limit is not part of it.
+    /// Returns the segments per second by the simplified form; infinite without loss. The window
+    /// limit is not part of it.
     #[must_use]
     pub fn simplified(&self, p: Probability) -> f64 {
         self.simple(p, self.timeout_share_at(p).min(1.0))
     }
 
-    /// Segments per second by the equation of TFRC, RFC 5348 section 3.1;
-    /// infinite without loss. The RFC recommends a `t0` of four round-trip
-    /// times and a `segments_per_ack` of one.
+    /// Returns the segments per second by TFRC's equation, RFC 5348 section 3.1. Infinite without
+    /// loss. The RFC recommends a `t0` of four RTTs and a `segments_per_ack` of one.
     #[must_use]
     pub fn tfrc(&self, p: Probability) -> f64 {
         self.simple(p, self.timeout_share_at(p))
     }
 
-    /// 3 sqrt(3bp/8): about the share of losses that end in a timeout.
+    /// Returns 3 sqrt(3bp/8): approximate share of losses that lead to a timeout.
     fn timeout_share_at(&self, p: Probability) -> f64 {
         3.0 * libm::sqrt(3.0 * self.segments_per_ack * p.as_f64() / 8.0)
     }
@@ -93,21 +90,21 @@ impl Pftk {
         1.0 / (self.rtt.as_secs_f64() * growing + self.t0.as_secs_f64() * waiting)
     }
 
-    /// The full model's rate for segments of `mss` bytes.
+    /// Returns the full model's rate for segments of `mss` bytes.
     #[must_use]
     pub fn rate(&self, mss: Bytes, p: Probability) -> Rate {
         Rate::from_bps((self.full(p) * mss.as_bits_f64() + 0.5) as u64)
     }
 }
 
-/// E\[W\]: the mean window in segments at the end of a loss-free period.
+/// Returns E\[W\]: the mean window in segments at the end of a loss-free period.
 #[must_use]
 pub fn expected_window(p: f64, b: f64) -> f64 {
     let offset = (2.0 + b) / (3.0 * b);
     offset + libm::sqrt(8.0 * (1.0 - p) / (3.0 * b * p) + offset * offset)
 }
 
-/// Q(w): the share of loss indications at window `w` that are timeouts.
+/// Returns Q(w): the share of loss indications at window `w` that are timeouts.
 #[must_use]
 pub fn timeout_share(p: f64, w: f64) -> f64 {
     // Three duplicate acknowledgments need a fourth segment.
@@ -124,8 +121,7 @@ pub fn timeout_share(p: f64, w: f64) -> f64 {
     share.min(1.0)
 }
 
-/// f(p): how much longer than T0 a series of timeouts lasts, with the doubling
-/// ending at 64.
+/// Returns f(p): the duration of a series of timeouts, relative to T0. The doubling ends at 64.
 #[must_use]
 pub fn backoff(p: f64) -> f64 {
     1.0 + p * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * 32.0)))))
@@ -149,8 +145,8 @@ mod tests {
         Probability::try_new(value).expect("a probability")
     }
 
-    /// Segments per second at RTT 100 ms and T0 1 s: loss probability,
-    /// decimals, full b=1, full b=2, simplified b=1, simplified b=2.
+    /// Segments per second at RTT 100 ms and T0 1 s. Columns: loss probability, decimals, full b=1,
+    /// full b=2, simplified b=1, simplified b=2.
     const TABLE: [(f64, u32, [f64; 4]); 6] = [
         (1e-4, 1, [1219.6, 861.6, 1222.0, 864.1]),
         (1e-3, 1, [376.6, 265.6, 378.8, 267.8]),
@@ -200,7 +196,7 @@ mod tests {
         };
         assert_close(limited.full(p(1e-9)), 200.0, 1e-3);
         assert_eq!(limited.full(Probability::NEVER), 200.0);
-        // The limit does not bind where loss keeps the window below it.
+        // The limit has no effect where loss keeps the window below it.
         assert_eq!(limited.full(p(0.03)), model(2.0).full(p(0.03)));
     }
 

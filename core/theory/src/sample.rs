@@ -13,19 +13,18 @@
 //! df = (v_a + v_b)^2 / (v_a^2 / (n_a - 1) + v_b^2 / (n_b - 1))          (3)
 //! ```
 //!
-//! * The end of a warm-up (MSER-5, White 1997): observations are averaged in batches of five,
-//!   and as many batches are left out at the beginning as make the marginal standard error of
-//!   the rest least:
+//! * The end of a warm-up (MSER-5, White 1997): observations are averaged in batches of five. The
+//!   number of batches omitted at the beginning minimizes the marginal standard error of the rest:
 //!
 //! ```text
 //! d* = argmin_d  sum_{i > d} (y_i - mean_d)^2 / (n - d)^2               (4)
 //! ```
 //!
-//!   Cuts beyond half of the batches are not trusted: then the series has no steady part.
+//! Cuts beyond half of the batches are rejected: then the series has no steady part.
 
 use alloc::vec::Vec;
 
-/// Mean and spread of a sample.
+/// Mean and standard deviation of a sample.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Summary {
     /// Number of values.
@@ -37,7 +36,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Summarizes values; `None` if there are none.
+    /// Returns the summary of values; `None` if there are none.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let n = values.len();
@@ -57,7 +56,7 @@ impl Summary {
         Some(Self { n, mean, deviation })
     }
 
-    /// Half of the width of the confidence interval of the mean, equation (1); `None` for fewer
+    /// Returns half the width of the mean's confidence interval, equation (1). `None` for fewer
     /// than two values.
     #[must_use]
     pub fn half_width(&self, confidence: f64) -> Option<f64> {
@@ -70,11 +69,11 @@ impl Summary {
 /// Comparison of two means, equations (2) and (3).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Welch {
-    /// Second mean less the first.
+    /// Second mean minus the first.
     pub difference: f64,
-    /// Half of the width of its 95 % confidence interval.
+    /// Half the width of its 95 % confidence interval.
     pub half_width: f64,
-    /// Probability of so large a difference if both means are equal, two-sided.
+    /// Two-sided probability of a difference this large if both means are equal.
     pub p: f64,
 }
 
@@ -108,11 +107,11 @@ impl Welch {
     }
 }
 
-/// How many observations at the beginning are warm-up, equation (4). `None`: there is no steady
-/// part, or there are fewer than 20 observations.
+/// Returns the number of warm-up observations at the beginning, equation (4). `None`: there is no
+/// steady part, or there are fewer than 20 observations.
 #[must_use]
 pub fn warm_up(observations: &[f64]) -> Option<usize> {
-    /// Observations of a batch.
+    /// Number of observations per batch.
     const BATCH: usize = 5;
     let batches = observations.chunks_exact(BATCH);
     let batches: Vec<f64> = batches
@@ -132,12 +131,12 @@ pub fn warm_up(observations: &[f64]) -> Option<usize> {
     (best <= n / 2).then_some(best * BATCH)
 }
 
-/// Student's t distribution with `df` degrees of freedom, for `t` of zero and above.
+/// Returns Student's t distribution with `df` degrees of freedom, for nonnegative `t`.
 fn t_distribution(t: f64, df: f64) -> f64 {
     1.0 - 0.5 * incomplete_beta(df / (df + t * t), df / 2.0, 0.5)
 }
 
-/// The value that Student's t is below with probability `p` of one half and above.
+/// Returns the quantile of Student's t at `p` of one half and above.
 fn t_quantile(p: f64, df: f64) -> f64 {
     debug_assert!(
         (0.5..1.0).contains(&p) && df > 0.0,
@@ -158,7 +157,8 @@ fn t_quantile(p: f64, df: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// Probability that F with these degrees of freedom is below `f`; the second may be infinite.
+/// Returns the probability that F is below `f`. The second number of degrees of freedom may be
+/// infinite.
 pub(crate) fn f_distribution(f: f64, df: f64, error: f64) -> f64 {
     if error.is_infinite() {
         return chi_square_distribution(f * df, df);
@@ -166,22 +166,22 @@ pub(crate) fn f_distribution(f: f64, df: f64, error: f64) -> f64 {
     incomplete_beta(df * f / (df * f + error), df / 2.0, error / 2.0)
 }
 
-/// The value that F is below with probability `p`.
+/// Returns the quantile of F at `p`.
 pub(crate) fn f_quantile(p: f64, df: f64, error: f64) -> f64 {
     quantile(p, |f| f_distribution(f, df, error))
 }
 
-/// Probability that chi squared is below `x`.
+/// Returns the probability that chi squared is below `x`.
 fn chi_square_distribution(x: f64, df: f64) -> f64 {
     incomplete_gamma(df / 2.0, x / 2.0)
 }
 
-/// The value that chi squared is below with probability `p`.
+/// Returns the quantile of chi squared at `p`.
 pub(crate) fn chi_square_quantile(p: f64, df: f64) -> f64 {
     quantile(p, |x| chi_square_distribution(x, df))
 }
 
-/// Where a distribution of positive values reaches `p`, by bisection.
+/// Returns the quantile of a distribution of positive values at `p`, by bisection.
 fn quantile(p: f64, distribution: impl Fn(f64) -> f64) -> f64 {
     debug_assert!(p > 0.0 && p < 1.0, "a quantile of a probability: {p}");
     let (mut low, mut high) = (0.0, 1.0);
@@ -199,8 +199,8 @@ fn quantile(p: f64, distribution: impl Fn(f64) -> f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// The regularized lower incomplete gamma function (Abramowitz and Stegun 6.5.29), with
-/// exp(-x) x^a before a series of positive terms; for large `x` it is 1 less the continued
+/// Returns the regularized lower incomplete gamma function. Abramowitz and Stegun 6.5.29, with
+/// exp(-x) x^a before a series of positive terms. For large `x` it is 1 minus the continued
 /// fraction 6.5.31.
 fn incomplete_gamma(a: f64, x: f64) -> f64 {
     if x <= 0.0 {
@@ -233,8 +233,8 @@ fn incomplete_gamma(a: f64, x: f64) -> f64 {
     1.0 - front * fraction
 }
 
-/// The regularized incomplete beta function, by its continued fraction (Abramowitz and Stegun
-/// 26.5.8), evaluated from the front (Lentz 1976).
+/// Returns the regularized incomplete beta function, by its continued fraction. Abramowitz and
+/// Stegun 26.5.8, evaluated from the front (Lentz 1976).
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -242,7 +242,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x >= 1.0 {
         return 1.0;
     }
-    // The fraction converges fast below the mean; above it, by symmetry.
+    // The continued fraction converges fast below the mean; above it, symmetry is used.
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(1.0 - x, b, a);
     }
@@ -333,7 +333,7 @@ mod tests {
         assert!((1861..=1939).contains(&inside), "{inside}");
     }
 
-    /// Welch's own statistic for two small samples, computed by hand.
+    /// Welch's statistic for two small samples, computed by hand.
     #[test]
     fn two_means_are_compared_with_unequal_variances() {
         let a = Summary::of(&[10.0, 12.0, 14.0]).unwrap();

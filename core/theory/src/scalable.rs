@@ -1,8 +1,8 @@
 //! Scalable TCP: a loss interval that does not depend on the window.
 //!
-//! Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area
-//! Networks", CCR 33(2), 2003. Every acknowledged segment adds a hundredth of
-//! a segment, a loss takes an eighth:
+//! Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks", CCR 33(2), 2003.
+//! Every acknowledged segment adds a hundredth of a segment; a loss reduces the window by an
+//! eighth:
 //!
 //! ```text
 //! rounds between losses = ln(1 / (1 - 1/8)) / ln(1 + 1/100) = 13.42
@@ -20,29 +20,29 @@ use crate::clamped;
 /// Window gained per segment acknowledged.
 pub const INCREASE: f64 = 0.01;
 
-/// Share of the window that a loss takes.
+/// Share by which a loss reduces the window.
 pub const DECREASE: f64 = 0.125;
 
-/// Round trips from a loss until the window is as large again.
+/// Returns the RTTs after a loss until the window regains its size.
 #[must_use]
 pub fn rounds_between_losses() -> f64 {
     -libm::log1p(-DECREASE) / libm::log1p(INCREASE)
 }
 
-/// Mean window in segments at loss probability `p`.
+/// Returns the mean window in segments at loss probability `p`.
 #[must_use]
 pub fn mean_window(p: Probability) -> f64 {
     mean_window_times_p() / p.as_f64()
 }
 
-/// The largest loss probability with a mean window of `window` segments.
+/// Returns the maximum loss probability with a mean window of `window` segments.
 #[must_use]
 pub fn loss_budget(window: f64) -> Probability {
     clamped(mean_window_times_p() / window)
 }
 
-/// A cycle sends 1/p segments in a fixed number of rounds, so the mean window
-/// times p is its inverse.
+/// Returns the mean window times p. A cycle sends 1/p segments in a fixed number of rounds; this is
+/// the inverse of that number.
 fn mean_window_times_p() -> f64 {
     1.0 / rounds_between_losses()
 }

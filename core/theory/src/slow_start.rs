@@ -1,8 +1,7 @@
 //! Slow start: rounds, data and time until a path is full.
 //!
-//! Jacobson 1988, RFC 5681 section 3.1. The window grows by a constant factor
-//! per round trip, 2 when every segment is acknowledged, 1.5 when every second
-//! one is:
+//! Jacobson 1988, RFC 5681 section 3.1. The window grows by a constant factor per RTT: 2 if every
+//! segment is acknowledged, 1.5 if every second one is:
 //!
 //! ```text
 //! rounds(W)  = log_g(W / IW)
@@ -16,7 +15,7 @@ use gigatcp_units::{Bytes, Duration, Rate};
 
 use crate::bdp::window_in_segments;
 
-/// The factor by which the window grows per round trip.
+/// Factor by which the window grows per RTT.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Growth(f64);
 
@@ -26,49 +25,49 @@ impl Growth {
     /// 1.5: every second segment is acknowledged and acknowledgments counted.
     pub const DELAYED_ACK: Self = Self(1.5);
 
-    /// The growth `factor`, or nothing unless it is finite and above one.
+    /// Returns the growth `factor`; `None` unless it is finite and above one.
     #[must_use]
     pub fn try_new(factor: f64) -> Option<Self> {
         (factor > 1.0 && factor.is_finite()).then_some(Self(factor))
     }
 
-    /// The factor.
+    /// Returns the factor.
     #[must_use]
     pub const fn factor(self) -> f64 {
         self.0
     }
 
-    /// Segments that one acknowledgment covers where each is worth one
-    /// segment of window: the b of the loss models.
+    /// Returns the segments that one acknowledgment covers: b of the loss models. Each
+    /// acknowledgment adds one segment of window.
     #[must_use]
     pub fn segments_per_ack(self) -> f64 {
         1.0 / (self.0 - 1.0)
     }
 }
 
-/// Round trips for the window to grow from `iw` to `window` segments; zero
-/// when it is that large already.
+/// Returns the RTTs in which the window grows from `iw` to `window` segments. Zero if it is that
+/// large already.
 #[must_use]
 pub fn rounds(window: f64, iw: f64, growth: Growth) -> f64 {
     (libm::log(window / iw) / libm::log(growth.0)).max(0.0)
 }
 
-/// Round trips in which something is sent, up to and with the first that
-/// sends `window` segments: the whole number above `rounds + 1`.
+/// Returns the number of RTTs with sending, up to the first of `window` segments. It includes that
+/// RTT: the integer above `rounds + 1`.
 #[must_use]
 pub fn sending_rounds(window: f64, iw: f64, growth: Growth) -> f64 {
     libm::ceil(rounds(window, iw, growth) + 1.0)
 }
 
-/// Segments sent in the first `rounds` round trips.
+/// Returns the segments sent in the first `rounds` RTTs.
 #[must_use]
 pub fn segments_sent(rounds: f64, iw: f64, growth: Growth) -> f64 {
     iw * (libm::pow(growth.0, rounds) - 1.0) / (growth.0 - 1.0)
 }
 
-/// Time to send `amount` bytes over a path of `rate` and `rtt` without loss:
-/// in slow start until the path is full, then at `rate`. From the first
-/// segment sent to the last, without the handshake and the last half round.
+/// Returns the time to send `amount` bytes over a path of `rate` and `rtt`. Without loss: in slow
+/// start until the path is full, then at `rate`. From the first segment sent to the last, without
+/// the handshake and the last half RTT.
 #[must_use]
 pub fn completion_time(
     amount: Bytes,

@@ -9,28 +9,28 @@ pub struct Bytes(u64);
 impl Bytes {
     /// No bytes.
     pub const ZERO: Self = Self(0);
-    /// More than any amount that occurs: "without limit".
+    /// Larger than any amount that occurs: unlimited.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// An amount of `bytes` bytes.
+    /// Returns an amount of `bytes` bytes.
     #[must_use]
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// The amount as a plain number of bytes.
+    /// Returns the amount as a plain number of bytes.
     #[must_use]
     pub const fn as_u64(self) -> u64 {
         self.0
     }
 
-    /// The amount in bits, as a real number (for rates and printing).
+    /// Returns the amount in bits, as a real number (for rates and printing).
     #[must_use]
     pub const fn as_bits_f64(self) -> f64 {
         self.0 as f64 * 8.0
     }
 
-    /// Difference, zero where it would be negative.
+    /// Returns the difference, zero if it would be negative.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

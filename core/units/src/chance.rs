@@ -1,24 +1,23 @@
-//! Chances.
+//! Probabilities.
 
 /// A probability from 0 to 1.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Default, Debug)]
 pub struct Probability(f64);
 
 impl Probability {
-    /// Never.
+    /// Probability 0.
     pub const NEVER: Self = Self(0.0);
-    /// Every time.
+    /// Probability 1.
     pub const ALWAYS: Self = Self(1.0);
 
-    /// The probability `p`, or nothing when `p` is outside 0 to 1 or not a
-    /// number.
+    /// Returns the probability `p`; `None` if `p` is outside 0 to 1 or NaN.
     #[must_use]
     pub fn try_new(p: f64) -> Option<Self> {
-        // Adding zero turns the zero with a minus sign into the plain one.
+        // Adding zero turns negative zero into zero.
         (0.0..=1.0).contains(&p).then_some(Self(p + 0.0))
     }
 
-    /// The probability as a number from 0 to 1.
+    /// Returns the probability as a number from 0 to 1.
     #[must_use]
     pub const fn as_f64(self) -> f64 {
         self.0

@@ -1,4 +1,4 @@
-//! One grammar for reading and printing quantities.
+//! Grammar for reading and printing quantities.
 //!
 //! The plan file, the command line and all output use it:
 //!
@@ -14,10 +14,10 @@
 //! number   = digits ["." digits] [("e" | "E") ["+" | "-"] digits]
 //! ```
 //!
-//! Reading is exact: decimal digits are scaled in integers, and a value that
-//! is not a whole number of the smallest unit is an error, not a rounding.
-//! [`Display`] prints the form with the fewest digits that reads back as the
-//! same value (and amounts below 10,000 bytes plainly, as in `1500 B`); the [`human`](human_rate) printers round to three digits for tables.
+//! Reading is exact: decimal digits are scaled in integers, and a value that is not a whole number
+//! of the smallest unit is an error, not a rounding. [`Display`] prints the form with the fewest
+//! digits that reads back as the same value (and amounts below 10,000 bytes in bytes, as in `1500
+//! B`). The [`human`](human_rate) printers round to three digits for tables.
 //!
 //! ```
 //! use gigatcp_units::Rate;
@@ -31,10 +31,10 @@
 //! # Ok::<(), gigatcp_units::grammar::ParseError>(())
 //! ```
 //!
-//! There is one spelling of each value in plans and output, so that they can be compared by
-//! eye: `Mbps`, `10G`, `1,5 s` and `20 sec` are refused, and the [`ParseError`] says what to
-//! write instead. Options of a command also accept units of other tools that have one meaning
-//! only ([`typed_rate`], [`typed_bytes`], [`typed_duration`]).
+//! Each value has one spelling in plans and output, so that they can be compared by eye. `Mbps`,
+//! `10G`, `1,5 s` and `20 sec` are errors, and the [`ParseError`] suggests the valid form. Options
+//! of a command also accept units of other tools that have one meaning only ([`typed_rate`],
+//! [`typed_bytes`], [`typed_duration`]).
 
 mod error;
 mod human;
@@ -57,7 +57,7 @@ use crate::{Bytes, Duration, Probability, Rate};
 use error::Failure;
 use number::Number;
 
-/// What kind of quantity was being read.
+/// Kind of quantity to read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Quantity {
     /// A [`Duration`].
@@ -75,14 +75,14 @@ pub enum Quantity {
 /// A unit of the grammar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Unit {
-    /// How it is written.
+    /// Its spelling.
     name: &'static str,
-    /// How many of the smallest unit it holds.
+    /// Its size in the smallest unit.
     scale: u64,
-    /// The rounded printers use it for less than this many of it.
+    /// Upper bound, in this unit, up to which the rounded printers use it.
     human_below: u64,
-    /// Exact printing does not put decimals before it: `1.5 min` is unusual.
-    /// Parsing accepts it.
+    /// Whether exact printing uses it for whole numbers only: `1.5 min` is unusual. Parsing accepts
+    /// decimals.
     whole_only: bool,
 }
 
@@ -111,7 +111,7 @@ const DURATION_UNITS: [Unit; 6] = [
     },
 ];
 
-/// Decimal units first: tables print those alone.
+/// Decimal units first: tables print only those.
 const BYTE_UNITS: [Unit; 11] = [
     unit("B", 1),
     unit("kB", 1_000),
@@ -126,7 +126,7 @@ const BYTE_UNITS: [Unit; 11] = [
     unit("PiB", 1 << 50),
 ];
 
-/// How many of [`BYTE_UNITS`] are decimal.
+/// Number of decimal units in [`BYTE_UNITS`].
 const DECIMAL_BYTE_UNITS: usize = 6;
 
 const RATE_UNITS: [Unit; 5] = [
@@ -148,7 +148,7 @@ impl Quantity {
     }
 
     fn unit(self, name: &str) -> Option<Unit> {
-        // Both code points of the letter: the micro sign and the Greek mu.
+        // Accepts both code points: the micro sign and the Greek mu.
         let name = match name {
             "µs" | "μs" => "us",
             other => other,
@@ -156,9 +156,9 @@ impl Quantity {
         self.units().iter().copied().find(|unit| unit.name == name)
     }
 
-    /// `value` of the smallest unit, in the form that [`Display`] prints.
+    /// Returns `value` of the smallest unit, in the form that [`Display`] prints.
     fn print(self, value: u64) -> String {
-        // Segment sizes and MTUs are written in plain bytes: `1500 B`.
+        // Segment sizes and MTUs are written in bytes: `1500 B`.
         let plain = matches!(self, Self::Bytes | Self::Octets) && value < 10_000;
         let shortest = if plain {
             None
@@ -168,7 +168,7 @@ impl Quantity {
         shortest.unwrap_or_else(|| format!("{value} {}", self.zero_unit()))
     }
 
-    /// The unit of nothing: which one does not matter, so the plainest.
+    /// Returns the unit for zero: any would be correct, this is the plainest.
     fn zero_unit(self) -> &'static str {
         match self {
             Self::Duration => "s",
@@ -179,46 +179,46 @@ impl Quantity {
     }
 }
 
-/// Reads a duration, for example `80 ms`, `1.5 s`, `250 us`, `2 min`.
+/// Parses a duration, for example `80 ms`, `1.5 s`, `250 us`, `2 min`.
 ///
 /// # Errors
-/// A [`ParseError`] that says what was read and what would be valid.
+/// A [`ParseError`] with the text read and what would be valid.
 pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
     parse_integer(Quantity::Duration, text).map(Duration::from_nanos)
 }
 
-/// Reads an amount of data with its unit, for example `60 MB` (60·10⁶
-/// bytes), `60 MiB` (60·2²⁰ bytes), `9000 B`.
+/// Parses an amount of data with its unit. Examples: `60 MB` (60·10⁶ bytes), `60 MiB` (60·2²⁰
+/// bytes), `9000 B`.
 ///
 /// # Errors
-/// A [`ParseError`] that says what was read and what would be valid; a bare
-/// number is [`ParseErrorKind::MissingUnit`].
+/// A [`ParseError`] with the text read and what would be valid; a bare number is
+/// [`ParseErrorKind::MissingUnit`].
 pub fn parse_bytes(text: &str) -> Result<Bytes, ParseError> {
     parse_integer(Quantity::Bytes, text).map(Bytes::new)
 }
 
-/// Reads a count of octets that the field writes without a unit, such as an
-/// MTU or a segment size: `1500`, and also `1500 B` and `9 kB`.
+/// Parses a count of bytes that is usually written without a unit. Such are an MTU or a segment
+/// size: `1500`, and also `1500 B` and `9 kB`.
 ///
 /// # Errors
-/// A [`ParseError`] that says what was read and what would be valid.
+/// A [`ParseError`] with the text read and what would be valid.
 pub fn parse_octets(text: &str) -> Result<Bytes, ParseError> {
     parse_integer(Quantity::Octets, text).map(Bytes::new)
 }
 
-/// Reads a rate, for example `10 Gbit/s`, `8.56 Gbit/s`, `100 kbit/s`.
+/// Parses a rate, for example `10 Gbit/s`, `8.56 Gbit/s`, `100 kbit/s`.
 ///
 /// # Errors
-/// A [`ParseError`] that says what was read and what would be valid.
+/// A [`ParseError`] with the text read and what would be valid.
 pub fn parse_rate(text: &str) -> Result<Rate, ParseError> {
     parse_integer(Quantity::Rate, text).map(Rate::from_bps)
 }
 
-/// Reads a probability, for example `0.001`, `1e-5`, `0.1 %`, `1 in 10000`.
-/// The result is the nearest [`f64`] to what is written.
+/// Parses a probability, for example `0.001`, `1e-5`, `0.1 %`, `1 in 10000`. The result is the
+/// nearest [`f64`].
 ///
 /// # Errors
-/// A [`ParseError`] that says what was read and what would be valid.
+/// A [`ParseError`] with the text read and what would be valid.
 pub fn parse_probability(text: &str) -> Result<Probability, ParseError> {
     let body = Body::of(text);
     body.probability()
@@ -232,7 +232,7 @@ fn parse_integer(quantity: Quantity, text: &str) -> Result<u64, ParseError> {
         .map_err(|failure| failure.of(quantity, text))
 }
 
-/// What is read: the input without the space around it, and where it begins.
+/// Text to parse: the input without surrounding space, and its start position.
 struct Body<'a> {
     text: &'a str,
     start: usize,
@@ -247,7 +247,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The number at the front, and the word behind it.
+    /// Splits off the number at the front; returns it and the word after it.
     fn split(&self) -> Result<(Number<'a>, Word<'a>), Failure> {
         let (number, len) = Number::scan(self.text).map_err(|bad| bad.moved(self.start))?;
         let behind = &self.text[len..];
@@ -256,7 +256,7 @@ impl<'a> Body<'a> {
         Ok((number, Word { text, start }))
     }
 
-    /// The value in the smallest unit; `scale_of` says how many of it a unit holds.
+    /// Returns the value in the smallest unit. `scale_of` returns the size of a unit in it.
     fn integer(
         &self,
         quantity: Quantity,
@@ -307,7 +307,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// `count` in as many as this body says.
+    /// Returns `count` as a share of the number in `total`.
     fn share(&self, count: &Number<'a>, total: Body<'a>) -> Result<f64, Failure> {
         let (of, behind) = total.split()?;
         if !behind.text.is_empty() {
@@ -318,14 +318,14 @@ impl<'a> Body<'a> {
             let value = number
                 .scaled(1)
                 .map_err(|unfit| unfit.failure(Quantity::Probability, span.clone()))?;
-            // Beyond 2^53 a double no longer holds every whole number.
+            // Above 2^53 a double cannot hold every integer.
             if value > 1 << f64::MANTISSA_DIGITS {
                 return Err(Failure::new(ParseErrorKind::TooLarge, span));
             }
             Ok(value as f64)
         };
-        // Both are exact, so the quotient is rounded once. None in none is
-        // not a number and falls to the check of the range.
+        // Both are exact, so the quotient is rounded once. Zero in zero is NaN and fails the range
+        // check.
         Ok(exact(count, self.start)? / exact(&of, total.start)?)
     }
 
@@ -334,11 +334,10 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The word behind a number, and where it begins in the input.
+/// The word after a number, and its start position in the input.
 type Word<'a> = Body<'a>;
 
-/// Joins the two directions of the grammar to a type: reading through
-/// [`FromStr`], printing through [`Display`].
+/// Implements [`FromStr`] and [`Display`] of a type by the grammar.
 macro_rules! grammar_of {
     ($type:ident, $parse:ident, |$value:ident| $print:expr) => {
         impl FromStr for $type {
@@ -351,7 +350,7 @@ macro_rules! grammar_of {
         impl Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let $value = *self;
-                // `pad` obeys the width and alignment that a table asks for.
+                // `pad` applies the requested width and alignment.
                 f.pad(&$print)
             }
         }

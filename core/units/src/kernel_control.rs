@@ -1,14 +1,14 @@
-//! What is known of a kernel's congestion control by its name alone.
+//! Properties of a kernel's congestion control that follow from its name.
 //!
-//! A capture, a socket's state or a sysctl give a name and nothing more. Names that
-//! are not here are taken for controls of the usual kind, with a window that losses
-//! reduce.
+//! A capture, a socket's state or a sysctl contains only the name. Unlisted names are treated as
+//! loss-based controls with a congestion window.
 
-/// Returns whether a kernel's control of that name follows a model of the path's rate:
-/// it paces, keeps no slow-start threshold, and does not answer each loss.
+/// Returns whether a kernel's congestion control of that name is rate-based. Such a control follows
+/// a model of the path's rate: it paces, has no slow-start threshold, and does not respond to each
+/// loss.
 ///
-/// `bbr` is Linux's; the others are BBR built outside the kernel tree: versions 1 to 3
-/// next to each other (Google), `bbrplus` (a patch to version 1).
+/// `bbr` is Linux's; the others are BBR from outside the kernel tree: versions 1 to 3 side by side
+/// (Google), `bbrplus` (a patch to version 1).
 #[must_use]
 pub fn is_rate_based(name: &str) -> bool {
     matches!(name, "bbr" | "bbr1" | "bbr2" | "bbr3" | "bbrplus")

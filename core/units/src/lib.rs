@@ -1,19 +1,18 @@
-//! Quantities of the field, exact and typed: time, bytes, rates, chances.
+//! Exact, typed quantities: time, bytes, rates, probabilities.
 //!
-//! Every number that crosses a crate border carries its unit in its type.
-//! All quantities are integers (nanoseconds, bytes, bit/s) so that a run is
-//! the same bit for bit on every machine; the one exception is
-//! [`Probability`], which only ever meets a random number.
+//! Every number in a crate's interface carries its unit in its type. All quantities are integers
+//! (nanoseconds, bytes, bit/s) so that a run is reproducible bit for bit on every machine. The one
+//! exception is [`Probability`], which is only compared with random numbers.
 //!
-//! One grammar reads and prints them all (see [`grammar`]): `10 Gbit/s`,
-//! `80 ms`, `60 MiB`, `9000 B`, `1e-5`.
+//! One grammar reads and prints them all (see [`grammar`]): `10 Gbit/s`, `80 ms`, `60 MiB`, `9000
+//! B`, `1e-5`.
 //!
-//! Also here because several crates need them: [`random`] streams and [`order`], [`settings`]
-//! of whatever is chosen by name (queue disciplines, applications), and what the name
-//! of a [`kernel_control`] says.
+//! Also here because several crates use them: [`random`] streams and [`order`], [`settings`] of
+//! objects chosen by name (queue disciplines, applications), and properties of a [`kernel_control`]
+//! by its name.
 //!
-//! Out of scope: a general dimension system. Six types cover the field
-//! and a seventh is a file away.
+//! Out of scope: a general dimension system. Six types cover the field; a seventh would be one more
+//! file.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -1,28 +1,28 @@
-//! The nearest known word to one that is not known: "did you mean".
+//! Nearest known word to an unknown one, for "did you mean".
 //!
-//! The distance is optimal string alignment (Damerau 1964, restricted): the
-//! smallest number of insertions, deletions, replacements and swaps of two
-//! neighbors, where a letter that differs in case only counts half.
+//! The distance is optimal string alignment (Damerau 1964, restricted): the smallest number of
+//! insertions, deletions, replacements and swaps of two neighbors. A letter that differs only in
+//! case counts half.
 //!
-//! Out of scope: sound, word order and prefixes. A suggestion that is
-//! far off costs the reader more than none.
+//! Out of scope: phonetics, word order and prefixes. A wrong suggestion costs the reader more than
+//! none.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Longer words than this are not typing slips of anything and are not
-/// compared, so that hostile input costs nothing.
+/// Maximum length of words that are compared. Longer words are not typing errors, and hostile input
+/// must not cost time.
 const LONGEST: usize = 64;
 
 /// Cost of one edit; a difference of case costs half of it.
 const EDIT: usize = 2;
 
-/// The candidate that `word` was most likely meant to be, or nothing when
-/// none is near: at most one edit for words of up to five letters, one in
-/// three letters beyond. The first of equally near candidates wins.
+/// Returns the candidate nearest to `word`; `None` if none is near. Near is at most one edit for
+/// words of up to five letters, one in three letters for longer ones. The first of equally near
+/// candidates is returned.
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // `nth` stops early: a hostile word is never collected.
+    // `nth` stops early: a long hostile word is never collected.
     if word.is_empty() || word.chars().nth(LONGEST).is_some() {
         return None;
     }
@@ -32,7 +32,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     for candidate in candidates {
         let letters: Vec<char> = candidate.chars().take(LONGEST + 1).collect();
         let distance = distance(&word, &letters);
-        // A one-letter word shares nothing with what a whole edit makes of it.
+        // A one-letter word has nothing in common with the result of a whole edit.
         let all_replaced = word.len().max(letters.len()) * EDIT <= distance;
         if distance < best_distance && !all_replaced {
             best = Some(candidate);
@@ -42,14 +42,14 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best
 }
 
-/// The greatest distance at which a word of `len` letters is still a slip.
+/// Returns the maximum distance of a typing error in a word of `len` letters.
 fn allowance(len: usize) -> usize {
     EDIT * (len / 3).max(1)
 }
 
-/// Optimal string alignment distance in half edits.
+/// Returns the optimal string alignment distance in half edits.
 fn distance(a: &[char], b: &[char]) -> usize {
-    // A word in capitals is one slip of the shift key, however long it is.
+    // A word in capitals counts as one typing error, independent of its length.
     let lower = |word: &[char]| -> Vec<char> {
         word.iter()
             .flat_map(|letter| letter.to_lowercase())
@@ -76,7 +76,7 @@ fn distance(a: &[char], b: &[char]) -> usize {
     above[b.len()]
 }
 
-/// Cost of writing `a` where `b` was meant.
+/// Returns the cost of `a` in place of `b`.
 fn replacement(a: char, b: char) -> usize {
     if a == b {
         0

@@ -1,8 +1,8 @@
-//! A random order of any number of things, computed place by place.
+//! A pseudorandom permutation, computed place by place.
 //!
-//! A Feistel network of four rounds permutes the smallest power of four that holds them
-//! all; what falls outside is permuted again (cycle walking). No list is kept, so the
-//! order of a million cells costs no memory.
+//! A Feistel network of four rounds permutes the smallest power of four that is at least the count.
+//! Results outside are permuted again (cycle walking). No list is stored, so the order of a million
+//! cells costs no memory.
 
 use crate::random::mix;
 
@@ -10,18 +10,18 @@ use crate::random::mix;
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     count: u64,
-    /// Bits of each half; None: as written.
+    /// Bits of each half; `None`: identity.
     half: Option<(u32, u64)>,
 }
 
 impl Order {
-    /// The order as written.
+    /// Returns the identity.
     #[must_use]
     pub const fn written(count: u64) -> Self {
         Self { count, half: None }
     }
 
-    /// The random order that belongs to a seed.
+    /// Returns the random permutation of a seed.
     #[must_use]
     pub const fn random(count: u64, seed: u64) -> Self {
         let bits = u64::BITS - count.saturating_sub(1).leading_zeros();

@@ -1,9 +1,8 @@
 //! Random streams: one per purpose, independent of all others.
 //!
-//! A stream is a function of three things only: the run's seed, the name of the
-//! element that draws, and the purpose inside the element. So adding an element, or
-//! a random decision to another element, leaves every other decision of a run as it
-//! was.
+//! A stream is a function of three inputs only: the run's seed, the name of the element that draws,
+//! and the purpose inside the element. Adding an element, or a random decision to another element,
+//! therefore leaves every other decision of a run unchanged.
 //!
 //! **Generator**: PCG XSL RR 128/64 (M. E. O'Neill, *PCG: A Family of Simple Fast
 //! Space-Efficient Statistically Good Algorithms for Random Number Generation*,
@@ -26,9 +25,9 @@
 //! w(i) = mix(key + i * GOLDEN),  i = 1..4                               (2)
 //! ```
 //!
-//! Real numbers are drawn with `libm`, not with the platform's functions: a run is
-//! the same bit for bit on every machine. The streams are predictable from their
-//! output and are not for secrets.
+//! Real numbers are drawn with `libm`, not with the platform's functions, so a run is reproducible
+//! bit for bit on every machine. The streams are predictable from their output and unsuitable for
+//! secrets.
 
 use rand_core::Rng;
 use rand_pcg::Pcg64;
@@ -40,7 +39,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct Stream(Pcg64);
 
 impl Stream {
-    /// The stream of `purpose` inside the element with this name.
+    /// Returns the stream of `purpose` inside the element with this name.
     #[must_use]
     pub fn new(seed: u64, name: &str, purpose: u64) -> Self {
         let key = key(seed, name, purpose);
@@ -58,7 +57,7 @@ impl Stream {
     /// Returns a number above 0 and below 1, uniformly distributed.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
-        // 52 bits and a half: neither end is reached, and every value is exact.
+        // 52.5 bits: neither end is reached, and every value is exact.
         ((self.bits() >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
     }
 
@@ -77,7 +76,7 @@ impl Stream {
     }
 }
 
-/// Equation (1).
+/// Computes equation (1).
 fn key(seed: u64, name: &str, purpose: u64) -> u64 {
     let name = name.as_bytes();
     let mut key = absorb(0, seed);
@@ -113,14 +112,14 @@ mod tests {
         [(); 3].map(|()| stream.bits())
     }
 
-    /// The SplitMix64 reference: seed 0 gives these first outputs.
+    /// SplitMix64 reference: first outputs of seed 0.
     #[test]
     fn mix_is_the_end_of_splitmix64() {
         assert_eq!(mix(GOLDEN), 0xe220_a839_7b1d_cdaf);
         assert_eq!(mix(GOLDEN.wrapping_mul(2)), 0x6e78_9e6a_a1b9_65f4);
     }
 
-    /// Computed apart from this code, from the module text alone; the path's loss
+    /// Computed independently of this code, from the module documentation alone. The path's loss
     /// models draw the same numbers.
     #[test]
     fn a_stream_is_the_same_on_every_machine() {
@@ -141,7 +140,7 @@ mod tests {
         assert_ne!(base, draws(1, "a", 1));
     }
 
-    /// Means and variances to four standard errors.
+    /// Checks means and variances to four standard errors.
     #[test]
     fn draws_have_the_moments_of_their_distributions() {
         const N: usize = 200_000;

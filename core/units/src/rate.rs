@@ -2,24 +2,24 @@
 
 use crate::{Bytes, Duration};
 
-/// A rate in bits per second. Zero means "stands still".
+/// A rate in bits per second. Zero: nothing is transferred.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Rate(u64);
 
 impl Rate {
-    /// Nothing moves.
+    /// Zero: nothing is transferred.
     pub const ZERO: Self = Self(0);
-    /// More than any rate that occurs: "without limit".
+    /// Higher than any rate that occurs: unlimited.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A rate of `bps` bits per second.
+    /// Returns a rate of `bps` bits per second.
     #[must_use]
     pub const fn from_bps(bps: u64) -> Self {
         Self(bps)
     }
 
-    /// The rate at which `amount` passes in `span`, rounded down; zero for an
-    /// empty span, [`Rate::MAX`] where it would be more.
+    /// Returns the rate of `amount` in `span`, rounded down. Zero for an empty span; saturates at
+    /// [`Rate::MAX`].
     #[must_use]
     pub fn from_amount(amount: Bytes, span: Duration) -> Self {
         if span.is_zero() {
@@ -30,20 +30,20 @@ impl Rate {
         Self(u64::try_from(bps).unwrap_or(u64::MAX))
     }
 
-    /// The rate in bits per second.
+    /// Returns the rate in bits per second.
     #[must_use]
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
-    /// Time `amount` takes to pass, rounded up to the nanosecond so that a
-    /// link never carries more than its rate; forever at rate zero.
+    /// Returns the time for `amount`; infinite at rate zero. It is rounded up to the nanosecond so
+    /// that a link never carries more than its rate.
     #[must_use]
     pub fn time_for(self, amount: Bytes) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
         }
-        // 2.3 GB is the most that fits 64 bits here; every frame does.
+        // Up to 2.3 GB fits into 64 bits here; every frame does.
         if let Some(bit_ns) = amount.as_u64().checked_mul(8_000_000_000) {
             return Duration::from_nanos(bit_ns.div_ceil(self.0));
         }
@@ -52,8 +52,7 @@ impl Rate {
         Duration::from_nanos(u64::try_from(span).unwrap_or(u64::MAX))
     }
 
-    /// Bytes that pass in `span`, rounded down; [`Bytes::MAX`] where it would
-    /// be more.
+    /// Returns the bytes transferred in `span`, rounded down; saturates at [`Bytes::MAX`].
     #[must_use]
     pub fn amount_in(self, span: Duration) -> Bytes {
         let bit_ns = u128::from(self.0) * u128::from(span.as_nanos());
@@ -126,8 +125,8 @@ mod tests {
     }
 
     proptest! {
-        /// Conservation: back to back, frames never exceed the rate, and
-        /// fall behind it by less than a nanosecond each.
+        /// Conservation: back-to-back frames never exceed the rate. They fall behind it by less
+        /// than a nanosecond each.
         #[test]
         fn frames_in_a_row_never_exceed_the_rate(
             bps in 1_000u64..1_000_000_000_000,

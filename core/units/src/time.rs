@@ -1,133 +1,132 @@
 //! Time as integer nanoseconds.
 //!
-//! [`Instant`] counts from the start of the run (virtual time) or from any
-//! fixed moment the driver chooses (real time). 64 bits of nanoseconds last
-//! 584 years, so spans are added without a check outside debug builds; an
-//! [`Instant`] that would pass [`Instant::FAR_FUTURE`] stays there.
+//! [`Instant`] counts from the start of the run (virtual time) or from any fixed time the driver
+//! chooses (real time). 64 bits of nanoseconds last 584 years, so durations are added without a
+//! check outside debug builds. An [`Instant`] saturates at [`Instant::FAR_FUTURE`].
 
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
-/// A moment: nanoseconds since the driver's own zero.
+/// A point in time: nanoseconds since the driver's zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Instant(u64);
 
 impl Instant {
     /// The driver's zero.
     pub const ZERO: Self = Self(0);
-    /// Later than every moment that happens: "no appointment".
+    /// Later than every event: no appointment.
     pub const FAR_FUTURE: Self = Self(u64::MAX);
 
-    /// The moment `ns` nanoseconds after zero.
+    /// Returns the instant `ns` nanoseconds after zero.
     #[must_use]
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// Nanoseconds since zero.
+    /// Returns the nanoseconds since zero.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Time since `earlier`; zero when `earlier` is in fact later, which
-    /// happens where two clocks meet and must not end a run.
+    /// Returns the time since `earlier`; zero if `earlier` is in fact later. That happens between
+    /// two clocks and must not end a run.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 
-    /// Seconds since zero, for printing only.
+    /// Returns the seconds since zero, for printing only.
     #[must_use]
     pub const fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 }
 
-/// A span of time in nanoseconds.
+/// A duration in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Duration(u64);
 
 impl Duration {
-    /// No time at all.
+    /// Zero duration.
     pub const ZERO: Self = Self(0);
-    /// The longest span.
+    /// Maximum duration.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A span of `ns` nanoseconds.
+    /// Returns a duration of `ns` nanoseconds.
     #[must_use]
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// A span of `us` microseconds.
+    /// Returns a duration of `us` microseconds.
     #[must_use]
     pub const fn from_micros(us: u64) -> Self {
         Self(us * 1_000)
     }
 
-    /// A span of `ms` milliseconds.
+    /// Returns a duration of `ms` milliseconds.
     #[must_use]
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
 
-    /// A span of `s` seconds.
+    /// Returns a duration of `s` seconds.
     #[must_use]
     pub const fn from_secs(s: u64) -> Self {
         Self(s * 1_000_000_000)
     }
 
-    /// A span of `s` seconds, rounded to the nearest nanosecond; negative and
-    /// not-a-number give zero, too large gives [`Duration::MAX`].
+    /// Returns a duration of `s` seconds, rounded to the nearest nanosecond. Negative and NaN give
+    /// zero; saturates at [`Duration::MAX`].
     #[must_use]
     pub fn from_secs_f64(s: f64) -> Self {
-        // `as` saturates and maps NaN to zero: exactly the contract.
+        // `as` saturates and maps NaN to zero, as required.
         Self((s * 1e9 + 0.5) as u64)
     }
 
-    /// The span in nanoseconds.
+    /// Returns the duration in nanoseconds.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The span in whole microseconds, rounded down.
+    /// Returns the duration in whole microseconds, rounded down.
     #[must_use]
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// The span in whole milliseconds, rounded down.
+    /// Returns the duration in whole milliseconds, rounded down.
     #[must_use]
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
 
-    /// The span in seconds.
+    /// Returns the duration in seconds.
     #[must_use]
     pub const fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Whether the span is empty.
+    /// Returns whether the duration is zero.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// Difference, zero where it would be negative.
+    /// Returns the difference, zero if it would be negative.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// Product, [`Duration::MAX`] where it would overflow.
+    /// Returns the product, saturating at [`Duration::MAX`].
     #[must_use]
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
 
-    /// Absolute difference.
+    /// Returns the absolute difference.
     #[must_use]
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
@@ -135,7 +134,7 @@ impl Duration {
 }
 
 impl From<core::time::Duration> for Duration {
-    /// [`Duration::MAX`] for what is longer than that, 584 years.
+    /// Converts, saturating at [`Duration::MAX`], 584 years.
     fn from(span: core::time::Duration) -> Self {
         Self(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
     }
@@ -148,7 +147,7 @@ impl From<Duration> for core::time::Duration {
 }
 
 impl From<core::time::Duration> for Instant {
-    /// The moment that long after zero, [`Instant::FAR_FUTURE`] at the latest.
+    /// Converts a time since zero, saturating at [`Instant::FAR_FUTURE`].
     fn from(since_zero: core::time::Duration) -> Self {
         Self(Duration::from(since_zero).0)
     }

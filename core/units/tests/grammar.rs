@@ -1,4 +1,4 @@
-//! The grammar of quantities as its users see it.
+//! Grammar of quantities through its public interface.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -128,7 +128,7 @@ fn printing_obeys_the_width_of_a_table() {
     assert_eq!(format!("{:<10}|", Bytes::new(9_000)), "9000 B    |");
 }
 
-/// What is wrong with `text`, as kind and as the slice that is marked.
+/// Returns the fault in `text`: its kind and the marked slice.
 fn wrong<T: FromStr<Err = ParseError> + std::fmt::Debug>(text: &str) -> (ParseErrorKind, &str) {
     let error = text.parse::<T>().expect_err(text);
     (error.kind().clone(), &text[error.span()])
@@ -312,7 +312,7 @@ fn hostile_text_is_shortened_and_escaped_in_messages() {
     assert!(error.hint().len() < 200);
 }
 
-/// Reading what was printed gives the same value.
+/// Checks that a printed value reads back as the same value.
 fn round_trip<T>(value: T) -> Result<(), TestCaseError>
 where
     T: FromStr<Err = ParseError> + Display + PartialEq + std::fmt::Debug,
@@ -325,7 +325,7 @@ where
     Ok(())
 }
 
-/// Numbers of every size, most of them as round as people's are.
+/// Generates numbers of every size, most of them round.
 fn any_size() -> impl Strategy<Value = u64> {
     let round = (0u64..10_000, 0u32..16).prop_map(|(n, e)| n.saturating_mul(10u64.pow(e)));
     let binary = (0u64..10_000, 0u32..54).prop_map(|(n, e)| n.saturating_mul(1 << e));
@@ -334,13 +334,13 @@ fn any_size() -> impl Strategy<Value = u64> {
     prop_oneof![round, binary, minutes, any, Just(u64::MAX)]
 }
 
-/// Whether `rounded` is within half a percent of `value`.
+/// Returns whether `rounded` is within half a percent of `value`.
 fn close(rounded: u64, value: u64) -> bool {
     rounded.abs_diff(value) as f64 <= value as f64 * 0.005
 }
 
 proptest! {
-    // A failing case is worth a test of its own, not a file next to this one.
+    // A failing case deserves a separate test, not a regression file.
     #![proptest_config(ProptestConfig {
         cases: 4096,
         failure_persistence: None,
@@ -368,7 +368,7 @@ proptest! {
     #[test]
     fn every_probability_is_read_as_it_was_printed(p in prop_oneof![
         0.0f64..=1.0,
-        // Every bit pattern up to that of one, the denormal ones included.
+        // Every bit pattern up to that of one, including denormals.
         (0u64..=1.0f64.to_bits()).prop_map(f64::from_bits),
     ]) {
         round_trip(Probability::try_new(p).expect("0 to 1"))?;
@@ -386,7 +386,7 @@ proptest! {
 
     #[test]
     fn rounded_values_read_back_within_half_a_percent(value in any_size()) {
-        // The largest values may be rounded up beyond what the type holds.
+        // The largest values may be rounded up beyond the range of the type.
         let value = value / 2;
         let span: Duration = human_duration(Duration::from_nanos(value)).parse().expect("valid");
         prop_assert!(close(span.as_nanos(), value));

@@ -1,4 +1,4 @@
-//! A link that becomes another one while packets are inside.
+//! Reconfiguration of a link while packets are inside.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -16,7 +16,7 @@ use crate::parcel::Parcel;
 use crate::queue::Ticket;
 
 impl<T: Parcel> Link<T> {
-    /// Goes on with what is inside `closed` at `now`, whose line takes `delay`.
+    /// Continues with the contents of `closed` at `now`, whose line has delay `delay`.
     pub(crate) fn take_over(&mut self, now: Instant, mut closed: Closed<T>, delay: Duration) {
         closed.backlog(now);
         self.at = self.at.max(now);
@@ -38,7 +38,7 @@ impl<T: Parcel> Link<T> {
         }
     }
 
-    /// Goes on with a wire packet: on the line, in service, or waiting.
+    /// Continues with one wire packet: on the line, in service, or waiting.
     fn take_over_one(&mut self, now: Instant, one: Served<T>, delay: Duration) {
         let (tally, is_displaced) = (one.frames.tally(), one.is_displaced);
         self.arrivals += 1;
@@ -87,7 +87,7 @@ impl<T: Parcel> Link<T> {
         self.serving.push(piece);
     }
 
-    /// From `now` on it is what `after` says in place of `before`; see
+    /// Replaces the configuration `before` by `after` from `now` on; see
     /// [`Hop::reconfigure`](crate::Hop::reconfigure).
     pub(crate) fn reconfigure(
         &mut self,
@@ -119,20 +119,20 @@ impl<T: Parcel> Link<T> {
             let mut moved = Vec::new();
             self.queue.drain(&mut moved);
             self.queue = queue_of(after, seed, now);
-            // Queues with several lines hand out one after the other.
+            // Queues with several lines drain one line after the other.
             moved.sort_by_key(|ticket| ticket.arrived);
             self.move_in(now, moved, books);
         }
         self.is_router = self.queue.router().is_some() || self.quick_start.is_some();
-        // What is served at an infinite rate has left.
+        // Packets served at an infinite rate have left.
         self.advance(now, books);
         self.assert_invariants(books);
     }
 
-    /// Hands tickets to a queue that is new.
+    /// Moves tickets to a new queue.
     fn move_in(&mut self, now: Instant, moved: Vec<Ticket>, books: &mut Books<T>) {
-        // The number of the parcel at hand, and the one under which its rest goes on
-        // where one of its wire packets was dropped.
+        // Number of the current parcel, and the number of its rest if one of its wire packets was
+        // dropped.
         let mut goes_on = None;
         for mut ticket in moved {
             let number = ticket.parcel;

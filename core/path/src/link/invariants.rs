@@ -5,8 +5,8 @@ use crate::counters::Books;
 use crate::parcel::Parcel;
 
 impl<T: Parcel> Link<T> {
-    /// Asserts what holds after each arrival and departure. A parcel is held for what waits,
-    /// and the server is busy with what is in service.
+    /// Asserts the invariants that hold after each arrival and departure. A held parcel has waiting
+    /// wire packets, and the server is busy if packets are in service.
     pub(super) fn assert_invariants(&self, books: &Books<T>) {
         let waiting = self.queue.backlog();
         let held = self.held.len() - self.free.len();

@@ -7,7 +7,7 @@ use crate::parcel::Parcel;
 use crate::router::{Ask, Request};
 
 impl<T: Parcel> Link<T> {
-    /// Shows the router what arrives.
+    /// Passes an arriving packet to the router.
     #[inline(never)]
     pub(super) fn show_request(&mut self, now: Instant, octets: u32, request: Option<&Request>) {
         let bytes = self.service.on_line(octets);
@@ -19,7 +19,7 @@ impl<T: Parcel> Link<T> {
         }
     }
 
-    /// Lets the router answer what departs.
+    /// Writes the router's answer into a departing packet.
     #[inline(never)]
     pub(super) fn answer_request(&mut self, now: Instant, octets: u32, parcel: &mut T) {
         let view = self.view();

@@ -1,8 +1,7 @@
 //! Shared media as elements of a network.
 //!
-//! To routes a station is a link like others. What enters at one of several stations of
-//! a medium comes out for the next link of its route; one appointment is that of the
-//! whole medium.
+//! In a route, a station is like a link. A packet that enters at one of several stations of a
+//! medium comes out for the next link of its route. The whole medium has one appointment.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,11 +12,11 @@ use super::{Dropped, Network};
 use crate::route::{NetworkConfig, Routed};
 use crate::{ConfigError, Hop, Parcel, SharedMedium};
 
-/// The media of a network.
+/// Media of a network.
 #[derive(Debug)]
 pub(super) struct Media<T> {
     media: Vec<SharedMedium<T>>,
-    /// The medium of each station and its number there.
+    /// Medium of each station, and the station's number there.
     stations: Box<[(usize, usize)]>,
 }
 
@@ -31,7 +30,7 @@ impl<T: Parcel> Media<T> {
         })
     }
 
-    /// Returns when a medium is due next; the far future if it is not.
+    /// Returns the time of the next event of a medium; the far future if none.
     pub(super) fn due(&self, medium: usize) -> Instant {
         let due = self.media[medium].poll_timeout();
         due.unwrap_or(Instant::FAR_FUTURE)
@@ -61,8 +60,8 @@ impl<T: Routed> Network<T> {
         Some(self.media.stations.get(station)?.0)
     }
 
-    /// Returns the time from zero to `now` in which a link, or the medium of a station,
-    /// carried something.
+    /// Returns the time from zero to `now` in which a link or medium was busy. A medium is given by
+    /// one of its stations.
     #[must_use]
     pub fn busy_time(&self, link: usize, now: Instant) -> Duration {
         match self.medium_of(link) {
@@ -71,15 +70,15 @@ impl<T: Routed> Network<T> {
         }
     }
 
-    /// Returns how long a packet that arrives at `now` would wait at a link. Zero for a
-    /// station: that depends on what others will send.
+    /// Returns the waiting time at a link of a packet that arrives at `now`. Zero for a station:
+    /// its wait depends on later transmissions of others.
     #[must_use]
     pub fn wait(&self, link: usize, now: Instant) -> Duration {
         let link = self.links.get(link);
         link.map_or(Duration::ZERO, |hop| hop.wait(now))
     }
 
-    /// Returns whether a parcel is inside.
+    /// Returns whether any parcel is inside.
     #[must_use]
     pub fn is_occupied(&self) -> bool {
         let links = self.links.iter().map(Hop::counters);
@@ -88,7 +87,7 @@ impl<T: Routed> Network<T> {
         all.any(|counters| !counters.inside.is_zero())
     }
 
-    /// Lets happen what is due on a medium at `at`; returns what has come out of it.
+    /// Processes the events of a medium due at `at`; returns its next output.
     #[inline(never)]
     pub(super) fn serve_medium(&mut self, at: Instant, element: usize) -> Option<T> {
         let number = element - self.links.len();
@@ -100,7 +99,7 @@ impl<T: Routed> Network<T> {
         polled
     }
 
-    /// Takes in a parcel at the station with this number.
+    /// Accepts a parcel at the station with this number.
     #[inline(never)]
     pub(super) fn enter_medium(&mut self, at: Instant, link: usize, parcel: T) {
         let (number, station) = self.media.stations[link - self.links.len()];
@@ -110,7 +109,7 @@ impl<T: Routed> Network<T> {
         self.collect_dropped_on_medium(at, element);
     }
 
-    /// Takes what a medium has dropped; frames are given up at any time.
+    /// Collects the drops of a medium; frames may be dropped at any time.
     fn collect_dropped_on_medium(&mut self, at: Instant, element: usize) {
         let medium = &mut self.media.media[element - self.links.len()];
         while let Some((parcel, cause)) = medium.poll_dropped() {

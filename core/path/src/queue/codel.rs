@@ -1,35 +1,34 @@
-//! CoDel: drops at departure while the waiting time stays above a target.
+//! CoDel: drops at departure while the sojourn time stays above a target.
 //!
-//! RFC 8289 section 5 (Nichols, Jacobson, McGregor, Iyengar 2018). A departing
-//! packet is late if it waited `target` or longer, more than one packet's octets
-//! remain behind it, and this has been so for `interval`. The first late packet is
-//! dropped and the drop state begins; while packets are late, drops follow at
+//! RFC 8289 section 5 (Nichols, Jacobson, McGregor, Iyengar 2018). A departing packet is late if
+//! three conditions hold: it waited `target` or longer, more than one packet's octets remain behind
+//! it, and this has been so for `interval`. The first late packet is dropped and the drop state
+//! begins. While packets are late, drops follow at
 //!
 //! ```text
 //! next <- next + interval/sqrt(count)                                   (1)
 //! ```
 //!
-//! with `count` the drops of this state. A state that begins within 16 intervals
-//! after the previous one ended continues with the number of drops by which the
-//! previous one grew, if more than one; else with 1. Counted from the first drop,
-//! they fall at 0, 100, 170.7, 228.4, 278.4 ms for the default interval.
+//! with `count` the drops of this state. `count` begins at 1. It is larger if a state begins within
+//! 16 intervals after the end of the previous one: the number of drops by which the previous state
+//! grew, if more than one. Counted from the first drop, drops occur at 0, 100, 170.7, 228.4, 278.4
+//! ms for the default interval.
 //!
 //! Choices where implementations differ:
 //!
 //! * Linux replaces the square root of (1) by one Newton step per drop from 1, so
 //!   that its second gap is 50 ms instead of 70.7 ms: `newton` selects that.
-//! * Linux compares times strictly and in units of 1024 ns; here as in the RFC,
-//!   in nanoseconds.
-//! * The RFC compares the remaining octets with the interface's MTU. A path has no
-//!   MTU of its own here, so it is the largest packet seen, as in ns-2.
-//! * With `ecn`, a packet that speaks ECN is marked and sent instead of dropped, and
-//!   the state advances by one drop, at most once per departure (Linux). Off by
-//!   default, as in `tc`.
-//! * `ce_threshold` marks in addition every departing packet that waited longer,
-//!   whatever the state (Linux); it needs no `ecn`.
+//! * Linux compares times strictly and in units of 1024 ns. This module follows the RFC, in
+//!   nanoseconds.
+//! * The RFC compares the remaining octets with the interface's MTU. A path has no MTU here, so the
+//!   largest packet seen is used, as in ns-2.
+//! * With `ecn`, an ECN-capable packet is marked and sent instead of dropped. The state advances by
+//!   one drop, at most once per departure (Linux). Off by default, as in `tc`.
+//! * `ce_threshold` additionally marks every departing packet that waited longer, in any state
+//!   (Linux); it does not require `ecn`.
 //!
-//! The limit counts waiting packets only, as that of a Linux qdisc, and is 1000
-//! packets by default. What it drops is counted as a full queue.
+//! The limit counts waiting packets only, as that of a Linux qdisc, and is 1000 packets by default.
+//! Its drops are counted as a full queue.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -42,7 +41,7 @@ use super::{
 };
 use crate::{DropCause, Tally};
 
-/// The registry's entry.
+/// Entry of the registry.
 pub(super) const ENTRY: Entry = Entry {
     name: "codel",
     summary: "drops while packets wait longer than a target (RFC 8289)",
@@ -55,7 +54,7 @@ pub(super) const ENTRY: Entry = Entry {
 /// Default limit in packets, as in Linux.
 const LIMIT: u64 = 1000;
 
-/// Acceptable waiting time.
+/// Acceptable sojourn time.
 pub(super) const TARGET: Parameter = Parameter {
     name: "target",
     summary: "acceptable standing waiting time",
@@ -73,7 +72,7 @@ pub(super) const INTERVAL: Parameter = Parameter {
     most: Value::Time(Duration::from_secs(1000)),
 };
 
-/// Whether packets that speak ECN are marked instead of dropped.
+/// Whether ECN-capable packets are marked instead of dropped.
 const ECN: Parameter = Parameter {
     name: "ecn",
     summary: "marks packets that speak ECN instead of dropping them",
@@ -82,7 +81,7 @@ const ECN: Parameter = Parameter {
     most: Value::Flag(true),
 };
 
-/// Waiting time above which every packet is marked.
+/// Sojourn time above which every packet is marked.
 pub(super) const CE_THRESHOLD: Parameter = Parameter {
     name: "ce_threshold",
     summary: "marks every departing packet that waited longer than this",
@@ -100,7 +99,7 @@ pub(super) const NEWTON: Parameter = Parameter {
     most: Value::Flag(true),
 };
 
-/// The settings of the control law.
+/// Settings of the control law.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Law {
     target: Duration,
@@ -124,17 +123,17 @@ impl Law {
     }
 }
 
-/// The state of the control law of one queue.
+/// State of the control law of one queue.
 #[derive(Clone, Debug)]
 pub(super) struct Control {
-    /// When a packet that is still above the target is late.
+    /// Time from which a packet still above the target is late.
     late_from: Option<Instant>,
     is_dropping: bool,
-    /// When the next drop is due.
+    /// Time of the next drop.
     drop_next: Instant,
-    /// Drops of this state.
+    /// Number of drops of this state.
     count: u32,
-    /// First value of `count` in this state.
+    /// Initial value of `count` in this state.
     last_count: u32,
     /// Linux's running approximation of 1/sqrt(count).
     inverse_root: f64,
@@ -154,7 +153,7 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Takes the next packet to send out of `waiting`, and drops those before it.
+    /// Takes the next packet to send from `waiting`, and drops those before it.
     ///
     /// `mtu` is the number of octets that may remain without any packet being late.
     pub(super) fn dequeue(
@@ -197,7 +196,7 @@ impl Control {
         head
     }
 
-    /// Takes a packet, and says whether it is late (`dodequeue` of the RFC).
+    /// Takes a packet and returns whether it is late (`dodequeue` of the RFC).
     fn take(
         &mut self,
         law: &Law,
@@ -213,7 +212,7 @@ impl Control {
             return (head, false);
         }
         let late_from = *self.late_from.get_or_insert(now + law.interval);
-        // What was just set lies ahead: an interval is at least a nanosecond.
+        // If it was just set it lies in the future: an interval is at least a nanosecond.
         (head, now >= late_from)
     }
 
@@ -250,7 +249,7 @@ impl Control {
         );
     }
 
-    /// Equation (1): the time to the next drop.
+    /// Returns the time to the next drop, equation (1).
     fn gap(&self, law: &Law) -> Duration {
         debug_assert!(
             self.count > 0 && self.count >= self.last_count,
@@ -267,7 +266,7 @@ impl Control {
     }
 }
 
-/// Signals congestion by a mark, or else by a drop; returns whether it is a mark.
+/// Signals congestion by a mark, or else by a drop. Returns whether it is a mark.
 fn signal(law: &Law, head: &mut Option<Ticket>, drops: &mut Drops) -> bool {
     if law.ecn && head.as_mut().is_some_and(Ticket::mark) {
         return true;
@@ -340,10 +339,10 @@ mod tests {
         0.0, 100.0, 150.0, 206.25, 255.03, 299.18, 339.58, 377.10, 412.25, 445.43, 476.94, 506.99,
     ];
 
-    /// Departures of a standing queue.
+    /// Time between departures of a standing queue.
     const STEP: f64 = 20e-6;
 
-    /// Milliseconds from the first drop, or mark, to each.
+    /// Returns the times of drops or marks in milliseconds after the first.
     fn signals(set: &[(&str, Value)], seconds: f64) -> Vec<f64> {
         let departures = (seconds / STEP) as usize;
         let mut trial = Trial::new("codel", set, packets(u64::MAX));
@@ -415,7 +414,7 @@ mod tests {
             let now = f64::from(i) * 0.001;
             trial.arrive(now, 0);
             if i >= 4 {
-                // Four milliseconds each.
+                // A service takes four milliseconds.
                 trial.depart(now);
             }
         }
@@ -434,8 +433,9 @@ mod tests {
         assert_eq!(trial.dropped_parcels(), []);
     }
 
-    /// 600 packets with drops at 105, 205, 275.7, 333.4, ... ms; then an empty queue
-    /// and another standing one after `pause`. The second gap of the second state.
+    /// Returns the second gap between drops of the second state. The first state has 600 packets
+    /// with drops at 105, 205, 275.7, 333.4, ... ms. After an empty queue for `pause`, another
+    /// standing queue follows.
     fn second_gap_after(pause: f64) -> f64 {
         let mut trial = Trial::new("codel", &[], packets(u64::MAX));
         trial.arrive_many(0.0, 600);

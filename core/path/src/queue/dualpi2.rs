@@ -1,8 +1,8 @@
-//! DualPI2: a short queue for L4S next to a classic one, with coupled signals.
+//! DualPI2: a short queue for L4S and a classic queue, with coupled signals.
 //!
-//! RFC 9332 appendix A (De Schepper, Briscoe, White 2023). Packets with ECT(1) or CE
-//! wait in the L queue, all others in the C queue. Every 16 ms, with q the longer of
-//! the times that the oldest packets of the two have waited,
+//! RFC 9332 appendix A (De Schepper, Briscoe, White 2023). Packets with ECT(1) or CE wait in the L
+//! queue, all others in the C queue. Every 16 ms, with q the longer of the sojourn times of the
+//! oldest packets in the two,
 //!
 //! ```text
 //! p' <- p' + alpha*(q - target) + beta*(q - q_old)                      (1)
@@ -11,31 +11,29 @@
 //! p_L = max(ramp, p_CL)                                                 (4)
 //! ```
 //!
-//! The ramp rises from 0 to 1 between 800 and 1200 us of waiting in L, if more than
-//! one packet waits there; equal bounds make it a step. A signal falls due when the
-//! probabilities of the packets, summed, exceed 1 (`recur` of the RFC). C packets
-//! that speak ECN are marked, others dropped.
+//! The ramp rises from 0 to 1 between 800 and 1200 us of waiting in L, if more than one packet
+//! waits there; equal bounds make it a step. A signal is due when the sum of the packets'
+//! probabilities exceeds 1 (`recur` of the RFC). C packets that are ECN-capable are marked, others
+//! dropped.
 //!
-//! Overload (appendix A.2): once p_CL reaches 1, L packets are dropped with p_C and
-//! the rest marked; once p_C reaches 1/k^2, C packets are dropped even if they speak
-//! ECN. No coupled signal falls while less than two packets of octets remain.
+//! Overload (appendix A.2): once p_CL reaches 1, L packets are dropped with p_C and the rest
+//! marked. Once p_C reaches 1/k^2, C packets are dropped even if they are ECN-capable. No coupled
+//! signals occur while the queues hold less than two packets of octets.
 //!
 //! Choices where implementations differ:
 //!
-//! * Scheduler: weighted round robin by credit as in Linux, 10 % for C while both
-//!   queues hold packets. The RFC's other one, a FIFO shifted by 50 ms for C, lets a
-//!   burst of L delay C by 50 ms before C gets anything; credit bounds that by octets
-//!   and depends on no time scale.
+//! * Scheduler: weighted round robin by credit as in Linux, 10 % for C while both queues hold
+//!   packets. The RFC's alternative, a FIFO shifted by 50 ms for C, allows a burst of L to delay C
+//!   by 50 ms before C is served. Credit bounds that delay by octets and depends on no time scale.
 //! * alpha = 0.16 and beta = 3.2 per update of 16 ms are Linux's, the RFC's formulas
 //!   0.1*T/RTT_max^2 and 0.3/RTT_max for an RTT_max of 100 ms, rounded up to its clock.
-//! * Linux draws at random where the RFC sums; here as in the RFC: no random stream.
+//! * Linux draws at random where the RFC sums. This module sums, without a random stream.
 //! * Linux marks L above a step of 1 ms: set both bounds of the ramp to it.
-//! * The limit is 250 ms of the largest rate that the link has had (RFC), two packets
-//!   at least, and Linux's 10,000 packets on a link without a rate. It counts waiting
-//!   packets only.
+//! * The limit is 250 ms at the highest rate that the link has had (RFC), at least two packets. On
+//!   a link without a rate it is Linux's 10,000 packets. It counts waiting packets only.
 //!
-//! Updates need no timer: those that are due run before the next packet arrives or
-//! departs, with the result a timer would have.
+//! Updates need no timer: those that are due run before the next packet arrives or departs, with
+//! the same result.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -48,7 +46,7 @@ use super::{
 };
 use crate::{DropCause, Tally};
 
-/// The registry's entry.
+/// Entry of the registry.
 pub(super) const ENTRY: Entry = Entry {
     name: "dualpi2",
     summary: "two coupled queues, one of them short for L4S (RFC 9332)",
@@ -140,7 +138,7 @@ const CLASSIC_WEIGHT: Parameter = Parameter {
 /// Equations (1) to (3).
 #[derive(Clone, Copy, Debug)]
 struct Controller {
-    /// Seconds.
+    /// Target delay in seconds.
     target: f64,
     alpha: f64,
     beta: f64,
@@ -179,12 +177,12 @@ impl Controller {
         self.base * self.base
     }
 
-    /// Whether p_C is so large that C packets are dropped whatever they speak.
+    /// Returns whether p_C is so large that C packets are dropped even if ECN-capable.
     fn is_classic_overloaded(&self) -> bool {
         self.classic() >= 1.0 / (self.coupling * self.coupling)
     }
 
-    /// Whether an empty queue leaves it as it is.
+    /// Returns whether an empty queue leaves it unchanged.
     fn is_at_rest(&self) -> bool {
         self.base == 0.0 && self.old == 0.0
     }
@@ -194,12 +192,12 @@ impl Controller {
 #[derive(Clone, Default, Debug)]
 struct Class {
     waiting: Waiting,
-    /// Probabilities of its packets, summed, less the signals.
+    /// Sum of its packets' probabilities, minus the signals.
     due: f64,
 }
 
 impl Class {
-    /// Whether a signal falls due with this packet (`recur` of the RFC).
+    /// Returns whether a signal is due with this packet (`recur` of the RFC).
     fn recurs(&mut self, probability: f64) -> bool {
         debug_assert!(
             (0.0..=1.0).contains(&probability) && (0.0..=1.0).contains(&self.due),
@@ -219,7 +217,7 @@ impl Class {
 #[derive(Debug)]
 struct DualPi2 {
     limits: Limits,
-    /// The largest rate that the link has had.
+    /// Highest rate that the link has had.
     fastest: Rate,
     controller: Controller,
     updates: Ticks,
@@ -227,7 +225,7 @@ struct DualPi2 {
     ramp_max: Duration,
     low: Class,
     classic: Class,
-    /// Octets that the C queue is owed, times [`WEIGHTS`].
+    /// Octets owed to the C queue, times [`WEIGHTS`].
     credit: i64,
     classic_weight: i64,
     /// Octets of the largest packet so far.
@@ -263,13 +261,13 @@ impl DualPi2 {
             let low = self.low.waiting.head_sojourn(due);
             self.controller.update(classic.max(low).as_secs_f64());
             if self.backlog().is_zero() && self.controller.is_at_rest() {
-                // Those that are left change nothing.
+                // The remaining ones change nothing.
                 self.updates.skip(now);
             }
         }
     }
 
-    /// Whether the limit allows this backlog.
+    /// Returns whether the limit allows this backlog.
     fn admits(&mut self, link: &Link, inside: Tally) -> bool {
         if self.limits != Limits::default() {
             return self.limits.admit(inside);
@@ -282,7 +280,7 @@ impl DualPi2 {
         inside.bytes <= limit.max(Bytes::new(2 * self.largest))
     }
 
-    /// Takes the next packet; whether it is from the L queue.
+    /// Takes the next packet; returns whether it is from the L queue.
     fn schedule(&mut self) -> Option<(Ticket, bool)> {
         let are_both_waiting = !self.low.waiting.is_empty() && !self.classic.waiting.is_empty();
         let is_low = if are_both_waiting {
@@ -311,7 +309,7 @@ impl DualPi2 {
         Some((ticket, is_low))
     }
 
-    /// The L queue's own probability for a packet that waited so long.
+    /// Returns the L queue's own probability for a packet with this sojourn time.
     fn ramp(&self, sojourn: Duration) -> f64 {
         if self.low.waiting.is_empty() || sojourn < self.ramp_min {
             return 0.0;
@@ -321,7 +319,7 @@ impl DualPi2 {
         if above >= range { 1.0 } else { above / range }
     }
 
-    /// Marks a packet of the L queue if it is its turn; whether it is dropped.
+    /// Marks a packet of the L queue if a signal is due. Returns whether it is dropped.
     fn signal_low(&mut self, ticket: &mut Ticket, now: Instant, is_spared: bool) -> bool {
         let coupled = if is_spared {
             0.0
@@ -342,7 +340,7 @@ impl DualPi2 {
         false
     }
 
-    /// Marks a packet of the C queue if it is its turn; whether it is dropped.
+    /// Marks a packet of the C queue if a signal is due. Returns whether it is dropped.
     fn signal_classic(&mut self, ticket: &mut Ticket, is_spared: bool) -> bool {
         if is_spared || !self.classic.recurs(self.controller.classic()) {
             return false;
@@ -427,7 +425,7 @@ mod tests {
         assert!((value - expected).abs() < 5e-5, "{value} not {expected}");
     }
 
-    /// Equation (1) evaluated by hand for constant delays from an empty queue on:
+    /// Equation (1) evaluated by hand for constant delays, starting from an empty queue. Columns:
     /// updates and p'.
     #[test]
     fn the_probabilities_at_a_constant_delay_are_those_of_rfc_9332() {
@@ -493,9 +491,9 @@ mod tests {
         assert!(idle.updates.due(at(1e9 + 0.017)).is_some());
     }
 
-    /// Shares of marks and drops of 1000 packets of one class, p' as given.
+    /// Returns the marks and drops among 1000 packets of one class, for the given p'.
     fn signals(base: f64, is_l4s: bool, speaks_ecn: bool) -> (u64, usize) {
-        // Delays play no part.
+        // Delays have no effect.
         let never = ("ramp_min", Value::Time(Duration::from_secs(100)));
         let mut queue = dualpi2(&[never]);
         let ticket = Ticket {

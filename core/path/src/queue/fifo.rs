@@ -1,7 +1,7 @@
-//! First in, first out, with a limit: what finds no room is dropped (tail drop).
+//! FIFO queue with a limit: excess packets are dropped (tail drop).
 //!
-//! The packet in service counts, as it does in a router's output buffer: with a
-//! limit of one packet, one is sent and none waits.
+//! The packet in service counts, as in a router's output buffer: with a limit of one packet, one is
+//! sent and none waits.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

@@ -1,9 +1,9 @@
 //! FQ-CoDel: one CoDel queue per flow, served by deficit round robin, new flows first.
 //!
-//! RFC 8290 section 4 (Høiland-Jørgensen, McKenney, Täht, Gettys, Dumazet 2018).
-//! A packet joins the queue that its flow's hash selects. A queue that was in no
-//! list joins the end of the list of new queues with one quantum of credit, in
-//! octets. At a departure the first new queue is served, else the first old one:
+//! RFC 8290 section 4 (Høiland-Jørgensen, McKenney, Täht, Gettys, Dumazet 2018). A packet joins the
+//! queue that its flow's hash selects. A queue that was in no list joins the end of the list of new
+//! queues with one quantum of credit, in octets. At a departure the first new queue is served, or
+//! else the first old one:
 //!
 //! ```text
 //! credit <= 0:  credit += quantum, to the end of the old queues, next queue    (1)
@@ -11,29 +11,28 @@
 //! empty:        new -> end of the old queues, old -> out of the lists          (3)
 //! ```
 //!
-//! So a flow that sends less than a quantum per round always finds its queue out
-//! of the lists and waits for at most one packet of each other sparse flow and the
-//! one in service. Step (3) keeps such a flow from starving the others: once empty,
-//! its queue must pass through the old ones before it counts as new again.
+//! So a flow that sends less than a quantum per round always finds its queue out of the lists. It
+//! waits for at most one packet of each other sparse flow and the one in service. Step (3) prevents
+//! such a flow from starving the others: an emptied queue must pass through the old ones before it
+//! counts as new again.
 //!
-//! When more waits than the limit, half of the packets of the queue with the most
-//! octets, 64 at most, are dropped from its front. They are counted as a full
-//! queue, CoDel's drops as active queue management.
+//! Above the limit, half of the packets of the queue with the most octets, 64 at most, are dropped
+//! from its front. They are counted as a full queue, CoDel's drops as active queue management.
 //!
 //! Choices where implementations differ:
 //!
-//! * (1) is Linux's; the RFC's text says "negative". With packets of exactly one
-//!   quantum Linux's gives one packet per round, the other two in the first.
+//! * (1) is Linux's; the RFC's text says "negative". With packets of exactly one quantum, Linux's
+//!   rule sends one packet per round, the RFC's two in the first round.
 //! * Half of the packets is the RFC's rule; Linux stops at half of the octets.
-//! * CoDel's rule about the last packet looks at the octets of the flow's own
-//!   queue, Linux's at all queues. A sparse flow is so never dropped by CoDel.
+//! * CoDel's rule about the last packet uses the octets of the flow's own queue, Linux's those of
+//!   all queues. So CoDel never drops packets of a sparse flow.
 //! * An empty new queue always passes through the old ones, as in the RFC; Linux
 //!   omits it if there are none, which gives the same order.
 //! * Linux also has a memory limit of 32 MB: set a limit in octets instead.
 //! * ECN is on by default, as in `tc`.
 //!
-//! Cost: no allocation per packet once the queues have grown, one hash per packet;
-//! the fattest queue is searched for only when the limit is exceeded.
+//! Cost: no allocation per packet once the queues have grown, one hash per packet. The fattest
+//! queue is searched only when the limit is exceeded.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -49,7 +48,7 @@ use super::{
 use crate::{DropCause, Tally};
 use gigatcp_units::random::mix;
 
-/// The registry's entry.
+/// Entry of the registry.
 pub(super) const ENTRY: Entry = Entry {
     name: "fq_codel",
     summary: "a CoDel queue per flow in round robin, new flows first (RFC 8290)",
@@ -62,7 +61,7 @@ pub(super) const ENTRY: Entry = Entry {
 /// Default limit in packets (RFC 8290 section 5.2.3).
 const LIMIT: u64 = 10_240;
 
-/// Packets dropped at most per overload (RFC 8290 section 4.1).
+/// Maximum number of packets dropped per overload (RFC 8290 section 4.1).
 const DROP_BATCH: u64 = 64;
 
 const ECN: Parameter = Parameter {
@@ -89,7 +88,7 @@ const QUANTUM: Parameter = Parameter {
     most: Value::Octets(1 << 20),
 };
 
-/// The list that a queue is in.
+/// List to which a queue belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Membership {
     #[default]
@@ -98,13 +97,13 @@ enum Membership {
     Old,
 }
 
-/// The queue of the flows of one hash.
+/// Queue of the flows with one hash.
 #[derive(Clone, Default, Debug)]
 struct Flow {
     waiting: Waiting,
     control: Control,
-    /// Octets that may leave before the next queue's turn; negative after a packet
-    /// that was larger than the rest.
+    /// Octets that may leave before the next queue's turn. Negative after a packet that was larger
+    /// than the rest.
     credit: i64,
     membership: Membership,
 }
@@ -115,7 +114,7 @@ struct FqCoDel {
     law: Law,
     quantum: i64,
     limits: Limits,
-    /// Start of the hash, so that no two flow numbers collide in every run.
+    /// Start value of the hash, so that the same flows do not always collide.
     perturbation: u64,
     flows: Vec<Flow>,
     new: VecDeque<u32>,
@@ -141,7 +140,7 @@ impl FqCoDel {
         }
     }
 
-    /// The queue of a flow: its hash, scaled to the number of queues.
+    /// Returns the queue of a flow: its hash, scaled to the number of queues.
     fn index(&self, flow: u32) -> usize {
         let hash = mix(self.perturbation ^ u64::from(flow));
         ((u128::from(hash) * self.flows.len() as u128) >> 64) as usize
@@ -150,7 +149,7 @@ impl FqCoDel {
     /// Drops from the front of the queue with the most octets.
     fn relieve(&mut self, drops: &mut Drops) {
         let octets = |flow: &&mut Flow| flow.waiting.octets();
-        // Of equal queues the first, as in Linux.
+        // Among equal queues the first is chosen, as in Linux.
         let fattest = self.flows.iter_mut().rev().max_by_key(octets);
         let Some(fattest) = fattest else { return };
         let half = (fattest.waiting.backlog().packets / 2).clamp(1, DROP_BATCH);
@@ -163,7 +162,7 @@ impl FqCoDel {
         }
     }
 
-    /// The queue whose turn it is, by equation (1); it stays first in its list.
+    /// Returns the queue to be served, by equation (1); it stays first in its list.
     fn turn(&mut self) -> Option<usize> {
         loop {
             let is_new = !self.new.is_empty();
@@ -186,7 +185,7 @@ impl FqCoDel {
         }
     }
 
-    /// Equation (3): the queue whose turn it is has nothing left.
+    /// Retires the served queue, which is empty: equation (3).
     fn retire(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         debug_assert!(

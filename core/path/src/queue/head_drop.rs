@@ -1,16 +1,15 @@
-//! Head drop: on overflow the oldest packet is dropped and the new one admitted.
+//! Head drop: on overflow the oldest packet is dropped and the new one is queued.
 //!
-//! Lakshman, Neidhardt, Ott, "The Drop from Front Strategy in TCP and in TCP over
-//! ATM", INFOCOM 1996. With a full queue of delay D the sender learns of the loss
-//! D earlier than with tail drop, because the gap leaves the queue at once instead
-//! of behind all that waits. The goodput of a single flow is that of tail drop.
+//! Lakshman, Neidhardt, Ott, "The Drop from Front Strategy in TCP and in TCP over ATM",
+//! INFOCOM 1996. With a full queue of delay D the sender detects the loss D earlier than with tail
+//! drop: the gap leaves the queue immediately instead of behind all waiting packets. The goodput
+//! of a single flow is that of tail drop.
 //!
-//! The limits count the packet in service, as those of `fifo` do, so that the same
-//! number is the same buffer. The packet in service cannot be dropped any more:
-//! if nothing else waits, the new packet is dropped. Linux's `pfifo_head_drop`
-//! counts waiting packets only and takes one out per arrival; here as many go as
-//! the new packet needs, because a byte limit may require several small packets
-//! for one large one. A packet larger than the whole limit is dropped by itself.
+//! The limits count the packet in service, as those of `fifo` do, so that the same number is the
+//! same buffer. The packet in service cannot be dropped any more: if no other packet waits, the new
+//! one is dropped. Linux's `pfifo_head_drop` counts waiting packets only and drops one per arrival.
+//! This module drops as many as the new packet requires, because a byte limit may require several
+//! small packets for one large one. A packet larger than the whole limit is dropped itself.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -21,7 +20,7 @@ use super::waiting::Waiting;
 use super::{Discipline, Drops, Entry, Limits, Link, Ticket, any_settings};
 use crate::{DropCause, Tally};
 
-/// The registry's entry.
+/// Entry of the registry.
 pub(super) const ENTRY: Entry = Entry {
     name: "head_drop",
     summary: "first in, first out; on overflow the oldest is dropped (Lakshman 1996)",

@@ -1,15 +1,13 @@
-//! Queue disciplines: which packets are let in, which are marked or dropped, and
-//! which leaves next.
+//! Queue disciplines: which packets are queued, marked or dropped, and which leaves next.
 //!
-//! One trait, one file per discipline, one line in [`REGISTRY`]. A discipline
-//! holds no packets but [`Ticket`]s, one per wire packet: what it needs to know about
-//! them, and a number by which the link finds the parcel. So a super-segment waits
-//! as one parcel while each wire packet in it has a verdict of its own, and the link
-//! cuts it only where fates differ.
+//! One trait, one file per discipline, one line in [`REGISTRY`]. A discipline holds [`Ticket`]s
+//! instead of packets, one per wire packet. A ticket has the properties that the discipline needs,
+//! and a number by which the link finds the parcel. So a super-segment waits as one parcel while
+//! each wire packet in it has a separate verdict. The link splits it only where verdicts differ.
 //!
-//! To add one: a file with a type that is a [`Discipline`] and its `ENTRY`, a line
-//! in [`REGISTRY`]. Its settings, their defaults and their units come to plans, the
-//! command line and `gigatcp list queues` from there.
+//! To add one: a file with a type that is a [`Discipline`] and its `ENTRY`, a line in [`REGISTRY`].
+//! Its settings, their defaults and their units then appear in plans, on the command line and in
+//! `gigatcp list queues`.
 
 mod codel;
 mod dualpi2;
@@ -38,42 +36,41 @@ pub use crate::router::Link;
 use crate::router::Router;
 use crate::{ConfigError, DropCause, Tally};
 
-/// A wire packet that waits: what a discipline may know about it.
+/// A waiting wire packet: the properties visible to a discipline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket {
-    /// The parcel it is part of, as the link counts them. Wire packets of one parcel
-    /// leave or are dropped in their order.
+    /// Number of the parcel it is part of, assigned by the link. Wire packets of one parcel leave
+    /// or are dropped in order.
     pub parcel: u32,
-    /// Its place among the wire packets of that parcel.
+    /// Index among the wire packets of that parcel.
     pub place: u32,
     /// IP octets.
     pub octets: u32,
-    /// When it reached the queue.
+    /// Time of arrival at the queue.
     pub arrived: Instant,
-    /// Number of its flow, the same for all packets of one five-tuple and direction;
-    /// numbers of different flows may be equal.
+    /// Number of its flow, the same for all packets of one five-tuple and direction. Numbers of
+    /// different flows may be equal.
     pub flow: u32,
-    /// Whether its transport speaks ECN and it has no mark yet.
+    /// Whether it is ECN-capable and not yet marked.
     pub takes_mark: bool,
-    /// Whether its ECN field is ECT(1) or CE (RFC 9331 section 5.1): the identifier
-    /// of low-latency service.
+    /// Whether its ECN field is ECT(1) or CE, the L4S identifier (RFC 9331 section 5.1).
     pub is_l4s: bool,
-    /// Whether the discipline marked it: the link sees to it when it leaves.
+    /// Whether the discipline marked it; the link writes the mark when it leaves.
     pub is_marked: bool,
 }
 
 impl Ticket {
-    /// Marks it, if its transport speaks ECN; returns whether it carries a mark now.
+    /// Marks it, if it is ECN-capable; returns whether it carries a mark now.
     ///
-    /// A packet that arrived with CE stays as it is and counts as marked: `false` means
-    /// that only a drop signals congestion to its sender.
+    /// A packet that arrived with CE stays unchanged and counts as marked. `false` means that only
+    /// a drop signals congestion to its sender.
     pub fn mark(&mut self) -> bool {
         self.is_marked |= self.takes_mark;
         self.takes_mark = false;
         self.is_marked || self.is_l4s
     }
 
-    /// What it adds to a backlog.
+    /// Returns its contribution to a backlog.
     #[must_use]
     pub fn tally(&self) -> Tally {
         Tally::new(1, u64::from(self.octets))
@@ -85,7 +82,7 @@ impl Ticket {
 pub struct Drops(pub(crate) Vec<(Ticket, DropCause)>);
 
 impl Drops {
-    /// Drops a packet that was handed to [`Discipline::enqueue`] or waits no more.
+    /// Drops a packet passed to [`Discipline::enqueue`] or already removed from the queue.
     pub fn push(&mut self, ticket: Ticket, cause: DropCause) {
         self.0.push((ticket, cause));
     }
@@ -93,51 +90,49 @@ impl Drops {
 
 /// A queue discipline.
 ///
-/// Every ticket that [`Discipline::enqueue`] is given comes back once: from
-/// [`Discipline::dequeue`], through `drops`, or from [`Discipline::drain`]. Time never
-/// runs backwards.
+/// Every ticket passed to [`Discipline::enqueue`] comes back once: from [`Discipline::dequeue`],
+/// through `drops`, or from [`Discipline::drain`]. Time never runs backwards.
 pub trait Discipline: Debug + Send {
-    /// A wire packet reaches the queue at `now`: it is let in or dropped, and others
-    /// may be dropped to make room.
+    /// Queues or drops a wire packet that arrives at `now`. Other packets may be dropped to make
+    /// room.
     fn enqueue(&mut self, now: Instant, link: &Link, ticket: Ticket, drops: &mut Drops);
 
-    /// The link is free at `now`: the packet that leaves. Nothing only if nothing
-    /// waits (what waited may all be dropped by this very call).
+    /// Returns the packet to serve next; the link is free at `now`. `None` only if nothing waits
+    /// (this call may have dropped all that waited).
     fn dequeue(&mut self, now: Instant, link: &Link, drops: &mut Drops) -> Option<Ticket>;
 
-    /// Hands out all that waits, nothing dropped, wire packets of one parcel in their
-    /// order: another queue takes its place.
+    /// Moves everything that waits to `out`, without drops, because another queue replaces it. Wire
+    /// packets of one parcel stay in order.
     fn drain(&mut self, out: &mut Vec<Ticket>);
 
-    /// What waits, without what is in service.
+    /// Returns what is waiting, without what is in service.
     fn backlog(&self) -> Tally;
 
-    /// When [`Discipline::handle_timeout`] is to be called, if at all.
+    /// Returns when [`Discipline::handle_timeout`] is to be called, if at all.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
 
-    /// The time has come. May be called late, after which what was missed is made up
-    /// for.
+    /// Processes the timeout. May be called late; missed updates are then made up for.
     fn handle_timeout(&mut self, _now: Instant, _link: &Link) {}
 
-    /// The discipline as one that answers senders' requests; `None` if it answers none.
+    /// Returns the discipline as a router that answers senders' requests; `None` if it does not.
     fn router(&mut self) -> Option<&mut dyn Router> {
         None
     }
 }
 
-/// The most that may wait. Nothing is no limit, or the discipline's own.
+/// Limits of what may wait. `None`: unlimited, or the discipline's default.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Limits {
-    /// Wire packets.
+    /// Maximum number of wire packets.
     pub packets: Option<u64>,
-    /// IP octets.
+    /// Maximum number of IP octets.
     pub bytes: Option<Bytes>,
 }
 
 impl Limits {
-    /// Whether a backlog of this size is within the queue limit.
+    /// Returns whether a backlog of this size is within the queue limit.
     #[must_use]
     pub fn admit(&self, inside: Tally) -> bool {
         self.packets.is_none_or(|limit| inside.packets <= limit)
@@ -145,16 +140,16 @@ impl Limits {
     }
 }
 
-/// What a discipline is made of.
+/// Parameters for building a discipline.
 #[derive(Debug)]
 pub struct Build<'a> {
-    /// What was requested, in place of its defaults.
+    /// Requested settings, in place of its defaults.
     pub settings: &'a Settings,
-    /// The most that may wait.
+    /// Limits of what may wait.
     pub limits: Limits,
     /// Its own random stream.
     pub random: Stream,
-    /// When it begins.
+    /// Time at which it starts.
     pub start: Instant,
 }
 
@@ -163,28 +158,28 @@ pub struct Build<'a> {
 pub struct Entry {
     /// Name in plans and on the command line.
     pub name: &'static str,
-    /// One line of what it is, with its source.
+    /// One-line description, with its source.
     pub summary: &'static str,
-    /// What can be set.
+    /// Parameters that can be set.
     pub parameters: &'static [Parameter],
-    /// What is wrong with settings that are each within their bounds.
+    /// Checks for conflicts between settings that are each within their bounds.
     pub check: fn(&Settings) -> Result<(), Conflict>,
     /// Whether it drops or marks at random.
     pub draws: bool,
-    /// Makes one.
+    /// Builds one.
     pub build: fn(Build<'_>) -> Box<dyn Discipline>,
 }
 
-/// Settings of a discipline that cannot be together.
+/// Two settings of a discipline that are mutually exclusive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Conflict {
     /// The settings; a default among them counts as any other.
     pub names: [&'static str; 2],
-    /// What is wrong.
+    /// Reason for the conflict.
     pub why: &'static str,
 }
 
-/// The check of a discipline whose settings can all be together.
+/// The check of a discipline whose settings never conflict.
 const fn any_settings(_: &Settings) -> Result<(), Conflict> {
     Ok(())
 }
@@ -195,12 +190,12 @@ impl PartialEq for Entry {
     }
 }
 
-/// A discipline and what is set at it.
+/// A discipline and its settings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QueueConfig {
     /// The discipline.
     pub discipline: &'static Entry,
-    /// What differs from its defaults.
+    /// Settings that differ from its defaults.
     pub settings: Settings,
 }
 
@@ -214,7 +209,7 @@ impl Default for QueueConfig {
 }
 
 impl QueueConfig {
-    /// Checks that the settings can be together.
+    /// Checks that the settings do not conflict.
     ///
     /// # Errors
     /// [`ConfigError::QueueSettings`].
@@ -223,14 +218,14 @@ impl QueueConfig {
         conflict.map_err(|conflict| ConfigError::QueueSettings(conflict.why))
     }
 
-    /// Whether this is the queue whose departures are known on arrival.
+    /// Returns whether this is the queue whose departures are known on arrival.
     #[must_use]
     pub fn is_fifo(&self) -> bool {
         self.discipline.name == fifo::ENTRY.name
     }
 }
 
-/// Every queue discipline there is. The first is the default.
+/// Registry of all queue disciplines. The first is the default.
 pub const REGISTRY: &[Entry] = &[
     fifo::ENTRY,
     head_drop::ENTRY,
@@ -244,7 +239,7 @@ pub const REGISTRY: &[Entry] = &[
     rcp::ENTRY,
 ];
 
-/// The discipline of that name.
+/// Returns the discipline of that name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
     REGISTRY.iter().find(|entry| entry.name == name)

@@ -7,39 +7,37 @@
 //! p <- p + (alpha*(d - target) + beta*(d - d_old))/divisor(p)           (1)
 //! ```
 //!
-//! where the divisor is 2048, 512, 128, 32, 8, 2 for p below 1e-6, 1e-5, 1e-4, 1e-3,
-//! 1e-2, 1e-1, and 1 above. From p = 0.1 on a step is 0.02 at most; while d and d_old
-//! are below half the target, p also shrinks to 0.98 of itself.
+//! where the divisor is 2048, 512, 128, 32, 8, 2 for p below 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1,
+//! and 1 above. From p = 0.1 on a step is 0.02 at most. While d and d_old are below half the
+//! target, p also shrinks to 0.98 of itself.
 //!
 //! An arriving packet is dropped with probability p, except
 //!
-//! * while a burst allowance of 150 ms lasts, which is renewed when p = 0 and both
-//!   delays are below half the target, and shrinks by the time between updates;
+//! * during a burst allowance of 150 ms. It is renewed when p = 0 and both delays are below half
+//!   the target, and shrinks by the time between updates;
 //! * if d_old is below half the target and p below 0.2, or two packets or fewer wait;
-//! * if the sum of p over the packets since the last drop is below 0.85; from 8.5 on
-//!   it is dropped without a draw (derandomization).
+//! * if the sum of p over the packets since the last drop is below 0.85; from 8.5 on it is dropped
+//!   without a draw (derandomization).
 //!
 //! Choices where implementations differ:
 //!
-//! * d is the time that the oldest packet has waited at the update, from timestamps.
-//!   Linux takes that of the last packet that departed, which stands still when the
-//!   link does. With `departure_rate` it is backlog over the measured departure rate
-//!   instead (RFC 8033 section 4.3): samples of 16 KiB, weight 1/4.
+//! * d is the sojourn time of the oldest waiting packet at the update, from timestamps. Linux uses
+//!   that of the last departed packet, which does not change while the link is stalled. With
+//!   `departure_rate` it is backlog over the measured departure rate instead (RFC 8033 section
+//!   4.3): samples of 16 KiB, weight 1/4.
 //! * p shrinks below half the target (appendix B), in Linux and in the RFC's section
 //!   4.2 only if both delays are zero.
 //! * Two packets are two of the largest size seen, in Linux two MTUs.
-//! * With `ecn`, packets that speak ECN are marked below p = 0.1 and dropped above
-//!   (RFC 8033 section 5.1). A mark resets the sum as a drop does. Off by default, as
-//!   in `tc`.
-//! * Linux adds 0.02 to p while d exceeds 250 ms; the RFC does not, nor does this.
+//! * With `ecn`, ECN-capable packets are marked below p = 0.1 and dropped above (RFC 8033 section
+//!   5.1). A mark resets the sum as a drop does. Off by default, as in `tc`.
+//! * Linux adds 0.02 to p while d exceeds 250 ms; the RFC and this module do not.
 //!
-//! The update needs no timer. It depends only on its own time and the packets that
-//! wait, so those that are due run before the next packet arrives or departs, with
-//! the result a timer would have.
+//! The update needs no timer. It depends only on its own time and the waiting packets. So due
+//! updates run before the next packet arrives or departs, with the same result.
 //!
-//! With `auto_active` PIE is off until a third of the limit waits, and off again once the
-//! queue is empty with p and d zero (appendix A of the RFC, `QUEUE_SMALL`). Off by default:
-//! in Linux it is always on.
+//! With `auto_active` PIE is off until the queue reaches a third of the limit. It is off again once
+//! the queue is empty with p and d zero (appendix A of the RFC, `QUEUE_SMALL`). `auto_active` is
+//! off by default, and PIE then always on, as in Linux.
 //!
 //! Out of scope: probabilities in proportion to packet size.
 //!
@@ -57,7 +55,7 @@ use super::{
 };
 use crate::{DropCause, Tally};
 
-/// The registry's entry.
+/// Entry of the registry.
 pub(super) const ENTRY: Entry = Entry {
     name: "pie",
     summary: "drops on arrival to hold the queueing delay at a target (RFC 8033)",
@@ -140,19 +138,19 @@ const AUTO_ACTIVE: Parameter = Parameter::flag(
     "acts only once a third of the limit waits, until the queue is empty again",
 );
 
-/// Above this probability packets that speak ECN are dropped too.
+/// Probability above which ECN-capable packets are dropped too.
 const MARK_BELOW: f64 = 0.1;
 
-/// Bounds of the summed probability between which packets are drawn.
+/// Bounds of the summed probability between which packets are drawn at random.
 const DRAWN: (f64, f64) = (0.85, 8.5);
 
-/// Octets of one measurement of the departure rate.
+/// Number of octets in one measurement of the departure rate.
 const MEASURED_OCTETS: u64 = 1 << 14;
 
-/// The controller of equation (1).
+/// Controller of equation (1).
 #[derive(Clone, Copy, Debug)]
 struct Controller {
-    /// Seconds.
+    /// Target delay in seconds.
     target: f64,
     alpha: f64,
     beta: f64,
@@ -172,7 +170,7 @@ impl Controller {
         }
     }
 
-    /// Divisor of a step at this probability.
+    /// Returns the divisor of a step at this probability.
     fn divisor(&self) -> f64 {
         const STEPS: [(f64, f64); 6] = [
             (1e-6, 2048.0),
@@ -186,7 +184,7 @@ impl Controller {
         step.map_or(1.0, |(_, divisor)| *divisor)
     }
 
-    /// Equation (1) with `delay` in seconds; returns whether both delays are short.
+    /// Applies equation (1) with `delay` in seconds; returns whether both delays are short.
     fn update(&mut self, delay: f64) -> bool {
         let error = self.alpha * (delay - self.target) + self.beta * (delay - self.old);
         let mut step = error / self.divisor();
@@ -209,17 +207,17 @@ impl Controller {
     }
 }
 
-/// The departure rate of a backlogged queue, as the time of one measurement.
+/// Departure rate of a backlogged queue, as the duration of one measurement.
 #[derive(Clone, Copy, Default, Debug)]
 struct DepartureRate {
-    /// When the measurement began, and octets since.
+    /// Start of the measurement, and octets since.
     measurement: Option<(Instant, u64)>,
     /// Smoothed seconds per [`MEASURED_OCTETS`].
     average: Option<f64>,
 }
 
 impl DepartureRate {
-    /// A packet leaves, with `waiting` octets in the queue before.
+    /// Counts a departure, with `waiting` octets in the queue before.
     fn on_departure(&mut self, now: Instant, octets: u64, waiting: u64) {
         const WEIGHT: f64 = MEASURED_OCTETS as f64 / (1 << 16) as f64;
         if self.measurement.is_none() && waiting >= MEASURED_OCTETS {
@@ -243,7 +241,7 @@ impl DepartureRate {
         }
     }
 
-    /// Seconds that `waiting` octets need.
+    /// Returns the seconds that `waiting` octets need.
     fn delay(&self, waiting: u64) -> f64 {
         self.average.unwrap_or(0.0) * waiting as f64 / MEASURED_OCTETS as f64
     }
@@ -257,12 +255,12 @@ struct Pie {
     max_burst: Duration,
     ecn: bool,
     updates: Ticks,
-    /// Time that a burst may still last.
+    /// Remaining burst allowance.
     burst_allowance: Duration,
     /// Whether it switches itself on and off.
     is_automatic: bool,
     is_active: bool,
-    /// Probabilities of the packets since the last drop, summed.
+    /// Sum of the probabilities of the packets since the last drop.
     accumulated: f64,
     departure_rate: Option<DepartureRate>,
     /// Octets of the largest packet so far.
@@ -305,7 +303,7 @@ impl Pie {
             if is_short && self.controller.p == 0.0 {
                 self.burst_allowance = self.max_burst;
                 if self.waiting.is_empty() {
-                    // Those that are left change nothing.
+                    // The remaining ones change nothing.
                     self.updates.skip(now);
                 }
             }
@@ -327,7 +325,7 @@ impl Pie {
         }
     }
 
-    /// Whether an arriving packet is chosen (`drop_early` of the RFC).
+    /// Returns whether an arriving packet is selected (`drop_early` of the RFC).
     fn chooses(&mut self) -> bool {
         let p = self.controller.p;
         let is_short = self.controller.old < self.controller.target / 2.0;
@@ -419,7 +417,7 @@ mod tests {
         })
     }
 
-    /// A limit of 300 packets: the hundredth switches it on, and not the one before.
+    /// Limit of 300 packets: the hundredth switches it on, and not the one before.
     #[test]
     fn it_switches_itself_on_at_a_third_of_the_limit_and_off_when_empty() {
         let set = [("auto_active", Value::Flag(true))];
@@ -429,7 +427,7 @@ mod tests {
         };
         let mut trial = Trial::new("pie", &set, limits);
         trial.arrive_many(0.0, 99);
-        // A delay of 10 s would drop nearly all, were it on.
+        // A delay of 10 s would drop nearly all packets if it were on.
         for _ in 0..50 {
             trial.arrive(10.0, 0);
             assert!(trial.depart(10.0).is_some());
@@ -439,18 +437,18 @@ mod tests {
         trial.arrive_many(20.0, 100);
         assert!(trial.dropped_parcels().len() > 50);
         while trial.depart(20.0).is_some() {}
-        // p has gone by then.
+        // By then p is zero.
         let before = trial.dropped_parcels().len();
         trial.arrive_many(100.0, 99);
         trial.arrive_many(110.0, 1);
         assert_eq!(trial.dropped_parcels().len(), before);
     }
 
-    /// Updates after which p is given below.
+    /// Numbers of updates after which p is given below.
     const UPDATES: [usize; 6] = [1, 10, 50, 100, 200, 400];
 
-    /// Delay in ms, p after each of [`UPDATES`], first update with p >= 1 %: RFC 8033
-    /// section 4.2 and appendix A evaluated by hand for a constant delay.
+    /// Columns: delay in ms, p after each of [`UPDATES`], first update with 1 %. RFC 8033 section
+    /// 4.2 and appendix A evaluated by hand for a constant delay; 1 % means p >= 1 %.
     const CONSTANT_DELAY: [(f64, [f64; 6], usize); 4] = [
         (
             20.0,
@@ -529,7 +527,7 @@ mod tests {
         assert_eq!(idle.burst_allowance, Duration::from_millis(150));
     }
 
-    /// A queue of ten packets that would be dropped with probability `p`.
+    /// Returns a queue of ten packets that drops with probability `p`.
     fn burdened(p: f64, set: &[(&str, Value)]) -> Pie {
         let mut pie = pie(set);
         let ticket = Trial::new("pie", &[], unlimited()).next;
@@ -543,7 +541,7 @@ mod tests {
         pie
     }
 
-    /// Packets until a drop: the smallest number, the mean, the largest of 2000.
+    /// Returns the numbers of packets until a drop: minimum, mean, maximum of 2000.
     fn gaps(p: f64) -> (usize, f64, usize) {
         let mut pie = burdened(p, &[]);
         let (mut least, mut sum, mut most) = (usize::MAX, 0, 0);
@@ -554,8 +552,8 @@ mod tests {
         (least, sum as f64 / 2000.0, most)
     }
 
-    /// With p = 0.05 the sum reaches 0.85 at the 17th packet and 8.5 at the 170th; in
-    /// between gaps are geometric, so their mean is 16 + 20.
+    /// With p = 0.05 the sum reaches 0.85 at packet 17 and 8.5 at 170. In between gaps are
+    /// geometric, so their mean is 16 + 20.
     #[test]
     fn gaps_between_drops_are_neither_short_nor_long() {
         let (least, mean, most) = gaps(0.05);
@@ -581,7 +579,7 @@ mod tests {
         assert!(!is_chosen(&mut spared));
     }
 
-    /// Marks and drops of 1000 packets at a probability.
+    /// Returns the marks and drops among 1000 packets at a probability.
     fn signals(p: f64, speaks_ecn: bool) -> (u64, usize) {
         let mut pie = burdened(p, &[("ecn", Value::Flag(true))]);
         let mut ticket = Trial::new("pie", &[], unlimited()).next;

@@ -1,18 +1,18 @@
-//! RCP: the router tells every sender the same rate.
+//! RCP: the router assigns every sender the same rate.
 //!
 //! Dukkipati, Kobayashi, Zhang-Shen, McKeown, "Processor Sharing Flows in the Internet",
-//! IWQoS 2005; the constants are those usual in ns-2 and from memory. Every T = min(10 ms,
-//! d0), with capacity C, arriving rate y and q bytes in the queue:
+//! IWQoS 2005. The constants are those usual in ns-2 and from memory. Every T = min(10 ms, d0),
+//! with capacity C, arriving rate y and q bytes in the queue:
 //!
 //! ```text
 //! R <- R·(1 + (T/d0)·(alpha·(C - y) - beta·q/d0)/C)                     (1)
 //! ```
 //!
-//! d0 is the mean RTT that the requests state, with a gain of 0.02 per packet. R starts at C
-//! and stays between a thousandth of a percent of C and C. A departing packet asks for R at
-//! most from then on. N flows that always have data settle at R = C/N without a queue.
+//! d0 is the mean RTT that the requests state, with a gain of 0.02 per packet. R starts at C and
+//! stays between a thousandth of a percent of C and C. The request of a departing packet is lowered
+//! to R. N flows that always have data settle at R = C/N without a queue.
 //!
-//! A link without rate (also one that follows a trace) grants what is asked. The queue is
+//! A link without rate (also one that follows a trace) grants every request in full. The queue is
 //! that of `fifo`.
 
 use alloc::boxed::Box;
@@ -25,7 +25,7 @@ use super::{Build, Discipline, Drops, Entry, Limits, Link, Parameter, Ticket, an
 use crate::router::{Ask, Request, Router};
 use crate::{DropCause, Tally};
 
-/// The registry's entry.
+/// Entry of the registry.
 pub(super) const ENTRY: Entry = Entry {
     name: "rcp",
     summary: "first in, first out; tells RCP senders one rate for all (Dukkipati 2005)",
@@ -49,7 +49,7 @@ const BETA: Parameter = Parameter::number(
     "share of the queue taken back per RTT",
 );
 
-/// Longest time between two updates.
+/// Maximum time between two updates.
 const LONGEST_UPDATE: Duration = Duration::from_millis(10);
 
 /// Weight of a stated RTT in the mean.
@@ -71,7 +71,7 @@ struct Rcp {
     mean_rtt: Option<f64>,
     updated: Instant,
     due: Instant,
-    /// Bytes that arrived since.
+    /// Bytes that arrived since the last update.
     arrived: u64,
 }
 
@@ -90,7 +90,7 @@ impl Rcp {
         }
     }
 
-    /// Equation (1) over the time since the last update.
+    /// Applies equation (1) over the time since the last update.
     fn update(&mut self, now: Instant, link: &Link) {
         let span = now.saturating_since(self.updated).as_secs_f64();
         if let (Some(rate), Some(d0)) = (link.rate, self.mean_rtt)
@@ -213,8 +213,8 @@ mod tests {
         }
     }
 
-    /// By hand, C = 1 MB/s, d0 = 100 ms, T = 10 ms: 20 kB in T are y = 2 C, so R falls by
-    /// 0.1 · 0.4; with 10 kB in the queue by 0.1 · 0.226 · 0.1 more.
+    /// By hand, C = 1 MB/s, d0 = 100 ms, T = 10 ms. 20 kB in T are y = 2 C, so R falls by 0.1 ·
+    /// 0.4; with 10 kB in the queue by 0.1 · 0.226 · 0.1 more.
     #[test]
     fn the_rate_follows_spare_bandwidth_and_queue() {
         let mut trial = Trial::new("rcp", &[], unlimited());

@@ -1,4 +1,4 @@
-//! RED: drops or marks at random, more often the longer the average queue.
+//! RED: drops or marks at random, with a probability that grows with the average queue.
 //!
 //! Floyd, Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
 //! IEEE/ACM Transactions on Networking 1(4), 1993. At each arrival, with q packets
@@ -11,22 +11,22 @@
 //! pa  = pb/(1 - count*pb)                                               (4)
 //! ```
 //!
-//! with s the time of a mean packet at the link's rate and `count` the packets since
-//! the last one that was marked or dropped. Below `min` all packets pass; from `max`
-//! on all are dropped. Equation (4) makes the gaps between marks uniform on
-//! 1, 2, ..., 1/pb at a constant average.
+//! with s the transmission time of a mean packet at the link's rate and `count` the packets since
+//! the last one that was marked or dropped. Below `min` all packets pass; from `max` on all are
+//! dropped. Equation (4) makes the gaps between marks uniform on 1, 2, ..., 1/pb at a constant
+//! average.
 //!
 //! Settings beyond 1993:
 //!
 //! * `gentle` (Floyd 2000): from `max` to twice `max` the probability rises from
 //!   `maxp` to 1, and only then are all dropped. Off by default as in the paper and in
 //!   Linux, which has no such mode; ns-2 has it on.
-//! * `ecn`: an early mark instead of an early drop for packets that speak ECN; above
-//!   the upper threshold packets are dropped anyway (RFC 3168 section 7).
+//! * `ecn`: an early mark instead of an early drop for ECN-capable packets; above the upper
+//!   threshold packets are dropped anyway (RFC 3168 section 7).
 //! * `adaptive` (Floyd, Gummadi, Shenker 2001): every 500 ms, with the average above
 //!   min + 0.6*(max - min), maxp grows by min(0.01, maxp/4) unless above 0.5; below
 //!   min + 0.4*(max - min) it shrinks to 0.9 times itself unless below 0.01.
-//! * `bytes`: the queue is its octets divided by `mean_packet`, as in Linux; else its
+//! * `bytes`: the queue length is its octets divided by `mean_packet`, as in Linux; otherwise its
 //!   packets, as in the paper and ns-2.
 //!
 //! Choices where implementations differ:
@@ -37,11 +37,11 @@
 //! * The idle time begins when the last packet has been sent, as in ns-2 and Linux.
 //!   Linux takes the power of (2) from a table; here it is computed.
 //! * Linux draws once per mark and not once per packet: the same distribution.
-//! * The average alone decides, as in the paper and Linux. ns-2 drops no packet that finds
-//!   fewer than two waiting, nor the first one above `min`.
-//! * Intervals of `adaptive` are those of a clock (Linux). What passes while no packet
-//!   arrives is made up for at the next arrival, before the average changes, so that
-//!   the result is that of a timer. ns-2 adapts at most once per arrival.
+//! * Only the average decides, as in the paper and Linux. ns-2 drops no packet that finds fewer
+//!   than two waiting, nor the first one above `min`.
+//! * Intervals of `adaptive` are those of a clock (Linux). Intervals that pass without arrivals are
+//!   made up for at the next arrival, before the average changes. So the result is that of a timer.
+//!   ns-2 adapts at most once per arrival.
 //!
 //! Out of scope: the automatic `min`, `max` and `weight` of Adaptive RED, ns-2's
 //! `wait` mode and probabilities in proportion to packet size. A user sets the first
@@ -61,7 +61,7 @@ use super::{
 };
 use crate::{DropCause, Tally};
 
-/// The registry's entry.
+/// Entry of the registry.
 pub(super) const ENTRY: Entry = Entry {
     name: "red",
     summary: "random early detection by the average queue (Floyd and Jacobson 1993)",
@@ -81,7 +81,7 @@ pub(super) const ENTRY: Entry = Entry {
     build: |build| Box::new(Red::new(build)),
 };
 
-/// Refuses an average from which all is dropped that is reached before drops begin.
+/// Rejects a `max`, from which all packets are dropped, that is not above `min`.
 fn check(settings: &Settings) -> Result<(), Conflict> {
     if settings.whole(&MAX) > settings.whole(&MIN) {
         return Ok(());
@@ -170,11 +170,11 @@ const ADAPT_EVERY: Duration = Duration::from_millis(500);
 /// Bounds within which maxp is adapted.
 const ADAPTED_MAX_P: (f64, f64) = (0.01, 0.5);
 
-/// The fate of an arriving packet.
+/// Verdict on an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Pass,
-    /// Marked or dropped by chance.
+    /// Marked or dropped at random.
     Early,
     /// Dropped because the average is too long.
     Forced,
@@ -192,13 +192,13 @@ struct Red {
     gentle: bool,
     in_bytes: bool,
     mean_packet: Bytes,
-    /// When maxp is adapted, if at all.
+    /// Times at which maxp is adapted, if at all.
     adaptations: Option<Ticks>,
-    /// Equation (1), in packets.
+    /// Average of equation (1), in packets.
     average: f64,
     /// Packets since the last one that was marked or dropped.
     count: u64,
-    /// When the link had sent the last packet, while none waits.
+    /// Time at which the link had sent the last packet, while none waits.
     idle_since: Instant,
     random: Stream,
     waiting: Waiting,
@@ -227,7 +227,7 @@ impl Red {
         }
     }
 
-    /// Length of the queue in packets, without what is in service.
+    /// Returns the length of the queue in packets, without what is in service.
     fn length(&self) -> f64 {
         if self.in_bytes {
             self.waiting.octets() as f64 / self.mean_packet.as_u64() as f64
@@ -236,7 +236,7 @@ impl Red {
         }
     }
 
-    /// The average at `now` if no packet arrives by then: equation (2).
+    /// Returns the average at `now` if no packet arrives by then: equation (2).
     fn average_at(&self, now: Instant, link: &Link) -> f64 {
         let is_idle = self.waiting.is_empty() && link.in_service.is_zero();
         if !is_idle {
@@ -252,7 +252,7 @@ impl Red {
         self.average * libm::pow(1.0 - self.weight, packets)
     }
 
-    /// Equations (1) and (2).
+    /// Applies equations (1) and (2).
     fn update_average(&mut self, now: Instant, link: &Link) {
         let is_idle = self.waiting.is_empty() && link.in_service.is_zero();
         self.average = if is_idle {
@@ -280,7 +280,7 @@ impl Red {
         self.adaptations = Some(adaptations);
     }
 
-    /// pb of equation (3); nothing from where all packets are dropped.
+    /// Returns pb of equation (3); `None` if all packets are dropped.
     fn probability(&self) -> Option<f64> {
         let average = self.average;
         if average < self.max {
@@ -411,8 +411,8 @@ mod tests {
         assert!(!checked(&[("min", 30), ("max", 20)]));
     }
 
-    /// Ten packets wait and the average is the present queue, so pb is
-    /// 0.04*(10 - 5)/(15 - 5) = 0.02.
+    /// Ten packets wait and the average is the current queue. So pb is 0.04*(10 - 5)/(15 - 5) =
+    /// 0.02.
     #[test]
     fn gaps_between_marks_are_uniform() {
         const GAPS: usize = 20_000;
@@ -427,8 +427,8 @@ mod tests {
             trial.arrive_many(0.0, 1);
         }
         let (mut gap, mut seen, mut frequency) = (0, 0, [0_u32; 51]);
-        // Marked packets leave ten departures late; gaps stay as they were. The first
-        // began before ten were waiting.
+        // Marked packets leave ten departures later; gaps are unchanged. The first began before ten
+        // were waiting.
         while seen <= GAPS {
             trial.arrive_many(0.0, 1);
             let is_marked = trial.depart(0.0).unwrap().is_marked;
@@ -507,10 +507,10 @@ mod tests {
         assert_eq!(red.idle_since, at(1.001));
     }
 
-    /// Largest L with L + 1 - min < (1 - (1 - w)^L)/w for min = 32 and weights 2^-2 to
-    /// 2^-9 (the rule of Linux's `red.h`, evaluated). The rule counts the queue from
-    /// one and with the power L, the average is of the packets before each arrival: one
-    /// to three packets more pass.
+    /// Longest burst L with L + 1 - min < (1 - (1 - w)^L)/w. min is 32, weights are 2^-2 to 2^-9
+    /// (the rule of Linux's `red.h`, evaluated). The rule counts the queue from one and with the
+    /// power L; the average is of the packets before each arrival. So one to three packets more
+    /// pass.
     #[test]
     fn the_longest_burst_that_passes_is_that_of_the_rule() {
         const BURSTS: [u64; 8] = [34, 38, 46, 57, 75, 101, 137, 189];
@@ -551,7 +551,7 @@ mod tests {
         assert_eq!(at(30.0, true), None);
     }
 
-    /// The queue is driven above max; returns marks and drops from there on.
+    /// Drives the queue above max; returns marks and drops from then on.
     fn overload(set: &[(&str, Value)], speaks_ecn: bool) -> (usize, usize) {
         let weight = ("weight", Value::Number(1.0));
         let mut all = alloc::vec![weight, ("maxp", Value::Number(0.5))];
@@ -572,7 +572,7 @@ mod tests {
         let ecn = ("ecn", Value::Flag(true));
         let (marked, dropped) = overload(&[ecn], true);
         assert!(marked > 0);
-        // No more than 15 ever wait.
+        // At most 15 ever wait.
         assert_eq!(dropped, 1000 - 15);
         assert_eq!(overload(&[ecn], false).0, 0);
         assert_eq!(overload(&[], true).0, 0);

@@ -1,23 +1,22 @@
 //! Step marking: every packet above one threshold is marked, none below.
 //!
-//! RFC 8257 section 3.1 (DCTCP): an arriving packet is marked if the queue is
-//! longer than K. The queue is what waits and what is in service, the arriving
-//! packet counting, as in the limits of `fifo` and in the paper's switches (Alizadeh
-//! et al., "Data Center TCP", SIGCOMM 2010, section 3.1):
+//! RFC 8257 section 3.1 (DCTCP): an arriving packet is marked if the queue is longer than K. The
+//! queue is what waits and what is in service, including the arriving packet. This is as in the
+//! limits of `fifo` and in the paper's switches (Alizadeh et al., "Data Center TCP", SIGCOMM 2010,
+//! section 3.1):
 //!
 //! ```text
 //! mark if packets > K, or octets > K_bytes, on arrival                  (1)
 //! mark if now - arrived > T at departure                                (2)
 //! ```
 //!
-//! Equation (2) is Linux's `ce_threshold` of CoDel and fq without their other
-//! actions. Thresholds that are set all act; without any, nothing is marked.
-//! The default is K = 65 packets, the paper's choice for 10 Gbit/s.
+//! Equation (2) is Linux's `ce_threshold` of CoDel and fq without their other actions. All
+//! thresholds that are set apply. The default, if none is set, is K = 65 packets, the paper's
+//! choice for 10 Gbit/s.
 //!
-//! A packet whose transport does not speak ECN passes unmarked and is dropped by
-//! the limit only. Switches that apply the step as WRED drop it above K (RFC 8257
-//! section 5 warns of the unfairness); that is out of scope, and its cost is that
-//! a flow without ECN fills the buffer next to DCTCP.
+//! A packet that is not ECN-capable passes unmarked and is dropped by the limit only. Switches that
+//! apply the step as WRED drop it above K (RFC 8257 section 5 warns of the unfairness). That is out
+//! of scope; the cost is that a flow without ECN fills the buffer that it shares with DCTCP.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -30,7 +29,7 @@ use super::{
 };
 use crate::{DropCause, Tally};
 
-/// The registry's entry.
+/// Entry of the registry.
 pub(super) const ENTRY: Entry = Entry {
     name: "step",
     summary: "first in, first out; marks every packet above a threshold (RFC 8257 3.1)",
@@ -65,14 +64,14 @@ const SOJOURN: Parameter = Parameter {
     most: Value::Time(Duration::from_secs(1000)),
 };
 
-/// K where no threshold is set, in packets.
+/// Default of K in packets if no threshold is set.
 const DEFAULT_PACKETS: u64 = 65;
 
 /// A queue that marks above thresholds.
 #[derive(Debug)]
 struct Step {
     limits: Limits,
-    /// More than this is marked on arrival.
+    /// Limits above which packets are marked on arrival.
     unmarked: Limits,
     sojourn: Option<Duration>,
     waiting: Waiting,

@@ -1,4 +1,4 @@
-//! Parts that several disciplines share: a line of tickets, limits, updates, a draw.
+//! Parts shared by several disciplines: a line of tickets, limits, updates, a draw.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use gigatcp_units::{Duration, Instant};
 use super::{Limits, Ticket};
 use crate::Tally;
 
-/// Tickets in the order of their arrival, and their sum.
+/// Tickets in the order of their arrival, and their total size.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Waiting {
     tickets: VecDeque<Ticket>,
@@ -24,7 +24,7 @@ impl Waiting {
         self.assert_invariants();
     }
 
-    /// Asserts that the sum is that of the tickets.
+    /// Asserts that the total is that of the tickets.
     fn assert_invariants(&self) {
         debug_assert!(
             self.backlog.packets == self.tickets.len() as u64,
@@ -45,7 +45,7 @@ impl Waiting {
         );
     }
 
-    /// Takes the oldest ticket out.
+    /// Takes the oldest ticket.
     pub(super) fn pop(&mut self) -> Option<Ticket> {
         let ticket = self.tickets.pop_front()?;
         self.backlog.subtract(ticket.tally());
@@ -53,43 +53,43 @@ impl Waiting {
         Some(ticket)
     }
 
-    /// Takes all tickets out.
+    /// Takes all tickets.
     pub(super) fn drain(&mut self, out: &mut Vec<Ticket>) {
         self.backlog = Tally::default();
         out.extend(self.tickets.drain(..));
     }
 
-    /// Returns the waiting time of the oldest ticket; zero if none waits.
+    /// Returns the sojourn time of the oldest ticket; zero if none waits.
     pub(super) fn head_sojourn(&self, now: Instant) -> Duration {
         let head = self.tickets.front();
         head.map_or(Duration::ZERO, |head| head.sojourn(now))
     }
 
-    /// Packets and octets in the line.
+    /// Returns packets and octets in the line.
     pub(super) fn backlog(&self) -> Tally {
         self.backlog
     }
 
-    /// Octets in the line.
+    /// Returns the octets in the line.
     pub(super) fn octets(&self) -> u64 {
         self.backlog.bytes.as_u64()
     }
 
-    /// Whether no ticket waits.
+    /// Returns whether no ticket waits.
     pub(super) fn is_empty(&self) -> bool {
         self.tickets.is_empty()
     }
 }
 
 impl Ticket {
-    /// Time since it reached the queue.
+    /// Returns the time since it reached the queue.
     pub(super) fn sojourn(&self, now: Instant) -> Duration {
         now.saturating_since(self.arrived)
     }
 }
 
 impl Limits {
-    /// Returns whether `backlog` reaches none of these limits.
+    /// Returns whether `backlog` is below all of these limits.
     pub(super) fn is_below(&self, backlog: Tally) -> bool {
         self.packets.is_none_or(|limit| backlog.packets < limit)
             && self.bytes.is_none_or(|limit| backlog.bytes < limit)
@@ -107,7 +107,7 @@ impl Limits {
     }
 }
 
-/// Periodic updates without a timer: those that are due run when something happens.
+/// Periodic updates without a timer: due updates run at the next event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticks {
     next: Instant,
@@ -115,7 +115,7 @@ pub(super) struct Ticks {
 }
 
 impl Ticks {
-    /// One per `period`, the first a period after `start`.
+    /// Returns updates at every `period`, the first a period after `start`.
     pub(super) fn every(period: Duration, start: Instant) -> Self {
         Self {
             next: start + period,
@@ -123,7 +123,7 @@ impl Ticks {
         }
     }
 
-    /// Returns the time of the next update that is due at `now`, and moves on.
+    /// Returns the time of the next update due at `now`, and advances.
     pub(super) fn due(&mut self, now: Instant) -> Option<Instant> {
         let due = self.next;
         if due > now {
@@ -133,7 +133,7 @@ impl Ticks {
         Some(due)
     }
 
-    /// Leaves out what is due at `now`.
+    /// Skips updates due at `now`.
     pub(super) fn skip(&mut self, now: Instant) {
         if self.next <= now {
             let missed = (now - self.next).as_nanos() / self.period.as_nanos().max(1) + 1;
@@ -146,7 +146,7 @@ impl Ticks {
         );
     }
 
-    /// Time between two updates.
+    /// Returns the time between two updates.
     pub(super) fn period(&self) -> Duration {
         self.period
     }

@@ -1,4 +1,4 @@
-//! XCP: the router tells each packet by how much its sender's window is to change.
+//! XCP: the router assigns each packet a change of its sender's window.
 //!
 //! Katabi, Handley, Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks",
 //! SIGCOMM 2002, sections 3.5 and 4; the residues of its appendix are from memory. Once per
@@ -13,22 +13,21 @@
 //! p     = xi_p·rtt²·s/cwnd      n = xi_n·rtt·s                          (6)
 //! ```
 //!
-//! y is the arriving rate, S = C - y what is spare, Q the shortest queue in the interval. A
-//! departing packet gets p - n, unless it asks for less. The packets of an interval get no
-//! more than (h + max(phi, 0))/d and (h + max(-phi, 0))/d in sum(p/rtt) and sum(n/rtt).
-//! Stable for alpha below pi/(4·sqrt(2)) and beta = alpha²·sqrt(2), whatever delay, capacity
-//! and number of flows.
+//! y is the arriving rate, S = C - y the spare bandwidth, Q the minimum queue in the interval. A
+//! departing packet is granted p - n, unless it requests less. The packets of an interval are
+//! granted at most (h + max(phi, 0))/d and (h + max(-phi, 0))/d in sum(p/rtt) and sum(n/rtt).
+//! Stable for alpha below pi/(4·sqrt(2)) and beta = alpha²·sqrt(2), for any delay, capacity and
+//! number of flows.
 //!
 //! Choices:
 //!
-//! * The first interval is 50 ms. An interval in which no request arrived goes on until one
-//!   does.
-//! * s counts what the link adds to a packet, cwnd counts payload: alpha and beta are in
-//!   effect larger by their ratio, 1.07 for full segments.
+//! * The first interval is 50 ms. An interval without a request continues until one arrives.
+//! * s includes the link overhead of a packet, cwnd counts payload. alpha and beta are in effect
+//!   larger by their ratio, 1.07 for full segments.
 //! * Fractions of a byte are carried to the next packet.
-//! * Packets without request take their part of y and of the queue: mixed traffic has no
-//!   queue of its own here (section 7 of the paper).
-//! * A link without rate (also one that follows a trace) grants what is asked.
+//! * Packets without request count in y and in the queue: mixed traffic has no separate queue here
+//!   (section 7 of the paper).
+//! * A link without rate (also one that follows a trace) grants every request in full.
 //!
 //! The queue is that of `fifo`.
 
@@ -42,7 +41,7 @@ use super::{Build, Discipline, Drops, Entry, Limits, Link, Parameter, Ticket, an
 use crate::router::{Ask, Request, Router};
 use crate::{DropCause, Tally};
 
-/// The registry's entry.
+/// Entry of the registry.
 pub(super) const ENTRY: Entry = Entry {
     name: "xcp",
     summary: "first in, first out; tells XCP senders how much to change (Katabi 2002)",
@@ -76,18 +75,18 @@ const GAMMA: Parameter = Parameter::number(
 /// Bounds of the gains; above pi/(4·sqrt(2)) = 0.555 alpha is unstable.
 const GAINS: (f64, f64) = (0.0, 1.0);
 
-/// The interval before an RTT is known.
+/// Interval before an RTT is known.
 const FIRST_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Bounds of later ones: of what senders claim.
+/// Bounds of later intervals in seconds, because RTTs are reported by senders.
 const INTERVALS: (f64, f64) = (100e-6, 10.0);
 
-/// What arrived in an interval.
+/// Arrivals of an interval.
 #[derive(Clone, Copy, Default, Debug)]
 struct Seen {
     /// Bytes of all packets.
     bytes: f64,
-    /// Bytes of those with a request.
+    /// Bytes of packets with a request.
     asking: f64,
     /// Sum of rtt·s/cwnd.
     share: f64,
@@ -95,12 +94,12 @@ struct Seen {
     weighted: f64,
 }
 
-/// What the packets of an interval are granted.
+/// Grants to the packets of an interval.
 #[derive(Clone, Copy, Default, Debug)]
 struct Granted {
-    /// Equations (4) and (5).
+    /// Results of equations (4) and (5).
     xi: (f64, f64),
-    /// What is left of both, in bytes per second.
+    /// Remainders of both, in bytes per second.
     residue: (f64, f64),
 }
 
@@ -110,16 +109,16 @@ struct Xcp {
     limits: Limits,
     gains: (f64, f64, f64),
     waiting: Waiting,
-    /// Of the interval.
+    /// Start of the interval.
     begin: Instant,
     end: Instant,
     seen: Seen,
     min_queue: u64,
     /// Mean RTT in seconds.
     mean_rtt: f64,
-    /// `None`: whatever is asked.
+    /// Grants of the interval; `None`: every request is granted in full.
     granted: Option<Granted>,
-    /// Bytes not yet told.
+    /// Fractions of a byte carried to the next packet.
     carry: f64,
 }
 
@@ -140,7 +139,7 @@ impl Xcp {
         }
     }
 
-    /// Equations (1) to (5) at the end of an interval.
+    /// Computes equations (1) to (5) at the end of an interval.
     fn decide(&mut self, now: Instant, link: &Link) {
         let span = now.saturating_since(self.begin).as_secs_f64();
         let seen = self.seen;
@@ -155,7 +154,7 @@ impl Xcp {
                 let shuffled = (gamma * arriving * d - phi.max(-phi)).max(0.0);
                 let more = (shuffled + phi.max(0.0)) / d;
                 let less = (shuffled + (-phi).max(0.0)) / d;
-                // The sums are over d, not over the span that was waited.
+                // The sums are over d, not over the actual duration of the interval.
                 let scale = span / d;
                 Granted {
                     xi: (more / seen.share * scale, less / seen.asking * scale),
@@ -171,7 +170,7 @@ impl Xcp {
 }
 
 impl Granted {
-    /// Equation (6), and what is left of the interval; returns the change in bytes.
+    /// Applies equation (6) and the remainders of the interval; returns the change in bytes.
     fn take(&mut self, rtt: f64, bytes: f64, cwnd: f64, wanted: f64) -> f64 {
         let share = self.xi.0 * rtt * rtt * bytes / cwnd;
         let more = share.min(self.residue.0 * rtt);
@@ -180,7 +179,7 @@ impl Granted {
         let (used_more, used_less) = if own <= wanted {
             (more, less)
         } else {
-            // A router before this one, or the sender, holds the flow back.
+            // A router before this one, or the sender, limits the flow.
             (wanted.max(0.0), own.max(0.0) - wanted)
         };
         self.residue.0 = (self.residue.0 - used_more / rtt).max(0.0);
@@ -228,7 +227,7 @@ impl Router for Xcp {
     }
 }
 
-/// RTT in seconds, cwnd and wanted change of a request for a window.
+/// Returns RTT in seconds, cwnd and requested change of a window request.
 fn window(request: &Request) -> Option<(f64, f64, f64)> {
     let Ask::Window { cwnd, feedback } = request.ask else {
         return None;
@@ -290,7 +289,8 @@ mod tests {
         }
     }
 
-    /// 1 MB/s with these requests, each of a packet of 1000 bytes, in the first interval.
+    /// Returns a queue at 1 MB/s after the first interval. Each of these requests came in a packet
+    /// of 1000 bytes.
     fn after(requests: &[Request]) -> Trial {
         let mut trial = Trial::new("xcp", &[], unlimited());
         trial.rate(8_000_000);
@@ -312,9 +312,9 @@ mod tests {
         feedback
     }
 
-    /// By hand: 10 kB in 50 ms are 200 kB/s, so S = 800 kB/s; d = 50 ms; phi = 0.4 · 0.05 ·
-    /// 800 kB = 16 kB; h = 0.1 · 10 kB - 16 kB < 0. So ten packets of one flow with a window
-    /// of ten share 16 kB.
+    /// By hand: 10 kB in 50 ms are 200 kB/s, so S = 800 kB/s. d = 50 ms; phi = 0.4 · 0.05 · 800 kB
+    /// = 16 kB; h = 0.1 · 10 kB - 16 kB < 0. So ten packets of one flow with a window of ten share
+    /// 16 kB.
     #[test]
     fn spare_bandwidth_is_shared_by_the_packets_of_an_interval() {
         let one = asks(0.050, 10_000, i64::MAX);
@@ -324,8 +324,8 @@ mod tests {
         assert_eq!(told[10..], [0, 0], "the interval has no more");
     }
 
-    /// At y = C, phi = 0 and h = 0.1 · 50 kB: the flow with a tenth of the window, and so a
-    /// tenth of the packets, gets half of what is added and gives a tenth of what is taken.
+    /// At y = C, phi = 0 and h = 0.1 · 50 kB. A flow with a tenth of the window has a tenth of the
+    /// packets. It gets half of the increase and a tenth of the decrease.
     #[test]
     fn a_tenth_of_the_traffic_is_dealt_out_anew() {
         let (large, small) = (asks(0.050, 45_000, i64::MAX), asks(0.050, 5_000, i64::MAX));
@@ -362,7 +362,7 @@ mod tests {
         for _ in 0..50 {
             trial.queue.router().unwrap().on_arrival(1000, Some(&one));
         }
-        // The interval was 50 ms with nothing, and then 50 ms at C: S = C/2.
+        // The interval was 50 ms without arrivals, and then 50 ms at C: S = C/2.
         trial.queue.handle_timeout(at(0.100), &trial.link);
         for _ in 0..50 {
             trial.queue.router().unwrap().on_arrival(1000, Some(&one));

@@ -1,9 +1,9 @@
-//! A numbered parcel and a driver that polls a hop exactly when it asks.
+//! A numbered parcel, and a driver that polls a hop exactly when requested.
 
 use gigatcp_path::{DropCause, Hop, Parcel, Routed};
 use gigatcp_units::{Bytes, Instant};
 
-/// Wire packets numbered from `first`, all of `size` IP bytes but the last.
+/// Wire packets numbered from `first`, all of `size` IP bytes except the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Numbered {
     pub first: u64,
@@ -22,12 +22,12 @@ impl Numbered {
         }
     }
 
-    /// The numbers of the wire packets inside.
+    /// Returns the numbers of the wire packets inside.
     pub fn numbers(&self) -> impl Iterator<Item = u64> + use<> {
         self.first..self.first + self.count as u64
     }
 
-    /// The same wire packets, each a parcel of its own.
+    /// Returns the same wire packets, each as a separate parcel.
     pub fn singles(self) -> impl Iterator<Item = Numbered> {
         (0..self.count).map(move |index| {
             let is_last = index + 1 == self.count;
@@ -75,7 +75,7 @@ impl Parcel for Numbered {
     }
 }
 
-/// Numbered wire packets on their way.
+/// Numbered wire packets on their route.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
     pub packets: Numbered,
@@ -141,17 +141,17 @@ impl Routed for Sent {
     }
 }
 
-/// What came out of a hop.
+/// Output of a hop.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Outcome {
     /// Parcels with the instant of their delivery, in order.
     pub delivered: Vec<(Instant, Numbered)>,
-    /// Wire packets that did not get through, in order of the verdicts.
+    /// Dropped wire packets, in order of the verdicts.
     pub dropped: Vec<(u64, DropCause)>,
 }
 
 impl Outcome {
-    /// Wire packets with the instant of their delivery, in order.
+    /// Returns wire packets with the instant of their delivery, in order.
     pub fn delivered_packets(&self) -> Vec<(Instant, u64)> {
         let numbers = |(at, parcel): &(Instant, Numbered)| {
             let at = *at;
@@ -160,7 +160,7 @@ impl Outcome {
         self.delivered.iter().flat_map(numbers).collect()
     }
 
-    /// Collects everything due by `now`, polling at the instants asked for.
+    /// Collects everything due by `now`, polling at the requested instants.
     pub fn collect_until(&mut self, hop: &mut Hop<Numbered>, now: Instant) {
         while let Some(at) = hop.poll_timeout().filter(|&at| at <= now) {
             while let Some(parcel) = hop.poll_delivery(at) {
@@ -171,7 +171,7 @@ impl Outcome {
         }
     }
 
-    /// Collects everything that did not get through so far.
+    /// Collects everything dropped so far.
     pub fn collect_dropped(&mut self, hop: &mut Hop<Numbered>) {
         while let Some((parcel, cause)) = hop.poll_dropped() {
             self.dropped
@@ -180,7 +180,7 @@ impl Outcome {
     }
 }
 
-/// Sends all through the hop and waits until it is empty.
+/// Sends all arrivals through the hop and polls until it is empty.
 pub fn run(
     hop: &mut Hop<Numbered>,
     arrivals: impl IntoIterator<Item = (Instant, Numbered)>,

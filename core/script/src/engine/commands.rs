@@ -21,16 +21,16 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_rmem", "4096 540000 15728640"),
     ("net.ipv4.tcp_wmem", "4096 262144 4194304"),
     ("net.ipv4.tcp_syn_retries", "5"),
-    // RFC 6298 section 5.5 doubles at once.
+    // RFC 6298 section 5.5 doubles from the first timeout on.
     ("net.ipv4.tcp_syn_linear_timeouts", "4"),
     ("net.ipv4.tcp_slow_start_after_idle", "0"),
     ("net.ipv4.tcp_ecn", "0"),
 ];
 
 impl Host {
-    /// Does what `text` says to the settings of connections to come.
+    /// Applies the command `text` to the settings of future connections.
     pub fn command(&mut self, text: &str) -> Result<(), Unsupported> {
-        // Lines that end in a backslash go on.
+        // Lines that end in a backslash are continued.
         let joined = text.replace("\\\n", " ");
         for line in joined.split(['\n', ';']) {
             let line = line.split(" #").next().unwrap_or_default().trim();
@@ -58,7 +58,7 @@ impl Host {
             ["sysctl", ref rest @ ..] => {
                 let settings = rest.iter().filter(|word| !word.starts_with('-'));
                 for setting in settings {
-                    // Without a value it only asks.
+                    // Without a value it is only a query.
                     if let Some((name, value)) = setting.split_once('=') {
                         self.sysctl(name, value)?;
                     }
@@ -107,7 +107,7 @@ impl Host {
         }
     }
 
-    /// The settings of the kernel's self-tests, and Linux's habits.
+    /// Applies the settings of the kernel's self-tests, and Linux's behavior.
     fn be_linux(&mut self) -> Result<(), Unsupported> {
         self.transport.setup.profile = Profile::LINUX_6;
         for (name, value) in DEFAULTS {
@@ -142,7 +142,7 @@ impl Host {
         Ok(())
     }
 
-    /// Open connections heed a changed `tcp_ecn_option` at once.
+    /// Applies a changed `tcp_ecn_option` to open connections immediately.
     fn follow_ecn_option(&mut self) {
         let (now, option) = (
             self.transport.clock(),
@@ -171,7 +171,7 @@ impl Setup {
     }
 }
 
-/// The words behind what runs a file: `sh`, `source` and the like.
+/// Returns the words after an interpreter: `sh`, `source` and the like.
 fn without_interpreter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
     match words {
         [
@@ -182,13 +182,12 @@ fn without_interpreter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
     }
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Words of a shell line; quotation marks keep blanks, and a value may stand
-/// in them.
+/// Splits a shell line into words. Quotation marks, also within a value, keep spaces.
 fn words(line: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut word = String::new();

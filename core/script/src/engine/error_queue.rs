@@ -2,16 +2,15 @@
 //! `Documentation/networking/msg_zerocopy.rst`) and the times of `SO_TIMESTAMPING`
 //! (`timestamping.rst`).
 //!
-//! The engine's send buffer copies, so every completion says
-//! `SO_EE_CODE_ZEROCOPY_COPIED`, as a kernel's do over a device that cannot send
-//! from the pages of others. An octet's buffer is free when it is acknowledged.
+//! The engine's send buffer copies, so every completion has `SO_EE_CODE_ZEROCOPY_COPIED`, as a
+//! kernel reports over a device that cannot send from user pages. An octet's buffer is free when it
+//! is acknowledged.
 //!
-//! Times are those of the last octet of each call that writes: when its segment
-//! is handed to the device (`SCHED` and `SND`, which is one moment here) for the
-//! first time, and when it is acknowledged (`ACK`).
+//! Times are those of the last octet of each write call: when its segment is first passed to the
+//! device (`SCHED` and `SND`, which coincide here), and when it is acknowledged (`ACK`).
 //!
-//! Not here: times of what is received, and of hardware; the octets of the
-//! segment that a time is about.
+//! Out of scope: times of received data, and of hardware; the octets of the segment to which a time
+//! refers.
 
 use alloc::collections::VecDeque;
 
@@ -20,32 +19,32 @@ use gigatcp_units::Instant;
 use crate::ast::Value;
 use crate::stack::Unsupported;
 
-/// Calls that write and request times, and what is reported already.
+/// Write calls and requested times, and reports not yet read.
 #[derive(Clone, Debug, Default)]
 pub struct ErrorQueue {
     /// Number of the next call with `MSG_ZEROCOPY`.
     next: u32,
-    /// Such calls and where what they wrote ends, as SND.UNA counts.
+    /// Numbers of such calls, and the end of their data, as SND.UNA counts.
     in_use: VecDeque<(u32, u64)>,
-    /// Which times are reported.
+    /// Times to report.
     stamps: Stamps,
     /// Ends of calls whose last octet has not left.
     unsent: VecDeque<u64>,
     /// Ends of calls whose last octet is not acknowledged.
     unacked: VecDeque<u64>,
-    /// Reports that are not read yet, in order.
+    /// Unread reports, in order.
     told: VecDeque<News>,
-    /// How often there was news.
+    /// Number of reports so far.
     news: u64,
 }
 
-/// What `SO_TIMESTAMPING` asks for.
+/// Options of `SO_TIMESTAMPING`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stamps {
     scheduled: bool,
     sent: bool,
     acknowledged: bool,
-    /// From where `SOF_TIMESTAMPING_OPT_ID` counts octets, as SND.UNA counts.
+    /// Origin of octet numbers with `SOF_TIMESTAMPING_OPT_ID`, as SND.UNA counts.
     origin: u64,
 }
 
@@ -54,18 +53,18 @@ struct Stamps {
 pub enum News {
     /// First and last number of calls whose buffers are free.
     Copied(u32, u32),
-    /// What happened to an octet, by its number, and when.
+    /// Event of an octet, octet number, and time.
     Stamp(&'static str, u64, Instant),
 }
 
 impl ErrorQueue {
-    /// A call with `MSG_ZEROCOPY` has written up to `end`.
+    /// Records that a call with `MSG_ZEROCOPY` has written up to `end`.
     pub fn on_copied(&mut self, end: u64) {
         self.in_use.push_back((self.next, end));
         self.next += 1;
     }
 
-    /// A call has written up to `end`.
+    /// Records that a call has written up to `end`.
     pub fn on_written(&mut self, end: u64) {
         if self.stamps.scheduled || self.stamps.sent {
             self.unsent.push_back(end);
@@ -85,15 +84,15 @@ impl ErrorQueue {
         !self.told.is_empty()
     }
 
-    /// Changes whenever something was added: an edge for those who wait.
+    /// Returns a number that changes with each addition, for edge-triggered waits.
     pub fn news(&self) -> u64 {
         self.news
     }
 
-    /// `SO_TIMESTAMPING`; octets are counted from `una` on.
+    /// Applies `SO_TIMESTAMPING`; octets are counted from `una` on.
     ///
     /// # Errors
-    /// Kinds of times that are not reported here.
+    /// Kinds of times that are not supported here.
     pub fn set_stamps(&mut self, flags: &Value, una: u64) -> Result<(), Unsupported> {
         const KNOWN: [&str; 5] = [
             "SOF_TIMESTAMPING_TX_SCHED",
@@ -162,7 +161,7 @@ impl ErrorQueue {
         }
     }
 
-    /// The number of the last octet before `end`.
+    /// Returns the number of the last octet before `end`.
     fn number(&self, end: u64) -> u64 {
         end.saturating_sub(1).saturating_sub(self.stamps.origin)
     }
@@ -170,7 +169,7 @@ impl ErrorQueue {
     fn tell(&mut self, news: News) {
         self.news += 1;
         match (self.told.back_mut(), news) {
-            // Neighbors that are not read yet are reported as one.
+            // Neighboring unread completions are merged.
             (Some(News::Copied(_, last)), News::Copied(number, _)) if *last + 1 == number => {
                 *last = number;
             }

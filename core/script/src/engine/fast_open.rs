@@ -19,9 +19,8 @@ impl Host {
         socket.deferred_connect.or(asked)
     }
 
-    /// Connects with what is written on the SYN. Without a cookie the SYN asks
-    /// for one, and the data waits for the handshake: with the caller, who is
-    /// told so if the socket or this call never blocks.
+    /// Connects with data on the SYN. Without a cookie the SYN requests one, and the data waits for
+    /// the handshake. If the socket or this call never blocks, the caller gets an error instead.
     pub fn fast_connect(
         &mut self,
         fd: i64,

@@ -1,7 +1,7 @@
-//! Files that are no sockets: pipes and plain files, `splice` and `sendfile`.
+//! Files other than sockets: pipes and plain files, `splice` and `sendfile`.
 //!
-//! A file is its length: a socket carries the stream's own octets whatever is
-//! written. Files are made by commands (`dd`) and removed by them (`rm`).
+//! A file is represented by its length: a socket carries the stream's octets for any written data.
+//! Files are created by commands (`dd`) and removed by them (`rm`).
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,7 +14,7 @@ use crate::ast::Value;
 use crate::stack::Unsupported;
 
 impl Host {
-    /// `pipe([5, 6])`: the end to read and the end to write.
+    /// Calls `pipe([5, 6])`: the read end and the write end.
     pub fn pipe(&mut self, args: &Arguments<'_>) -> Called {
         let Value::List(ends) = args.get(0) else {
             return Err(args.odd(0));
@@ -31,7 +31,7 @@ impl Host {
         returned(0)
     }
 
-    /// `open` of a file that a command made.
+    /// Opens a file created by a command.
     pub fn open_file(&mut self, args: &Arguments<'_>, wanted: Option<i64>) -> Called {
         let Value::Text(name) = args.get(0) else {
             return Err(args.odd(0));
@@ -44,7 +44,7 @@ impl Host {
         returned(fd)
     }
 
-    /// `sendfile(socket, file, [offset], length)`.
+    /// Calls `sendfile(socket, file, [offset], length)`.
     pub fn sendfile(&mut self, args: &Arguments<'_>) -> Called {
         let Some(File::Plain(name)) = self.files.get(&args.number(1)?) else {
             return failed("EBADF");
@@ -64,8 +64,8 @@ impl Host {
         self.begin_write(writing, false)
     }
 
-    /// `splice(in, NULL, out, NULL, length, flags)` between a socket and a pipe. It
-    /// ends at an urgent mark; one that had to wait is unsupported.
+    /// Calls `splice(in, NULL, out, NULL, length, flags)` between a socket and a pipe. It stops at
+    /// an urgent mark; a call that would block is unsupported.
     pub fn splice(&mut self, args: &Arguments<'_>) -> Called {
         let (from, to) = (args.number(0)?, args.number(2)?);
         let len = usize::try_from(args.number(4)?).unwrap_or(0);
@@ -102,7 +102,7 @@ impl Host {
         }
     }
 
-    /// Makes or removes files; says whether `words` are such a command.
+    /// Creates or removes files; returns whether `words` are such a command.
     pub fn change_files(&mut self, words: &[&str]) -> Result<bool, Unsupported> {
         let [program, rest @ ..] = words else {
             return Ok(false);

@@ -1,7 +1,7 @@
-//! FreeBSD's settings (`net.inet.tcp`) and its names for things.
+//! FreeBSD's settings (`net.inet.tcp`) and names.
 //!
-//! A script that sets one of them, or loads a module of its kernel, and names no profile is
-//! one for FreeBSD: it runs with the profile `freebsd`, and over IPv6 with an MTU of 1500.
+//! A script is one for FreeBSD if it sets one of them or loads a module of its kernel, and names no
+//! profile. It runs with the profile `freebsd`, and over IPv6 with an MTU of 1500.
 
 use gigatcp_tcp::Profile;
 
@@ -29,7 +29,7 @@ const TCP: &[(&str, Meaning)] = &[
     ("fastopen.client_enable", Setting("fast_open_client")),
     ("fastopen.server_enable", Setting("fast_open_server")),
     ("finwait2_timeout", Millis("fin_wait_2_timeout")),
-    // Stacks by name; `freebsd` is the base stack.
+    // TCP stacks by name; `freebsd` is the base stack.
     ("functions_default", Only("freebsd")),
     ("hostcache.enable", Nothing),
     ("hostcache.purgenow", Nothing),
@@ -80,7 +80,7 @@ pub fn meaning(name: &str) -> Option<Meaning> {
     found.map(|(_, meaning)| *meaning)
 }
 
-/// Whether `words` are a command of FreeBSD.
+/// Returns whether `words` are a command of FreeBSD.
 pub fn is_one(words: &[&str]) -> bool {
     match words {
         ["kldload", ..] => true,
@@ -92,7 +92,7 @@ pub fn is_one(words: &[&str]) -> bool {
 }
 
 impl Host {
-    /// FreeBSD's habits, once, unless the script names a profile.
+    /// Applies FreeBSD's behavior, once, unless the script names a profile.
     pub fn be_freebsd(&mut self) -> Result<(), Unsupported> {
         if self.transport.setup.names_profile || self.transport.setup.as_freebsd {
             return Ok(());
@@ -110,7 +110,7 @@ impl Host {
     }
 }
 
-/// FreeBSD's number of an error; `None` if it is the same everywhere.
+/// Returns FreeBSD's number of an error; `None` if it is the same everywhere.
 pub fn errno(name: &str) -> Option<i64> {
     let numbers = [
         ("EAGAIN", 35),

@@ -33,7 +33,7 @@ pub struct Host {
     pub counters_told: BTreeMap<&'static str, u64>,
     /// Bytes in each pipe.
     pub pipes: Vec<u64>,
-    /// Files that commands made, by name, and their sizes.
+    /// Files created by commands, by name, and their sizes.
     pub disk: BTreeMap<String, u64>,
 }
 

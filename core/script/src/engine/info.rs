@@ -1,5 +1,5 @@
-//! `tcp_info`, as far as the engine knows it, in Linux's units. The engine
-//! counts octets: a count of segments is octets by SMSS, rounded up.
+//! `tcp_info` from the engine's state, in Linux's units. The engine counts octets: a count of
+//! segments is octets by SMSS, rounded up.
 //!
 //! | word | here |
 //! |---|---|
@@ -19,7 +19,7 @@ use super::descriptor::{File, SocketState};
 use super::host::Host;
 use crate::stack::Unsupported;
 
-/// What Linux says of an `ssthresh` that is not set.
+/// Linux's value for an unset `ssthresh`.
 const UNSET: i64 = i32::MAX as i64;
 
 impl Host {
@@ -111,7 +111,7 @@ impl Host {
         ));
         let unsent = conn.tcp.unsent() + u64::from(conn.held);
         all.push(("tcpi_notsent_bytes", unsent as i64));
-        // Stream offsets count the SYN and, at its end, the FIN.
+        // Stream offsets count the SYN and, at the end, the FIN.
         let received = info.rcv_nxt.saturating_sub(1);
         all.push(("tcpi_bytes_received", received as i64));
         all.push(("tcpi_bytes_acked", info.snd_una.saturating_sub(1) as i64));
@@ -120,7 +120,7 @@ impl Host {
 }
 
 impl Host {
-    /// What was lost, retransmitted and delivered.
+    /// Returns the counts of lost, retransmitted and delivered segments.
     fn repair_of(&self, index: usize) -> [(&'static str, i64); 8] {
         let tcp = &self.transport.connections[index].tcp;
         let info = tcp.info();
@@ -146,7 +146,7 @@ impl Host {
         ]
     }
 
-    /// Rates in octets a second, sizes in octets.
+    /// Returns rates in octets per second, sizes in octets.
     fn rates_of(&self, index: usize) -> [(&'static str, i64); 6] {
         let info = self.transport.connections[index].tcp.info();
         let octets = |rate: Rate| i64::try_from(rate.as_bps() / 8).unwrap_or(i64::MAX);
@@ -165,7 +165,7 @@ impl Host {
     }
 }
 
-/// By Linux's number.
+/// Returns Linux's number of a state.
 pub fn state(state: State) -> i64 {
     match state {
         State::Established => 1,

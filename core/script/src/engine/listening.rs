@@ -33,7 +33,7 @@ impl Listening {
         self.listener.is_some()
     }
 
-    /// `TCP_FASTOPEN_KEY`.
+    /// Applies `TCP_FASTOPEN_KEY`.
     pub fn set_key(&mut self, key: [u8; 16]) {
         self.key = Some(key);
         if let Some(listener) = &mut self.listener {

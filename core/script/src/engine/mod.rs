@@ -29,8 +29,8 @@
 //! | `times` | times in `tcp_info` |
 //! | `convert` | packets to segments and back |
 //!
-//! Out of scope, each named when a script needs it: other control messages, `splice` that
-//! waits.
+//! Out of scope, reported by name when a script needs it: other control messages, `splice` that
+//! blocks.
 
 mod arguments;
 mod calls;
@@ -68,14 +68,14 @@ use crate::stack::{Addresses, CallId, Progress, Request, Returned, Sent, Stack, 
 use host::Host;
 use settings::Setup;
 
-/// The engine behind sockets.
+/// The engine as a stack with sockets.
 #[derive(Debug, Default)]
 pub struct Engine {
     host: Host,
 }
 
 impl Engine {
-    /// An engine that has not begun.
+    /// Returns an engine before the start of a script.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

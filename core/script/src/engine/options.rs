@@ -40,12 +40,12 @@ fn choose_stack(args: &Arguments<'_>) -> Called {
     }
 }
 
-/// A number that is a size; what is none counts as zero.
+/// Returns a number as a size; `None` counts as zero.
 fn size_of(number: Option<i64>) -> u64 {
     u64::try_from(number.unwrap_or(0)).unwrap_or(0)
 }
 
-/// A number that is a switch.
+/// Returns a number as a switch.
 fn is_on(number: Option<i64>) -> bool {
     number.unwrap_or(0) != 0
 }
@@ -83,7 +83,7 @@ impl Host {
         returned(0)
     }
 
-    /// SO_SNDBUF and SO_RCVBUF. Says whether `name` was one of these, as all
+    /// Applies SO_SNDBUF and SO_RCVBUF. Returns whether `name` is one of these, as all functions
     /// below do.
     fn set_buffers(
         &mut self,
@@ -117,7 +117,7 @@ impl Host {
         Ok(true)
     }
 
-    /// What must be said before there is a connection.
+    /// Applies options that take effect before there is a connection.
     fn set_opening(
         &mut self,
         fd: i64,
@@ -151,7 +151,7 @@ impl Host {
         Ok(true)
     }
 
-    /// What rules how data leaves: sizes, holding back, pace, urgency.
+    /// Applies options that control sending: sizes, holding back, pacing, urgency.
     fn set_sending(
         &mut self,
         fd: i64,
@@ -196,7 +196,7 @@ impl Host {
         Ok(true)
     }
 
-    /// A key has 16 octets.
+    /// Sets the key, which has 16 octets.
     fn set_fast_open_key(&mut self, fd: i64, args: &Arguments<'_>) -> Called {
         let octets = octets(args.get(3)).and_then(|octets| octets.try_into().ok());
         let (Some(key), 16) = (octets, args.number(4)?) else {
@@ -206,7 +206,7 @@ impl Host {
         returned(0)
     }
 
-    /// What is told next to the data.
+    /// Applies options for ancillary data.
     fn set_telling(
         &mut self,
         fd: i64,
@@ -234,7 +234,7 @@ impl Host {
         Ok(true)
     }
 
-    /// How long a silent peer is waited for.
+    /// Applies timeouts for an unresponsive peer.
     fn set_waiting(
         &mut self,
         fd: i64,
@@ -273,7 +273,7 @@ impl Host {
         true
     }
 
-    /// What goes into the IP header.
+    /// Applies options for the IP header.
     fn set_addressing(
         &mut self,
         fd: i64,
@@ -308,7 +308,7 @@ impl Host {
         }
     }
 
-    /// What was held back leaves, if it may.
+    /// Sends data that was held back, if it may.
     fn push_out(&mut self, open: Option<usize>, may: bool) {
         if let (Some(index), true) = (open, may) {
             self.transport.connections[index].release_held();
@@ -380,7 +380,7 @@ impl Host {
             "IP_TTL" | "IPV6_UNICAST_HOPS" => Value::Integer(i64::from(options.ttl)),
             "TCP_CONGESTION" => {
                 let entry = options.congestion.unwrap_or(congestion);
-                // Linux's own is plainly "cubic" there.
+                // Linux's own control is called just "cubic" there.
                 let plain = entry.name.strip_suffix("-linux");
                 let name = plain.filter(|_| as_linux).unwrap_or(entry.name);
                 let name = Value::Text(name.as_bytes().to_vec());
@@ -401,8 +401,8 @@ impl Host {
         let unsent = conn.tcp.unsent() + u64::from(conn.held);
         let amount = match args.get(1).name() {
             Some("SIOCINQ" | "FIONREAD") => {
-                // Linux counts the peer's FIN as one octet only where nothing
-                // else is left; what can be read is what is meant.
+                // Linux counts the peer's FIN as one octet only if nothing else is left. The
+                // readable octets are what is meant.
                 conn.tcp.readable()
             }
             Some("SIOCOUTQ" | "TIOCOUTQ") if info.state != State::Closed => {
@@ -430,8 +430,8 @@ fn set_keepalive(options: &mut SocketOptions, name: &str, size: u64) -> bool {
     true
 }
 
-/// The bound that `SO_MAX_PACING_RATE` states in octets per second; all ones, in
-/// either of its widths, lift it.
+/// Returns the bound that `SO_MAX_PACING_RATE` states in octets per second. All ones, in either
+/// width, remove it.
 fn pacing_bound(number: Option<i64>) -> Option<Option<Rate>> {
     match number? {
         -1 | 0xffff_ffff => Some(None),
@@ -442,7 +442,7 @@ fn pacing_bound(number: Option<i64>) -> Option<Option<Rate>> {
     }
 }
 
-/// Sets what stands in the IP header; says whether the option is of that kind.
+/// Sets fields of the IP header; returns whether the option is of that kind.
 fn set_ip(options: &mut SocketOptions, name: &str, size: u64, value: &Value) -> bool {
     match name {
         "IP_TOS" | "IPV6_TCLASS" => options.tos = size as u8,
@@ -466,7 +466,7 @@ fn option_name(args: &Arguments<'_>) -> Result<String, Unsupported> {
     name.ok_or_else(|| args.odd(2))
 }
 
-/// `{onoff=1, linger=0}`.
+/// Parses `{onoff=1, linger=0}`.
 fn linger(value: &Value) -> Option<Option<i64>> {
     let on = value.member("onoff").or_else(|| value.member("l_onoff"))?;
     let time = value
@@ -488,7 +488,7 @@ fn text(value: &Value) -> Option<String> {
     String::from_utf8(octets(value)?).ok()
 }
 
-/// Whether an argument states a value by name.
+/// Returns whether an argument states a value by name.
 fn has_name(value: &Value) -> bool {
     match value {
         Value::List(list) => list.iter().any(|value| value.name().is_some()),

@@ -66,7 +66,7 @@ impl Host {
         }
     }
 
-    /// The events of `wanted` that are there now; errors always count.
+    /// Returns the events of `wanted` that are present now; errors always count.
     fn ready(&self, fd: i64, wanted: &Value, prefix: &str) -> Vec<&'static str> {
         let state = match self.files.get(&fd) {
             Some(File::Socket(socket)) => socket.state,
@@ -133,8 +133,8 @@ impl Host {
         self.watch(Watch::Epoll(args.number(0)?, most), args.number(3)?)
     }
 
-    /// What makes an edge although the events are the same: news of the error
-    /// queue, and octets that arrived.
+    /// Returns values whose change is an edge even if the events are the same. They are the number
+    /// of error queue reports and the octets received.
     fn news_of(&self, fd: i64) -> (u64, u64) {
         let conn = self
             .open_index(fd)

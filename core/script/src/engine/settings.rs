@@ -1,16 +1,14 @@
-//! What a script says about the stack it wants: the header `// profile:` and
-//! the options that concern a stack.
+//! Stack settings of a script: the header `// profile:` and the options that concern a stack.
 //!
 //! ```text
 //! // profile: modern sack=false ack_every=2 rto_min=50ms congestion=reno mss=1000
 //! ```
 //!
-//! The first word is a profile, the rest are settings by their names in plans,
-//! and: `congestion`, `slow_start` (`max_ssthresh` next to `limited`), `mss`,
-//! `send_buffer`, `receive_buffer`, `initial_ssthresh`. A setting without a value
-//! is switched on. Values with a unit are written without a blank before it.
-//! `send_buffer=auto` and `receive_buffer=auto` ask for no size: the profile's
-//! own, which may grow.
+//! The first word is a profile. The rest are settings by their names in plans, and: `congestion`,
+//! `slow_start` (`max_ssthresh` with `limited`), `mss`, `send_buffer`, `receive_buffer`,
+//! `initial_ssthresh`. A setting without a value is switched on. Values with a unit are written
+//! without a space before it. `send_buffer=auto` and `receive_buffer=auto` request no size: the
+//! profile's default applies, which may grow.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -28,23 +26,21 @@ use crate::stack::{Addresses, Unsupported};
 /// Octets of a TCP header without options.
 const TCP_HEADER: u16 = 20;
 
-/// The engine's first initial sequence number: soon to wrap, on purpose.
+/// First initial sequence number of the engine. It is close to the wrap on purpose.
 const FIRST_ISS: u32 = u32::MAX - 2_500;
 
-/// Start of the timestamp clock: not zero, which would look like an absent
-/// echo.
+/// Start of the timestamp clock: not zero, which is indistinguishable from an absent echo.
 const TIMESTAMP_OFFSET: u32 = 1_000_000;
 
 /// `max_ssthresh` of limited slow start, as RFC 3742 section 3 proposes.
 const MAX_SSTHRESH: u32 = 100;
 
-/// Behind Fast Open cookies unless a script sets another key: that of the
-/// kernel's self-tests.
+/// Key of Fast Open cookies unless a script sets another: that of the kernel's self-tests.
 pub const FAST_OPEN_KEY: [u8; 16] = [
     0xa1, 0xa1, 0xa1, 0xa1, 0xb2, 0xb2, 0xb2, 0xb2, 0xc3, 0xc3, 0xc3, 0xc3, 0xd4, 0xd4, 0xd4, 0xd4,
 ];
 
-/// Settings of every connection to come.
+/// Settings of every future connection.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub profile: Profile,
@@ -55,29 +51,29 @@ pub struct Setup {
     pub ip: IpVersion,
     pub initial_ssthresh: Option<u32>,
     pub slow_start: SlowStart,
-    /// For limited slow start, in segments.
+    /// `max_ssthresh` of limited slow start, in segments.
     max_ssthresh: Option<u32>,
-    /// The stack is to do as Linux does, and has its names for things.
+    /// Whether the stack behaves as Linux does and uses its names.
     pub as_linux: bool,
-    /// See `as_linux`.
+    /// Whether the stack behaves as FreeBSD does and uses its names.
     pub as_freebsd: bool,
-    /// The script names its profile, or its MTU: no system's defaults replace them.
+    /// Whether the script names its profile or its MTU: no system's defaults replace them.
     pub names_profile: bool,
     pub names_mtu: bool,
-    /// A buffer that a socket asks for is granted twice.
+    /// Whether twice the buffer requested by a socket is granted.
     pub doubles_requests: bool,
-    /// Behind the Fast Open cookies of listeners that have no key of their own.
+    /// Key of the Fast Open cookies of listeners without a key of their own.
     pub fast_open_key: [u8; 16],
-    /// Fast opens of clients need no cookie, those of servers neither.
+    /// Whether Fast Opens need no cookie: of clients, and of servers (next field).
     pub cookieless_client: bool,
     pub cookieless_server: bool,
-    /// Listeners take fast opens without having been asked to.
+    /// Whether listeners accept Fast Opens although their socket option is not set.
     pub fast_open_unasked: bool,
-    /// Octets of a segment of what arrives in one piece (`--mss`); 0: the piece is one.
+    /// Segment size in octets of arriving super-segments (`--mss`). 0: they are one segment.
     pub arriving_mss: u16,
-    /// What routers said the path takes; 0: nothing.
+    /// Path MTU reported by routers; 0: none.
     pub route_mtu: u16,
-    /// Connections opened so far, for their initial sequence numbers.
+    /// Number of connections opened so far, for their initial sequence numbers.
     opened: u32,
 }
 
@@ -110,7 +106,7 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// What `script` asks for.
+    /// Returns the settings of `script`.
     pub fn of_script(script: &Script, addresses: &Addresses) -> Result<Self, Unsupported> {
         let mut setup = Self::default();
         setup.set_mtu(addresses.mtu, addresses.local.is_ipv6());
@@ -125,7 +121,7 @@ impl Setup {
         }
         for option in &script.options {
             match option.name.as_str() {
-                // The peer's part, times and addresses are the runner's.
+                // The peer's settings, times and addresses belong to the runner.
                 "mss" => setup.arriving_mss = option.value.parse().unwrap_or(0),
                 "mtu" => setup.names_mtu = true,
                 "ip_version" | "tolerance_usecs" | "tcp_ts_tick_usecs" | "D" | "local_ip"
@@ -137,7 +133,7 @@ impl Setup {
         Ok(setup)
     }
 
-    /// The MSS that an MTU leaves (RFC 6691).
+    /// Sets the MSS from an MTU (RFC 6691).
     pub fn set_mtu(&mut self, mtu: u16, v6: bool) {
         let header = if v6 { IPV6_HEADER_LEN } else { IPV4_HEADER_LEN };
         self.mss = mtu.saturating_sub(header as u16 + TCP_HEADER).max(1);
@@ -165,7 +161,7 @@ impl Setup {
         Ok(())
     }
 
-    /// Sets one thing by its name.
+    /// Applies one setting by its name.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), Unsupported> {
         let bad = || Unsupported::new("setting", format!("{name}={value}"));
         match name {
@@ -183,8 +179,7 @@ impl Setup {
         Ok(())
     }
 
-    /// Sets a setting of the profile: the kind of value that it takes decides
-    /// how `value` is read.
+    /// Applies a setting of the profile. The kind of its values decides how `value` is parsed.
     fn set_profile(&mut self, name: &str, value: &str) -> Result<(), Unsupported> {
         let number = value.parse().ok();
         let setting = SETTINGS.iter().find(|setting| setting.name == name);
@@ -196,7 +191,7 @@ impl Setup {
             value.parse::<Duration>().ok().map(SettingValue::Time),
             amount(value).map(SettingValue::Amount),
             value.parse::<Rate>().ok().map(SettingValue::Rate),
-            // Zero and one as switches, as sysctls have them.
+            // Zero and one are accepted as switches, as in sysctls.
             number
                 .filter(|n| *n < 2)
                 .map(|n| SettingValue::Switch(n == 1)),
@@ -219,7 +214,7 @@ impl Setup {
         Err(Unsupported::new("setting", what))
     }
 
-    /// The configuration of the next connection, between these ports.
+    /// Returns the configuration of the next connection, between these ports.
     pub fn config(&mut self, local_port: u16, remote_port: u16) -> Config {
         let iss = FIRST_ISS.wrapping_add(self.opened.wrapping_mul(1 << 20));
         self.opened += 1;
@@ -247,7 +242,7 @@ impl Setup {
     }
 }
 
-/// The congestion control of that name.
+/// Returns the congestion control of that name.
 pub fn congestion_named(name: &str) -> Result<&'static congestion::Entry, Unsupported> {
     congestion::find(name).ok_or_else(|| {
         let known = congestion::REGISTRY.iter().map(|entry| entry.name);
@@ -255,7 +250,7 @@ pub fn congestion_named(name: &str) -> Result<&'static congestion::Entry, Unsupp
     })
 }
 
-/// The size of a buffer that is requested; `auto` asks for none.
+/// Returns the requested size of a buffer; `auto` requests none.
 fn buffer(value: &str) -> Option<Option<Bytes>> {
     match value {
         "auto" => Some(None),
@@ -263,7 +258,7 @@ fn buffer(value: &str) -> Option<Option<Bytes>> {
     }
 }
 
-/// An amount with a unit, or a bare number of octets.
+/// Parses an amount with a unit, or a bare number of octets.
 fn amount(value: &str) -> Option<Bytes> {
     let bare = value.parse().ok().map(Bytes::new);
     bare.or_else(|| value.parse().ok())

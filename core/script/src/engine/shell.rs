@@ -1,8 +1,7 @@
-//! Commands that look at the host: `nstat`, `grep` in `/proc/net/tcp` and
-//! `/proc/net/tcp6`, and pipes from them into `grep`.
+//! Commands that inspect the host: `nstat`, `grep` in `/proc/net/tcp` and `/proc/net/tcp6`, and
+//! pipes from them into `grep`.
 //!
-//! `grep` looks for plain text; a pattern with anything special in it is told
-//! as missing.
+//! `grep` searches for plain text; a pattern with special characters is reported as unsupported.
 
 use alloc::format;
 use alloc::string::String;
@@ -15,7 +14,7 @@ use super::listening::Listening;
 use crate::stack::Unsupported;
 
 impl Host {
-    /// Runs `words` if they are such a command; `line` is how the script has it.
+    /// Runs `words` if they are such a command; `line` is the command as written.
     pub fn look(&mut self, words: &[&str], line: &str) -> Result<bool, Unsupported> {
         if !matches!(words.first(), Some(&("nstat" | "grep"))) {
             return Ok(false);
@@ -35,7 +34,7 @@ impl Host {
                         None => self.files_of(files).ok_or_else(unsupported)?,
                         Some(_) => return Err(unsupported()),
                     };
-                    // What is requested must be something that is counted.
+                    // A requested counter must exist.
                     if pattern.contains(['.', '*', '[', '^', '$', '\\'])
                         || (pattern.starts_with("Tcp") && !self.counts(pattern))
                     {
@@ -77,8 +76,8 @@ impl Host {
         ]
     }
 
-    /// What `nstat` says: counters that moved since it was last asked, unless it
-    /// is not to say (`-n`) or not to remember (`-s`).
+    /// Returns the output of `nstat`: counters that changed since it was last called. `-n`
+    /// suppresses the output; `-s` does not store the counters.
     fn statistics(&mut self, flags: &[&str]) -> Option<String> {
         let (mut says, mut remembers) = (true, true);
         for flag in flags {
@@ -101,8 +100,8 @@ impl Host {
         Some(text)
     }
 
-    /// The lines of `/proc/net/tcp` and `/proc/net/tcp6`, as far as scripts
-    /// look: ports and state.
+    /// Returns the lines of `/proc/net/tcp` and `/proc/net/tcp6`, with the fields that scripts use:
+    /// ports and state.
     fn files_of(&self, names: &[&str]) -> Option<String> {
         let mut text = String::new();
         for name in names {

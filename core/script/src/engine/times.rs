@@ -1,6 +1,5 @@
-//! Times of a connection that `tcp_info` tells and the engine does not keep:
-//! when data was last sent and received, and for how long there was any to be
-//! delivered (`tcpi_busy_time`).
+//! Times of a connection that `tcp_info` reports and the engine does not store: when data was last
+//! sent and received, and how long there was data to deliver (`tcpi_busy_time`).
 
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
@@ -17,7 +16,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Of a connection that begins `now`.
+    /// Returns the times of a connection that begins `now`.
     pub fn new(now: Instant) -> Self {
         Self {
             data_sent: now,
@@ -28,14 +27,14 @@ impl Times {
         }
     }
 
-    /// A segment leaves.
+    /// Records that a segment leaves.
     pub fn on_sent(&mut self, now: Instant, has_data: bool) {
         if has_data {
             self.data_sent = now;
         }
     }
 
-    /// A segment arrives.
+    /// Records that a segment arrives.
     pub fn on_arrival(&mut self, now: Instant, segment: &Segment<Bytes>) {
         let opens = segment.flags.contains(Flags::SYN);
         if opens || !segment.payload.is_empty() {
@@ -58,7 +57,7 @@ impl Times {
         }
     }
 
-    /// Words of `tcp_info`: times since in milliseconds, and the time in all in
+    /// Returns fields of `tcp_info`: times since in milliseconds, and the total time in
     /// microseconds.
     pub fn words(&self, now: Instant) -> [(&'static str, i64); 4] {
         let since = |then: Instant| (now.saturating_since(then).as_micros() / 1000) as i64;

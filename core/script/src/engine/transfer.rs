@@ -197,8 +197,8 @@ impl Host {
         };
         let conn = &mut self.transport.connections[index];
         match conn.tcp.state() {
-            // A fast open writes before the handshake is over (RFC 7413
-            // section 4.2.2); a plain one waits.
+            // A Fast Open writes before the handshake is over (RFC 7413 section 4.2.2); an ordinary
+            // write waits.
             State::SynReceived if conn.tcp.is_opened_fast() => {}
             State::SynSent | State::SynReceived => return None,
             State::Established | State::CloseWait => {}
@@ -288,7 +288,7 @@ fn forbid(flags: &Value, words: &[&str]) -> Result<(), Unsupported> {
     }
 }
 
-/// `{msg_iov(2)=[{..., 40}, {..., 20}]}`.
+/// Returns the length of `{msg_iov(2)=[{..., 40}, {..., 20}]}`.
 fn message_len(message: &Value) -> Option<usize> {
     vector_len(message.member("msg_iov")?)
 }
@@ -312,7 +312,7 @@ fn cuts(message: &Value, len: usize) -> Vec<usize> {
     behind
 }
 
-/// `{..., 40}`.
+/// Returns the length of `{..., 40}`.
 fn piece_len(piece: &Value) -> Option<usize> {
     let Value::Struct(members) = piece else {
         return None;
@@ -320,7 +320,7 @@ fn piece_len(piece: &Value) -> Option<usize> {
     usize::try_from(members.get(1)?.value.integer()?).ok()
 }
 
-/// `[{..., 40}, {..., 20}]`.
+/// Returns the length of `[{..., 40}, {..., 20}]`.
 fn vector_len(vector: &Value) -> Option<usize> {
     let Value::List(pieces) = vector else {
         return None;

@@ -1,4 +1,4 @@
-//! Calls: `0...0.4 read(4, ..., 1000) = -1 ECONNRESET (Connection reset)`.
+//! System calls: `0...0.4 read(4, ..., 1000) = -1 ECONNRESET (Connection reset)`.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,17 +7,17 @@ use super::cursor::Cursor;
 use super::{Parsed, time};
 use crate::ast::{Call, Member, Value};
 
-/// Brackets inside one another; hostile text must not exhaust the stack.
+/// Maximum nesting of brackets; hostile text must not exhaust the stack.
 const MOST_DEPTH: u32 = 40;
 
 const EXPECTED: &str = "an event: `<` or `>` and a packet, a call, a command in backticks, or %{";
 
-/// A call, its time already read.
+/// Parses a call whose time has been parsed.
 pub fn call(cursor: &mut Cursor<'_>) -> Parsed<Call> {
     let mut ends = None;
     if cursor.take("...") {
         cursor.skip_spaces();
-        // `0...+0.4` says the same.
+        // `0...+0.4` is equivalent.
         let _ = cursor.take("+");
         ends = Some(time::seconds(cursor, "when the call returns")?);
         cursor.skip_blank()?;
@@ -45,7 +45,7 @@ pub fn call(cursor: &mut Cursor<'_>) -> Parsed<Call> {
     })
 }
 
-/// `ECONNRESET`.
+/// Parses `ECONNRESET`.
 fn errno(cursor: &mut Cursor<'_>) -> Option<String> {
     let mut ahead = *cursor;
     ahead.skip_spaces();
@@ -57,7 +57,7 @@ fn errno(cursor: &mut Cursor<'_>) -> Option<String> {
     })
 }
 
-/// `(Connection reset by peer)`.
+/// Parses `(Connection reset by peer)`.
 fn note(cursor: &mut Cursor<'_>) -> Parsed<Option<String>> {
     let mut ahead = *cursor;
     ahead.skip_spaces();
@@ -70,7 +70,7 @@ fn note(cursor: &mut Cursor<'_>) -> Parsed<Option<String>> {
     Ok(Some(text))
 }
 
-/// Values with commas between, up to `close`.
+/// Parses values separated by commas, up to `close`.
 fn values(cursor: &mut Cursor<'_>, close: &str, depth: u32) -> Parsed<Vec<Value>> {
     let mut all = Vec::new();
     cursor.skip_blank()?;
@@ -88,7 +88,7 @@ fn values(cursor: &mut Cursor<'_>, close: &str, depth: u32) -> Parsed<Vec<Value>
     Ok(all)
 }
 
-/// Values with `|` between.
+/// Parses values separated by `|`.
 fn value(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<Value> {
     let first = single(cursor, depth)?;
     let mut parts = Vec::from([first]);
@@ -148,7 +148,7 @@ fn number(cursor: &mut Cursor<'_>) -> Parsed<i64> {
     Ok(cursor.unsigned(i64::MAX as u64, "a whole number")? as i64)
 }
 
-/// A string with the escapes of C.
+/// Parses a string with the escapes of C.
 fn text(cursor: &mut Cursor<'_>) -> Parsed<Vec<u8>> {
     let start = *cursor;
     cursor.advance(1);
@@ -189,7 +189,7 @@ fn escape(cursor: &mut Cursor<'_>) -> Parsed<u8> {
     })
 }
 
-/// `name=value, name(4)=value, value` up to `}`.
+/// Parses `name=value, name(4)=value, value` up to `}`.
 fn members(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<Vec<Member>> {
     let mut all = Vec::new();
     cursor.skip_blank()?;

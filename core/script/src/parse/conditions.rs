@@ -1,8 +1,8 @@
 //! Conditional lines: `#ifdef NAME`, `#ifndef NAME`, `#if 0`, `#if 1`, `#else`,
 //! `#endif`, `#define NAME`, `#undef NAME`.
 //!
-//! A name is defined by a `#define` line above, by `-D NAME=value` or by
-//! `--define=NAME`. Other lines that begin with `#` are comments.
+//! A name is defined by an earlier `#define` line, by `-D NAME=value` or by `--define=NAME`. Other
+//! lines that begin with `#` are comments.
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
@@ -14,20 +14,19 @@ use crate::source::Mistake;
 
 /// An open `#if`.
 struct Branch {
-    /// Where it begins.
+    /// Location of its beginning.
     at: usize,
-    /// Whether the lines around it are read.
+    /// Whether the surrounding lines are used.
     outer: bool,
-    /// Whether its present branch is chosen.
+    /// Whether its current branch is chosen.
     chosen: bool,
     has_else: bool,
 }
 
-/// The text with the lines that are not chosen blank, each octet in its place.
+/// Returns the text with the unchosen lines blanked; all octets keep their positions.
 ///
 /// # Errors
-/// A condition that is not known, and an `#if` without its `#endif` or the
-/// other way around.
+/// An unknown condition, an `#if` without its `#endif` or vice versa.
 pub fn chosen_lines(text: &str) -> Parsed<Cow<'_, str>> {
     if !text.contains("#if") && !text.contains("#endif") {
         return Ok(Cow::Borrowed(text));
@@ -85,7 +84,7 @@ pub fn chosen_lines(text: &str) -> Parsed<Cow<'_, str>> {
             note_names(&mut names, first, second, line);
             kept.push_str(line);
         } else {
-            // Blanks, octet by octet: places in the text stay what they were.
+            // Blanked octet by octet: positions in the text are unchanged.
             kept.extend(
                 line.bytes()
                     .map(|octet| if octet == b'\n' { '\n' } else { ' ' }),
@@ -98,7 +97,7 @@ pub fn chosen_lines(text: &str) -> Parsed<Cow<'_, str>> {
     }
 }
 
-/// Takes note of what `line` defines, if it does.
+/// Records names defined by `line`.
 fn note_names<'a>(
     names: &mut BTreeSet<&'a str>,
     first: &'a str,

@@ -1,9 +1,9 @@
-//! A place in the text, and the small rules every other rule uses.
+//! Cursor in the text, and the basic rules used by all other rules.
 
 use super::Parsed;
 use crate::source::Mistake;
 
-/// A place in the text.
+/// Position in the text.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     text: &'a str,
@@ -35,19 +35,19 @@ impl<'a> Cursor<'a> {
         self.rest().starts_with(word)
     }
 
-    /// Goes on by `len` bytes, which the caller has just looked at.
+    /// Advances by `len` bytes, which the caller has examined.
     pub fn advance(&mut self, len: usize) {
         self.at += len;
     }
 
-    /// Takes `word` if it is next.
+    /// Consumes `word` if it is next.
     pub fn take(&mut self, word: &str) -> bool {
         let found = self.starts_with(word);
         self.at += if found { word.len() } else { 0 };
         found
     }
 
-    /// Takes the name `word` if it is next and ends there.
+    /// Consumes the name `word` if it is next and ends there.
     pub fn take_name(&mut self, word: &str) -> bool {
         let mut ahead = *self;
         let found = ahead.name() == word;
@@ -71,7 +71,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The word that stands here is not `expected`.
+    /// Returns the error that the word here is not `expected`.
     pub fn mistake(&self, expected: &str) -> Mistake {
         let mut ahead = *self;
         let word = ahead.take_while(|c| !c.is_whitespace() && !",<>`".contains(c));
@@ -82,12 +82,12 @@ impl<'a> Cursor<'a> {
         Mistake::new(self.at..self.at + len, expected)
     }
 
-    /// Blanks of this line.
+    /// Skips spaces in this line.
     pub fn skip_spaces(&mut self) {
         self.take_while(|c| c == ' ' || c == '\t');
     }
 
-    /// Blanks, line ends and comments.
+    /// Skips spaces, line ends and comments.
     pub fn skip_blank(&mut self) -> Parsed<()> {
         loop {
             self.take_while(char::is_whitespace);
@@ -105,8 +105,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Letters, digits and underscores, not beginning with a digit; empty if
-    /// there are none.
+    /// Consumes letters, digits and underscores, not beginning with a digit. Returns an empty name
+    /// if there are none.
     pub fn name(&mut self) -> &'a str {
         if self.peek().is_some_and(|c| c.is_ascii_digit()) {
             return "";
@@ -114,7 +114,7 @@ impl<'a> Cursor<'a> {
         self.take_while(|c| c.is_ascii_alphanumeric() || c == '_')
     }
 
-    /// A whole number, decimal or `0x...`, without a sign.
+    /// Parses an integer, decimal or `0x...`, without a sign.
     pub fn unsigned(&mut self, most: u64, expected: &str) -> Parsed<u64> {
         let start = *self;
         let hexadecimal = self.take("0x") || self.take("0X");

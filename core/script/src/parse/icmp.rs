@@ -1,4 +1,4 @@
-//! `icmp unreachable frag_needed mtu 1200 [1:1001(1000)]`.
+//! ICMP messages: `icmp unreachable frag_needed mtu 1200 [1:1001(1000)]`.
 
 use alloc::string::String;
 
@@ -7,7 +7,7 @@ use super::cursor::Cursor;
 use super::sequence::{length, sequence};
 use crate::ast::{IcmpSpec, Quoted};
 
-/// An ICMP message, its first word already read.
+/// Parses an ICMP message whose first word has been parsed.
 pub fn icmp(cursor: &mut Cursor<'_>) -> Parsed<IcmpSpec> {
     cursor.skip_blank()?;
     let kind = word(cursor);
@@ -43,7 +43,7 @@ pub fn icmp(cursor: &mut Cursor<'_>) -> Parsed<IcmpSpec> {
     }
 }
 
-/// A name or a number.
+/// Parses a name or a number.
 fn word(cursor: &mut Cursor<'_>) -> String {
     cursor
         .take_while(|c| c.is_ascii_alphanumeric() || c == '_')

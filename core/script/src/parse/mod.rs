@@ -1,8 +1,8 @@
-//! Text to tree.
+//! Parser from text to syntax tree.
 //!
-//! A scannerless descent: what a word is depends on where it stands (`5.` is
-//! the control bits of a FreeBSD script, `1.5` a time, `...` a value), so every
-//! rule reads characters itself. It stops at the first mistake.
+//! A scannerless recursive descent: the meaning of a word depends on its position (`5.` is the
+//! control bits of a FreeBSD script, `1.5` a time, `...` a value). So every rule reads characters
+//! itself. It stops at the first mistake.
 //!
 //! | file | what |
 //! |---|---|
@@ -31,13 +31,13 @@ use crate::python;
 use crate::source::Mistake;
 use cursor::Cursor;
 
-/// What a rule gives.
+/// Result of a rule.
 type Parsed<T> = Result<T, Mistake>;
 
-/// Reads a script.
+/// Parses a script.
 ///
 /// # Errors
-/// The first mistake, with its place; a script without an event is one.
+/// The first mistake, with its location; a script without an event is one.
 pub fn parse(text: &str) -> Result<Script, Mistake> {
     let chosen = conditions::chosen_lines(text)?;
     let mut cursor = Cursor::new(&chosen);
@@ -49,7 +49,7 @@ pub fn parse(text: &str) -> Result<Script, Mistake> {
         cursor.skip_blank()?;
         if cursor.is_at_end() {
             if script.events.is_empty() {
-                // It would say of every stack that it does what is asked.
+                // Without events every stack would pass.
                 let end = text.len();
                 return Err(Mistake::new(end..end, "an event: nothing would be asked"));
             }
@@ -64,12 +64,12 @@ pub fn parse(text: &str) -> Result<Script, Mistake> {
                 false => script.cleanup.push(command),
             }
         } else if cursor.starts_with(";") {
-            // Some scripts end their lines as C does.
+            // Some scripts terminate lines as C does.
             cursor.advance(1);
         } else {
             let event = event(&mut cursor)?;
-            // A command that more events follow is no clean-up: it happens in
-            // its place, when the event before it has happened.
+            // A command followed by further events is not a clean-up: it is executed in its place,
+            // after the previous event.
             for command in core::mem::take(&mut script.cleanup) {
                 script.events.push(Event {
                     span: command.span.clone(),
@@ -82,7 +82,7 @@ pub fn parse(text: &str) -> Result<Script, Mistake> {
     }
 }
 
-/// Comment lines `// key: value` before anything else.
+/// Parses comment lines `// key: value` before anything else.
 fn headers(text: &str) -> Vec<Header> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -115,7 +115,7 @@ fn headers(text: &str) -> Vec<Header> {
     found
 }
 
-/// `--name=value`, `--name`, `-D name=value`.
+/// Parses `--name=value`, `--name`, `-D name=value`.
 fn option_line(cursor: &mut Cursor<'_>) -> Parsed<OptionLine> {
     let start = cursor.at();
     let is_define = cursor.starts_with("-D");
@@ -149,7 +149,7 @@ fn option_line(cursor: &mut Cursor<'_>) -> Parsed<OptionLine> {
     })
 }
 
-/// Text between backticks.
+/// Parses text between backticks.
 fn command(cursor: &mut Cursor<'_>) -> Parsed<Command> {
     let start = cursor.at();
     cursor.advance(1);
@@ -161,7 +161,7 @@ fn command(cursor: &mut Cursor<'_>) -> Parsed<Command> {
     })
 }
 
-/// A time and what happens then.
+/// Parses a time and its action.
 fn event(cursor: &mut Cursor<'_>) -> Parsed<Event> {
     let start = cursor.at();
     let time = time::time(cursor)?;
@@ -186,7 +186,7 @@ fn event(cursor: &mut Cursor<'_>) -> Parsed<Event> {
     })
 }
 
-/// `%{ ... }%`.
+/// Parses `%{ ... }%`.
 fn code(cursor: &mut Cursor<'_>) -> Parsed<python::Program> {
     cursor.advance(2);
     let start = cursor.at();

@@ -10,7 +10,7 @@ use crate::ast::{Cookie, EcnCounter, TcpOption};
 const EXPECTED: &str = "an option: mss N, wscale N, sackOK, sack A:B, TS val N ecr N, nop, eol, \
                         FO, FOEXP, ECN, md5 or unknown N";
 
-/// Options up to `>`, the opening bracket already read; nothing for `<...>`.
+/// Parses options up to `>`, after the opening bracket; `None` for `<...>`.
 pub fn options(cursor: &mut Cursor<'_>) -> Parsed<Option<Vec<TcpOption>>> {
     cursor.skip_blank()?;
     if cursor.take("...") {
@@ -57,7 +57,7 @@ fn option(cursor: &mut Cursor<'_>) -> Parsed<TcpOption> {
     })
 }
 
-/// `1:1001 2001:3001`.
+/// Parses `1:1001 2001:3001`.
 fn blocks(cursor: &mut Cursor<'_>) -> Parsed<Vec<(u32, u32)>> {
     let mut all = Vec::new();
     while cursor.peek().is_some_and(|c| c.is_ascii_digit()) {
@@ -72,7 +72,7 @@ fn blocks(cursor: &mut Cursor<'_>) -> Parsed<Vec<(u32, u32)>> {
     }
 }
 
-/// `val 100 ecr 200`.
+/// Parses `val 100 ecr 200`.
 fn timestamps(cursor: &mut Cursor<'_>) -> Parsed<TcpOption> {
     cursor.expect("val", "`val` of a timestamp")?;
     let val = stamp(cursor)?;
@@ -90,7 +90,7 @@ fn stamp(cursor: &mut Cursor<'_>) -> Parsed<Option<u32>> {
     cursor.u32("a timestamp, or ... for any").map(Some)
 }
 
-/// Octets in hexadecimal, a name, or nothing.
+/// Parses octets in hexadecimal, a name, or an empty cookie.
 fn cookie(cursor: &mut Cursor<'_>) -> Parsed<Cookie> {
     let start = *cursor;
     let word = cursor.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -101,7 +101,7 @@ fn cookie(cursor: &mut Cursor<'_>) -> Parsed<Cookie> {
     Ok(Cookie::Name(String::from(word)))
 }
 
-/// Pairs of hexadecimal digits; blanks and `0x` may stand between.
+/// Parses pairs of hexadecimal digits; spaces and `0x` are permitted between them.
 fn octets(cursor: &mut Cursor<'_>) -> Parsed<Vec<u8>> {
     let mut all = Vec::new();
     loop {
@@ -121,7 +121,7 @@ fn octets(cursor: &mut Cursor<'_>) -> Parsed<Vec<u8>> {
     }
 }
 
-/// `e1b 1 ceb 0 e0b 1`.
+/// Parses `e1b 1 ceb 0 e0b 1`.
 fn counters(cursor: &mut Cursor<'_>) -> Parsed<Vec<(EcnCounter, u32)>> {
     let mut all = Vec::new();
     loop {

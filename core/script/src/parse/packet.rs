@@ -11,8 +11,7 @@ use super::sequence::{length, sequence};
 use super::{Parsed, icmp, options};
 use crate::ast::{Body, IpSpec, Packet, TcpSpec};
 
-/// The letters of the control bits; `C` and `W` are both CWR, `A` and `N`
-/// both AE (once the nonce sum).
+/// Letters of the control bits. `C` and `W` are both CWR, `A` and `N` both AE (once the nonce sum).
 const LETTERS: [(char, Flags); 11] = [
     ('F', Flags::FIN),
     ('S', Flags::SYN),
@@ -27,7 +26,7 @@ const LETTERS: [(char, Flags); 11] = [
     ('N', Flags::AE),
 ];
 
-/// A packet, the direction already read.
+/// Parses a packet whose direction has been parsed.
 pub fn packet(cursor: &mut Cursor<'_>, is_inbound: bool) -> Parsed<Packet> {
     cursor.skip_blank()?;
     let encapsulation = encapsulation(cursor)?;
@@ -55,7 +54,7 @@ pub fn packet(cursor: &mut Cursor<'_>, is_inbound: bool) -> Parsed<Packet> {
     Ok(packet)
 }
 
-/// `ipv4 192.0.2.1 > 192.0.2.2:`, `ipv6 ...:`, `gre:`, `mpls ...:`.
+/// Parses `ipv4 192.0.2.1 > 192.0.2.2:`, `ipv6 ...:`, `gre:`, `mpls ...:`.
 fn encapsulation(cursor: &mut Cursor<'_>) -> Parsed<Vec<String>> {
     let mut headers = Vec::new();
     loop {
@@ -64,8 +63,7 @@ fn encapsulation(cursor: &mut Cursor<'_>) -> Parsed<Vec<String>> {
         if !["ipv4", "ipv6", "gre", "mpls"].contains(&ahead.name()) {
             return Ok(headers);
         }
-        // Addresses of IPv6 hold colons: the one that ends a header has a
-        // blank behind it.
+        // IPv6 addresses contain colons: the one that ends a header is followed by a space.
         let line = start.rest().lines().next().unwrap_or_default();
         let end = line
             .find(": ")
@@ -80,7 +78,7 @@ fn encapsulation(cursor: &mut Cursor<'_>) -> Parsed<Vec<String>> {
     }
 }
 
-/// `[ect0]`, `[ce, tos 0x10, ttl 3]`, `(flowlabel 0x1)`; nothing is a choice.
+/// Parses `[ect0]`, `[ce, tos 0x10, ttl 3]`, `(flowlabel 0x1)`; may be empty.
 fn ip(cursor: &mut Cursor<'_>) -> Parsed<IpSpec> {
     let mut spec = IpSpec::default();
     loop {
@@ -93,7 +91,7 @@ fn ip(cursor: &mut Cursor<'_>) -> Parsed<IpSpec> {
         };
         ahead.advance(1);
         ahead.skip_spaces();
-        // A parenthesis with a number in it holds ports.
+        // A parenthesis followed by a number contains ports.
         if close == ")" && ahead.peek().is_some_and(|c| c.is_ascii_digit()) {
             return Ok(spec);
         }
@@ -134,7 +132,7 @@ fn ip_item(cursor: &mut Cursor<'_>, spec: &mut IpSpec) -> Parsed<()> {
     Ok(())
 }
 
-/// `(2000>8080)`.
+/// Parses `(2000>8080)`.
 fn ports(cursor: &mut Cursor<'_>) -> Parsed<Option<(u16, u16)>> {
     cursor.skip_blank()?;
     let mut ahead = *cursor;
@@ -157,7 +155,7 @@ fn ports(cursor: &mut Cursor<'_>) -> Parsed<Option<(u16, u16)>> {
     Ok(Some((from, to)))
 }
 
-/// `/udp(9899>9899)`.
+/// Parses `/udp(9899>9899)`.
 fn inside_udp(cursor: &mut Cursor<'_>) -> Parsed<Option<Option<(u16, u16)>>> {
     let mut ahead = *cursor;
     ahead.skip_spaces();
@@ -183,8 +181,8 @@ fn tcp(cursor: &mut Cursor<'_>, is_inbound: bool) -> Parsed<TcpSpec> {
         options: Some(Vec::new()),
     };
     loop {
-        // What belongs to a packet stands on its line, or on the next one
-        // when that begins with none of the signs of an event.
+        // A packet is on one line, or continues on the next one if that does not begin like an
+        // event.
         let mut ahead = *cursor;
         ahead.skip_blank()?;
         if ahead.take_name("ack") {
@@ -213,8 +211,8 @@ fn tcp(cursor: &mut Cursor<'_>, is_inbound: bool) -> Parsed<TcpSpec> {
     Ok(spec)
 }
 
-/// `S`, `P.`, `SEWA`, `-`, `5.`: letters of control bits and at most one digit
-/// for the ACE field.
+/// Parses `S`, `P.`, `SEWA`, `-`, `5.`: letters of control bits. At most one digit gives the ACE
+/// field.
 fn flags(cursor: &mut Cursor<'_>) -> Parsed<Flags> {
     let start = *cursor;
     let word = cursor.take_while(|c| !c.is_whitespace());
@@ -242,7 +240,7 @@ fn flags(cursor: &mut Cursor<'_>) -> Parsed<Flags> {
     }
 }
 
-/// RFC 9768 section 3.1: ACE is AE, CWR and ECE, highest first.
+/// Returns the flags of an ACE value. RFC 9768 section 3.1: ACE is AE, CWR and ECE, highest first.
 fn ace(n: u16) -> Flags {
     let bit = |mask: u16, flag: Flags| if n & mask != 0 { flag } else { Flags::NONE };
     bit(4, Flags::AE) | bit(2, Flags::CWR) | bit(1, Flags::ECE)

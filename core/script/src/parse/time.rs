@@ -1,4 +1,4 @@
-//! When: `0.1`, `+.1`, `*`, `0.1~0.2`, `+.1~+.2`.
+//! Times of events: `0.1`, `+.1`, `*`, `0.1~0.2`, `+.1~+.2`.
 
 use gigatcp_units::Duration;
 
@@ -8,7 +8,7 @@ use crate::ast::Time;
 
 const EXPECTED: &str = "an event: it begins with a time, as in +.1 or 0.25";
 
-/// The time of an event.
+/// Parses the time of an event.
 pub fn time(cursor: &mut Cursor<'_>) -> Parsed<Time> {
     if cursor.take("*") {
         return Ok(Time::Any);
@@ -25,7 +25,7 @@ pub fn time(cursor: &mut Cursor<'_>) -> Parsed<Time> {
     }
     *cursor = ahead;
     cursor.skip_spaces();
-    // `+.1~.2` is read as `+.1~+.2`: no script means anything else.
+    // `+.1~.2` is read as `+.1~+.2`: scripts mean nothing else.
     let second_is_relative = cursor.take("+");
     let start = *cursor;
     let second = seconds(cursor, "the end of a range of times")?;
@@ -41,8 +41,8 @@ pub fn time(cursor: &mut Cursor<'_>) -> Parsed<Time> {
     })
 }
 
-/// Seconds with up to nine decimals; `.1` and `1.` are numbers, the dots of
-/// `1...2` are not part of one.
+/// Parses seconds with up to nine decimals. `.1` and `1.` are numbers; the dots of `1...2` are not
+/// part of one.
 pub fn seconds(cursor: &mut Cursor<'_>, expected: &str) -> Parsed<Duration> {
     let start = *cursor;
     let whole = cursor.take_while(|c| c.is_ascii_digit());
@@ -52,7 +52,7 @@ pub fn seconds(cursor: &mut Cursor<'_>, expected: &str) -> Parsed<Duration> {
         decimals = cursor.take_while(|c| c.is_ascii_digit());
     }
     let is_number = !(whole.is_empty() && decimals.is_empty());
-    // A million seconds is more than any script runs.
+    // A million seconds is longer than any script.
     let seconds: u64 = match whole {
         "" if is_number => 0,
         _ => whole

@@ -1,4 +1,4 @@
-//! What the statements come to.
+//! Evaluation of the statements.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -10,38 +10,38 @@ use super::value::format_percent;
 use super::{Expression, Kind, Node, Program, Value};
 use crate::source::Span;
 
-/// The names a program can use.
+/// Variables of a program.
 pub type Variables = BTreeMap<String, Value>;
 
-/// What came of a program that ran to its end.
+/// Result of a program that ran to its end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
     /// Lines it printed.
     pub printed: Vec<String>,
 }
 
-/// Why a program did not run to its end.
+/// Reason why a program did not run to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failed {
     /// An assertion does not hold.
     Assertion {
-        /// The assertion.
+        /// Location of the assertion.
         span: Span,
         /// Its message, or the values on both sides.
         message: String,
     },
-    /// A name without a value.
+    /// A name without a value is used.
     UnknownName {
-        /// Where it stands.
+        /// Location of the name.
         span: Span,
         /// The name.
         name: String,
     },
-    /// Operands that do not fit, a division by zero, numbers out of range.
+    /// Incompatible operands, a division by zero, numbers out of range.
     Wrong {
-        /// Where.
+        /// Location of the expression.
         span: Span,
-        /// What about it.
+        /// Description of the fault.
         message: String,
     },
 }
@@ -50,7 +50,7 @@ impl Program {
     /// Runs the statements; assignments stay in `variables`.
     ///
     /// # Errors
-    /// The first thing that fails.
+    /// The first failure.
     pub fn run(&self, variables: &mut Variables) -> Result<Outcome, Failed> {
         let mut outcome = Outcome::default();
         for statement in &self.statements {
@@ -173,7 +173,7 @@ fn whole(op: &str, a: i128, b: i128) -> Result<Value, String> {
         "+" => a.checked_add(b),
         "-" => a.checked_sub(b),
         "*" => a.checked_mul(b),
-        // Python rounds quotients down and gives remainders the divisor's sign.
+        // Python rounds quotients down, and remainders have the divisor's sign.
         "//" => a
             .checked_div(b)
             .map(|q| q - i128::from(a % b != 0 && (a < 0) != (b < 0))),

@@ -1,11 +1,11 @@
-//! Words of the assertions.
+//! Lexer of the assertions.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::source::{Mistake, Span};
 
-/// A word.
+/// A token.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Token {
     /// A whole number.
@@ -22,14 +22,14 @@ pub enum Token {
     End,
 }
 
-/// Longest first, so that the longest that fits is taken.
+/// Operators, longest first, so that the longest match is taken.
 const OPERATORS: [&str; 35] = [
     "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+=", "-=", "*=", "|=", "&=", "+", "-", "*",
     "/", "%", "<", ">", "=", "|", "&", "^", "~", "(", ")", "[", "]", ",", ":", ".", "{", "}", "@",
 ];
 
-/// Splits `text`, which stands at `base` of the script, into words. Line ends
-/// inside brackets separate nothing.
+/// Splits `text`, which begins at byte `base` of the script, into tokens. Line ends inside brackets
+/// are ignored.
 pub fn tokens(text: &str, base: usize) -> Result<Vec<(Token, Span)>, Mistake> {
     let mut found = Vec::new();
     let mut at = 0;

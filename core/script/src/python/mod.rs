@@ -6,10 +6,9 @@
 //! `or`, `not`, `x if y else z`, `%` formatting, and the calls `abs`, `min`,
 //! `max`, `len`, `int`, `float`, `round`, `str`, `sum`.
 //!
-//! Out of scope: statements that hold others (`if`, `for`, `def`),
-//! modules, attributes and comprehensions. No known script uses them on
-//! `tcp_info`; one that does gets an error that says where. Integers have 128 bits and say
-//! when that is too few.
+//! Out of scope: compound statements (`if`, `for`, `def`), modules, attributes and comprehensions.
+//! No known script uses them on `tcp_info`; one that does gets an error with its location. Integers
+//! have 128 bits; an overflow is an error.
 
 mod evaluate;
 mod lexer;
@@ -36,13 +35,13 @@ pub struct Program {
 /// One statement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Statement {
-    /// Where it stands.
+    /// Location of the statement.
     pub span: Span,
-    /// What it does.
+    /// Kind of the statement.
     pub kind: Kind,
 }
 
-/// What a statement does.
+/// Kind of a statement.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Kind {
     /// `assert test, message`.
@@ -58,13 +57,13 @@ pub enum Kind {
 /// An expression.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expression {
-    /// Where it stands.
+    /// Location of the expression.
     pub span: Span,
-    /// What it is.
+    /// Root of the expression's tree.
     pub node: Box<Node>,
 }
 
-/// What an expression is.
+/// Kind of an expression.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Node {
     /// A number, string, `True`, `False`, `None`.

@@ -1,4 +1,4 @@
-//! From words to statements, with Python's precedence.
+//! Parser from tokens to statements, with Python's precedence.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -8,14 +8,14 @@ use super::lexer::{Token, tokens};
 use super::{Expression, Kind, Node, Program, Statement, Value};
 use crate::source::{Mistake, Span};
 
-/// Brackets and operators inside one another; hostile text must not exhaust
-/// the stack.
+/// Maximum nesting of brackets and operators; hostile text must not exhaust the stack.
 const MOST_DEPTH: u32 = 60;
 
-/// Operators in one statement: a row of them is a tree as deep as it is long.
+/// Maximum number of operators in one statement. The tree of a chain is as deep as the chain is
+/// long.
 const MOST_OPERATORS: u32 = 1000;
 
-/// Operators by precedence, loosest first; all of them group to the left.
+/// Binary operators by precedence, lowest first; all are left-associative.
 const LEVELS: [&[&str]; 6] = [
     &["|"],
     &["^"],
@@ -25,7 +25,7 @@ const LEVELS: [&[&str]; 6] = [
     &["*", "//", "/", "%"],
 ];
 
-/// Reads the statements of `text`, which stands at `base` of the script.
+/// Parses the statements of `text`, which begins at byte `base` of the script.
 pub fn parse(text: &str, base: usize) -> Result<Program, Mistake> {
     let mut parser = Parser {
         tokens: tokens(text, base)?,
@@ -95,7 +95,7 @@ impl Parser {
         found
     }
 
-    /// One of `operators`, if it is next.
+    /// Consumes one of `operators`, if it is next.
     fn take_one_of(&mut self, operators: &[&'static str]) -> Option<&'static str> {
         operators.iter().copied().find(|op| self.take_operator(op))
     }
@@ -140,7 +140,7 @@ impl Parser {
         }
         let first = self.expression()?;
         let mut all = match *first.node {
-            // `print(a, b)` reads as a tuple, `print()` as an empty one.
+            // `print(a, b)` is parsed as a tuple, `print()` as an empty one.
             Node::List(parts) => parts,
             _ => Vec::from([first]),
         };
@@ -190,7 +190,7 @@ impl Parser {
         }
     }
 
-    /// `a if test else b`, or what binds tighter.
+    /// Parses `a if test else b`, or an expression of higher precedence.
     fn expression(&mut self) -> Parsed<Expression> {
         self.depth += 1;
         if self.depth > MOST_DEPTH {
@@ -240,7 +240,7 @@ impl Parser {
             negated = Some(!negated.unwrap_or(false));
         }
         let mut found = self.comparison()?;
-        // `not not a` is the truth value of a, as is any even number of them.
+        // `not not a` is the truth value of a, as is any even number of negations.
         let times = negated.map_or(0, |odd| if odd { 1 } else { 2 });
         for _ in 0..times {
             found = self.expression_of(start, Node::Unary("not", found));
@@ -379,7 +379,7 @@ impl Parser {
         Ok(self.expression_of(start, Node::List(parts)))
     }
 
-    /// Expressions up to `bracket`, and whether there was a comma.
+    /// Parses expressions up to `bracket`; returns them and whether there was a comma.
     fn list(&mut self, bracket: &str) -> Parsed<(Vec<Expression>, bool)> {
         let mut all = Vec::new();
         let mut has_comma = false;

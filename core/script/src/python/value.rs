@@ -1,4 +1,4 @@
-//! Values of the assertions, and how Python prints them.
+//! Values of the assertions, and their printed form in Python.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -23,7 +23,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Whether Python takes it for true.
+    /// Returns whether Python treats it as true.
     #[must_use]
     pub fn is_true(&self) -> bool {
         match self {
@@ -36,7 +36,7 @@ impl Value {
         }
     }
 
-    /// As a whole number, which truth values are too.
+    /// Returns it as an integer; truth values count.
     pub(crate) fn as_int(&self) -> Option<i128> {
         match self {
             Value::Bool(b) => Some(i128::from(*b)),
@@ -45,7 +45,7 @@ impl Value {
         }
     }
 
-    /// As a real number.
+    /// Returns it as a real number.
     pub(crate) fn as_float(&self) -> Option<f64> {
         match self {
             Value::Float(x) => Some(*x),
@@ -53,7 +53,7 @@ impl Value {
         }
     }
 
-    /// What `str()` gives.
+    /// Returns the result of `str()`.
     #[must_use]
     pub fn shown(&self) -> String {
         match self {
@@ -62,7 +62,7 @@ impl Value {
         }
     }
 
-    /// What `repr()` gives.
+    /// Returns the result of `repr()`.
     #[must_use]
     pub fn represented(&self) -> String {
         match self {
@@ -81,7 +81,7 @@ impl Value {
     }
 }
 
-/// `template % arguments`; nothing when they do not fit each other.
+/// Returns `template % arguments`; `None` if they do not match.
 pub(crate) fn format_percent(template: &str, arguments: &Value) -> Option<String> {
     let given: &[Value] = match arguments {
         Value::List(list) => list,
@@ -120,8 +120,7 @@ pub(crate) fn format_percent(template: &str, arguments: &Value) -> Option<String
     given.next().is_none().then_some(out)
 }
 
-/// One conversion. Field widths are read and not applied: messages are for
-/// reading, not for tables.
+/// Formats one conversion. Field widths are parsed and not applied: messages are not tables.
 fn convert(
     out: &mut String,
     conversion: char,

@@ -1,7 +1,7 @@
-//! Whether a packet that left is the one of the script.
+//! Comparison of a packet that left with the packet in the script.
 //!
-//! Both are compared in the numbers of the wire. What the script does not say
-//! (window, ECN, `...`) is not compared.
+//! Both are compared in wire numbers. Fields that the script leaves open (window, ECN, `...`) are
+//! not compared.
 
 use alloc::format;
 use alloc::string::String;
@@ -17,20 +17,20 @@ use crate::ast::{self, IpSpec, TcpOption, TcpSpec};
 use crate::data;
 use crate::packet::{Body, Packet, Tcp};
 
-/// What differs, and how to say it.
+/// Class and description of a difference.
 pub type Difference = (Class, String);
 
-/// Which timestamps are held to the script.
+/// Rule for comparing timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stamps {
-    /// The stack's own are whatever they are; echoes are compared.
+    /// The stack's own timestamps are not compared; echoes are.
     Free,
-    /// They progress as the script says, within this many ticks.
+    /// They advance as in the script, within this number of ticks.
     Progress(u32),
 }
 
-/// Compares, and takes over what only now becomes known: the stack's initial
-/// sequence number and its timestamps.
+/// Compares a packet, and records values learned from it. These are the stack's initial sequence
+/// number and its timestamps.
 pub fn compare(
     spec: &ast::Packet,
     packet: &Packet,
@@ -154,7 +154,7 @@ fn options(
         let mut options = options.to_vec();
         if leniency.layout {
             options.retain(|option| !is_padding(option));
-            // RFC 9768 has two orders of the counters; which, is the sender's.
+            // RFC 9768 has two orders of the counters; the sender chooses.
             for option in &mut options {
                 if let TcpOption::AccEcn(counters) = option {
                     counters.sort_by_key(|(which, _)| *which as u8);
@@ -198,7 +198,7 @@ fn options(
     Ok(())
 }
 
-/// An order of options for comparing them as a set.
+/// Returns a sort key of options, for comparing them as a set.
 fn kind(option: &TcpOption) -> u8 {
     let mut octets = Vec::new();
     option.write(&mut octets);

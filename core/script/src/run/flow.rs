@@ -1,18 +1,16 @@
-//! From the numbers of a script to those of the wire, and back.
+//! Conversion between the numbers of a script and those of the wire.
 //!
-//! Each side's sequence numbers are relative to its initial one, except in
-//! segments with SYN, which state it: the first one a script names is the one
-//! on the wire, whatever that is. Timestamps of the stack are known by the
-//! value the script gave them when they left; those of the peer stand as
-//! written.
+//! Each side's sequence numbers are relative to its initial one, except in segments with SYN, which
+//! state it: the first number in a script corresponds to the first on the wire. Timestamps of the
+//! stack are identified by the value in the script when they were sent; those of the peer are used
+//! as written.
 
 use alloc::collections::BTreeMap;
 
-/// The peer's initial sequence number on the wire: soon to wrap, on purpose.
+/// The peer's initial sequence number on the wire. It is close to the wrap on purpose.
 pub const PEER_ISS: u32 = u32::MAX - 3_700;
 
-/// The number a script's acknowledgment refers to when the stack never sent a
-/// SYN: any will do.
+/// Arbitrary number to which an acknowledgment refers if the stack never sent a SYN.
 const UNKNOWN_ISS: u32 = 1_000_000_000;
 
 /// An initial sequence number, in the script and on the wire.
@@ -27,24 +25,24 @@ impl Start {
         Self { script, wire }
     }
 
-    /// Whether the stack has not sent its number yet.
+    /// Returns whether the stack has not yet sent its number.
     pub fn is_guess(self) -> bool {
         self.wire == UNKNOWN_ISS && self.script == 0
     }
 
-    /// The number on the wire. Segments with SYN state absolute numbers.
+    /// Returns the number on the wire. Segments with SYN state absolute numbers.
     pub fn to_wire(self, number: u32, with_syn: bool) -> u32 {
         let base = if with_syn { self.script } else { 0 };
         self.wire.wrapping_add(number).wrapping_sub(base)
     }
 
-    /// The number in the script.
+    /// Returns the number in the script.
     pub fn to_script(self, number: u32, with_syn: bool) -> u32 {
         let base = if with_syn { self.script } else { 0 };
         number.wrapping_sub(self.wire).wrapping_add(base)
     }
 
-    /// Place in the stream: 1 is the first octet.
+    /// Returns the stream offset: 1 is the first octet.
     pub fn offset(self, number: u32) -> u32 {
         number.wrapping_sub(self.wire)
     }
@@ -63,7 +61,7 @@ pub struct Flow {
     pub remote: Option<Start>,
     /// The descriptor of the stack's application, once known.
     pub fd: Option<i64>,
-    /// Timestamps of the stack: the script's value and the wire's.
+    /// Timestamps of the stack: from the script's value to the wire's.
     stamps: BTreeMap<u32, u32>,
     first_stamp: Option<(u32, u32)>,
 }
@@ -81,31 +79,31 @@ impl Flow {
         }
     }
 
-    /// Whether the stack's numbers begin elsewhere than with a SYN at `wire`.
+    /// Returns whether the stack's numbers begin other than with a SYN at `wire`.
     pub fn is_begun_otherwise(&self, wire: u32) -> bool {
         self.local.is_some_and(|start| start.wire != wire)
     }
 
-    /// The peer's numbers, which begin at `script` if they have not begun.
+    /// Returns the peer's numbers, which begin at `script` if not yet begun.
     pub fn remote_or_start(&mut self, script: u32) -> Start {
         *self
             .remote
             .get_or_insert(Start::new(script, PEER_ISS.wrapping_add(script)))
     }
 
-    /// The stack's numbers; if it has sent none, any.
+    /// Returns the stack's numbers; arbitrary ones if it has sent none.
     pub fn local_or_any(&mut self) -> Start {
         *self.local.get_or_insert(Start::new(0, UNKNOWN_ISS))
     }
 
-    /// The stack sent `wire` where the script says `script`.
+    /// Records that the stack sent timestamp `wire` where the script has `script`.
     pub fn note_stamp(&mut self, script: u32, wire: u32) {
         self.stamps.insert(script, wire);
         self.first_stamp.get_or_insert((script, wire));
     }
 
-    /// How far the stack's clock went since its first timestamp, in the
-    /// script and on the wire.
+    /// Returns the advance of the stack's timestamp clock, in the script and on the wire. Both
+    /// count from its first timestamp.
     pub fn stamp_progress(&self, script: u32, wire: u32) -> Option<(u32, u32)> {
         let (first_script, first_wire) = self.first_stamp?;
         Some((
@@ -114,7 +112,7 @@ impl Flow {
         ))
     }
 
-    /// The wire's value for a timestamp of the stack that the peer echoes.
+    /// Returns the wire value of a stack timestamp that the peer echoes.
     pub fn echoed_stamp(&self, script: u32) -> u32 {
         if let Some(wire) = self.stamps.get(&script) {
             return *wire;
@@ -127,8 +125,7 @@ impl Flow {
         }
     }
 
-    /// The script's value for a timestamp of the stack; the wire's own before
-    /// the first.
+    /// Returns the script value of a stack timestamp; the wire value before the first one.
     pub fn stamp_in_script(&self, wire: u32) -> u32 {
         match self.first_stamp {
             Some((script, first)) => wire.wrapping_sub(first).wrapping_add(script),

@@ -1,4 +1,4 @@
-//! From a packet of the script to one that arrives.
+//! Conversion of a packet in the script to an arriving packet.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -12,7 +12,7 @@ use crate::data;
 use crate::packet::{Body, Icmp, Packet, Tcp, Udp};
 use crate::stack::{Addresses, Unsupported};
 
-/// The packet that `spec` describes, from the peer to the stack.
+/// Returns the packet that `spec` describes, from the peer to the stack.
 pub fn packet(
     spec: &ast::Packet,
     flow: &mut Flow,
@@ -64,7 +64,7 @@ fn segment(
     let options = spec.options.as_deref().unwrap_or_default();
     let options: Result<Vec<TcpOption>, Unsupported> =
         options.iter().map(|o| option(o, flow, defines)).collect();
-    // The SYN takes a place of its own before the data it carries.
+    // The SYN occupies one sequence number before the data it carries.
     let offset = remote.offset(seq).wrapping_add(u32::from(with_syn));
     Ok(Tcp {
         src_port: flow.remote_port,
@@ -99,7 +99,7 @@ fn option(
     })
 }
 
-/// The option with names replaced by what `-D` says of them.
+/// Returns the option with names replaced by their `-D` definitions.
 pub fn defined(
     option: &TcpOption,
     defines: &BTreeMap<String, Vec<u8>>,
@@ -120,8 +120,8 @@ pub fn defined(
     })
 }
 
-/// Names of types and codes: IPv4's number (RFC 792, 1122, 1812), IPv6's (RFC
-/// 4443); 255 where one has none.
+/// Names of ICMP types with IPv4 number (RFC 792, 1122, 1812) and IPv6 number. IPv6: RFC 4443; 255
+/// if the version has none.
 const KINDS: [(&str, u8, u8); 9] = [
     ("echo_reply", 0, 129),
     ("unreachable", 3, 1),
@@ -134,7 +134,7 @@ const KINDS: [(&str, u8, u8); 9] = [
     ("dest_unreachable", 3, 1),
 ];
 
-/// See [`KINDS`].
+/// Names of ICMP codes, with numbers as in [`KINDS`].
 const CODES: [(&str, u8, u8); 26] = [
     ("net_unreachable", 0, 0),
     ("host_unreachable", 1, 3),
@@ -189,8 +189,8 @@ fn message(spec: &IcmpSpec, flow: &mut Flow, arriving: Endpoints) -> Result<Icmp
     })
 }
 
-/// The front of the packet of the stack that the message answers: its IP
-/// header and the first eight octets behind it (RFC 792).
+/// Returns the quoted front of the stack's packet that the message answers. It is the IP header and
+/// the first eight octets after it (RFC 792).
 fn quoted_octets(quoted: &Quoted, flow: &mut Flow, arriving: Endpoints) -> Vec<u8> {
     let ip = IpHeader::new(arriving.reversed());
     let (body, len) = match quoted {

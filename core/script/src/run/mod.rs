@@ -1,27 +1,21 @@
 //! Runs a script against a stack.
 //!
-//! The runner holds the script's clock, turns its relative numbers into those
-//! of the wire and compares what comes. See [`crate::stack`] for the other
-//! side.
+//! The runner keeps the script's clock, converts its relative numbers to those of the wire and
+//! compares the stack's output. [`crate::stack`] is the other side.
 //!
 //! # Rules
 //!
-//! * Time is exact unless [`Settings::tolerance`] says otherwise. A relative
-//!   time counts from the time the script gives the event before, or, if that
-//!   one has a range or `*`, from when it happened. With
-//!   [`Tolerance::Script`] it counts from when a packet left, as packetdrill
-//!   does it.
-//! * Against a real clock ([`Pace::Real`]) times are counted as packetdrill
-//!   counts them.
-//! * One line may stand for several segments, and one segment for several
-//!   lines: what left is cut where it is a super-segment, and joined where its
-//!   pieces follow each other at one instant. Stacks are free in how much they
-//!   hand to the network at once.
-//! * A script is *strict* if it has a `// profile:` line or if
-//!   [`Settings::strict`] says so: whatever leaves and is not in the script is
-//!   then an error, as is a timestamp that does not progress as written. Other
-//!   scripts are run as packetdrill does: what leaves after the last line, or
-//!   is late for its line, is not looked at.
+//! * Time is exact unless [`Settings::tolerance`] changes that. A relative time counts from the
+//!   script time of the previous event, or, if that one has a range or `*`, from when it happened.
+//!   With [`Tolerance::Script`] it counts from when a packet left, as in packetdrill.
+//! * With a real clock ([`Pace::Real`]) times are counted as in packetdrill.
+//! * One line may match several segments, and one segment several lines. Super-segments are split,
+//!   and segments are joined if they are contiguous and simultaneous. Stacks are free in how much
+//!   they pass to the network together.
+//! * A script is *strict* if it has a `// profile:` line or if [`Settings::strict`] is set. Then
+//!   every packet that leaves must be in the script, and timestamps must advance as written. Other
+//!   scripts are run as in packetdrill: packets after the last line, or late for their line, are
+//!   ignored.
 
 mod compare;
 mod flow;
@@ -55,10 +49,10 @@ pub use pace::Pace;
 pub use settings::{Leniency, Settings, Tolerance};
 pub use verdict::{Class, Failure, Report, Verdict};
 
-/// How many events a failure shows.
+/// Number of events shown with a failure.
 const LOG: usize = 20;
 
-/// How long a `*` waits: longer than any timer but keep-alive's.
+/// Maximum wait for a `*`: longer than any timer except keep-alive's.
 const ANY_TIME: Duration = Duration::from_secs(200);
 
 /// First port the peer connects from.
@@ -92,17 +86,17 @@ struct Runner<'a> {
     leniency: Leniency,
     tolerance: Duration,
     pace: Pace,
-    /// With the tolerance of packetdrill, a relative time counts from when the
-    /// packet before left, as there.
+    /// Whether a relative time counts from when the previous packet left. This is packetdrill's
+    /// rule and holds with its tolerance.
     counts_as_packetdrill: bool,
     before: Before,
     strict: bool,
     stamps: Stamps,
     defines: BTreeMap<String, Vec<u8>>,
-    /// What the next relative time counts from.
+    /// Time from which the next relative time counts.
     base: Instant,
     flows: Vec<Flow>,
-    /// The connection that the script is about.
+    /// Current connection of the script.
     current: Option<usize>,
     /// The descriptor that was connected last.
     connecting: Option<i64>,
@@ -113,17 +107,17 @@ struct Runner<'a> {
     printed: Vec<String>,
 }
 
-/// A call that has not come back.
+/// A blocked call.
 struct Blocked {
     id: CallId,
     call: Call,
     span: Span,
     ends: Option<Instant>,
-    /// How far the end may be off.
+    /// Tolerance of its end.
     tolerance: Duration,
 }
 
-/// Why a script stops before its end.
+/// Reason why a script stops before its end.
 type Stop = Verdict;
 
 impl<'a> Runner<'a> {
@@ -245,8 +239,8 @@ impl<'a> Runner<'a> {
             return Err(self.failed(Class::Unexpected, &(end..end), said));
         }
         for command in &script.cleanup {
-            // What a clean-up restores is of no concern to a stack that ends;
-            // what is not understood of it is reported too.
+            // A stack that ends does not need the restored settings; unsupported commands are
+            // reported anyway.
             if let Err(what) = stack.command(&command.text) {
                 self.printed.push(format!("clean-up: {what}"));
             }
@@ -254,7 +248,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Takes what has left so far.
+    /// Collects the packets that have left so far.
     fn collect(&mut self, stack: &mut dyn Stack) {
         let now = stack.now();
         while let Some(sent) = stack.next_sent(now) {
@@ -269,9 +263,8 @@ impl<'a> Runner<'a> {
         self.pending.push_back(sent);
     }
 
-    /// A SYN that opens a connection of the stack's makes it the one the
-    /// script is about. With the ports of one before it is another, unless it is
-    /// that one's SYN again.
+    /// Makes a connection that the stack opens by a SYN the current one. With the ports of an
+    /// earlier connection it is a new one, unless the SYN is a retransmission.
     fn note_new_flow(&mut self, sent: &Sent) {
         let Some(tcp) = sent.packet.tcp() else {
             return;
@@ -284,7 +277,7 @@ impl<'a> Runner<'a> {
             && !is_open
             && flow.local.is_some_and(Start::is_guess)
         {
-            // What was acknowledged before it sent anything was a guess.
+            // A number acknowledged before the stack sent anything was a guess.
             if let Some(flow) = known {
                 flow.local = None;
             }
@@ -305,7 +298,7 @@ impl<'a> Runner<'a> {
         self.flows.iter().rposition(is_it)
     }
 
-    /// Strict scripts name everything that leaves.
+    /// Checks that a strict script has every packet that leaves.
     fn forbid_earlier(&self, span: &Span, at: Instant) -> Result<(), Stop> {
         match self.pending.front() {
             Some(sent) if self.strict && sent.at + self.tolerance < at => {
@@ -362,16 +355,15 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Whether what left next is of a connection that the script is no longer
-    /// about: packetdrill looks at one at a time. Strict scripts, and lines
-    /// that name their ports, look at all.
+    /// Returns whether the next packet belongs to a connection other than the current one.
+    /// packetdrill inspects one at a time. Strict scripts, and lines with ports, inspect all.
     fn is_of_another(&self, spec: &ast::Packet) -> bool {
         let front = self.pending.front().and_then(|sent| sent.packet.tcp());
         let index = front.and_then(|tcp| self.flow_of(tcp));
         !self.strict && spec.ports.is_none() && index.is_some() && index != self.current
     }
 
-    /// The packet with cookies' names replaced.
+    /// Returns the packet with cookie names replaced.
     fn resolved(&self, spec: &ast::Packet, span: &Span) -> Result<ast::Packet, Stop> {
         let mut spec = spec.clone();
         if let ast::Body::Tcp(tcp) = &mut spec.body
@@ -405,8 +397,7 @@ impl<'a> Runner<'a> {
         self.settle_calls(stack)
     }
 
-    /// The connection that an arriving packet belongs to, which is a new one
-    /// where there is none.
+    /// Returns the connection of an arriving packet; creates one if there is none.
     fn flow_for(&mut self, spec: &ast::Packet) -> usize {
         if let Some((remote, local)) = spec.ports {
             let is_it = |flow: &Flow| flow.local_port == local && flow.remote_port == remote;
@@ -442,7 +433,7 @@ impl<'a> Runner<'a> {
             call.name.starts_with("send") && flags.is_some_and(|f| f.has_word("MSG_FASTOPEN"));
         let is_connect = call.name == "connect" && !disconnects(call);
         if call.name == "listen" || is_connect || is_fast_open {
-            // What follows is about a new connection.
+            // Subsequent lines refer to a new connection.
             self.current = None;
             self.connecting = call.args.first().and_then(Value::integer);
         }
@@ -480,7 +471,7 @@ impl<'a> Runner<'a> {
         self.settle_calls(stack)
     }
 
-    /// Looks which calls have come back.
+    /// Checks which calls have returned.
     fn settle_calls(&mut self, stack: &mut dyn Stack) -> Result<(), Stop> {
         let mut waiting = Vec::new();
         for blocked in core::mem::take(&mut self.blocked) {
@@ -501,7 +492,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Compares what a call gave with what the script says.
+    /// Compares the result of a call with the script.
     fn settle(&mut self, blocked: &Blocked, at: Instant, returned: &Returned) -> Result<(), Stop> {
         let (call, span) = (&blocked.call, &blocked.span);
         let errno = returned.errno.as_deref().unwrap_or_default();
@@ -615,24 +606,23 @@ fn unsupported(span: &Span, what: Unsupported) -> Stop {
     }
 }
 
-/// Whether this `connect` takes a connection apart: the address is of no
-/// family.
+/// Returns whether this `connect` disconnects: its address has AF_UNSPEC.
 fn disconnects(call: &Call) -> bool {
     let address = call.args.get(1).unwrap_or(&Value::Ellipsis);
     let family = address.member("sa_family").unwrap_or(address);
     family.has_word("AF_UNSPEC")
 }
 
-/// When an event is due.
+/// Time limits of an event.
 #[derive(Clone, Copy, Debug)]
 struct Due {
-    /// When a thing that is done is done.
+    /// Time of an action.
     nominal: Instant,
-    /// When a thing that is waited for may come.
+    /// Earliest time of an expected event.
     earliest: Instant,
-    /// See `earliest`.
+    /// Latest time of an expected event.
     latest: Instant,
-    /// Whether the script names one moment.
+    /// Whether the script states a single time.
     is_exact: bool,
 }
 
@@ -657,7 +647,7 @@ impl Due {
     }
 }
 
-/// Seconds of the script, as scripts write them.
+/// Returns a time in seconds of the script, in script notation.
 fn seconds(at: Instant) -> String {
     format!("{:.6}", at.as_secs_f64())
 }

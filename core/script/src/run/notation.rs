@@ -1,4 +1,4 @@
-//! Packets of the wire in the notation of scripts, for messages.
+//! Wire packets in script notation, for messages.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -11,7 +11,7 @@ use super::flow::Flow;
 use crate::ast::{Cookie, EcnCounter, TcpOption};
 use crate::packet::{Body, Packet, Tcp};
 
-/// The letters of the control bits in the order they are written.
+/// Letters of the control bits in the order of notation.
 const LETTERS: [(Flags, char); 9] = [
     (Flags::SYN, 'S'),
     (Flags::FIN, 'F'),
@@ -24,7 +24,7 @@ const LETTERS: [(Flags, char); 9] = [
     (Flags::ACK, '.'),
 ];
 
-/// Control bits as letters.
+/// Returns control bits as letters.
 pub fn letters(flags: Flags) -> String {
     let set = LETTERS.iter().filter(|(flag, _)| flags.contains(*flag));
     match flags {
@@ -33,7 +33,7 @@ pub fn letters(flags: Flags) -> String {
     }
 }
 
-/// A packet that the stack sent (`is_sent`) or received.
+/// Returns the notation of a packet that the stack sent (`is_sent`) or received.
 pub fn packet(packet: &Packet, flow: Option<&Flow>, is_sent: bool) -> String {
     let mark = match packet.ecn {
         Ecn::NotEct => "",
@@ -64,7 +64,7 @@ fn segment(tcp: &Tcp, flow: Option<&Flow>, is_sent: bool) -> String {
     let with_syn = tcp.flags.contains(Flags::SYN);
     let number = |start: Option<super::flow::Start>, wire: u32| match start {
         Some(start) => start.to_script(wire, with_syn),
-        // The first SYN is where its side's numbers begin.
+        // The first SYN is the origin of its side's numbers.
         None if with_syn && flow.is_some() => 0,
         None => wire,
     };

@@ -1,41 +1,40 @@
-//! How the times of a script are counted: exactly, or against a real clock.
+//! Pace of a script: in virtual time, or against a real clock.
 //!
-//! Packetdrill's rules for real time, which scripts of kernels are written to:
-//! * a relative time counts from when the event before was over; between two
-//!   packets that arrive, from the time of the first, so that a train of them
-//!   does not drift;
-//! * what is waited for may be late by an eighth of the waiting: the timers of
-//!   a kernel are sorted into slots that grow with their distance.
+//! Packetdrill's rules for real time, for which kernel scripts are written:
+//! * A relative time counts from the end of the previous event. Between two arriving packets it
+//!   counts from the time of the first, so that a train of them does not drift.
+//! * An expected event may be late by an eighth of the wait: kernel timers are sorted into slots
+//!   that grow with their distance.
 
 use gigatcp_units::{Duration, Instant};
 
 use crate::ast::{Action, Event};
 
-/// How times are counted.
+/// Clock by which a script is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Pace {
-    /// In virtual time: exactly as the script says.
+    /// In virtual time: exactly as in the script.
     #[default]
     Virtual,
     /// Against a real clock.
     Real,
 }
 
-/// The part of waiting that timers of kernels may be late by.
+/// Divisor of the wait that yields the possible lateness of kernel timers.
 const TIMER_SLOTS: u64 = 8;
 
-/// The event before, as far as the next one's time depends on it.
+/// The previous event, as far as the next one's time depends on it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Before {
-    /// When the script has it.
+    /// Its time in the script.
     pub nominal: Instant,
-    /// Whether a packet arrived.
+    /// Whether it is an arriving packet.
     pub is_arrival: bool,
 }
 
 impl Pace {
-    /// What a relative time of `event` counts from. `base` is what it counts
-    /// from in virtual time.
+    /// Returns the time from which a relative time of `event` counts. `base` is that time in
+    /// virtual time.
     pub fn base(self, event: &Event, before: Before, base: Instant, now: Instant) -> Instant {
         let arrives = matches!(event.action, Action::Inbound(_));
         match self {
@@ -45,7 +44,7 @@ impl Pace {
         }
     }
 
-    /// How far a time may be off that is waited for from `since` to `until`.
+    /// Returns the tolerance of an event awaited from `since` to `until`.
     pub fn tolerance(self, fixed: Duration, since: Instant, until: Instant) -> Duration {
         match self {
             Self::Virtual => fixed,
@@ -56,7 +55,7 @@ impl Pace {
         }
     }
 
-    /// How far apart pieces of what was sent at once may leave.
+    /// Returns the maximum time between pieces of one output.
     pub fn apart(self, tolerance: Duration) -> Duration {
         match self {
             Self::Virtual => Duration::ZERO,

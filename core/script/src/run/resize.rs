@@ -1,9 +1,8 @@
-//! Segments as long as the lines of a script.
+//! Splitting and joining of segments to the lengths in a script.
 //!
-//! How much a stack hands to the network at once is its own business: a
-//! super-segment of ten is what ten segments are. So what left is cut where it
-//! is a super-segment and joined where pieces follow each other at one
-//! instant. What a stack did not mean as several segments is never cut.
+//! A stack is free in how much it passes to the network together: a super-segment of ten is
+//! equivalent to ten segments. So super-segments are split, and pieces that are contiguous and
+//! simultaneous are joined. A single wire segment is never split.
 
 use alloc::collections::VecDeque;
 
@@ -13,8 +12,8 @@ use gigatcp_wire::Flags;
 use crate::packet::{Body, Tcp};
 use crate::stack::Sent;
 
-/// Makes `sent` have `wanted` octets of payload, if that can be, with the help
-/// of what left after it, `apart` from it at the most.
+/// Gives `sent` a payload of `wanted` octets, if possible. It may be joined with later packets, at
+/// most `apart` from it.
 pub fn resize(wanted: usize, sent: &mut Sent, pending: &mut VecDeque<Sent>, apart: Duration) {
     if wanted == 0 {
         return;
@@ -34,18 +33,18 @@ pub fn resize(wanted: usize, sent: &mut Sent, pending: &mut VecDeque<Sent>, apar
             return;
         }
         tcp.payload = [&tcp.payload[..], &next_tcp.payload[..]].concat().into();
-        // PSH stands where the last piece has it, or nowhere.
+        // PSH is taken from the last piece.
         tcp.flags = tcp.flags.without(Flags::PSH) | next_tcp.flags;
     }
 }
 
-/// Octets of payload that `sent` lacks.
+/// Returns the octets of payload that `sent` lacks.
 fn missing(wanted: usize, sent: &Sent) -> Option<usize> {
     let len = sent.packet.tcp()?.payload.len();
     (len > 0 && len < wanted).then(|| wanted - len)
 }
 
-/// Cuts a super-segment that is too long; the rest waits.
+/// Splits a super-segment that is too long; the rest waits.
 fn cut(wanted: usize, sent: &mut Sent, pending: &mut VecDeque<Sent>) {
     let mut rest = sent.clone();
     let (Body::Tcp(front), Body::Tcp(back)) = (&mut sent.packet.body, &mut rest.packet.body) else {
@@ -59,14 +58,14 @@ fn cut(wanted: usize, sent: &mut Sent, pending: &mut VecDeque<Sent>) {
     pending.push_front(rest);
 }
 
-/// The next packet, if it carries on where `sent` ends.
+/// Takes the next packet, if it continues where `sent` ends.
 fn take_continuation(sent: &Sent, pending: &mut VecDeque<Sent>, apart: Duration) -> Option<Sent> {
     let next = pending.front()?;
     let fits = next.at <= sent.at + apart && continues(sent.packet.tcp()?, next.packet.tcp()?);
     fits.then(|| pending.pop_front())?
 }
 
-/// Whether `next` carries on where `tcp` ends, as pieces of one send do.
+/// Returns whether `next` continues where `tcp` ends, as pieces of one send do.
 fn continues(tcp: &Tcp, next: &Tcp) -> bool {
     let aside = Flags::PSH | Flags::FIN | Flags::CWR;
     next.src_port == tcp.src_port

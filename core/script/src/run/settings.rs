@@ -1,5 +1,4 @@
-//! How exactly a script is followed, and what it says about addresses and
-//! names.
+//! Settings of a run: exactness of comparison, addresses and names.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -14,43 +13,43 @@ use super::{Stop, unsupported};
 use crate::ast::Script;
 use crate::stack::{Addresses, Unsupported};
 
-/// The tolerance of packetdrill where a script names none.
+/// packetdrill's tolerance if the script states none.
 pub(super) const PACKETDRILL_TOLERANCE: Duration = Duration::from_millis(4);
 
-/// How exactly a script is followed.
+/// Settings of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// How far times may differ.
+    /// Tolerance of times.
     pub tolerance: Tolerance,
-    /// How times are counted.
+    /// Clock by which the script is run.
     pub pace: Pace,
-    /// What is not compared.
+    /// Parts that are not compared.
     pub leniency: Leniency,
-    /// Whether everything that leaves must be in the script; by default,
-    /// here, scripts with a `// profile:` line are held to that.
+    /// Whether every packet that leaves must be in the script. By default only in scripts with a
+    /// `// profile:` line.
     pub strict: Option<bool>,
-    /// IPv6 unless the script chooses; IPv4 otherwise.
+    /// Whether to use IPv6 instead of IPv4 unless the script chooses.
     pub ipv6: bool,
-    /// Definitions, as `-D NAME=value` in a script gives them.
+    /// Definitions, as by `-D NAME=value` in a script.
     pub defines: Vec<(String, String)>,
 }
 
-/// How far times may differ from those of the script.
+/// Tolerance of times relative to those of the script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Tolerance {
-    /// Not at all.
+    /// No difference.
     #[default]
     Exact,
-    /// As far as the script's `--tolerance_usecs` says, or packetdrill's 4 ms.
+    /// As stated by the script's `--tolerance_usecs`, or packetdrill's 4 ms.
     Script,
-    /// That far.
+    /// At most this difference.
     Fixed(Duration),
 }
 
-/// What is not compared, for scripts that were written against another stack.
+/// Parts that are not compared, for scripts written for another stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Leniency {
-    /// PSH: RFC 9293 section 3.9.1.2 leaves to the sender where it stands.
+    /// PSH: its placement is the sender's choice (RFC 9293 section 3.9.1.2).
     pub push: bool,
     /// Order and padding of TCP options, order of AccECN counters.
     pub layout: bool,
@@ -72,7 +71,7 @@ pub(super) fn addresses(
             return Err(unsupported(&span, what));
         }
     };
-    // The MTUs with which both versions announce an MSS of 1460.
+    // MTUs with which both IP versions announce an MSS of 1460.
     let mtu = mtu.unwrap_or(if ipv6 { 1520 } else { 1500 });
     let (local, remote) = match ipv6 {
         false => (
@@ -93,8 +92,8 @@ pub(super) fn addresses(
     })
 }
 
-/// What `-D NAME=0a0b` of settings and script defines; values that are no
-/// octets are definitions of words, which nothing here needs.
+/// Returns definitions of the form `-D NAME=0a0b` in settings and script. Other values define
+/// words, which are not used here.
 pub(super) fn defines(script: &Script, settings: &Settings) -> BTreeMap<String, Vec<u8>> {
     let own = script.options.iter().filter(|option| option.name == "D");
     let own = own.filter_map(|option| option.value.split_once('='));

@@ -1,4 +1,4 @@
-//! What came of a script.
+//! Verdict on a script, and its report.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,52 +7,52 @@ use core::fmt::{self, Write};
 use crate::source::{Span, line_column, line_of};
 use crate::stack::Unsupported;
 
-/// What came of a script.
+/// Report on the run of a script.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Report {
-    /// Passed, failed, or not for this stack.
+    /// Passed, failed, or unsupported by this stack.
     pub verdict: Verdict,
-    /// What its assertions printed.
+    /// Output of its `print` statements.
     pub printed: Vec<String>,
 }
 
-/// Passed, failed, or not for this stack.
+/// Verdict on a script: passed, failed, or unsupported by this stack.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Verdict {
-    /// Everything came as the script says.
+    /// All events matched the script.
     Passed,
-    /// Something came otherwise.
+    /// An event differed from the script.
     Failed(Failure),
     /// The stack lacks something that the script needs.
     Unsupported {
-        /// Where the script needs it.
+        /// Location in the script.
         span: Span,
-        /// What it is.
+        /// The missing feature.
         what: Unsupported,
     },
 }
 
-/// What came otherwise.
+/// A difference from the script.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Failure {
-    /// In what respect.
+    /// Class of the difference.
     pub class: Class,
-    /// The event of the script.
+    /// Location of the event in the script.
     pub span: Span,
-    /// What came instead.
+    /// Description of the actual event.
     pub found: String,
-    /// The last things that happened, oldest first.
+    /// The last events, oldest first.
     pub log: Vec<String>,
 }
 
-/// In what respect something came otherwise.
+/// Class of a difference.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Class {
     /// A packet or the end of a call came too early or too late.
     Timing,
-    /// A packet did not come.
+    /// A packet is missing.
     Missing,
-    /// A packet came that the script does not have.
+    /// A packet that is not in the script was sent.
     Unexpected,
     /// Control bits differ.
     Flags,
@@ -78,12 +78,12 @@ pub enum Class {
     Command,
     /// An assertion does not hold.
     Assertion,
-    /// The script itself makes no sense at this place.
+    /// The script is inconsistent at this place.
     Script,
 }
 
 impl Class {
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -114,13 +114,13 @@ impl fmt::Display for Class {
 }
 
 impl Report {
-    /// Whether everything came as the script says.
+    /// Returns whether all events matched the script.
     #[must_use]
     pub fn is_passed(&self) -> bool {
         self.verdict == Verdict::Passed
     }
 
-    /// The whole story: place, expected line, what came, the last events.
+    /// Returns the full report: location, expected line, actual event, the last events.
     #[must_use]
     pub fn in_text(&self, name: &str, text: &str) -> String {
         let mut said = String::new();

@@ -1,4 +1,4 @@
-//! What is wrong with a text that was to be a quantity.
+//! Errors of parsing a quantity.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -8,11 +8,11 @@ use core::ops::Range;
 
 use super::Quantity;
 
-/// A text that is not the quantity it should be.
+/// Error of parsing a quantity.
 ///
-/// [`Display`] says in one sentence what was read, what is wrong with it and
-/// what would be valid; [`ParseError::hint`] says what to write instead, and
-/// [`ParseError::span`] where the wrong part is.
+/// [`Display`] is one sentence: the text read, the fault and what would be valid.
+/// [`ParseError::hint`] suggests a valid text, and [`ParseError::span`] is the location of the
+/// fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseError {
     quantity: Quantity,
@@ -22,57 +22,57 @@ pub struct ParseError {
     suggestion: Option<String>,
 }
 
-/// What is wrong.
+/// Kind of fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
-    /// There is nothing but space.
+    /// The text is empty or space only.
     Empty,
-    /// What should be a plain decimal number is none.
+    /// The text is not a plain decimal number.
     NotANumber,
     /// There is a number but no unit.
     MissingUnit,
-    /// The word behind the number is not a unit of the quantity.
+    /// The word after the number is not a unit of the quantity.
     UnknownUnit {
-        /// The word, shortened when it is long.
+        /// The word, shortened if it is long.
         found: String,
         /// The unit that was most likely meant.
         nearest: Option<&'static str>,
     },
-    /// The number is below zero (or is a zero with a minus sign).
+    /// The number is below zero (or negative zero).
     Negative,
-    /// The value is more than the type holds.
+    /// The value exceeds the range of the type.
     TooLarge,
-    /// The probability is above zero but below the smallest that is told
-    /// apart from it, so that it would silently mean "never".
+    /// The probability is above zero but below the smallest distinguishable one. It would silently
+    /// mean "never".
     TooSmall,
     /// The value is not a whole number of the smallest unit.
     Fraction,
-    /// The probability is above one, or a share in nothing.
+    /// The probability is above one, or a share of zero.
     OutOfRange,
 }
 
 impl ParseError {
-    /// What was to be read.
+    /// Returns the kind of quantity that was expected.
     #[must_use]
     pub const fn quantity(&self) -> Quantity {
         self.quantity
     }
 
-    /// What is wrong.
+    /// Returns the kind of fault.
     #[must_use]
     pub const fn kind(&self) -> &ParseErrorKind {
         &self.kind
     }
 
-    /// The bytes of the input that are wrong; empty where something is
-    /// missing. Both ends lie on letters' borders, within the input.
+    /// Returns the byte range of the fault in the input; empty where something is missing. Both
+    /// ends are character boundaries within the input.
     #[must_use]
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
 
-    /// What to write instead.
+    /// Returns a suggested text.
     #[must_use]
     pub fn hint(&self) -> String {
         let example = self.quantity.example();
@@ -140,7 +140,7 @@ impl ParseError {
 impl core::error::Error for ParseError {}
 
 impl Quantity {
-    /// Its name with the article.
+    /// Returns its name with the article.
     const fn name(self) -> &'static str {
         match self {
             Self::Duration => "a duration",
@@ -170,7 +170,7 @@ impl Quantity {
         }
     }
 
-    /// What is valid, in words.
+    /// Returns a description of the valid forms.
     fn form(self) -> String {
         if self == Self::Probability {
             return "a number from 0 to 1, a percentage as in `0.1 %`, or a share as in \
@@ -196,7 +196,7 @@ impl Quantity {
     }
 }
 
-/// A failure on its way up, before the whole input is known again.
+/// A fault before the position in the whole input is known.
 pub(super) struct Failure {
     kind: ParseErrorKind,
     span: Range<usize>,
@@ -216,7 +216,7 @@ impl Failure {
         Self { suggestion, ..self }
     }
 
-    /// The same failure in a text that begins `by` bytes earlier.
+    /// Returns the fault shifted by `by` bytes.
     pub(super) fn moved(self, by: usize) -> Self {
         let span = self.span.start + by..self.span.end + by;
         Self { span, ..self }
@@ -245,7 +245,7 @@ impl Unfit {
     pub(super) fn failure(self, quantity: Quantity, span: Range<usize>) -> Failure {
         let (kind, value) = match self {
             Self::TooLarge => (ParseErrorKind::TooLarge, u64::MAX),
-            // Nothing at all is seldom what a small number meant.
+            // Zero is seldom the intended small number.
             Self::Fraction(below) => (ParseErrorKind::Fraction, below.max(1)),
         };
         let suggestion = match quantity {
@@ -256,8 +256,8 @@ impl Unfit {
     }
 }
 
-/// Text from outside, fit for a line of a message: no more than 40 letters,
-/// control characters escaped.
+/// Returns untrusted text in a form suitable for a line of a message. It has at most 40 characters,
+/// with control characters escaped.
 pub(crate) fn shortened(text: &str) -> String {
     const LETTERS: usize = 40;
     let mut short = String::new();

@@ -1,8 +1,7 @@
 //! Rounded printing for tables: three digits and a unit.
 //!
-//! What is printed is in the same grammar and reads back within half a
-//! percent of the value, but not as the same value: records and plans use
-//! [`Display`](core::fmt::Display), which is exact.
+//! The output follows the same grammar and reads back within half a percent of the value, but not
+//! as the same value. Records and plans use [`Display`](core::fmt::Display), which is exact.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -10,20 +9,20 @@ use alloc::string::{String, ToString};
 use super::{BYTE_UNITS, DECIMAL_BYTE_UNITS, DURATION_UNITS, Quantity, RATE_UNITS, Unit};
 use crate::{Bytes, Duration, Probability, Rate};
 
-/// A rate to three digits, for example `7.25 Gbit/s`.
+/// Returns a rate to three digits, for example `7.25 Gbit/s`.
 #[must_use]
 pub fn human_rate(rate: Rate) -> String {
     three_digits(rate.as_bps(), &RATE_UNITS, Quantity::Rate.zero_unit())
 }
 
-/// An amount of data to three digits in decimal units, for example `69.9 MB`.
+/// Returns an amount of data to three digits in decimal units, for example `69.9 MB`.
 #[must_use]
 pub fn human_bytes(amount: Bytes) -> String {
     let units = &BYTE_UNITS[..DECIMAL_BYTE_UNITS];
     three_digits(amount.as_u64(), units, Quantity::Bytes.zero_unit())
 }
 
-/// A duration to three digits, for example `83.1 ms`, `856 s`, `16.7 min`.
+/// Returns a duration to three digits, for example `83.1 ms`, `856 s`, `16.7 min`.
 #[must_use]
 pub fn human_duration(span: Duration) -> String {
     three_digits(
@@ -33,12 +32,12 @@ pub fn human_duration(span: Duration) -> String {
     )
 }
 
-/// A probability to three digits, for example `1.36e-8`.
+/// Returns a probability to three digits, for example `1.36e-8`.
 #[must_use]
 pub fn human_probability(p: Probability) -> String {
     let value = p.as_f64();
     if value == 0.0 || value >= 0.001 {
-        // Three digits behind the first that is not zero.
+        // Three digits from the first that is not zero.
         let decimals = match value {
             0.0 => 0,
             0.1.. => 3,
@@ -50,9 +49,9 @@ pub fn human_probability(p: Probability) -> String {
     format!("{value:.2e}")
 }
 
-/// `value` of the smallest unit in the first unit that needs no more than
-/// three digits for it. `units` go from small to large; what is too much even
-/// for the largest is printed in whole numbers of it.
+/// Returns `value` in the first unit in which three digits suffice. `value` is in the smallest
+/// unit; `units` go from small to large. If even the largest is too small, whole numbers of it are
+/// printed.
 fn three_digits(value: u64, units: &[Unit], zero_unit: &str) -> String {
     if value == 0 {
         return format!("0 {zero_unit}");
@@ -69,10 +68,10 @@ fn three_digits(value: u64, units: &[Unit], zero_unit: &str) -> String {
     decimal(rounded(value, unit.scale, 0), 0, unit.name)
 }
 
-/// `value / scale` in units of the last of `decimals` decimals, half up.
+/// Returns `value / scale` in units of the last of `decimals` decimals, rounded half up.
 fn rounded(value: u64, scale: u64, decimals: u32) -> u128 {
     let one = 10u64.pow(decimals);
-    // Nearly always 64 bits hold it, and divide a great deal faster.
+    // 64 bits are nearly always enough, and divide much faster.
     let near = value.checked_mul(one);
     if let Some(sum) = near.and_then(|value| value.checked_add(scale / 2)) {
         return (sum / scale).into();
@@ -81,9 +80,9 @@ fn rounded(value: u64, scale: u64, decimals: u32) -> u128 {
     (u128::from(value) * u128::from(one) + scale / 2) / scale
 }
 
-/// `number` with its last `decimals` digits behind the point.
+/// Returns `number` with its last `decimals` digits after the point.
 fn decimal(number: u128, decimals: u32, unit: &str) -> String {
-    // No more than the value itself.
+    // At most the value itself.
     let number = u64::try_from(number).unwrap_or(u64::MAX);
     let one = 10u64.pow(decimals);
     let mut text = (number / one).to_string();

@@ -1,27 +1,27 @@
-//! Decimal numbers, read and scaled exactly.
+//! Decimal numbers, parsed and scaled exactly.
 
 use alloc::format;
 
 use super::error::{Failure, ParseErrorKind, Unfit};
 
-/// A decimal number as it was written, not yet given a size in bits.
+/// A decimal number as written, not yet converted.
 pub(super) struct Number<'a> {
-    /// All of it.
+    /// The whole text.
     pub(super) text: &'a str,
     /// Digits before the point.
     whole: &'a str,
-    /// Digits behind the point.
+    /// Digits after the point.
     fraction: &'a str,
     /// The power of ten, held within [`EXPONENT_LIMIT`].
     exponent: i64,
 }
 
-/// Powers of ten beyond this are as good as infinite: no memory holds the
-/// digits that would bring the number back into range.
+/// Limit of the exponent; larger powers of ten are effectively infinite. No memory holds the digits
+/// that would bring such a number back into range.
 const EXPONENT_LIMIT: i64 = 1 << 60;
 
 impl<'a> Number<'a> {
-    /// The number at the front of `text`, and its length in bytes.
+    /// Parses the number at the front of `text`; returns it and its length in bytes.
     pub(super) fn scan(text: &'a str) -> Result<(Self, usize), Failure> {
         if text.is_empty() {
             return Err(Failure::new(ParseErrorKind::Empty, 0..0));
@@ -57,16 +57,16 @@ impl<'a> Number<'a> {
         Ok((number, len))
     }
 
-    /// Whether it is nothing at all.
+    /// Returns whether it is zero.
     pub(super) fn is_zero(&self) -> bool {
         self.digits_from_the_right().all(|digit| digit == 0)
     }
 
-    /// The number times `scale`, exactly.
+    /// Returns the number times `scale`, exactly.
     ///
-    /// One pass of school multiplication from the right: digit times scale
-    /// plus carry gives the digit of the product at the same power of ten.
-    /// Digits below the point must be zero, digits above it add up.
+    /// One pass of long multiplication from the right: digit times scale plus carry is the digit of
+    /// the product at the same power of ten. Digits after the point must be zero, digits before it
+    /// are added.
     pub(super) fn scaled(&self, scale: u64) -> Result<u64, Unfit> {
         let mut digits = self.digits_from_the_right();
         let mut power = self.exponent - self.fraction.len() as i64;
@@ -99,12 +99,12 @@ impl<'a> Number<'a> {
         }
     }
 
-    /// The nearest double to the number times ten to the power of `power`.
+    /// Returns the double nearest to the number times ten to the power of `power`.
     pub(super) fn as_f64(&self, power: i64) -> f64 {
         let exponent = self.exponent + power;
         let text = format!("{}.{}0e{exponent}", self.whole, self.fraction);
-        // The text is of the form that `f64` reads: this cannot fail, and a
-        // value that is not a number would be refused by the caller.
+        // The text has the form that `f64` parses: this cannot fail, and the caller would reject
+        // NaN.
         text.parse().unwrap_or(f64::NAN)
     }
 
@@ -119,8 +119,8 @@ fn leading_digits(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// The exponent at the front of `text` and its length; none is zero. An `e`
-/// without digits is not an exponent but a (wrong) unit.
+/// Parses the exponent at the front of `text`; returns it and its length. No exponent is zero. An
+/// `e` without digits is not an exponent but a (wrong) unit.
 fn scan_exponent(text: &str) -> (i64, usize) {
     let Some(behind) = text.strip_prefix(['e', 'E']) else {
         return (0, 0);
@@ -136,13 +136,13 @@ fn scan_exponent(text: &str) -> (i64, usize) {
     (exponent, text.len() - unsigned.len() + digits.len())
 }
 
-/// Whether `c` directly behind a number shows that its author meant the
-/// number to go on: `1,5`, `1_000`, `1.2.3`.
+/// Returns whether `c` directly after a number indicates an intended continuation. Examples: `1,5`,
+/// `1_000`, `1.2.3`.
 fn continues_a_number(c: char) -> bool {
     matches!(c, '.' | ',' | '_' | '\'' | '+' | '-') || c.is_numeric()
 }
 
-/// Length of the text up to the first space.
+/// Returns the length of the text up to the first space.
 fn first_token(text: &str) -> usize {
     text.find(char::is_whitespace).unwrap_or(text.len())
 }

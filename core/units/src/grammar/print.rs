@@ -5,27 +5,26 @@ use alloc::string::String;
 
 use super::Unit;
 
-/// `value` of the smallest unit, which is the first of `units`, in the form
-/// with the fewest digits, or nothing when `value` is zero.
+/// Returns `value` in the form with the fewest digits; `None` if it is zero. `value` is in the
+/// smallest unit, which is the first of `units`.
 ///
-/// Among units that need equally many digits the largest wins: `83.12 ms`,
-/// not `83120 us`. Numbers below one are never printed: `100 ms`, not
-/// `0.1 s`.
+/// Among units with the same number of digits the largest is chosen: `83.12 ms`, not `83120 us`.
+/// Numbers below one are never printed: `100 ms`, not `0.1 s`.
 pub(super) fn shortest(value: u64, units: &[Unit]) -> Option<String> {
     let forms = units.iter().filter_map(|unit| form(value, unit));
     let best = forms.min_by_key(|form| (form.digits, u64::MAX - form.scale));
     best.map(|form| form.text)
 }
 
-/// One way of printing a value.
+/// A candidate form of a value.
 struct Form {
     text: String,
     digits: usize,
     scale: u64,
 }
 
-/// `value` in `unit`, or nothing when it is below one or no finite decimal
-/// number of them, or when the unit does not take decimals.
+/// Returns `value` in `unit`; `None` if it cannot be printed so. Reasons: it is below one, not a
+/// finite decimal, or has decimals although the unit does not permit them.
 fn form(value: u64, unit: &Unit) -> Option<Form> {
     let whole = value / unit.scale;
     let mut rest = u128::from(value % unit.scale);
@@ -43,7 +42,7 @@ fn form(value: u64, unit: &Unit) -> Option<Form> {
         text.push(char::from(b'0' + digit as u8));
         rest %= u128::from(unit.scale);
         digits += 1;
-        // The smallest unit never takes more: what does is not chosen.
+        // The smallest unit never needs more digits, so this form would not be chosen.
         if digits > MOST_DIGITS {
             return None;
         }
@@ -60,8 +59,8 @@ fn form(value: u64, unit: &Unit) -> Option<Form> {
 /// Digits of the largest 64-bit integer.
 const MOST_DIGITS: usize = 20;
 
-/// A real number in the shorter of plain and exponent notation, plain where
-/// both are equally short.
+/// Returns a real number in the shorter of plain and exponent notation. Plain is chosen if both are
+/// equally short.
 pub(super) fn shortest_real(value: f64) -> String {
     let plain = format!("{value}");
     let exponent = format!("{value:e}");

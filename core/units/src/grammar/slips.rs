@@ -1,11 +1,10 @@
-//! Ways of writing a unit that the grammar refuses, and what each means.
+//! Common wrong spellings of units, and their meaning.
 //!
-//! A wrong unit is answered with the whole value as it should be written:
-//! `10G` as a rate with `10 Gbit/s`, `60 mb` as an amount with `60 MB` or
-//! `60 MiB`, `100 MB/s` as a rate with `800 Mbit/s`.
+//! For a wrong unit, the error suggests the whole value in valid form: for `10G` as a rate `10
+//! Gbit/s`, for `60 mb` as an amount `60 MB` or `60 MiB`, for `100 MB/s` as a rate `800 Mbit/s`.
 //!
-//! A plan's author chooses and retypes; an option accepts a word with one meaning
-//! ([`only_scale`]).
+//! In a plan, the author chooses one and corrects it; a command option accepts a word with only one
+//! meaning ([`only_scale`]).
 
 use alloc::format;
 use alloc::string::String;
@@ -16,13 +15,13 @@ use super::number::Number;
 use super::{Quantity, Word};
 use crate::nearest::nearest;
 
-/// The failure for a `word` behind `number` that is no unit of `quantity`.
+/// Returns the error for a `word` after `number` that is not a unit of `quantity`.
 pub(super) fn unknown_unit(quantity: Quantity, number: &Number, word: Word) -> Failure {
     let mut near = None;
     let mut suggestions = Vec::new();
     for scale in meant_scales(quantity, word.text) {
         near = near.or_else(|| largest_unit_within(quantity, scale));
-        // A number that does not fit the unit it meant has no valid form.
+        // A number that does not fit the intended unit has no valid form.
         suggestions.extend(number.scaled(scale).ok().map(|value| quantity.print(value)));
     }
     if near.is_none() {
@@ -36,7 +35,7 @@ pub(super) fn unknown_unit(quantity: Quantity, number: &Number, word: Word) -> F
     Failure::new(kind, word.span()).suggest(either(&suggestions))
 }
 
-/// The values, with "or" between them; none for none.
+/// Joins the values with "or"; `None` if there are none.
 fn either(suggestions: &[String]) -> Option<String> {
     let quoted: Vec<String> = suggestions.iter().map(|s| format!("`{s}`")).collect();
     (!quoted.is_empty()).then(|| quoted.join(" or "))
@@ -49,7 +48,7 @@ fn nearest_unit(quantity: Quantity, word: &str) -> Option<&'static str> {
     nearest(word, quantity.units().iter().map(|unit| unit.name))
 }
 
-/// The largest unit that fits into `scale` a whole number of times.
+/// Returns the largest unit of which `scale` is an integer multiple.
 fn largest_unit_within(quantity: Quantity, scale: u64) -> Option<&'static str> {
     let fitting = quantity
         .units()
@@ -58,14 +57,14 @@ fn largest_unit_within(quantity: Quantity, scale: u64) -> Option<&'static str> {
     fitting.max_by_key(|unit| unit.scale).map(|unit| unit.name)
 }
 
-/// The scale of `word` if it can mean only one; amounts by a bare prefix are binary, as in
-/// iperf3 and nuttcp.
+/// Returns the scale of `word` if it has only one meaning. For amounts, bare prefixes are binary,
+/// as in iperf3 and nuttcp.
 pub(super) fn only_scale(quantity: Quantity, word: &str) -> Option<u64> {
     let prefix_alone = word.len() == 1;
     match (quantity, meant_scales(quantity, word).as_slice()) {
         (Quantity::Bytes, [_, binary]) if prefix_alone => Some(*binary),
-        // `MB` without `/s` may be megabytes or megabits a second, and a binary prefix is
-        // used with bytes alone.
+        // `MB` without `/s` is ambiguous: megabytes or megabits per second. A binary prefix is used
+        // with bytes only.
         (Quantity::Rate, [_]) if is_doubtful_rate(word) => None,
         (_, [scale]) => Some(*scale),
         _ => None,
@@ -79,7 +78,7 @@ fn is_doubtful_rate(word: &str) -> bool {
     (word.contains('B') && !is_per_second) || (is_binary && !word.starts_with(['b', 'B']))
 }
 
-/// How many of the smallest unit one `word` may have meant.
+/// Returns the possible sizes of one `word`, in the smallest unit.
 fn meant_scales(quantity: Quantity, word: &str) -> Vec<u64> {
     let lower = word.to_ascii_lowercase();
     match quantity {
@@ -124,7 +123,7 @@ fn meant_bytes(lower: &str) -> Vec<u64> {
 
 fn meant_rate(word: &str, lower: &str) -> Option<u64> {
     let (base, stem) = match split_prefix(lower) {
-        // The binary prefix exists for bytes alone: `MiB/s`.
+        // The binary prefix exists for bytes only: `MiB/s`.
         Some((power, stem)) => match stem.strip_prefix('i') {
             Some(stem) => (1024u64.pow(power), stem),
             None => (1000u64.pow(power), stem),
@@ -132,7 +131,7 @@ fn meant_rate(word: &str, lower: &str) -> Option<u64> {
         None => (1, lower),
     };
     match stem {
-        // A capital B is a byte by convention.
+        // An uppercase B is a byte by convention.
         "b" | "b/s" | "bps" | "b/sec" if word.contains('B') => Some(8 * base),
         "byte/s" | "bytes/s" | "byteps" => Some(8 * base),
         "" | "b" | "b/s" | "bps" | "b/sec" => Some(base),
@@ -141,8 +140,7 @@ fn meant_rate(word: &str, lower: &str) -> Option<u64> {
     }
 }
 
-/// The power of a thousand that the first letter means, and the letters
-/// behind it.
+/// Returns the power of a thousand of the first letter, and the letters after it.
 fn split_prefix(lower: &str) -> Option<(u32, &str)> {
     let mut letters = lower.chars();
     let power = match letters.next()? {

@@ -1,7 +1,6 @@
 //! Spellings that options of a command accept in addition to the grammar.
 //!
-//! People type what other tools taught them. An option accepts such a unit if it has one
-//! meaning only:
+//! Users type units of other tools. An option accepts such a unit if it has one meaning only:
 //!
 //! | quantity | accepted | refused |
 //! |---|---|---|
@@ -9,33 +8,33 @@
 //! | amount | `64K`, `8m`, `1G` (powers of 1024, as in iperf3 and nuttcp), `64kib` | `64KB` (1000 or 1024), a bare number |
 //! | duration | `20sec`, `80msec` | `5m` (minutes or milliseconds), a bare number |
 //!
-//! Plans keep the units of the grammar, so that plans can be compared by eye. What is refused
-//! is answered as the grammar answers it. A bare number is refused because tools disagree:
-//! iperf3's `-w 64` is 64 bytes, nuttcp's is 64 KiB.
+//! Plans use only the units of the grammar, so that plans can be compared by eye. Errors are those
+//! of the grammar. A bare number is an error because tools disagree: iperf3's `-w 64` is 64 bytes,
+//! nuttcp's is 64 KiB.
 
 use super::{Body, ParseError, Quantity, slips};
 use crate::{Bytes, Duration, Rate};
 
-/// Reads a rate that was typed as an option: `10G` is `10 Gbit/s`.
+/// Parses a rate typed as an option: `10G` is `10 Gbit/s`.
 ///
 /// # Errors
-/// As [`parse_rate`](super::parse_rate), where the unit has no single meaning.
+/// As [`parse_rate`](super::parse_rate), if the unit has more than one meaning.
 pub fn typed_rate(text: &str) -> Result<Rate, ParseError> {
     typed(Quantity::Rate, text).map(Rate::from_bps)
 }
 
-/// Reads an amount of data that was typed as an option: `64K` is `64 KiB`.
+/// Parses an amount of data typed as an option: `64K` is `64 KiB`.
 ///
 /// # Errors
-/// As [`parse_bytes`](super::parse_bytes), where the unit has no single meaning.
+/// As [`parse_bytes`](super::parse_bytes), if the unit has more than one meaning.
 pub fn typed_bytes(text: &str) -> Result<Bytes, ParseError> {
     typed(Quantity::Bytes, text).map(Bytes::new)
 }
 
-/// Reads a duration that was typed as an option: `20sec` is `20 s`.
+/// Parses a duration typed as an option: `20sec` is `20 s`.
 ///
 /// # Errors
-/// As [`parse_duration`](super::parse_duration), where the unit has no single meaning.
+/// As [`parse_duration`](super::parse_duration), if the unit has more than one meaning.
 pub fn typed_duration(text: &str) -> Result<Duration, ParseError> {
     typed(Quantity::Duration, text).map(Duration::from_nanos)
 }

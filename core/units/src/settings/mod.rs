@@ -1,9 +1,8 @@
-//! Settings of whatever is chosen by name: their names, units, defaults, bounds.
+//! Settings of objects chosen by name: names, units, defaults, bounds.
 //!
-//! A thing that can be chosen (a queue discipline, an application) lists its
-//! [`Parameter`]s; [`Settings`] holds the values that differ from the defaults.
-//! [`Settings::read`] understands the text of a plan or of the command line:
-//! `burst 4 MB`, `every 4 s`, `poisson`.
+//! An object that can be chosen (a queue discipline, an application) lists its [`Parameter`]s.
+//! [`Settings`] holds the values that differ from the defaults. [`Settings::read`] parses the text
+//! of a plan or of the command line: `burst 4 MB`, `every 4 s`, `poisson`.
 
 mod text;
 
@@ -14,25 +13,25 @@ use crate::{Bytes, Duration, Rate};
 
 pub use text::{Misread, parts};
 
-/// The value of a setting.
+/// Value of a setting.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Value {
-    /// A span of time.
+    /// A duration.
     Time(Duration),
     /// A number of bytes.
     Octets(u64),
-    /// A number of packets, or another whole number.
+    /// A number of packets, or another integer.
     Count(u64),
-    /// A number with a fraction, e.g. a share or a factor.
+    /// A real number, e.g. a share or a factor.
     Number(f64),
     /// A rate in bit/s.
     Rate(Rate),
-    /// Yes or no.
+    /// A flag.
     Flag(bool),
 }
 
 impl Value {
-    /// The kind of value, as errors name it.
+    /// Returns the name of the kind, for errors.
     #[must_use]
     pub const fn kind(self) -> &'static str {
         match self {
@@ -59,23 +58,23 @@ impl fmt::Display for Value {
     }
 }
 
-/// Something that can be set.
+/// A parameter that can be set.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Parameter {
     /// Name in plans and on the command line.
     pub name: &'static str,
-    /// One line on its meaning, with the unit if the value shows none.
+    /// One-line description, with the unit if the value has none.
     pub summary: &'static str,
-    /// The value unless it is set. `None`: off.
+    /// Default value. `None`: off.
     pub default: Option<Value>,
-    /// The smallest value; its kind is the kind of every value.
+    /// Minimum value; its kind is the kind of every value.
     pub least: Value,
-    /// The largest value.
+    /// Maximum value.
     pub most: Value,
 }
 
 impl Parameter {
-    /// A time from a nanosecond to a year.
+    /// Returns a time parameter from a nanosecond to a year.
     #[must_use]
     pub const fn time(
         name: &'static str,
@@ -94,7 +93,7 @@ impl Parameter {
         }
     }
 
-    /// A number of bytes from 1 to 2^50.
+    /// Returns a byte parameter from 1 to 2^50.
     #[must_use]
     pub const fn octets(name: &'static str, default: Option<u64>, summary: &'static str) -> Self {
         Self {
@@ -109,7 +108,7 @@ impl Parameter {
         }
     }
 
-    /// A whole number from 1 to `most`.
+    /// Returns an integer parameter from 1 to `most`.
     #[must_use]
     pub const fn count(
         name: &'static str,
@@ -129,7 +128,7 @@ impl Parameter {
         }
     }
 
-    /// A rate from 1 bit/s.
+    /// Returns a rate parameter from 1 bit/s.
     #[must_use]
     pub const fn rate(name: &'static str, default: Option<Rate>, summary: &'static str) -> Self {
         Self {
@@ -144,7 +143,7 @@ impl Parameter {
         }
     }
 
-    /// A number within bounds.
+    /// Returns a real parameter within bounds.
     #[must_use]
     pub const fn number(
         name: &'static str,
@@ -164,7 +163,7 @@ impl Parameter {
         }
     }
 
-    /// A switch that is off by default.
+    /// Returns a flag that is off by default.
     #[must_use]
     pub const fn flag(name: &'static str, summary: &'static str) -> Self {
         Self {
@@ -176,7 +175,7 @@ impl Parameter {
         }
     }
 
-    /// Whether `value` lies within the bounds; `None` if it is of another kind.
+    /// Returns whether `value` is within the bounds; `None` if it is of another kind.
     fn holds(&self, value: Value) -> Option<bool> {
         Some(match (self.least, value, self.most) {
             (Value::Time(least), Value::Time(value), Value::Time(most)) => {
@@ -198,7 +197,7 @@ impl Parameter {
     }
 }
 
-/// A parameter and the value it was given.
+/// A parameter and its value.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Setting {
     /// The parameter's name.
@@ -207,11 +206,11 @@ pub struct Setting {
     pub value: Value,
 }
 
-/// The values that differ from the defaults.
+/// Values that differ from the defaults.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Settings(Vec<Setting>);
 
-/// Why a value cannot be set.
+/// Reason why a value cannot be set.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum SettingsError {
     /// There is no such parameter.
@@ -223,7 +222,7 @@ pub enum SettingsError {
 }
 
 impl Settings {
-    /// All as by default.
+    /// Returns settings with all defaults.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
@@ -255,19 +254,19 @@ impl Settings {
         Ok(())
     }
 
-    /// The values that were set, in order.
+    /// Returns the values that were set, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Setting> {
         self.0.iter()
     }
 
-    /// The value of a parameter: the one that was set, else its default.
+    /// Returns the value of a parameter: the one that was set, else its default.
     #[must_use]
     pub fn get(&self, parameter: &Parameter) -> Option<Value> {
         let set = self.0.iter().find(|setting| setting.name == parameter.name);
         set.map(|setting| setting.value).or(parameter.default)
     }
 
-    /// A time; `None` if the parameter is off or of another kind.
+    /// Returns a time; `None` if the parameter is off or of another kind.
     #[must_use]
     pub fn maybe_time(&self, parameter: &Parameter) -> Option<Duration> {
         match self.get(parameter) {
@@ -276,13 +275,13 @@ impl Settings {
         }
     }
 
-    /// A time; zero if the parameter is off or of another kind.
+    /// Returns a time; zero if the parameter is off or of another kind.
     #[must_use]
     pub fn time(&self, parameter: &Parameter) -> Duration {
         self.maybe_time(parameter).unwrap_or(Duration::ZERO)
     }
 
-    /// Bytes or a count; `None` if the parameter is off or of another kind.
+    /// Returns bytes or a count; `None` if the parameter is off or of another kind.
     #[must_use]
     pub fn maybe_whole(&self, parameter: &Parameter) -> Option<u64> {
         match self.get(parameter) {
@@ -291,13 +290,13 @@ impl Settings {
         }
     }
 
-    /// Bytes or a count; zero if the parameter is off or of another kind.
+    /// Returns bytes or a count; zero if the parameter is off or of another kind.
     #[must_use]
     pub fn whole(&self, parameter: &Parameter) -> u64 {
         self.maybe_whole(parameter).unwrap_or(0)
     }
 
-    /// A number; zero if the parameter is off or of another kind.
+    /// Returns a number; zero if the parameter is off or of another kind.
     #[must_use]
     pub fn number(&self, parameter: &Parameter) -> f64 {
         match self.get(parameter) {
@@ -306,7 +305,7 @@ impl Settings {
         }
     }
 
-    /// A rate; `None` if the parameter is off or of another kind.
+    /// Returns a rate; `None` if the parameter is off or of another kind.
     #[must_use]
     pub fn rate(&self, parameter: &Parameter) -> Option<Rate> {
         match self.get(parameter) {
@@ -315,7 +314,7 @@ impl Settings {
         }
     }
 
-    /// Whether a flag is set.
+    /// Returns whether a flag is set.
     #[must_use]
     pub fn flag(&self, parameter: &Parameter) -> bool {
         self.get(parameter) == Some(Value::Flag(true))

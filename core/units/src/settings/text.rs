@@ -1,11 +1,11 @@
-//! Settings as they are written: parts between commas, each a name and its value.
+//! Text form of settings: parts separated by commas, each a name and its value.
 //!
 //! ```text
 //! text  = part *("," part)
 //! part  = name [(" " | "=") value]
 //! ```
 //!
-//! A flag may stand alone. A number may be written as a percentage.
+//! A flag may be without value. A number may be written as a percentage.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -17,21 +17,21 @@ use super::{Parameter, Settings, SettingsError, Value};
 use crate::grammar;
 use crate::nearest::nearest;
 
-/// Why a text is not understood.
+/// Error of parsing settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Misread {
     /// The part that is wrong, and the reason.
     pub why: String,
-    /// Where it stands in the text.
+    /// Location in the text.
     pub span: Range<usize>,
-    /// The word that was most likely meant.
+    /// Nearest known word.
     pub nearest: Option<String>,
-    /// What to write instead.
+    /// Suggested text.
     pub hint: String,
 }
 
 impl Misread {
-    /// An error about `part`, which stands at `span`.
+    /// Returns an error about `part`, which is at `span`.
     #[must_use]
     pub fn new(part: &str, span: Range<usize>, why: &str, hint: impl Into<String>) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Misread {
         }
     }
 
-    /// The same error with the known word nearest to `word`.
+    /// Returns the error with the known word nearest to `word`.
     #[must_use]
     pub fn suggest<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Misread {
     }
 }
 
-/// The parts of a text between commas, and where each stands in it.
+/// Returns the parts of a text between commas, with their locations.
 pub fn parts(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     text.split(',').scan(0, |at, part| {
         let begin = *at + (part.len() - part.trim_start().len());
@@ -63,8 +63,8 @@ pub fn parts(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
 }
 
 impl Settings {
-    /// Reads one part, for example `every 4 s`, and sets what it says. `owner` is the
-    /// name of what has these `parameters`, for errors.
+    /// Parses one part, for example `every 4 s`, and sets its value. `owner` is the name of the
+    /// object with these `parameters`, for errors.
     ///
     /// # Errors
     /// [`Misread`]: no such parameter, another kind of value, or one out of bounds.
@@ -107,7 +107,7 @@ impl Settings {
     }
 }
 
-/// The error about a name that is not one of `parameters`.
+/// Returns the error about a name that is not one of `parameters`.
 fn unknown(
     owner: &str,
     parameters: &'static [Parameter],
@@ -125,7 +125,7 @@ fn unknown(
     Misread::new(part, span, &why, hint).suggest(name, names)
 }
 
-/// Reads a value of the kind that a parameter takes.
+/// Parses a value of the kind that a parameter has.
 fn value(parameter: &Parameter, text: &str) -> Option<Value> {
     Some(match parameter.least {
         Value::Time(_) => Value::Time(text.parse().ok()?),

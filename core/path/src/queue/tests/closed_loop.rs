@@ -1,9 +1,9 @@
-//! Disciplines with sources that react: where the delay settles, who gets how much.
+//! Disciplines with reactive sources: delay at equilibrium, and shares of the flows.
 //!
-//! The sources are the simplest that the RFCs' analyses assume: a window that grows by
-//! one packet per round, and either halves once per round with congestion (Reno) or
-//! shrinks by half a packet per mark (scalable, RFC 9332 appendix C). Packets of 1000
-//! octets; a constant base RTT; news of drops needs that RTT too.
+//! The sources are the simplest that the RFCs' analyses assume: a window that grows by one packet
+//! per round. It either halves once per round with congestion (Reno) or shrinks by half a packet
+//! per mark (scalable, RFC 9332 appendix C). Packets of 1000 octets; constant base RTT; the sender
+//! learns of drops after that RTT too.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -15,9 +15,9 @@ use crate::queue::{Ticket, Value};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Response {
-    /// Halves; its packets do not speak ECN.
+    /// Halves its window; its packets are not ECN-capable.
     Reno,
-    /// Half a packet less per mark; its packets are L4S.
+    /// Reduces its window by half a packet per mark; its packets are L4S.
     Scalable,
 }
 
@@ -26,7 +26,7 @@ struct Source {
     response: Response,
     window: f64,
     in_flight: u32,
-    /// When the window was halved last.
+    /// Time of the last halving.
     halved: Instant,
 }
 
@@ -34,7 +34,7 @@ impl Source {
     fn on_news(&mut self, now: Instant, ticket: &Ticket, is_lost: bool) {
         self.in_flight -= 1;
         if is_lost || self.response == Response::Reno && ticket.is_marked {
-            // Once per round: packets sent before the last cut say nothing new.
+            // Once per round: signals on packets sent before the last reduction are ignored.
             if ticket.arrived >= self.halved {
                 self.window = (self.window / 2.0).max(2.0);
                 self.halved = now;
@@ -48,20 +48,20 @@ impl Source {
     }
 }
 
-/// One link with its queue, and sources.
+/// One link with its queue and sources.
 struct Loop {
     trial: Trial,
     sources: Vec<Source>,
     rtt: Duration,
-    /// Departures and drops on their way back, each with its time of arrival there.
+    /// Departures and drops on the reverse path, each with its arrival time.
     acks: VecDeque<(Instant, Ticket)>,
     losses: VecDeque<(Instant, Ticket)>,
-    /// Drops that are on their way.
+    /// Number of drops already sent back.
     seen: usize,
     now: Instant,
 }
 
-/// Packets per second and mean wait in seconds.
+/// Rate in packets per second and mean wait in seconds.
 #[derive(Clone, Copy, Default, Debug)]
 struct Outcome {
     rate: f64,
@@ -108,7 +108,7 @@ impl Loop {
         self.seen = self.trial.dropped.len();
     }
 
-    /// News that has arrived by `until`, in its order.
+    /// Processes the signals that have arrived by `until`, in order.
     fn hear(&mut self, until: Instant) {
         loop {
             let ack = self.acks.front().map(|news| news.0);
@@ -131,7 +131,7 @@ impl Loop {
         }
     }
 
-    /// Runs to `end`; the outcome of each flow from `begin` on.
+    /// Runs to `end`; returns the outcome of each flow from `begin` on.
     fn run(&mut self, begin: f64, end: f64) -> Vec<Outcome> {
         let service = self.trial.link.rate.unwrap();
         let service = service.time_for(gigatcp_units::Bytes::new(1000));
@@ -166,7 +166,7 @@ impl Loop {
     }
 }
 
-/// Mean wait of all packets, in milliseconds, and the share of the link in use.
+/// Returns the mean wait of all packets, in milliseconds, and the utilization.
 fn settle(name: &str, set: &[(&str, Value)], target_flows: usize) -> (f64, f64) {
     let flows = alloc::vec![Response::Reno; target_flows];
     // 20 Mbit/s: 2500 packets per second.
@@ -204,10 +204,10 @@ fn dualpi2_settles_at_its_target_with_classic_flows_alone() {
     assert!(used > 0.95, "{used}");
 }
 
-/// RFC 9332 appendix C: windows of 1.22/sqrt(p_C) and 2/p_CL, so that the rate of a
-/// scalable flow is 2/(1.22*k)*(R + 15 ms)/R times that of a Reno flow. Windows here
-/// are 6 to 16 packets; at 50 and more (p' below 0.03) a deviation of 10 ms already
-/// moves p' by its whole value (beta*10 ms = 0.032), and these sources oscillate.
+/// RFC 9332 appendix C: windows of 1.22/sqrt(p_C) and 2/p_CL. The rate of a scalable flow is
+/// therefore 2/(1.22*k)*(R + 15 ms)/R times that of a Reno flow. Windows here are 6 to 16 packets.
+/// At 50 and more (p' below 0.03) a deviation of 10 ms already moves p' by its whole value (beta*10
+/// ms = 0.032), and these sources oscillate.
 #[test]
 fn dualpi2_couples_the_rates_of_scalable_and_reno_flows() {
     const EACH: usize = 10;

@@ -10,7 +10,7 @@ use super::{Trial, octets, packets, unlimited};
 use crate::Tally;
 use crate::queue::{Entry, Limits, Parameter, REGISTRY, Ticket, Value};
 
-/// One event: time since the previous, and whether a packet arrives or leaves.
+/// One event: time since the previous one, and whether a packet arrives or leaves.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     after: Duration,
@@ -21,7 +21,7 @@ struct Event {
 struct Arrival {
     octets: u32,
     flow: u32,
-    /// As of the ECN field: not-ECT, ECT(0), ECT(1), CE.
+    /// ECN field of the packet: not-ECT, ECT(0), ECT(1), CE.
     ecn: u8,
 }
 
@@ -30,8 +30,8 @@ fn arrival() -> impl Strategy<Value = Arrival> {
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
-    // Rates of arrival and departure are alike, so that queues are empty and long;
-    // now and then time passes, so that timers fall due.
+    // Rates of arrival and departure are similar, so that queues are both empty and long.
+    // Occasional pauses let timers expire.
     let after = prop_oneof![
         8 => 0..3_000_000_u64,
         1 => 0..200_000_000_u64,
@@ -53,7 +53,7 @@ fn limits() -> impl Strategy<Value = Limits> {
     ]
 }
 
-/// What went in and has not come out, with the order of each flow's departures.
+/// Packets inside, and the order of each flow's departures.
 #[derive(Default)]
 struct Books {
     inside: BTreeSet<u32>,
@@ -76,7 +76,7 @@ impl Books {
         self.backlog.subtract(Tally::new(1, u64::from(octets)));
     }
 
-    /// A departure: its flow keeps its order; no mark without ECN.
+    /// Checks a departure: its flow keeps its order; no mark without ECN.
     fn keep_order(&mut self, name: &str, ticket: &Ticket) {
         let class = name == "dualpi2" && ticket.is_l4s;
         let last = self.last.insert((ticket.flow, class), ticket.parcel);
@@ -89,7 +89,7 @@ impl Books {
     }
 }
 
-/// Settings with which a discipline acts as often as it can, and all its flags set.
+/// Returns settings with which a discipline acts as often as possible, with all flags set.
 fn eager(entry: &Entry) -> Vec<(&'static str, Value)> {
     let choose = |parameter: &Parameter| {
         let value = match (parameter.name, parameter.least) {
@@ -115,12 +115,12 @@ struct Run<'a> {
     set: &'a [(&'static str, Value)],
     limits: Limits,
     rate: Option<u64>,
-    /// Whether updates run at times of their own, in between.
+    /// Whether updates also run at their own times, between events.
     is_timed: bool,
 }
 
 impl Run<'_> {
-    /// Runs it to the end and returns all that came out, drops included.
+    /// Runs it to the end and returns everything that came out, including drops.
     fn check(&self, events: &[Event]) -> Vec<(u32, bool)> {
         let name = self.entry.name;
         let mut trial = Trial::new(name, self.set, self.limits);

@@ -1,4 +1,4 @@
-//! FQ-CoDel: who waits for whom, against RFC 8290 and a plain model.
+//! FQ-CoDel: order of service, compared with RFC 8290 and a plain model.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -10,20 +10,20 @@ use super::{Trial, packets, unlimited};
 use crate::DropCause;
 use crate::queue::Value;
 
-/// CoDel's target so high that it never acts.
+/// A CoDel target so high that CoDel never acts.
 const ROUND_ROBIN: [(&str, Value); 1] = [("target", Value::Time(Duration::from_secs(100)))];
 
 const QUANTUM: u32 = 1514;
 
-/// Seconds that an octet takes at 10 Mbit/s.
+/// Seconds per octet at 10 Mbit/s.
 const OCTET: f64 = 8.0 / 10e6;
 
 /// Octets of a packet of a sparse flow.
 const SMALL: u32 = 100;
 
-/// Four flows are backlogged; `sparse` others send one small packet per 6.7 ms, which
-/// is longer than a round of 4.84 ms, one wait and their own packets. Returns the
-/// longest wait of a sparse packet, in seconds.
+/// Returns the longest wait of a sparse packet, in seconds. Four flows are backlogged. `sparse`
+/// others send one small packet per 6.7 ms, which is longer than a round of 4.84 ms, one wait and
+/// their own packets.
 fn longest_sparse_wait(sparse: u32) -> f64 {
     let mut trial = Trial::new("fq_codel", &ROUND_ROBIN, unlimited());
     trial.next.octets = QUANTUM;
@@ -62,9 +62,9 @@ fn a_sparse_flow_waits_for_the_packet_in_service_and_other_sparse_flows_only() {
     }
 }
 
-/// RFC 8290 section 4.2: of two flows one always arrives while the empty queue of the
-/// other still is the first of the new ones. Without the passage through the old
-/// queues both would be new each time.
+/// RFC 8290 section 4.2, with two flows. Each packet of one arrives while the empty queue of the
+/// other still is the first of the new ones. Without the passage through the old queues both would
+/// be new each time.
 #[test]
 fn alternating_flows_that_empty_their_queues_do_not_starve_the_others() {
     let mut trial = Trial::new("fq_codel", &ROUND_ROBIN, unlimited());

@@ -1,4 +1,4 @@
-//! One discipline under test, and what must hold for all of them.
+//! Test driver for one discipline, and properties that hold for all.
 
 mod closed_loop;
 mod conservation;
@@ -14,7 +14,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use super::{Build, Discipline, Drops, Limits, Link, Settings, Ticket, Value, find};
 use crate::{DropCause, Tally};
 
-/// A limit of packets.
+/// Returns a limit of packets.
 pub(super) fn packets(packets: u64) -> Limits {
     Limits {
         packets: Some(packets),
@@ -22,7 +22,7 @@ pub(super) fn packets(packets: u64) -> Limits {
     }
 }
 
-/// A limit of octets.
+/// Returns a limit of octets.
 pub(super) fn octets(octets: u64) -> Limits {
     Limits {
         packets: None,
@@ -30,23 +30,23 @@ pub(super) fn octets(octets: u64) -> Limits {
     }
 }
 
-/// The discipline's own limit.
+/// Returns the discipline's own limit.
 pub(super) fn unlimited() -> Limits {
     Limits::default()
 }
 
-/// A moment.
+/// Returns the instant at `seconds`.
 pub(super) fn at(seconds: f64) -> Instant {
     Instant::ZERO + Duration::from_secs_f64(seconds)
 }
 
-/// A queue of the registry, and everything that came out of it.
+/// A queue of the registry, and its output so far.
 pub(super) struct Trial {
     pub(super) queue: Box<dyn Discipline>,
     pub(super) link: Link,
-    /// The next ticket, parcels counted.
+    /// Next ticket to arrive; parcels are numbered.
     pub(super) next: Ticket,
-    /// With the time of the drop.
+    /// Drops, with the time.
     pub(super) dropped: Vec<(Instant, Ticket, DropCause)>,
 }
 
@@ -84,22 +84,22 @@ impl Trial {
         }
     }
 
-    /// What is in service from now on.
+    /// Sets what is in service from now on.
     pub(super) fn serve(&mut self, packets: u64, octets: u64) {
         self.link.in_service = Tally::new(packets, octets);
     }
 
-    /// The link's rate from now on.
+    /// Sets the link's rate from now on.
     pub(super) fn rate(&mut self, bps: u64) {
         self.link.rate = Some(Rate::from_bps(bps));
     }
 
-    /// Whether packets that arrive from now on speak ECN.
+    /// Sets whether packets that arrive from now on are ECN-capable.
     pub(super) fn speaks_ecn(&mut self, speaks: bool) {
         self.next.takes_mark = speaks;
     }
 
-    /// A packet of 1000 octets of that flow arrives; returns its parcel.
+    /// Processes the arrival of a packet of 1000 octets of that flow; returns its parcel.
     pub(super) fn arrive(&mut self, seconds: f64, flow: u32) -> u32 {
         self.next.flow = flow;
         self.arrive_at(at(seconds))
@@ -114,7 +114,7 @@ impl Trial {
         (0..count).map(|_| self.arrive_at(at(seconds))).collect()
     }
 
-    /// The next packet arrives as it is.
+    /// Processes the arrival of the next ticket unchanged.
     pub(super) fn arrive_at(&mut self, now: Instant) -> u32 {
         let ticket = Ticket {
             arrived: now,
@@ -138,7 +138,7 @@ impl Trial {
         ticket
     }
 
-    /// Takes all out; returns the parcels.
+    /// Drains the queue; returns the parcels.
     pub(super) fn drain(&mut self, seconds: f64) -> Vec<u32> {
         let mut parcels = Vec::new();
         while let Some(ticket) = self.depart(seconds) {

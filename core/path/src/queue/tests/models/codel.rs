@@ -20,9 +20,9 @@ struct CoDel {
     count: f64,
     lastcount: f64,
     dropping: bool,
-    /// The largest packet so far, in place of the MTU.
+    /// Largest packet so far, in place of the MTU.
     maxpacket: f64,
-    /// Marks instead of drops, at most one per departure (Linux).
+    /// Whether it marks instead of dropping, at most once per departure (Linux).
     ecn: bool,
     ce_threshold: f64,
 }
@@ -51,7 +51,7 @@ impl CoDel {
         t + INTERVAL / libm::sqrt(self.count)
     }
 
-    /// Marks a packet if that is what congestion leads to.
+    /// Marks a packet if congestion is to be signaled by a mark.
     fn marks(&self, packet: &mut Option<Packet>) -> bool {
         self.ecn && packet.as_mut().is_some_and(Packet::mark)
     }

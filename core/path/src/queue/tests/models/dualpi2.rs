@@ -15,7 +15,7 @@ const BETA: f64 = 3.2;
 const K: f64 = 2.0;
 const MIN_TH: f64 = 0.0008;
 const RANGE: f64 = 0.0004;
-/// p_Lmax of the RFC: from here on L is overloaded.
+/// p_Lmax of the RFC: L is overloaded from this probability on.
 const P_L_MAX: f64 = 1.0;
 
 #[derive(Default)]
@@ -25,7 +25,7 @@ struct DualPi2 {
     /// p' of the RFC.
     base: f64,
     prevq: f64,
-    /// Number of the next update, less one.
+    /// Number of the next update, minus one.
     updates: u32,
     /// Sums of probabilities of `recur`.
     l_count: f64,
@@ -35,7 +35,7 @@ struct DualPi2 {
     maxpacket: f64,
 }
 
-/// Deterministic marking: whether a signal falls due.
+/// Deterministic marking: returns whether a signal is due.
 fn recur(count: &mut f64, likelihood: f64) -> bool {
     *count += likelihood;
     if *count > 1.0 {
@@ -82,7 +82,7 @@ impl DualPi2 {
         Some((packet, is_low))
     }
 
-    /// The L queue's own marking. Not for the last packet of the queue.
+    /// Returns the L queue's own probability. Not for the last packet of the queue.
     fn laqm(&self, qdelay: f64) -> f64 {
         if self.lq.is_empty() {
             return 0.0;
@@ -90,9 +90,9 @@ impl DualPi2 {
         ((qdelay - MIN_TH) / RANGE).clamp(0.0, 1.0)
     }
 
-    /// Marks the packet if it is its turn; returns whether to drop it.
+    /// Marks the packet if a signal is due; returns whether to drop it.
     fn signal(&mut self, packet: &mut Packet, is_low: bool, now: f64) -> bool {
-        // Below two packets the coupled signals rest.
+        // Below two packets no coupled signals occur.
         let is_spared = bytes(&self.lq) + bytes(&self.cq) < 2.0 * self.maxpacket;
         let base = if is_spared { 0.0 } else { self.base };
         let (p_cl, p_c) = ((K * base).min(1.0), base * base);

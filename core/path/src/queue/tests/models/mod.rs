@@ -1,12 +1,12 @@
 //! Disciplines against naive models: the same packets dropped and marked, one by one.
 //!
-//! A model follows the pseudocode of its RFC or paper: lists of packets, time in floating
-//! seconds, nothing remembered that can be searched for. Where the discipline's page says
-//! that it differs from the source, the model differs too and says so. Random numbers come
+//! A model follows the pseudocode of its RFC or paper: lists of packets, time in floating seconds,
+//! no stored state that can be searched for. Where the discipline's documentation states a
+//! difference from the source, the model has the same difference and a comment. Random numbers come
 //! from the same stream, so both must also draw at the same packets.
 //!
-//! Traffic is random and not shrunk: each seed always gives the same packets, so that no
-//! run meets a tie between times that another rounds otherwise.
+//! Traffic is random and not shrunk: each seed always gives the same packets. So runs do not meet
+//! ties between times that rounding would resolve differently.
 
 mod codel;
 mod dualpi2;
@@ -22,7 +22,7 @@ use super::Trial;
 use crate::Tally;
 use crate::queue::{Limits, Value};
 
-/// Rate of the link in bit/s: a byte takes a microsecond.
+/// Rate of the link in bit/s: one byte per microsecond.
 const RATE: u64 = 8_000_000;
 
 /// The ECN field.
@@ -44,7 +44,7 @@ pub(super) struct Packet {
 }
 
 impl Packet {
-    /// Sets CE; `false` if the packet can only be dropped.
+    /// Sets CE; returns `false` if the packet can only be dropped.
     pub(super) fn mark(&mut self) -> bool {
         if self.ecn == Ecn::NotEct {
             return false;
@@ -54,31 +54,31 @@ impl Packet {
     }
 }
 
-/// Bytes of a list of packets.
+/// Returns the total bytes of a list of packets.
 pub(super) fn bytes(packets: &[Packet]) -> f64 {
     packets.iter().map(|packet| packet.bytes).sum()
 }
 
-/// A uniform random number below 1, of 53 bits.
+/// Returns a uniform random number below 1, of 53 bits.
 pub(super) fn uniform(random: &mut Stream) -> f64 {
     (random.bits() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// A discipline as its source describes it.
 pub(super) trait Model {
-    /// A packet arrives; returns those that are dropped.
+    /// Processes an arrival; returns the packets dropped.
     fn arrive(&mut self, now: f64, packet: Packet) -> Vec<u32>;
 
-    /// The link is free; returns what leaves and those that are dropped.
+    /// Processes a departure; returns the packet that leaves and those dropped.
     fn depart(&mut self, now: f64) -> (Option<Packet>, Vec<u32>);
 }
 
-/// Random arrivals at a changing load: packets of 40 to 1500 bytes, calm, busy and silent
-/// spells.
+/// Random arrivals at a changing load: packets of 40 to 1500 bytes. Calm, busy and silent periods
+/// alternate.
 struct Traffic {
     random: Stream,
     now: u64,
-    /// Mean gap in nanoseconds, and when it changes.
+    /// Mean gap in nanoseconds, and the time at which it changes.
     spell: (f64, u64),
 }
 
@@ -91,12 +91,12 @@ impl Traffic {
         }
     }
 
-    /// Time of the next arrival, bytes, and the ECN field.
+    /// Returns the time of the next arrival, bytes, and the ECN field.
     fn next(&mut self) -> (Instant, u32, Ecn) {
         if self.now >= self.spell.1 {
             let load = 0.3 + 2.2 * self.random.uniform();
             let length = self.random.exponential(4e8) as u64;
-            // Now and then nobody sends for a while.
+            // Sometimes no packets are sent for a while.
             if self.random.bits().is_multiple_of(4) {
                 self.now += self.random.exponential(3e8) as u64;
             }
@@ -115,7 +115,7 @@ impl Traffic {
 struct Pair<'a> {
     trial: Trial,
     model: &'a mut dyn Model,
-    /// Drops that were compared.
+    /// Number of drops compared so far.
     seen: usize,
     marks: u32,
 }
@@ -194,7 +194,7 @@ fn compare(
     (pair.seen, pair.marks)
 }
 
-/// The stream from which the discipline of a seed draws.
+/// Returns the stream from which the discipline of a seed draws.
 fn random_of(seed: u64) -> Stream {
     Stream::new(seed, "trial", 7)
 }
@@ -202,7 +202,7 @@ fn random_of(seed: u64) -> Stream {
 const SEEDS: core::ops::Range<u64> = 0..10;
 const PACKETS: u32 = 5000;
 
-/// Compares over all seeds; there must be enough drops, and marks if any are expected.
+/// Compares over all seeds. Requires enough drops, and marks if any are expected.
 fn compare_all(
     name: &str,
     set: &[(&str, Value)],

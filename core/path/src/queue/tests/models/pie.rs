@@ -24,14 +24,14 @@ struct Pie {
     accu_prob: f64,
     /// Number of the next update.
     update: u32,
-    /// The largest packet so far, in place of the mean.
+    /// Largest packet so far, in place of the mean.
     maxpacket: f64,
     random: Stream,
 }
 
 impl Pie {
     fn calculate_drop_prob(&mut self, now: f64) {
-        // Time of the oldest packet, as of the timestamps of RFC 8033 section 5.1.
+        // Sojourn time of the oldest packet, as from the timestamps of RFC 8033 section 5.1.
         let qdelay = self.waiting.first().map_or(0.0, |head| now - head.arrived);
         let mut p = 0.125 * (qdelay - QDELAY_REF) + 1.25 * (qdelay - self.qdelay_old);
         p /= match self.drop_prob {
@@ -53,7 +53,7 @@ impl Pie {
         }
         self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
         self.qdelay_old = qdelay;
-        // To the nanosecond, so that ten steps end at zero.
+        // Rounded to the nanosecond, so that ten steps end at zero.
         let rest = (self.burst_allowance - T_UPDATE) * 1e9;
         self.burst_allowance = (libm::round(rest) / 1e9).max(0.0);
         if is_short && self.drop_prob == 0.0 {

@@ -14,7 +14,7 @@ const LIMIT: usize = 60;
 const MIN: f64 = 5.0;
 const MAX: f64 = 15.0;
 const MEAN_PACKET: f64 = 500.0;
-/// Time of a mean packet: s of the paper.
+/// Transmission time of a mean packet: s of the paper.
 const S: f64 = MEAN_PACKET * 8.0 / RATE as f64;
 const WEIGHT: f64 = 0.02;
 
@@ -26,12 +26,12 @@ struct Red {
     maxp: f64,
     waiting: Vec<Packet>,
     avg: f64,
-    /// -1: the next packet is the first that may be marked. The paper goes on with 0 after
-    /// a mark; the discipline with -1, which makes gaps uniform on 1 to 1/pb.
+    /// -1: the next packet is the first that may be marked. The paper continues with 0 after a
+    /// mark; the discipline with -1, which makes gaps uniform on 1 to 1/pb.
     count: f64,
-    /// When the link has sent all it was given.
+    /// Time at which the link has sent everything.
     q_time: f64,
-    /// When maxp is adapted next.
+    /// Time of the next adaptation of maxp.
     adapt_at: f64,
     random: Stream,
 }
@@ -44,13 +44,13 @@ impl Red {
         }
     }
 
-    /// The average of an idle link at `now`.
+    /// Returns the average of an idle link at `now`.
     fn idle_average(&self, now: f64) -> f64 {
         let m = ((now - self.q_time) / S).max(0.0);
         self.avg * libm::pow(1.0 - WEIGHT, m)
     }
 
-    /// Floyd, Gummadi, Shenker 2001, every half second up to `now`.
+    /// Adapts maxp (Floyd, Gummadi, Shenker 2001) every half second up to `now`.
     fn adapt(&mut self, now: f64) {
         while self.adaptive && self.adapt_at <= now {
             let is_idle = self.waiting.is_empty() && self.q_time <= now;
@@ -68,7 +68,7 @@ impl Red {
         }
     }
 
-    /// Whether the packet is marked or dropped, and whether it must be dropped.
+    /// Returns whether the packet is marked or dropped, and whether it must be dropped.
     fn decide(&mut self) -> (bool, bool) {
         let certain_from = if self.gentle { 2.0 * MAX } else { MAX };
         if self.avg < MIN {
@@ -99,7 +99,7 @@ impl Model for Red {
         self.adapt(now);
         if self.waiting.is_empty() && self.q_time <= now {
             self.avg = self.idle_average(now);
-            // Idle time that has been counted.
+            // This idle time is now counted.
             self.q_time = now;
         } else {
             self.avg = (1.0 - WEIGHT) * self.avg + WEIGHT * self.length();
