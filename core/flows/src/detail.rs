@@ -1,14 +1,13 @@
-//! The detailed counts of a direction: the rest of
-//! tcptrace's list (`tcptrace -l -r`), each by a rule of its own.
+//! Detailed counts of a direction: the remaining counts of `tcptrace -l -r`, each with its own
+//! rule.
 //!
-//! [`crate::Connection`] has what verdicts need, at a cost that every packet
-//! pays. These cost several hundred instructions a packet and an entry for each
-//! segment in flight, so they are a second thing next to the table, fed with its
-//! verdicts, that only the detailed view has.
+//! [`crate::Connection`] has what verdicts need, at a cost per packet that is always paid. The
+//! detailed counts cost several hundred instructions per packet and an entry for each segment in
+//! flight. So they are separate from the table, receive its verdicts, and only the detailed view
+//! has them.
 //!
-//! Kinds decide: what [`crate::Kind`] calls a retransmission, a copy or a
-//! duplicate acknowledgment is one here. Docs/notes/tcptrace.md has each count
-//! next to tcptrace's.
+//! Kinds decide: what [`crate::Kind`] calls a retransmission, a copy or a duplicate acknowledgment
+//! is one here. Docs/notes/tcptrace.md compares each count with tcptrace's.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -20,7 +19,7 @@ use gigatcp_wire::link::Fragmentation;
 use crate::transmissions::Transmissions;
 use crate::{Connection, FlowTable, Kind, Observed, Side, Spread, Verdict};
 
-/// Counts of what one side sent, and of what came back for it.
+/// Counts of the packets that one side sent, and of the answers to them.
 #[derive(Clone, Default, Debug)]
 pub struct Detail {
     ack_packets: u64,
@@ -50,7 +49,7 @@ pub struct Detail {
     transmissions: Transmissions,
 }
 
-/// Octets in flight behind each segment with data.
+/// Bytes in flight after each segment with data.
 #[derive(Clone, Copy, Default, Debug)]
 struct Outstanding {
     least: Option<u64>,
@@ -65,14 +64,14 @@ struct Initial {
     bytes: u64,
 }
 
-/// Round trips of segments of the largest size.
+/// RTTs of segments of the largest size.
 #[derive(Clone, Copy, Default, Debug)]
 struct Full {
     octets: u64,
     trips: Spread,
 }
 
-/// What only a direction with retransmissions has.
+/// Counts that only a direction with retransmissions has.
 #[derive(Clone, Default, Debug)]
 struct Again {
     most: u32,
@@ -87,13 +86,13 @@ pub struct Details {
 }
 
 impl Details {
-    /// Of no connection yet.
+    /// Creates an empty set.
     #[must_use]
     pub const fn new() -> Self {
         Self { sides: Vec::new() }
     }
 
-    /// Takes in a packet that `table` has just analyzed.
+    /// Counts a packet that `table` has just analyzed.
     pub fn handle_packet(&mut self, table: &FlowTable, verdict: &Verdict, packet: &Observed) {
         let Some(connection) = table.connection(verdict.connection) else {
             return;
@@ -111,7 +110,7 @@ impl Details {
         peer.on_answer(connection, verdict, packet);
     }
 
-    /// That of one side of a connection, by its index in the table.
+    /// Returns the detail of one side of the connection with this table index.
     #[must_use]
     pub fn of(&self, connection: usize, side: Side) -> Option<&Detail> {
         self.sides.get(connection).map(|both| &both[side as usize])
@@ -129,7 +128,7 @@ impl Outstanding {
 }
 
 impl Detail {
-    /// Its own packet.
+    /// Counts a packet of this side.
     fn count(&mut self, connection: &Connection, verdict: &Verdict, packet: &Observed) {
         match packet.fragmentation {
             Fragmentation::Whole => {}
@@ -197,7 +196,7 @@ impl Detail {
         let direction = connection.direction(verdict.from);
         let start = connection.position(verdict.from, packet.seq);
         let end = start + u64::from(packet.seq_len());
-        // What is acknowledged waits no more.
+        // Acknowledged data is not waiting.
         let start = direction
             .acked_position()
             .map_or(start, |acked| start.max(acked));
@@ -213,7 +212,7 @@ impl Detail {
         }
     }
 
-    /// A packet of the peer.
+    /// Counts a packet of the peer.
     fn on_answer(&mut self, connection: &Connection, verdict: &Verdict, packet: &Observed) {
         let side = verdict.from.other();
         let direction = connection.direction(side);
@@ -242,28 +241,28 @@ impl Detail {
         }
     }
 
-    /// The minimum that was in flight behind a segment with data, octets; `None` if
-    /// none was sent, or none of it was ever known to be in flight.
+    /// Returns the minimum in flight after a segment with data, in bytes. `None` if no data was
+    /// sent, or none was ever known to be in flight.
     #[must_use]
     pub const fn least_outstanding(&self) -> Option<u64> {
         self.outstanding.least
     }
 
-    /// What was in flight behind segments with data, octets, on average over these
-    /// segments: more than over time, since segments leave while much is in flight.
+    /// Returns the mean in flight after segments with data, in bytes, over these segments. It
+    /// exceeds the mean over time, since segments leave while much is in flight.
     #[must_use]
     pub fn mean_outstanding(&self) -> Option<f64> {
         let Outstanding { sum, segments, .. } = self.outstanding;
         (segments > 0).then(|| sum as f64 / segments as f64)
     }
 
-    /// Packets that came in fragments and were reassembled.
+    /// Returns the number of packets that were reassembled from fragments.
     #[must_use]
     pub const fn fragmented_packets(&self) -> u64 {
         self.fragmented_packets
     }
 
-    /// First fragments whose rest did not come: packets of what they hold.
+    /// Returns the number of first fragments whose remainder did not arrive.
     #[must_use]
     pub const fn lone_first_fragments(&self) -> u64 {
         self.lone_first_fragments
@@ -299,7 +298,7 @@ impl Detail {
         self.sack_packets
     }
 
-    /// The most SACK blocks of one packet.
+    /// Returns the maximum number of SACK blocks in one packet.
     #[must_use]
     pub const fn most_sack_blocks(&self) -> u8 {
         self.most_sack_blocks
@@ -317,81 +316,80 @@ impl Detail {
         self.urgent_packets
     }
 
-    /// Octets of these that lie before the urgent pointer (RFC 6093 section 2),
-    /// each transmission of them.
+    /// Bytes of these packets before the urgent pointer (RFC 6093 section 2). Every transmission
+    /// counts.
     #[must_use]
     pub const fn urgent_bytes(&self) -> u64 {
         self.urgent_bytes
     }
 
-    /// Packets of which some payload was not captured, as a snap length cuts them.
+    /// Packets whose payload was not captured completely, as the snap length cuts them.
     #[must_use]
     pub const fn truncated_packets(&self) -> u64 {
         self.truncated_packets
     }
 
-    /// Octets of payload that were not captured of these.
+    /// Payload bytes of these packets that were not captured.
     #[must_use]
     pub const fn truncated_bytes(&self) -> u64 {
         self.truncated_bytes
     }
 
-    /// Octets of payload in probes of a closed window.
+    /// Payload bytes in zero-window probes.
     #[must_use]
     pub const fn probe_bytes(&self) -> u64 {
         self.probe_bytes
     }
 
-    /// The smallest payload of a packet that has some.
+    /// Smallest nonzero payload of a packet.
     #[must_use]
     pub const fn least_segment(&self) -> Option<u32> {
         self.least_segment
     }
 
-    /// Packets with payload that passed for the first time before an
-    /// acknowledgment of any payload did; `None` if the SYN was not seen, so
-    /// that the first one is unknown.
+    /// New packets with payload that passed before any payload was acknowledged. `None` if the SYN
+    /// was not seen, since the first of them is then unknown.
     #[must_use]
     pub fn initial_window_packets(&self, connection: &Connection, side: Side) -> Option<u64> {
         let is_known = connection.direction(side).has_syn();
         is_known.then_some(self.initial.packets)
     }
 
-    /// Octets of payload of these.
+    /// Payload bytes of these packets.
     #[must_use]
     pub fn initial_window_bytes(&self, connection: &Connection, side: Side) -> Option<u64> {
         let is_known = connection.direction(side).has_syn();
         is_known.then_some(self.initial.bytes)
     }
 
-    /// From its first packet with payload to its last.
+    /// Returns the time from its first packet with payload to its last.
     #[must_use]
     pub fn data_time(&self) -> Option<Duration> {
         self.data_times
             .map(|(first, last)| last.saturating_since(first))
     }
 
-    /// From its SYN to the first acknowledgment of it, where that is a sample.
+    /// Returns the time from its SYN to the first acknowledgment of it. `None` if it is no sample.
     #[must_use]
     pub const fn handshake_round_trip(&self) -> Option<Duration> {
         self.handshake
     }
 
-    /// How often a third duplicate acknowledgment in a row came for what it sent
-    /// (RFC 5681 section 3.2: the fast retransmit).
+    /// Number of third duplicate acknowledgments in a row of its data. RFC 5681 section 3.2: the
+    /// fast retransmit.
     #[must_use]
     pub const fn triple_duplicates(&self) -> u64 {
         self.triple_duplicates
     }
 
-    /// Acknowledgments that ended at a segment that had been retransmitted, so that
-    /// it is not known which transmission they answer (Karn).
+    /// Acknowledgments that end at a segment that had been retransmitted. It is unknown which
+    /// transmission they answer (Karn).
     #[must_use]
     pub fn ambiguous_acks(&self) -> u64 {
         self.again.as_ref().map_or(0, |again| again.trips.count())
     }
 
-    /// The times from the last transmission of that segment to them.
+    /// Times from the last transmission of that segment to these acknowledgments.
     #[must_use]
     pub fn last_round_trips(&self) -> Spread {
         self.again
@@ -399,27 +397,27 @@ impl Detail {
             .map_or_else(Spread::default, |again| again.trips)
     }
 
-    /// Acknowledgments that ended at a segment that waited while something
-    /// before it was retransmitted: no round trip either.
+    /// Acknowledgments that end at a segment that waited while earlier data was retransmitted.
+    /// These are no RTT samples either.
     #[must_use]
     pub const fn post_loss_acks(&self) -> u64 {
         self.post_loss_acks
     }
 
-    /// Segments that an acknowledgment covered and went beyond.
+    /// Segments acknowledged by an acknowledgment that ends beyond them.
     #[must_use]
     pub const fn cumulatively_acked(&self) -> u64 {
         self.cumulatively_acked
     }
 
-    /// The most often that one segment was retransmitted while it waited.
+    /// Maximum number of retransmissions of one segment while it waited.
     #[must_use]
     pub fn most_repeats(&self) -> u32 {
         self.again.as_ref().map_or(0, |again| again.most)
     }
 
-    /// The times between two transmissions of a segment that waited: for each
-    /// packet that was retransmitted, since its first octet passed before.
+    /// Times between two transmissions of a waiting segment. Each retransmitted packet counts the
+    /// time since its first byte last passed.
     #[must_use]
     pub fn repeat_intervals(&self) -> Spread {
         self.again
@@ -427,7 +425,7 @@ impl Detail {
             .map_or_else(Spread::default, |again| again.intervals)
     }
 
-    /// Round trips of the largest segments that gave one.
+    /// RTTs of the largest segments that gave a sample.
     #[must_use]
     pub const fn full_round_trips(&self) -> &Spread {
         &self.full.trips

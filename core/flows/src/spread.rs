@@ -1,8 +1,8 @@
-//! Min, max, mean and deviation of durations, exact up to the last division.
+//! Min, max, mean and standard deviation of durations, exact up to the last division.
 
 use gigatcp_units::Duration;
 
-/// Durations that were added up.
+/// Summary of a set of durations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spread {
     count: u64,
@@ -36,31 +36,31 @@ impl Spread {
         self.count += 1;
     }
 
-    /// How many there are.
+    /// Number of durations.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The sum of all.
+    /// Sum of all durations.
     #[must_use]
     pub const fn total(&self) -> Duration {
         Duration::from_nanos(self.sum_ns)
     }
 
-    /// The smallest.
+    /// Minimum.
     #[must_use]
     pub fn min(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.min_ns))
     }
 
-    /// The largest.
+    /// Maximum.
     #[must_use]
     pub fn max(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.max_ns))
     }
 
-    /// The mean.
+    /// Mean.
     #[must_use]
     pub fn mean(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.sum_ns / self.count))
@@ -72,8 +72,7 @@ impl Spread {
         if self.count < 2 {
             return None;
         }
-        // Exact up to here: the difference of two large numbers that are nearly
-        // the same.
+        // Exact up to here: the difference of two large, nearly equal numbers.
         let sum = u128::from(self.sum_ns);
         let of_mean = sum * sum / u128::from(self.count);
         let off = self.sum_of_squares.saturating_sub(of_mean);

@@ -9,7 +9,7 @@ use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
 use proptest::prelude::*;
 
-/// What happens next: mostly data and its acknowledgment, now and then anything.
+/// The next action: mostly data and its acknowledgment, occasionally anything.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     /// Of 32; see [`Talk::say`].
@@ -42,7 +42,7 @@ struct Talk {
     at: Instant,
     /// SND.NXT of either.
     next: [u32; 2],
-    /// What each has acknowledged of the other.
+    /// Data of the other that each has acknowledged.
     acked: [u32; 2],
     ident: u16,
 }
@@ -105,7 +105,7 @@ impl Talk {
         vec![syn, answer, self.packet(0, &first)]
     }
 
-    /// What a step puts on the wire.
+    /// Returns the packets of a step.
     fn say(&mut self, step: &Step) -> Vec<Observed> {
         let side = usize::from(step.back);
         match step.what {

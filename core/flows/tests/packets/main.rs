@@ -556,9 +556,8 @@ fn without_the_handshake_whole_numbers_of_ethernet_segments_are_such_and_jumbo_f
     assert_eq!(told(&[2880, 4320, 1440]), (20 * (2 + 3 + 1), 1440, true));
 }
 
-/// A connection between a client and a server that offer these MSSs, in which the client sends
-/// packets of these sizes: segments on the wire, the largest, and retransmitted ones where the
-/// first packet is sent once more at the end.
+/// Returns counts of a connection with these MSSs: wire segments, the largest, retransmitted ones.
+/// The client sends packets of these sizes, and at the end its first packet again.
 fn segments_between(client: u16, server: u16, sizes: &[u32]) -> (u64, u32, u64) {
     let mut capture = Capture::new(1);
     let syn = Said {

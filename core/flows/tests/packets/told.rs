@@ -71,7 +71,7 @@ impl Capture {
         Self::open_with(client_iss, 65_000)
     }
 
-    /// The same, where the SYNs offer so much.
+    /// Opens a connection whose SYNs advertise the window `wnd`.
     pub fn open_with(client_iss: u32, wnd: u16) -> Self {
         let mut capture = Self::new(client_iss);
         let syn = Said {
