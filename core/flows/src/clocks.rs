@@ -289,7 +289,7 @@ pub struct Crossing {
     pub has_data: bool,
     /// When it passed here, by the clock of this capture point.
     pub here: Instant,
-    /// When it passed there, by the clock of that capture point; `None` if it never did.
+    /// When it passed there, by that capture point's clock; `None` if it never did.
     pub there: Option<Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! Two captures of one connection whose clocks differ by what the test says.
+//! Two captures of one connection whose clocks differ by a known amount.
 
 use std::net::Ipv4Addr;
 
@@ -7,7 +7,7 @@ use gigatcp_units::Instant;
 use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlocks, SeqNumber};
 
-/// A path between two places, and the clock of the second one.
+/// A path between two capture points, and the clock of the second one.
 #[derive(Clone, Copy)]
 struct Setting {
     packets: u32,
@@ -251,7 +251,7 @@ fn what_passed_one_place_only_is_known_and_what_passed_twice_is_left_out() {
             there.add(Side::Client, &packet(Side::Client, at, index));
         }
     }
-    // The fifth came there twice, as nobody can tell which of both it was.
+    // The fifth came there twice, so the two cannot be distinguished.
     there.add(Side::Client, &packet(Side::Client, 900, 4));
     let crossings = here.crossings(Side::Client, &there);
     let lost: Vec<bool> = crossings.iter().map(|one| one.there.is_none()).collect();

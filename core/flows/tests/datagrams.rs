@@ -1,4 +1,4 @@
-//! Packets in fragments: cut anywhere, in any order, and what is said of them.
+//! Packets in fragments, cut anywhere, in any order, and the reports about them.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ fn at(micros: u64) -> Instant {
     Instant::from_nanos(1_000_000_000) + Duration::from_micros(micros)
 }
 
-/// A capture of these, a microsecond apart.
+/// Returns a capture of these packets, a microsecond apart.
 #[derive(Default)]
 struct Capture {
     datagrams: Datagrams,

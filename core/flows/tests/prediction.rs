@@ -1,5 +1,5 @@
-//! The short way for packets that are expected comes to what the long way comes
-//! to (`src/predicted.rs`), for conversations in which most packets are.
+//! The fast path for expected packets and the slow path agree (`src/predicted.rs`), for
+//! conversations in which most packets are expected.
 
 use std::net::Ipv4Addr;
 
@@ -37,10 +37,10 @@ fn step() -> impl Strategy<Value = Step> {
         })
 }
 
-/// Two hosts that talk, and what the capture sees of it.
+/// Two hosts with a connection, and the packets that a capture sees.
 struct Talk {
     at: Instant,
-    /// SND.NXT of either.
+    /// SND.NXT of each host.
     next: [u32; 2],
     /// Data of the other that each has acknowledged.
     acked: [u32; 2],

@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn half_the_space_away_each_number_is_before_the_other() {
-        // The one distance without an order (RFC 1982 section 3.2 leaves it
-        // undefined); RFC 7323 windows stay below 2^30, so it never decides.
+        // The one distance without an order (RFC 1982 section 3.2 leaves it undefined). RFC 7323
+        // windows stay below 2^30, so it never matters.
         let (a, b) = (SeqNumber::new(7), SeqNumber::new(7) + HALF);
         assert!(a.is_before(b) && b.is_before(a));
         assert!(!a.is_after(b) && !b.is_after(a));
