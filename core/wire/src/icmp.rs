@@ -96,8 +96,8 @@ impl IcmpKind {
         })
     }
 
-    /// Reads an ICMPv6 message (RFC 4443 section 3); `None` if it is not an error. `mtu` is its second
-    /// word.
+    /// Reads an ICMPv6 message (RFC 4443 section 3); `None` if it is not an error. `mtu` is its
+    /// second word.
     #[must_use]
     pub const fn from_v6(type_: u8, code: u8, mtu: u32) -> Option<Self> {
         Some(match (type_, code) {

@@ -220,7 +220,7 @@ fn a_reset_that_answers_a_syn_gives_a_round_trip() {
     capture.say(7000, reset);
     let trips = capture.connection().direction(Side::Client).round_trips();
     assert_eq!((trips.count(), trips.min()), (1, Some(MS * 7)));
-    // Not one without SACK blocks.
+    // A reset that does not acknowledge the SYN gives none.
     let mut capture = Capture::new(9);
     capture.say(0, syn);
     capture.say(7000, Said { ack: 0, ..reset });

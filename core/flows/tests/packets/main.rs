@@ -604,7 +604,7 @@ fn segments_between(client: u16, server: u16, sizes: &[u32]) -> (u64, u32, u64) 
 
 #[test]
 fn a_sender_whose_own_mss_is_smaller_than_its_peers_sends_segments_of_its_own_size() {
-    // A host with an MTU of 1500 octets hands 2 to 44 segments over at once to one of 9000.
+    // A host with an MTU of 1500 bytes sends 2 to 44 segments in one packet to one of 9000.
     let sizes = [2920, 14_600, 64_240, 5840];
     assert_eq!(
         segments_between(1460, 8960, &sizes),

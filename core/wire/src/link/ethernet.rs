@@ -1,6 +1,6 @@
-//! Ethernet II and IEEE 802.3 with LLC (802.2) and SNAP (RFC 1042), VLAN tags
-//! (802.1Q, 802.1ad and the numbers used before it), provider backbones (802.1ah), FDDI (RFC 1390) for old
-//! captures. EtherTypes from the IEEE registry.
+//! Ethernet II and IEEE 802.3 with LLC (802.2) and SNAP (RFC 1042), VLAN tags (802.1Q, 802.1ad and
+//! the numbers used before it), provider backbones (802.1ah), FDDI (RFC 1390) for old captures.
+//! EtherTypes from the IEEE registry.
 //!
 //! Out of scope: 802.1AE (encrypted) and preambles.
 
