@@ -77,7 +77,7 @@ pub enum IcmpKind {
 }
 
 impl IcmpKind {
-    /// Reads an ICMP message of this `type_` and `code`; `None` if it is not an error. RFC 792, RFC
+    /// Reads an ICMP message of this type and code; `None` if it reports no error. RFC 792, RFC
     /// 1191, RFC 1812; `mtu` is the low half of its second word.
     #[must_use]
     pub const fn from_v4(type_: u8, code: u8, mtu: u16) -> Option<Self> {

@@ -1,8 +1,8 @@
 //! The greeting, and the abilities of each version.
 //!
-//! Both ends say `HELO nuttcp vMAJOR.MINOR.DELTA`, and each leaves out what the
-//! other cannot know. A server older than the greeting answers it with `KO`; the
-//! client then connects again and begins with the parameters.
+//! Both ends send `HELO nuttcp vMAJOR.MINOR.DELTA`, and each leaves out what the other does not
+//! support. A server older than the greeting answers it with `KO`; the client then connects again
+//! and begins with the parameters.
 
 use alloc::format;
 use alloc::string::String;
@@ -26,20 +26,20 @@ pub struct Version {
 impl Version {
     /// The version of a peer that did not greet.
     pub const UNKNOWN: Self = Self::new(0, 0, 0);
-    /// The version this implementation speaks.
+    /// The version of this implementation.
     pub const OURS: Self = Self::new(8, 2, 2);
     /// First with a fraction in the time limit.
     pub const FRACTION_OF_SECOND: Self = Self::new(3, 2, 0);
     /// First whose datagrams count the bytes sent, for losses in an interval.
     pub const COUNTED_DATAGRAMS: Self = Self::new(3, 4, 3);
-    /// First that sends a second begin marker and takes the abort byte.
+    /// First that sends a second begin marker and accepts the abort byte.
     pub const SECOND_BEGIN: Self = Self::new(5, 4, 1);
     /// First with retransmissions in results, intervals and data.
     pub const RETRANSMISSIONS: Self = Self::new(6, 0, 1);
     /// First with the congestion window in results, intervals and data.
     pub const CONGESTION_WINDOW: Self = Self::new(8, 0, 1);
 
-    /// A version from its numbers.
+    /// Creates a version from its numbers.
     #[must_use]
     pub const fn new(major: u16, minor: u16, delta: u16) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Version {
         }
     }
 
-    /// Reads `MAJOR.MINOR.DELTA`; what follows the third number is ignored.
+    /// Reads `MAJOR.MINOR.DELTA`; text after the third number is ignored.
     pub(super) fn read(text: &str) -> Option<Self> {
         let mut numbers = text.trim().splitn(3, '.');
         let major = numbers.next()?.parse().ok()?;
@@ -66,16 +66,16 @@ impl fmt::Display for Version {
     }
 }
 
-/// Begins the greeting.
+/// Prefix of the greeting.
 const HELO: &str = "HELO nuttcp v";
 
-/// Begins a server's consent.
+/// Prefix of a server's consent.
 const OK: &str = "OK";
 
-/// Stands before and after a server's refusal.
+/// Line before and after a server's refusal.
 pub(super) const KO: &str = "KO";
 
-/// Ends a server's intervals, a traceroute, or a third party's output.
+/// Line after a server's intervals, a traceroute, or a third party's output.
 pub(super) const DONE: &str = "DONE";
 
 /// Writes the greeting.
@@ -102,7 +102,7 @@ pub fn consent(version: Version) -> String {
     format!("{OK} v{version}\n")
 }
 
-/// Reads the server's consent; a version is missing before there were greetings.
+/// Reads the server's consent; servers without a greeting send no version.
 ///
 /// # Errors
 /// If the line is another.
@@ -130,18 +130,18 @@ pub fn refusal(reason: &str) -> String {
 pub struct Agreed {
     /// The peer's version.
     pub peer: Version,
-    /// Two begin markers are sent, and a server may send the abort byte.
+    /// Whether two begin markers are sent, and a server may send the abort byte.
     pub second_begin: bool,
-    /// Datagrams carry the count of bytes sent so far.
+    /// Whether datagrams carry the count of bytes sent so far.
     pub datagram_counts: bool,
-    /// TCP buffers carry retransmissions.
+    /// Whether TCP buffers carry retransmissions.
     pub retransmission_stamps: bool,
-    /// TCP buffers carry the congestion window.
+    /// Whether TCP buffers carry the congestion window.
     pub window_stamps: bool,
 }
 
 impl Agreed {
-    /// The behavior with a peer of that version.
+    /// Returns the behavior with a peer of that version.
     #[must_use]
     pub fn new(peer: Version, parameters: &Parameters) -> Self {
         let is_long = parameters.buffer_bytes as usize >= COUNTED;
