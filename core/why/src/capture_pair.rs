@@ -154,8 +154,8 @@ impl CapturePair {
 pub(crate) struct Fate {
     pub is_lost: bool,
     pub queue: Duration,
-    /// Queue that 90 % of a loss burst met at least; `None` without a loss burst. Each drop of a
-    /// full queue finds it full; a policer drops at any length.
+    /// Queue that 90 % of a loss burst met; `None` without a loss burst. Each drop of a full
+    /// queue finds it full; a policer drops at any length.
     pub flood: Option<Duration>,
 }
 

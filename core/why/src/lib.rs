@@ -5,10 +5,10 @@
 //! one cause or is unknown; the times add up to the duration.
 //!
 //! 1. Each direction with data is followed as its sender experienced it (`sender_view.rs`): at each
-//! instant the sender is in one [`State`].
+//!    instant the sender is in one [`State`].
 //! 2. States are kept by rounds (`round.rs`), losses by recovery episodes (`episode.rs`).
-//! 3. At the end they are measured ([`features`], from `measures/`): quantities with units, before
-//! any cause is considered.
+//! 3. At the end they are measured ([`features`], from `measures/`): quantities with units,
+//!    before any cause is considered.
 //! 4. Each [cause](CAUSES) is scored in each round as a log likelihood ratio (`score.rs`),
 //!    and a slice of time is attributed to the most probable one (`account.rs`).
 //!
@@ -23,8 +23,7 @@
 //! | `exchange.rs` | requests and responses: think time, transfer, RTTs |
 //! | `view.rs` | the capture point |
 //! | `segment_size.rs` | size of full segments, and its cause |
-//! | `capture_context.rs` | capture point and segment size of very many connections, in few bytes
-//! each |
+//! | `capture_context.rs` | capture point and segment size, in few bytes per connection |
 //! | `capture_pair.rs` | combined findings of two captures of one connection |
 //! | `measures/` | quantities of a direction: path, losses, sending |
 //! | `features.rs` | the features of a round, their units and knots |

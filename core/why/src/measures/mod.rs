@@ -86,7 +86,7 @@ pub(crate) struct Measures<'a> {
 /// A capture at another capture point, nearer to the receiver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair<'a> {
-    /// The same direction at that capture point.
+    /// Sender view of the direction at that capture point.
     pub trail: &'a SenderView,
     pub between: &'a CapturePair,
 }
