@@ -31,7 +31,6 @@
 //!
 //! Out of scope: payload, checksums, the reassembled stream, and what only the sender knows. A
 //! verdict rests on what passed the capture point.
-//! sender can know. A verdict rests on what passed the capture point.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

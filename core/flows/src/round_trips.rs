@@ -3,7 +3,6 @@
 //! Samples are taken if an acknowledgment ends exactly at a segment and covers no retransmitted
 //! data (Karn). Near the sender this is the RTT of the path; near the receiver it is the receiver's
 //! own delay.
-//! round trip of the path; near the receiver it is the receiver's own delay.
 
 use gigatcp_units::Duration;
 

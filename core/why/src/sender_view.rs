@@ -7,7 +7,6 @@
 //!
 //! Between two events the sender is in one [`State`]; the times of all states add up to the
 //! duration.
-//! of all states add up to the run.
 
 mod expected;
 mod heard;
