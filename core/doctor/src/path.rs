@@ -21,7 +21,7 @@ impl Direction {
         self == other || self == Self::Both || other == Self::Both
     }
 
-    /// Its name in output.
+    /// Returns its name in output.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

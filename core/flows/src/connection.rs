@@ -327,19 +327,19 @@ impl Connection {
         &self.sides[side as usize]
     }
 
-    /// When its first packet was captured.
+    /// Returns the capture time of its first packet.
     #[must_use]
     pub const fn first_at(&self) -> Instant {
         self.first_at
     }
 
-    /// When its last packet was captured.
+    /// Returns the capture time of its last packet.
     #[must_use]
     pub const fn last_at(&self) -> Instant {
         self.last_at
     }
 
-    /// From the first packet to the last.
+    /// Returns the time from the first packet to the last.
     #[must_use]
     pub const fn elapsed(&self) -> Duration {
         self.last_at.saturating_since(self.first_at)

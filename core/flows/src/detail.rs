@@ -268,31 +268,31 @@ impl Detail {
         self.lone_first_fragments
     }
 
-    /// Packets with ACK.
+    /// Returns the number of packets with ACK.
     #[must_use]
     pub const fn ack_packets(&self) -> u64 {
         self.ack_packets
     }
 
-    /// Packets with ACK and nothing else: no payload, SYN, FIN or RST.
+    /// Returns the number of pure ACKs: packets without payload, SYN, FIN or RST.
     #[must_use]
     pub const fn pure_acks(&self) -> u64 {
         self.pure_acks
     }
 
-    /// Packets with SYN.
+    /// Returns the number of packets with SYN.
     #[must_use]
     pub const fn syn_packets(&self) -> u64 {
         self.syn_packets
     }
 
-    /// Packets with FIN.
+    /// Returns the number of packets with FIN.
     #[must_use]
     pub const fn fin_packets(&self) -> u64 {
         self.fin_packets
     }
 
-    /// Packets with SACK blocks (RFC 2018).
+    /// Returns the number of packets with SACK blocks (RFC 2018).
     #[must_use]
     pub const fn sack_packets(&self) -> u64 {
         self.sack_packets
@@ -304,58 +304,58 @@ impl Detail {
         self.most_sack_blocks
     }
 
-    /// Packets with payload and PSH.
+    /// Returns the number of packets with payload and PSH.
     #[must_use]
     pub const fn pushed_packets(&self) -> u64 {
         self.pushed_packets
     }
 
-    /// Packets with payload and URG.
+    /// Returns the number of packets with payload and URG.
     #[must_use]
     pub const fn urgent_packets(&self) -> u64 {
         self.urgent_packets
     }
 
-    /// Bytes of these packets before the urgent pointer (RFC 6093 section 2). Every transmission
-    /// counts.
+    /// Returns the number of their bytes before the urgent pointer. RFC 6093 section 2; every
+    /// transmission counts.
     #[must_use]
     pub const fn urgent_bytes(&self) -> u64 {
         self.urgent_bytes
     }
 
-    /// Packets whose payload was not captured completely, as the snap length cuts them.
+    /// Returns the number of packets whose payload the snap length cut.
     #[must_use]
     pub const fn truncated_packets(&self) -> u64 {
         self.truncated_packets
     }
 
-    /// Payload bytes of these packets that were not captured.
+    /// Returns the number of their payload bytes that were not captured.
     #[must_use]
     pub const fn truncated_bytes(&self) -> u64 {
         self.truncated_bytes
     }
 
-    /// Payload bytes in zero-window probes.
+    /// Returns the number of payload bytes in zero-window probes.
     #[must_use]
     pub const fn probe_bytes(&self) -> u64 {
         self.probe_bytes
     }
 
-    /// Smallest nonzero payload of a packet.
+    /// Returns the smallest nonzero payload of a packet.
     #[must_use]
     pub const fn least_segment(&self) -> Option<u32> {
         self.least_segment
     }
 
-    /// New packets with payload that passed before any payload was acknowledged. `None` if the SYN
-    /// was not seen, since the first of them is then unknown.
+    /// Returns the number of new packets with payload before any was acknowledged. `None` if the
+    /// SYN was not seen, since the first of them is then unknown.
     #[must_use]
     pub fn initial_window_packets(&self, connection: &Connection, side: Side) -> Option<u64> {
         let is_known = connection.direction(side).has_syn();
         is_known.then_some(self.initial.packets)
     }
 
-    /// Payload bytes of these packets.
+    /// Returns the number of their payload bytes.
     #[must_use]
     pub fn initial_window_bytes(&self, connection: &Connection, side: Side) -> Option<u64> {
         let is_known = connection.direction(side).has_syn();
@@ -375,21 +375,21 @@ impl Detail {
         self.handshake
     }
 
-    /// Number of third duplicate acknowledgments in a row of its data. RFC 5681 section 3.2: the
-    /// fast retransmit.
+    /// Returns the number of third duplicate acknowledgments in a row of its data. RFC 5681 section
+    /// 3.2: the fast retransmit.
     #[must_use]
     pub const fn triple_duplicates(&self) -> u64 {
         self.triple_duplicates
     }
 
-    /// Acknowledgments that end at a segment that had been retransmitted. It is unknown which
-    /// transmission they answer (Karn).
+    /// Returns the number of acknowledgments that end at a retransmitted segment. It is unknown
+    /// which transmission they answer (Karn).
     #[must_use]
     pub fn ambiguous_acks(&self) -> u64 {
         self.again.as_ref().map_or(0, |again| again.trips.count())
     }
 
-    /// Times from the last transmission of that segment to these acknowledgments.
+    /// Returns the times from the last transmission of that segment to these acknowledgments.
     #[must_use]
     pub fn last_round_trips(&self) -> Spread {
         self.again
@@ -397,27 +397,28 @@ impl Detail {
             .map_or_else(Spread::default, |again| again.trips)
     }
 
-    /// Acknowledgments that end at a segment that waited while earlier data was retransmitted.
-    /// These are no RTT samples either.
+    /// Returns the number of acknowledgments of segments that waited for a retransmission. These
+    /// end at a segment that waited while earlier data was retransmitted. They are no RTT samples
+    /// either.
     #[must_use]
     pub const fn post_loss_acks(&self) -> u64 {
         self.post_loss_acks
     }
 
-    /// Segments acknowledged by an acknowledgment that ends beyond them.
+    /// Returns the number of segments acknowledged by an acknowledgment that ends beyond them.
     #[must_use]
     pub const fn cumulatively_acked(&self) -> u64 {
         self.cumulatively_acked
     }
 
-    /// Maximum number of retransmissions of one segment while it waited.
+    /// Returns the maximum number of retransmissions of one segment while it waited.
     #[must_use]
     pub fn most_repeats(&self) -> u32 {
         self.again.as_ref().map_or(0, |again| again.most)
     }
 
-    /// Times between two transmissions of a waiting segment. Each retransmitted packet counts the
-    /// time since its first byte last passed.
+    /// Returns the times between two transmissions of a waiting segment. Each retransmitted packet
+    /// counts the time since its first byte last passed.
     #[must_use]
     pub fn repeat_intervals(&self) -> Spread {
         self.again
@@ -425,7 +426,7 @@ impl Detail {
             .map_or_else(Spread::default, |again| again.intervals)
     }
 
-    /// RTTs of the largest segments that gave a sample.
+    /// Returns the RTTs of the largest segments that gave a sample.
     #[must_use]
     pub const fn full_round_trips(&self) -> &Spread {
         &self.full.trips

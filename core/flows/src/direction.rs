@@ -431,19 +431,20 @@ impl Direction {
         self.seen.has(Seen::MSS).then_some(self.mss)
     }
 
-    /// Packets in the capture.
+    /// Returns the number of packets in the capture.
     #[must_use]
     pub const fn packets(&self) -> u64 {
         self.data_packets + self.bare_packets
     }
 
-    /// Packets with payload.
+    /// Returns the number of packets with payload.
     #[must_use]
     pub const fn data_packets(&self) -> u64 {
         self.data_packets
     }
 
-    /// Wire segments: more than packets if the capture has super-segments.
+    /// Returns the number of wire segments. It exceeds that of packets if the capture has
+    /// super-segments.
     #[must_use]
     pub const fn wire_segments(&self) -> u64 {
         self.packets() + self.extra_segments
@@ -455,44 +456,45 @@ impl Direction {
         self.seen.has(Seen::SUPER)
     }
 
-    /// Payload bytes, every transmission of them.
+    /// Returns the number of payload bytes; every transmission counts.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.next.wrapping_sub(self.unpaid)
     }
 
-    /// Unique payload bytes.
+    /// Returns the number of unique payload bytes.
     #[must_use]
     pub fn unique_bytes(&self) -> u64 {
         let repeated = self.rare.as_ref().map_or(0, |rare| rare.repeated);
         self.bytes().saturating_sub(repeated)
     }
 
-    /// Length of the sequence space from the first byte seen to the last.
+    /// Returns the length of the sequence space from the first byte seen to the last.
     #[must_use]
     pub const fn stream_length(&self) -> u64 {
         self.next.saturating_sub(self.base)
     }
 
-    /// Position of the beginning of the stream: its SYN, or the first byte seen.
+    /// Returns the position of the beginning: the SYN, or the first byte seen.
     #[must_use]
     pub const fn first_position(&self) -> u64 {
         self.base
     }
 
-    /// Position after the last byte seen: SND.NXT.
+    /// Returns the position after the last byte seen: SND.NXT.
     #[must_use]
     pub const fn next_position(&self) -> u64 {
         self.next
     }
 
-    /// Position after the last byte acknowledged: SND.UNA. `None` before the first acknowledgment.
+    /// Returns the position after the last byte acknowledged: SND.UNA. `None` before the first
+    /// acknowledgment.
     #[must_use]
     pub fn acked_position(&self) -> Option<u64> {
         self.seen.has(Seen::UNA).then_some(self.una)
     }
 
-    /// Position of the highest right window edge advertised to this direction.
+    /// Returns the position of the highest right window edge advertised to this direction.
     #[inline]
     #[must_use]
     pub const fn offered_to(&self) -> u64 {
@@ -506,31 +508,31 @@ impl Direction {
         self.position(seq)
     }
 
-    /// The largest payload of a wire segment.
+    /// Returns the largest payload of a wire segment.
     #[must_use]
     pub const fn largest_segment(&self) -> u32 {
         self.largest
     }
 
-    /// The longest time between two packets.
+    /// Returns the longest time between two packets.
     #[must_use]
     pub const fn longest_idle(&self) -> Duration {
         self.idle_max
     }
 
-    /// Duplicate acknowledgments of its data since SND.UNA moved.
+    /// Returns the number of duplicate ACKs of its data since SND.UNA moved.
     #[must_use]
     pub const fn duplicates_at_edge(&self) -> u32 {
         self.duplicates
     }
 
-    /// RTTs of the data of this direction.
+    /// Returns the RTTs of the data of this direction.
     #[must_use]
     pub const fn round_trips(&self) -> &RoundTrips {
         &self.rtt
     }
 
-    /// Windows that this side advertised, scaled if the scale is known.
+    /// Returns the windows that this side advertised, scaled if the scale is known.
     #[must_use]
     pub fn windows(&self) -> Option<Shares> {
         let (count, sum) = self.latest_windows();
@@ -554,7 +556,7 @@ impl Direction {
         }
     }
 
-    /// Wire retransmissions, whatever their reason.
+    /// Returns the number of retransmitted wire segments, whatever their reason.
     #[must_use]
     pub fn retransmitted_segments(&self) -> u64 {
         Kind::RETRANSMISSIONS
@@ -563,7 +565,7 @@ impl Direction {
             .sum()
     }
 
-    /// Packets with something retransmitted.
+    /// Returns the number of packets with retransmitted data.
     #[must_use]
     pub fn retransmitted_packets(&self) -> u64 {
         self.rare
@@ -571,7 +573,7 @@ impl Direction {
             .map_or(0, |rare| rare.retransmitted_packets)
     }
 
-    /// Bytes retransmitted, whether or not the first transmission passed here.
+    /// Returns the number of retransmitted bytes. The first transmission need not have passed here.
     #[must_use]
     pub fn retransmitted_bytes(&self) -> u64 {
         self.rare
@@ -579,14 +581,15 @@ impl Direction {
             .map_or(0, |rare| rare.retransmitted_octets)
     }
 
-    /// Wire segments of these that were spurious, as proven by D-SACK or timestamps.
+    /// Returns the number of retransmitted wire segments proven spurious. The proof is D-SACK or
+    /// timestamps.
     #[must_use]
     pub fn spurious_segments(&self) -> u64 {
         self.rare.as_ref().map_or(0, |rare| rare.spurious_segments)
     }
 
-    /// Bytes acknowledged by the peer that never passed here. The capture missed them, or they took
-    /// another path.
+    /// Returns the number of bytes that the peer acknowledged and that never passed here. The
+    /// capture missed them, or they took another path.
     #[must_use]
     pub fn acked_unseen_bytes(&self) -> u64 {
         self.rare.as_ref().map_or(0, |rare| rare.unseen)

@@ -107,7 +107,7 @@ impl Kind {
         Self::UnexplainedRetransmission,
     ];
 
-    /// Its name in records.
+    /// Returns its name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -145,7 +145,7 @@ impl Observed {
         }
     }
 
-    /// SEG.LEN: payload octets plus one for SYN and one for FIN.
+    /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[inline]
     #[must_use]
     pub const fn seq_len(&self) -> u32 {

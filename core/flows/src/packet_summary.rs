@@ -35,7 +35,7 @@ pub struct PacketSummary {
 }
 
 impl PacketSummary {
-    /// SEG.LEN: payload octets plus one for SYN and one for FIN.
+    /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[inline]
     #[must_use]
     pub const fn seq_len(&self) -> u32 {

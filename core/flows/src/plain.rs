@@ -122,7 +122,7 @@ impl Packet for Plain<'_> {
         }
     }
 
-    /// Called only for unexpected packets.
+    /// Reads all fields; called only for unexpected packets.
     #[cold]
     fn observed(&self) -> Observed {
         Observed {
@@ -183,7 +183,7 @@ mod tests {
     use gigatcp_wire::link::dissect;
     use proptest::prelude::*;
 
-    /// A packet of the kind, or nearly.
+    /// Returns a packet of this form, or nearly.
     fn frame() -> impl Strategy<Value = (Vec<u8>, u32)> {
         let octets = prop::collection::vec(any::<u8>(), 40..120);
         let harm = prop::collection::vec((0_usize..70, any::<u8>()), 0..3);

@@ -66,37 +66,37 @@ impl RoundTrips {
         self.spread.add(sample);
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.spread.count()
     }
 
-    /// Sum of all samples. Its increase with a packet is that packet's sample.
+    /// Returns the sum of all samples. Its increase with a packet is that packet's sample.
     #[must_use]
     pub const fn total(&self) -> Duration {
         self.spread.total()
     }
 
-    /// Minimum.
+    /// Returns the minimum.
     #[must_use]
     pub fn min(&self) -> Option<Duration> {
         self.spread.min()
     }
 
-    /// Maximum.
+    /// Returns the maximum.
     #[must_use]
     pub fn max(&self) -> Option<Duration> {
         self.spread.max()
     }
 
-    /// Mean.
+    /// Returns the mean.
     #[must_use]
     pub fn mean(&self) -> Option<Duration> {
         self.spread.mean()
     }
 
-    /// The standard deviation of the samples; `None` for fewer than two.
+    /// Returns the standard deviation of the samples; `None` for fewer than two.
     #[must_use]
     pub fn deviation(&self) -> Option<Duration> {
         self.spread.deviation()

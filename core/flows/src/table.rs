@@ -160,7 +160,7 @@ impl FlowTable {
         index
     }
 
-    /// Number of connections.
+    /// Returns the number of connections.
     #[must_use]
     pub fn len(&self) -> usize {
         self.connections.len()
@@ -199,8 +199,8 @@ impl FlowTable {
         self.free.push(index);
     }
 
-    /// Endpoints, in order, of which a packet arrived after their connection had been retired. The
-    /// report of that connection is incomplete, and the packet begins a connection of its own.
+    /// Returns endpoints, in order, with a packet after their connection was retired. The report of
+    /// that connection is incomplete, and the packet begins a connection of its own.
     #[must_use]
     pub fn strays(&self) -> &[[Endpoint; 2]] {
         &self.strays

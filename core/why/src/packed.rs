@@ -487,7 +487,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Zero, a small number, or any; of a size that allows additions.
+    /// Returns zero, a small number, or any; of a size that allows additions.
     fn figure() -> impl Strategy<Value = u64> {
         prop_oneof![Just(0), 0_u64..200, any::<u64>().prop_map(|all| all >> 2)]
     }

@@ -27,7 +27,7 @@ pub enum SizeCause {
 }
 
 impl SizeCause {
-    /// Its name in records.
+    /// Returns its name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl SizeCause {
         }
     }
 
-    /// Its description in output.
+    /// Returns its description in output.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

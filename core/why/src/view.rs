@@ -29,7 +29,7 @@ impl View {
         matches!(self, Self::Sender | Self::Unknown)
     }
 
-    /// Its name in records and sentences.
+    /// Returns its name in records and sentences.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -100,7 +100,7 @@ impl AccEcn {
         self.fields().get(place).copied()
     }
 
-    /// Kind of the option.
+    /// Returns the kind of the option.
     #[must_use]
     pub const fn kind(&self) -> u8 {
         match self.order {
@@ -109,7 +109,7 @@ impl AccEcn {
         }
     }
 
-    /// Octets of the option without padding: 2, 5, 8 or 11.
+    /// Returns the number of octets of the option without padding: 2, 5, 8 or 11.
     #[inline]
     #[must_use]
     pub const fn wire_len(&self) -> usize {

@@ -38,13 +38,13 @@ impl Authentication {
         Some(option)
     }
 
-    /// The message authentication code.
+    /// Returns the message authentication code.
     #[must_use]
     pub fn mac(&self) -> &[u8] {
         &self.mac[..usize::from(self.mac_len)]
     }
 
-    /// Octets of the option: kind, length, both key identifiers, MAC.
+    /// Returns the number of octets of the option: kind, length, both key identifiers, MAC.
     pub(crate) const fn option_len(&self) -> usize {
         4 + self.mac_len as usize
     }

@@ -203,7 +203,7 @@ mod tests {
         sum.finish()
     }
 
-    /// RFC 1071 section 4.1, transcribed literally and slow.
+    /// Calculates RFC 1071 section 4.1, transcribed literally and slow.
     fn reference(octets: &[u8]) -> u16 {
         let mut sum: u32 = 0;
         for pair in octets.chunks(2) {

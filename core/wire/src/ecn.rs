@@ -19,7 +19,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// The codepoint in the low two bits of `octet`.
+    /// Returns the codepoint in the low two bits of `octet`.
     #[must_use]
     pub const fn from_bits(octet: u8) -> Self {
         match octet & 3 {
@@ -30,7 +30,7 @@ impl Ecn {
         }
     }
 
-    /// The codepoint as two bits.
+    /// Returns the codepoint as two bits.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self as u8

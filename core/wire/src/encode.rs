@@ -33,7 +33,7 @@ pub(crate) const TIMESTAMPS_ALONE: [u8; 12] = {
 };
 
 impl<P> Segment<P> {
-    /// Octets of the TCP header, options and their padding included.
+    /// Returns the number of octets of the TCP header, options and their padding included.
     #[inline]
     #[must_use]
     pub const fn header_len(&self) -> usize {

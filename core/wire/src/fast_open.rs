@@ -77,13 +77,13 @@ impl FastOpenCookie {
         self.len == 0
     }
 
-    /// The octets of the cookie.
+    /// Returns the octets of the cookie.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.octets[..usize::from(self.len)]
     }
 
-    /// Octets of the option: kind, length, experiment identifier, cookie.
+    /// Returns the number of octets of the option: kind, length, experiment identifier, cookie.
     pub(crate) const fn option_len(&self) -> usize {
         2 + 2 * self.experimental as usize + self.len as usize
     }

@@ -38,19 +38,19 @@ impl Flags {
         Self((count as u16 & 7) << 6)
     }
 
-    /// The ACE field.
+    /// Returns the ACE field.
     #[must_use]
     pub const fn ace(self) -> u8 {
         (self.0 >> 6) as u8 & 7
     }
 
-    /// The flags with these header bits; bits above AE are dropped.
+    /// Returns the flags with these header bits; bits above AE are dropped.
     #[must_use]
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits & 0x1ff)
     }
 
-    /// The header bits.
+    /// Returns the header bits.
     #[must_use]
     pub const fn bits(self) -> u16 {
         self.0
@@ -75,7 +75,7 @@ impl Flags {
         self.0 & other.0 != 0
     }
 
-    /// These flags without those of `other`.
+    /// Returns these flags without those of `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)

@@ -18,7 +18,7 @@ pub enum IpVersion {
 }
 
 impl IpVersion {
-    /// Octets of its header without options or extensions.
+    /// Returns the number of octets of its header without options or extensions.
     #[must_use]
     pub const fn header_len(self) -> u32 {
         match self {
@@ -37,7 +37,7 @@ impl IpVersion {
         }
     }
 
-    /// MSS of a peer whose SYN has no MSS option (RFC 9293 MUST-15).
+    /// Returns the MSS of a peer whose SYN has no MSS option (RFC 9293 MUST-15).
     #[must_use]
     pub const fn default_mss(self) -> u32 {
         match self {

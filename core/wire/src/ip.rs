@@ -50,7 +50,7 @@ impl Endpoints {
         }
     }
 
-    /// Source address.
+    /// Returns the source address.
     #[must_use]
     pub const fn src(&self) -> IpAddr {
         match *self {
@@ -59,7 +59,7 @@ impl Endpoints {
         }
     }
 
-    /// Destination address.
+    /// Returns the destination address.
     #[must_use]
     pub const fn dst(&self) -> IpAddr {
         match *self {
@@ -68,7 +68,7 @@ impl Endpoints {
         }
     }
 
-    /// The endpoints of the reverse path.
+    /// Returns the endpoints of the reverse path.
     #[must_use]
     pub const fn reversed(self) -> Self {
         match self {
@@ -77,7 +77,7 @@ impl Endpoints {
         }
     }
 
-    /// Octets of the IP header between these endpoints.
+    /// Returns the number of octets of the IP header between these endpoints.
     #[inline]
     #[must_use]
     pub const fn header_len(&self) -> usize {

@@ -84,7 +84,7 @@ impl SackBlocks {
         room
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len as usize
@@ -106,7 +106,7 @@ impl SackBlocks {
         self.len = self.len.saturating_sub(1);
     }
 
-    /// The blocks in wire order.
+    /// Returns the blocks in wire order.
     #[must_use]
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..self.len()]
@@ -159,7 +159,7 @@ struct Rare {
 }
 
 impl Options {
-    /// Fast Open cookie or request (only on SYN).
+    /// Returns the Fast Open cookie or request (only on SYN).
     #[inline]
     #[must_use]
     pub fn fast_open(&self) -> Option<FastOpenCookie> {
@@ -175,7 +175,7 @@ impl Options {
         });
     }
 
-    /// Authentication.
+    /// Returns the authentication option.
     #[inline]
     #[must_use]
     pub fn authentication(&self) -> Option<Authentication> {
@@ -191,7 +191,7 @@ impl Options {
         });
     }
 
-    /// User timeout.
+    /// Returns the user timeout.
     #[inline]
     #[must_use]
     pub fn user_timeout(&self) -> Option<UserTimeout> {
@@ -214,7 +214,7 @@ impl Options {
         self.rare.0.is_some()
     }
 
-    /// Request to the routers of the path.
+    /// Returns the request to the routers of the path.
     #[inline]
     #[must_use]
     pub fn router_request(&self) -> Option<RouterRequest> {
@@ -230,7 +230,7 @@ impl Options {
         });
     }
 
-    /// Reply of the routers of the path.
+    /// Returns the reply of the routers of the path.
     #[inline]
     #[must_use]
     pub fn router_reply(&self) -> Option<RouterReply> {
@@ -257,7 +257,7 @@ impl Options {
         });
     }
 
-    /// Octets of padding after the options, see [`Self::add_padding`].
+    /// Returns the number of octets of padding after the options, see [`Self::add_padding`].
     pub(crate) fn padding(&self) -> usize {
         self.rare.0.as_ref().map_or(0, |rare| rare.padding.into())
     }
@@ -271,9 +271,9 @@ impl Options {
         self.rare = RareOptions((rare != Rare::default()).then(|| Box::new(rare)));
     }
 
-    /// Octets of the options in the header, padding included: a multiple of four. More than
-    /// [`MAX_OPTIONS_LEN`] means that they do not fit a segment in any packing, see
-    /// [`crate::EncodeError`].
+    /// Returns the number of octets of the options in the header, padding included. It is a
+    /// multiple of four. More than [`MAX_OPTIONS_LEN`] means that they do not fit a segment in any
+    /// packing, see [`crate::EncodeError`].
     #[inline]
     #[must_use]
     pub const fn wire_len(&self) -> usize {
@@ -299,8 +299,8 @@ impl Options {
         }
     }
 
-    /// Length in the kernels' layout. Runs for every simulated packet, nearly all of which have
-    /// timestamps at most.
+    /// Returns the length in the kernels' layout. Runs for every simulated packet, nearly all of
+    /// which have timestamps at most.
     #[inline]
     pub(crate) const fn aligned_len(&self) -> usize {
         if self.is_timestamps_alone() {
@@ -332,7 +332,7 @@ impl Options {
             + self.rare_len(true)
     }
 
-    /// Length without any padding.
+    /// Returns the length without any padding.
     #[cold]
     pub(crate) const fn packed_len(&self) -> usize {
         let sack = !self.sack.is_empty() as usize;
@@ -346,7 +346,7 @@ impl Options {
             + self.rare_len(false)
     }
 
-    /// Length of the options that only some segments of some connections carry.
+    /// Returns the length of the options that only some segments of some connections carry.
     #[inline]
     const fn rare_len(&self, aligned: bool) -> usize {
         let unit = if aligned { 4 } else { 1 };
@@ -368,7 +368,7 @@ impl Options {
         len
     }
 
-    /// Octets of the AccECN option without padding.
+    /// Returns the number of octets of the AccECN option without padding.
     #[inline]
     const fn accecn_len(&self) -> usize {
         match &self.accecn {

@@ -9,7 +9,7 @@ use core::fmt::Debug;
 /// The payload of a segment or a buffer: a sequence of octets. It can be cut and, if two are
 /// contiguous, joined.
 pub trait Payload: Clone + Debug + Default {
-    /// Length in octets.
+    /// Returns the length in octets.
     fn len(&self) -> usize;
 
     /// Whether there is no octet.

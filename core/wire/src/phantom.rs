@@ -18,13 +18,13 @@ use crate::{Checksum, Phantom};
 
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Word `index` of the phantom stream.
+/// Returns word `index` of the phantom stream.
 const fn word(index: u64) -> u64 {
     let x = index.wrapping_add(1).wrapping_mul(MULTIPLIER);
     x ^ (x >> 32)
 }
 
-/// The octet at `offset` of every phantom stream.
+/// Returns the octet at `offset` of every phantom stream.
 #[must_use]
 pub const fn phantom_octet(offset: u64) -> u8 {
     word(offset / 8).to_le_bytes()[(offset % 8) as usize]

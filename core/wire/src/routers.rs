@@ -183,7 +183,7 @@ impl RouterReply {
     /// Bytes of the longest option.
     pub const MAX_OPTION_LEN: usize = 12;
 
-    /// Bytes of the option.
+    /// Returns the number of bytes of the option.
     pub(crate) const fn option_len(&self) -> usize {
         match self {
             Self::Xcp(_) | Self::QuickStart { .. } => 8,
@@ -191,7 +191,7 @@ impl RouterReply {
         }
     }
 
-    /// Kind of the option.
+    /// Returns the kind of the option.
     pub(crate) const fn kind(&self) -> u8 {
         match self {
             Self::Xcp(_) | Self::Rcp(_) => option_kind::EXPERIMENT,

@@ -68,13 +68,13 @@ impl<P> Segment<P> {
 }
 
 impl<P: Payload> Segment<P> {
-    /// SEG.LEN: payload octets plus one for SYN and one for FIN.
+    /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[must_use]
     pub fn seq_len(&self) -> u32 {
         self.payload.len() as u32 + self.flags.seq_len()
     }
 
-    /// The sequence number after the last one this segment occupies.
+    /// Returns the sequence number after the last one this segment occupies.
     #[must_use]
     pub fn seq_end(&self) -> SeqNumber {
         self.seq + self.seq_len()

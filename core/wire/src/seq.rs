@@ -10,19 +10,19 @@ use core::ops::{Add, AddAssign, Sub};
 pub struct SeqNumber(u32);
 
 impl SeqNumber {
-    /// The sequence number with this value on the wire.
+    /// Returns the sequence number with this value on the wire.
     #[must_use]
     pub const fn new(value: u32) -> Self {
         Self(value)
     }
 
-    /// The value on the wire.
+    /// Returns the value on the wire.
     #[must_use]
     pub const fn as_u32(self) -> u32 {
         self.0
     }
 
-    /// Signed distance `self - other` modulo 2^32.
+    /// Returns the signed distance `self - other` modulo 2^32.
     #[must_use]
     pub const fn distance_from(self, other: Self) -> i32 {
         self.0.wrapping_sub(other.0) as i32

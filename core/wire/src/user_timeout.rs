@@ -43,7 +43,7 @@ impl UserTimeout {
         self.0
     }
 
-    /// The timeout in seconds.
+    /// Returns the timeout in seconds.
     #[must_use]
     pub const fn seconds(self) -> u64 {
         let value = (self.0 & !MINUTES) as u64;

@@ -195,7 +195,7 @@ impl HostFacts {
         metrics.unwrap_or_default()
     }
 
-    /// Name of the interface.
+    /// Returns the name of the interface.
     #[must_use]
     pub fn device(&self) -> Option<&str> {
         Some(self.interface.as_ref()?.name.as_str())

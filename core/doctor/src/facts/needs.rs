@@ -61,7 +61,7 @@ impl Fact {
         Self::Steering,
     ];
 
-    /// Its name in [`HostFacts::unreadable`] and in output.
+    /// Returns its name in [`HostFacts::unreadable`] and in output.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

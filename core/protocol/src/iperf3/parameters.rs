@@ -30,7 +30,7 @@ pub enum Transport {
 impl Transport {
     const ALL: [(Self, &str); 3] = [(Self::Tcp, "tcp"), (Self::Udp, "udp"), (Self::Sctp, "sctp")];
 
-    /// Its key in the parameters.
+    /// Returns its key in the parameters.
     #[must_use]
     pub fn key(self) -> &'static str {
         match self {

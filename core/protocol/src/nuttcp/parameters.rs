@@ -191,7 +191,7 @@ pub struct Parameters {
 }
 
 impl Default for Parameters {
-    /// The parameters of `nuttcp HOST`: ten seconds of TCP from client to server.
+    /// Returns the parameters of `nuttcp HOST`: ten seconds of TCP from client to server.
     fn default() -> Self {
         Self {
             buffer_bytes: 65_536,

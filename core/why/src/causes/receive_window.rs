@@ -38,8 +38,8 @@ pub(crate) const CAUSE: Cause = Cause {
     explain,
 };
 
-/// Confidence from a segment that began exactly at the window edge. It left only when the edge had
-/// moved.
+/// Returns the confidence from a segment that began exactly at the window edge. It left only when
+/// the edge had moved.
 fn note(m: &Measures<'_>) -> Option<f64> {
     released(m).map(|_| 0.95)
 }

@@ -39,7 +39,7 @@ pub(crate) const CAUSE: Cause = Cause {
 /// Minimum number of segments of a burst.
 const MIN_BURST: u64 = 8;
 
-/// A burst of losses that ends exactly where the window edge had not advanced.
+/// Returns the confidence from a burst of losses that ends at a stalled window edge.
 fn note(m: &Measures<'_>) -> Option<f64> {
     let hole = m.trail.episodes.hole?;
     let frozen = hole.frozen?;

@@ -26,7 +26,7 @@ pub(super) struct Context<'a> {
     pub spent: Duration,
 }
 
-/// Bytes per second as text; `None` below one bit per second.
+/// Formats bytes per second; `None` below one bit per second.
 fn speed(bytes_per_second: f64) -> Option<String> {
     let rate = Rate::from_bps((bytes_per_second * 8.0) as u64);
     (rate > Rate::ZERO).then(|| human_rate(rate))

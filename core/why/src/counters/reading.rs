@@ -202,20 +202,20 @@ impl Reading {
         known.filter_map(|(place, name)| Some((*name, self.number(place)?)))
     }
 
-    /// Congestion window.
+    /// Returns the congestion window.
     #[must_use]
     pub fn cwnd(&self) -> Option<Bytes> {
         self.in_bytes(self.cwnd_segments)
     }
 
-    /// Slow-start threshold; `None` while unset or unknown.
+    /// Returns the slow-start threshold; `None` while unset or unknown.
     #[must_use]
     pub fn ssthresh(&self) -> Option<Bytes> {
         let is_set = |segments: &u64| *segments < NO_SSTHRESH;
         self.in_bytes(self.ssthresh_segments.filter(is_set))
     }
 
-    /// Bytes in flight.
+    /// Returns the number of bytes in flight.
     #[must_use]
     pub fn flight_size(&self) -> Option<Bytes> {
         self.in_bytes(self.unacked)

@@ -26,7 +26,7 @@ pub enum CapacitySource {
 }
 
 impl CapacitySource {
-    /// Its name in records.
+    /// Returns its name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

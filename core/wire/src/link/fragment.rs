@@ -43,7 +43,7 @@ pub struct Fragment<'a> {
 }
 
 impl Fragment<'_> {
-    /// Source and destination.
+    /// Returns the source and destination.
     #[must_use]
     pub const fn endpoints(&self) -> Endpoints {
         self.packet.header.endpoints
@@ -55,13 +55,13 @@ impl Fragment<'_> {
         self.piece.offset == 0
     }
 
-    /// Octets of the packet's payload before it.
+    /// Returns the number of octets of the packet's payload before it.
     #[must_use]
     pub const fn offset(&self) -> u32 {
         self.piece.offset
     }
 
-    /// Octets of the packet's payload in it, captured or not.
+    /// Returns the number of octets of the packet's payload in it, captured or not.
     #[must_use]
     pub const fn payload_len(&self) -> u32 {
         self.packet.payload_len as u32

@@ -42,7 +42,7 @@ impl fmt::Display for Reason {
 const IP_PROTOCOL: &str = "IP protocol";
 
 impl DissectError {
-    /// The reason by which this packet is counted.
+    /// Returns the reason by which this packet is counted.
     #[must_use]
     pub fn reason(&self) -> Reason {
         match *self {
@@ -135,7 +135,7 @@ const fn ether_type(number: u16) -> Option<&'static str> {
     })
 }
 
-/// Name of the two service access points, or of the type after another organization's SNAP.
+/// Names the two service access points, or the type of another organization's SNAP.
 const fn llc(kind: u16) -> Option<&'static str> {
     Some(match kind {
         0x4242 => "STP",

@@ -127,8 +127,8 @@ impl Captured<'_> {
         self.fragmentation == Fragmentation::First
     }
 
-    /// Octets of payload that were not captured. [`Self::payload`] holds only the beginning of a
-    /// reassembled packet, even if more was captured.
+    /// Returns the number of payload octets that were not captured. [`Self::payload`] holds only
+    /// the beginning of a reassembled packet, even if more was captured.
     #[inline]
     #[must_use]
     pub const fn uncaptured_len(&self) -> u32 {
@@ -138,7 +138,7 @@ impl Captured<'_> {
         }
     }
 
-    /// Octets of options in the header, captured or not.
+    /// Returns the number of octets of options in the header, captured or not.
     #[must_use]
     pub const fn options_len(&self) -> usize {
         self.header_len as usize - FIXED_HEADER_LEN
@@ -172,7 +172,7 @@ impl Captured<'_> {
         self.options().timestamps
     }
 
-    /// SEG.LEN: payload octets plus one for SYN and one for FIN.
+    /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[inline]
     #[must_use]
     pub const fn seq_len(&self) -> u32 {
