@@ -27,7 +27,7 @@ pub struct Change {
 pub struct Finding {
     /// The setting and the value read.
     pub subject: String,
-    /// Where the value was read.
+    /// Place where the value was read.
     pub place: String,
     /// The setting that this one overrides, or that overrides it.
     pub overrides: Option<String>,

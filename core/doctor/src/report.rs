@@ -27,7 +27,7 @@ pub struct CostedFinding {
 pub struct Missing {
     /// Name of the fact.
     pub fact: String,
-    /// Why it could not be read.
+    /// Reason why it could not be read.
     pub cause: String,
     /// Access required to read it; `None` if it does not exist on this host.
     pub grant: Option<String>,

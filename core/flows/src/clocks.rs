@@ -287,9 +287,9 @@ pub struct Crossing {
     pub seq: u32,
     /// Whether it carries data.
     pub has_data: bool,
-    /// When it passed here, by the clock of this capture point.
+    /// Time when it passed here, by the clock of this capture point.
     pub here: Instant,
-    /// When it passed there, by that capture point's clock; `None` if it never did.
+    /// Time when it passed there, by that capture point's clock; `None` if never.
     pub there: Option<Instant>,
 }
 

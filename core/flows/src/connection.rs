@@ -71,7 +71,7 @@ pub struct Connection {
     /// Zero of the connection's time, in nanoseconds modulo 2^64. It moves if the capture's clock
     /// steps back, so that the connection's time never does.
     pub(crate) origin: u64,
-    /// From the SYN to the acknowledgment of the SYN-ACK.
+    /// Time from the SYN to the acknowledgment of the SYN-ACK.
     handshake: Duration,
     pub(crate) sides: [Direction; 2],
 }

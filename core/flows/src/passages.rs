@@ -4,7 +4,7 @@
 //! super-segments, receive offload merges. So the data at two capture points is compared by bytes:
 //! how often each byte passed here, and how often there.
 //!
-//! Of a long connection a sample of blocks of [`BLOCK`] bytes is kept, the same blocks at every
+//! For a long connection a sample of blocks of [`BLOCK`] bytes is kept, the same blocks at every
 //! capture point. Out of scope: streams that two captures begin more than 2 GiB apart, whose
 //! sequence numbers are ambiguous.
 

@@ -1,6 +1,6 @@
 //! Times of sending of the data in flight: boundaries of segments and their times.
 //!
-//! Of a flight of more than [`MAX_BOUNDARIES`] segments a sample is kept: every second, every
+//! A sample is kept of a flight of more than [`MAX_BOUNDARIES`] segments: every second, every
 //! fourth, every 2^n-th of them, selected by position. So all parts of the flight are sampled
 //! equally, including the oldest, which is acknowledged next. Receivers that acknowledge every
 //! second segment or every fortieth still hit some of them.

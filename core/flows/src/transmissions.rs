@@ -16,7 +16,7 @@ const MAX_SEGMENTS: usize = 1 << 16;
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     end: u64,
-    /// When it last passed.
+    /// Time when it last passed.
     at: Instant,
     /// Number of its retransmissions.
     repeats: u32,
@@ -46,7 +46,7 @@ pub(crate) struct Exact {
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Transmissions {
     waiting: BTreeMap<u64, Segment>,
-    /// When the last of the acknowledged segments passed.
+    /// Time when the last of the acknowledged segments passed.
     latest: Instant,
 }
 

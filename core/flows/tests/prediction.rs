@@ -12,7 +12,7 @@ use proptest::prelude::*;
 /// The next action: mostly data and its acknowledgment, occasionally anything.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    /// Of 32; see [`Talk::say`].
+    /// Action, of 32; see [`Talk::say`].
     what: u8,
     back: bool,
     segments: u32,

@@ -292,13 +292,13 @@ pub(crate) struct SenderView {
     pub unseen_acked: u64,
     /// Newest timestamps of both hosts.
     newest: [Option<u32>; 2],
-    /// When the last acknowledgment of new data passed here.
+    /// Time when the last acknowledgment of new data passed here.
     ack_passed: Instant,
     /// Whether all written data seems to be sent. The newest data was no full segment, although the
     /// window had room for one. PSH is no evidence: hosts set it at the end of a write, of a
     /// buffer, or always.
     is_all: bool,
-    /// When the sender first received an acknowledgment of new data since.
+    /// Time when the sender first received an acknowledgment of new data since.
     first_learned: Option<Instant>,
     /// Distances of data here, and those that acknowledgments show.
     pub data_spacing: Spacing,
