@@ -35,7 +35,7 @@ pub(crate) struct RecoveryEpisode {
     pub spurious: u64,
     /// Of the retransmissions, segments that were only reordered: their originals passed here too.
     pub overtaken: u64,
-    /// Retransmissions of segments that had been seen, including those.
+    /// Retransmissions of segments that had already arrived, including those.
     pub needless: u64,
     /// Longest run of bytes retransmitted without a break.
     pub row: u64,

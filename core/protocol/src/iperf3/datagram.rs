@@ -92,8 +92,8 @@ impl Header {
 
 /// Counts of a stream by the rules of iperf3's receiver.
 ///
-/// It counts a duplicate as a missing datagram, so each duplicate hides a loss. A stock peer
-/// expects these numbers in results. `gigatcp_app::datagrams::Sink` counts exactly.
+/// It mistakes a duplicate for a late datagram that was missing, so each duplicate hides a loss. A
+/// stock peer expects these numbers in results. `gigatcp_app::datagrams::Sink` counts exactly.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct StockCounts {
     /// Largest sequence number.

@@ -285,8 +285,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// Returns bursts every 20 ms, eight times growing from one segment by one. `is_lost` gets the
-    /// position of a segment in its burst and its number.
+    /// Returns bursts of one to eight segments in turn, every 20 ms. `is_lost` gets the position of
+    /// a segment in its burst and its number.
     fn bursts(mut is_lost: impl FnMut(u64, u64) -> bool) -> Meter {
         let (mut meter, mut end, mut number) = (Meter::default(), 0, 0);
         for round in 0..64_u64 {

@@ -97,8 +97,7 @@ fn total(trail: &SenderView, states: &[State]) -> Duration {
         .fold(Duration::ZERO, |sum, spent| sum + spent)
 }
 
-/// Returns the time between packets without outstanding data, and the number of packets. It uses
-/// only sequence numbers.
+/// Returns the time between packets without outstanding data, from sequence numbers.
 fn empty_time(packets: &[Observed]) -> Duration {
     let (mut next, mut acked, mut last) = (1, 1, None::<Instant>);
     let mut empty = Duration::ZERO;
