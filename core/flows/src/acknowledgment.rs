@@ -15,7 +15,7 @@ const MAX_WINDOW: u64 = 1 << 30;
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Acknowledged {
     pub kinds: Kinds,
-    /// `None` if the first byte newly acknowledged is the peer's SYN.
+    /// RTT sample of the segment at which it ends; `None` if there is none (Karn).
     pub round_trip: Option<Duration>,
 }
 
